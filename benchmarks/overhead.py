@@ -1,0 +1,259 @@
+"""What wrapping the SDK costs: kantan_agents against a plain ``Runner.run``, in one process.
+
+    python benchmarks/overhead.py [--repeats 15] [--quick]
+
+Both sides do the same work on the same fake model. They take turns (A B A B ...) in batches; a figure
+is the median over the repeats, a ratio is the median of the ratios of neighbouring batches. The column
+``A/A`` is the plain SDK measured against itself the same way: how much of a ratio is noise. Garbage is
+collected between the batches, outside the timed part. Tracing is on (spans are made) with no processor.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import platform
+import statistics
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable, Coroutine
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import agents
+from agents import FunctionTool, Model, ModelResponse, Usage
+from openai.types.responses import (
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
+from pydantic import BaseModel
+from rich.console import Console
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from kantan_agents import Agent, set_trace_processors
+
+INSTRUCTIONS = "You answer questions about the weather, briefly and politely."
+GOALS = {"one turn": 1.00, "tool turn": 0.95, "100 tools": 0.45, "structured": 0.70}
+
+RunOnce = Callable[[], Coroutine[Any, Any, Any]]
+
+
+class Report(BaseModel):
+    """Three fields, as small structured outputs have."""
+
+    city: str
+    degrees: float
+    sunny: bool
+
+
+class FakeModel(Model):
+    """Answers at once with a text; calls ``tool_0`` first where ``calls_tool`` is set."""
+
+    def __init__(self, text: str, *, calls_tool: bool = False) -> None:
+        self._text = text
+        self._calls_tool = calls_tool
+
+    async def get_response(
+        self, system_instructions: Any, input: Any, *_args: Any, **_kwargs: Any
+    ) -> ModelResponse:
+        """Answer."""
+        item: Any
+        if self._calls_tool and len(input) == 1:
+            item = ResponseFunctionToolCall(
+                type="function_call", call_id="call_1", name="tool_0", arguments='{"city": "Oslo"}'
+            )
+        else:
+            text = ResponseOutputText(type="output_text", text=self._text, annotations=[])
+            item = ResponseOutputMessage(
+                id="m", type="message", role="assistant", status="completed", content=[text]
+            )
+        return ModelResponse(output=[item], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_args: Any, **_kwargs: Any) -> Any:
+        """Not measured here."""
+        raise RuntimeError("this benchmark does not stream")
+
+
+class WaitingModel(FakeModel):
+    """Answers when told to; holds runs open."""
+
+    def __init__(self, gate: asyncio.Event) -> None:
+        super().__init__("done")
+        self._gate = gate
+
+    async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
+        """Wait, then answer."""
+        await self._gate.wait()
+        return await super().get_response(*args, **kwargs)
+
+
+def make_tools(count: int) -> list[FunctionTool]:
+    """Return async function tools, so that neither side pays for a thread."""
+
+    async def weather(city: str) -> str:
+        """Tell the weather.
+
+        Args:
+            city: Where.
+        """
+        return f"sunny in {city}"
+
+    return [agents.function_tool(weather, name_override=f"tool_{number}") for number in range(count)]
+
+
+def pair(
+    model: Model, tools: list[FunctionTool] | None = None, output_type: Any = None
+) -> tuple[RunOnce, RunOnce]:
+    """Return the same run on the plain SDK and on kantan_agents."""
+    plain = agents.Agent(
+        name="bench",
+        instructions=INSTRUCTIONS,
+        model=model,
+        tools=list(tools or ()),
+        output_type=output_type,
+    )
+    ours = Agent("bench", INSTRUCTIONS, model=model, tools=tools, output_type=output_type)
+
+    async def run_plain() -> Any:
+        return await agents.Runner.run(plain, "How is it in Oslo?", context={})
+
+    async def run_ours() -> Any:
+        return await ours.run_async("How is it in Oslo?")
+
+    return run_plain, run_ours
+
+
+def at_once(run: RunOnce, count: int) -> RunOnce:
+    """Return ``count`` runs at the same time as one."""
+
+    async def run_all() -> None:
+        await asyncio.gather(*(run() for _ in range(count)))
+
+    return run_all
+
+
+async def batch(run: RunOnce, count: int) -> float:
+    """Return the seconds one run took, on average over ``count`` in a row."""
+    gc.collect()
+    start = time.perf_counter()
+    for _ in range(count):
+        await run()
+    return (time.perf_counter() - start) / count
+
+
+async def compare(a: RunOnce, b: RunOnce, repeats: int, count: int) -> tuple[float, float]:
+    """Return the median seconds of ``a`` and the median ratio b/a of neighbouring batches."""
+    await batch(a, count)
+    await batch(b, count)
+    seconds, ratios = [], []
+    for number in range(repeats):
+        # Which side goes first alternates, so that a drift of the machine favours neither.
+        first, second = (a, b) if number % 2 == 0 else (b, a)
+        one, two = await batch(first, count), await batch(second, count)
+        plain, other = (one, two) if number % 2 == 0 else (two, one)
+        seconds.append(plain)
+        ratios.append(other / plain)
+    return statistics.median(seconds), statistics.median(ratios)
+
+
+async def memory_held(make: Callable[[Model], RunOnce], count: int) -> float:
+    """Return the bytes one run holds while it waits for its model, over ``count`` held open."""
+    gate = asyncio.Event()
+    run = make(WaitingModel(gate))
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    tasks = [asyncio.create_task(run()) for _ in range(count)]
+    for _ in range(60):
+        await asyncio.sleep(0)
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    gate.set()
+    await asyncio.gather(*tasks)
+    return held / count
+
+
+def workloads() -> dict[str, tuple[tuple[RunOnce, RunOnce], int]]:
+    """Return each workload's pair and how many runs make a batch of it."""
+    text = FakeModel("It is sunny.")
+    calling = FakeModel("It is sunny.", calls_tool=True)
+    report = FakeModel('{"city": "Oslo", "degrees": 21.5, "sunny": true}')
+    one_turn = pair(text)
+    return {
+        "one turn": (one_turn, 60),
+        "tool turn": (pair(calling, make_tools(1)), 30),
+        "100 tools": (pair(text, make_tools(100)), 12),
+        "structured": (pair(report, output_type=Report), 40),
+        "50 at once": ((at_once(one_turn[0], 50), at_once(one_turn[1], 50)), 2),
+    }
+
+
+async def main(repeats: int, held_open: int) -> None:
+    """Measure everything and print the table."""
+    set_trace_processors([])
+    console = Console(width=96)
+    packages = ("openai-agents", "openai", "kantan-llm")
+    versions = ", ".join(f"{name} {version(name)}" for name in packages)
+    console.print(
+        f"Python {platform.python_version()}, {versions}; {platform.machine()}, "
+        f"{platform.system()}; {repeats} repeats",
+        highlight=False,
+    )
+    show = Rows(console)
+    for name, ((plain, ours), count) in workloads().items():
+        seconds, ratio = await compare(plain, ours, repeats, count)
+        _, control = await compare(plain, plain, repeats, count)
+        show.row(
+            name,
+            f"{seconds * 1e6:,.0f} us",
+            f"{seconds * ratio * 1e6:,.0f} us",
+            ratio,
+            control,
+            f"{GOALS[name]:.2f}" if name in GOALS else "-",
+        )
+
+    def make(side: int) -> Callable[[Model], RunOnce]:
+        return lambda model: pair(model)[side]
+
+    first, ours_held, second = [await memory_held(make(side), held_open) for side in (0, 1, 0)]
+    show.row(
+        f"memory, {held_open:,} open",
+        f"{first / 1024:,.1f} KiB/run",
+        f"{ours_held / 1024:,.1f} KiB/run",
+        ours_held / first,
+        second / first,
+        "-",
+    )
+
+
+class Rows:
+    """Prints a table row by row, as the figures come."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._print("workload", "plain SDK", "kantan_agents", "ratio", "A/A", "goal")
+
+    def row(self, name: str, plain: str, ours: str, ratio: float, control: float, goal: str) -> None:
+        """Print one row."""
+        self._print(name, plain, ours, f"{ratio:.2f}", f"{control:.2f}", goal)
+
+    def _print(self, name: str, *cells: str) -> None:
+        widths = (16, 16, 6, 6, 6)
+        row = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
+        self._console.print(f"{name:<22}{row}", highlight=False)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repeats", type=int, default=15, help="batches a side (default 15)")
+    parser.add_argument("--quick", action="store_true", help="3 repeats and 500 runs held open")
+    arguments = parser.parse_args()
+    if arguments.quick:
+        asyncio.run(main(3, 500))
+    else:
+        asyncio.run(main(max(9, arguments.repeats), 5_000))

@@ -1,0 +1,67 @@
+"""kantan_agents: async-first agents over the OpenAI Agents SDK, recorded, guarded and composable.
+
+Every public name is loaded when it is first used, so importing the package costs next to nothing and
+does not import the SDK.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from agents import add_trace_processor, set_trace_processors
+
+    from kantan_agents.agent import Agent
+    from kantan_agents.errors import KantanAgentsError
+    from kantan_agents.judging import RUBRIC, judge
+    from kantan_agents.pipeline import Next, Pipeline, Run, Stage
+    from kantan_agents.prompt import Prompt
+    from kantan_agents.stages import DEFAULT_STAGES
+
+__all__ = [
+    "DEFAULT_STAGES",
+    "RUBRIC",
+    "Agent",
+    "KantanAgentsError",
+    "Next",
+    "Pipeline",
+    "Prompt",
+    "Run",
+    "Stage",
+    "add_trace_processor",
+    "judge",
+    "set_trace_processors",
+]
+
+_HOMES = {
+    "DEFAULT_STAGES": "kantan_agents.stages",
+    "RUBRIC": "kantan_agents.judging",
+    "Agent": "kantan_agents.agent",
+    "KantanAgentsError": "kantan_agents.errors",
+    "Next": "kantan_agents.pipeline",
+    "Pipeline": "kantan_agents.pipeline",
+    "Prompt": "kantan_agents.prompt",
+    "Run": "kantan_agents.pipeline",
+    "Stage": "kantan_agents.pipeline",
+    "add_trace_processor": "agents",
+    "judge": "kantan_agents.judging",
+    "set_trace_processors": "agents",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("kantan-agents")
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,281 @@
+"""The Agent: configuration, and the three ways to run it. What a run does stands in ``stages``."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any
+
+import agents
+from agents import ModelProvider, ModelSettings
+
+from kantan_agents.bridge import (
+    HandoffLinks,
+    QuickSettings,
+    SDKAgent,
+    effective_run_config,
+    link_handoffs,
+)
+from kantan_agents.errors import (
+    InputTypeError,
+    InstructionsRequiredError,
+    InvalidOptionError,
+    RendererResultError,
+)
+from kantan_agents.models import resolve_model
+from kantan_agents.pipeline import Pipeline, Run, Stage, current_run
+from kantan_agents.portal import background_loop
+from kantan_agents.prompt import Prompt
+from kantan_agents.stages import DEFAULT_STAGES
+from kantan_agents.structured import output_schema
+from kantan_agents.templating import render_template
+from kantan_agents.tools import coerce_tools
+from kantan_agents.tracing import new_run_id, prompt_metadata, run_metadata, run_trace
+from kantan_agents.tracing.sqlite import share_sqlite_tracers
+
+Context = dict[str, Any]
+Renderer = Callable[..., "str | Awaitable[str]"]
+"""``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""
+
+Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
+
+_DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
+
+
+class Agent:
+    """An agent: who it is, what it runs on, and what happens around a run.
+
+    Made once and run often, from any task or thread at the same time; a run keeps nothing on it.
+
+    Args:
+        name: Name of the agent; ``agent_name`` in every trace.
+        instructions: What the agent is told: a text or, with a version to it, a ``Prompt``. Markers
+            such as ``{{ $ctx.user.name }}`` are filled from the run's context.
+        model: A model name for kantan-llm (``"gpt-5-mini"``, ``"gemini-2.5-pro"``,
+            ``"ollama/llama3.2"``), kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK
+            ``Model``, or None for the SDK's default.
+        model_provider_factory: Makes the SDK ``ModelProvider`` of each run; ``model`` is then a name
+            that it knows.
+        model_settings: The SDK's ``ModelSettings`` (temperature, ...).
+        tools: Plain functions, or tools of the SDK.
+        handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects the run may be handed to.
+        mcp_servers: MCP servers of the SDK whose tools may be used.
+        renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``,
+            sync or async.
+        allow_env: Whether ``{{ $env.NAME }}`` may read environment variables (spec 8.1).
+        metadata: More trace metadata: a mapping, or a function from the context to one. It never
+            overrides the standard keys (spec 4).
+        output_type: Type of the structured output; ``RUBRIC`` makes a judge (spec 5.2).
+        output_dest: Key of the context under which a structured output is stored as a dict (spec 11).
+        history: How many entries ``context["history"]`` keeps, the newest; 0 keeps none (spec 10).
+        middleware: Stages around the whole run, the first one outermost.
+        pipeline: Replaces the standard pipeline, ``Pipeline(DEFAULT_STAGES)``.
+        runner: What runs the SDK agent; ``agents.Runner``.
+        **sdk_agent_options: Anything else ``agents.Agent`` takes: ``handoff_description``,
+            ``input_guardrails``, ``hooks``, ...
+
+    Raises:
+        InstructionsRequiredError: E1, there are no instructions.
+        ToolNameRequiredError: E4, a tool has no name.
+        ModelNotFoundError: E19, kantan-llm cannot resolve ``model``.
+        NotAStageError, DuplicateStageError: E73, E71, something is wrong with the middleware.
+        InvalidOptionError: E75, another option has a value it cannot have.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        instructions: str | Prompt = None,  # type: ignore[assignment]  # E1 rather than TypeError
+        *,
+        model: object = None,
+        model_provider_factory: Callable[[], ModelProvider] | None = None,
+        model_settings: ModelSettings | None = None,
+        tools: Iterable[Any] | None = (),
+        handoffs: Iterable[Any] | None = (),
+        mcp_servers: Iterable[Any] | None = (),
+        renderer: Renderer | None = None,
+        allow_env: bool = False,
+        metadata: Metadata | None = None,
+        output_type: Any = None,
+        output_dest: str | None = None,
+        history: int = 50,
+        middleware: Iterable[Stage | tuple[str, Stage]] = (),
+        pipeline: Pipeline | None = None,
+        runner: Any = agents.Runner,
+        **sdk_agent_options: Any,
+    ) -> None:
+        self.name = name
+        self.instructions = _checked_instructions(instructions)
+        self.allow_env = allow_env
+        self.metadata = _checked_metadata(metadata)
+        self.output_dest = output_dest
+        self.history = _checked_history(history)
+        self.handoffs: list[Any] = list(handoffs or ())
+        self.handoff_links = HandoffLinks()
+        self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*middleware)
+        self.runner = runner
+        self._text = instructions.text if isinstance(instructions, Prompt) else instructions
+        self._render, self._render_args = _checked_renderer(renderer)
+        self._standard_metadata = prompt_metadata(name, self.instructions)
+        self._provider_factory = model_provider_factory
+        resolved = resolve_model(model, own_provider=model_provider_factory is not None)
+        if model_settings is not None:
+            sdk_agent_options["model_settings"] = model_settings
+        self._sdk_agent = SDKAgent.make(
+            self,
+            coerce_tools(tools or ()),
+            name=name,
+            model=resolved.model,
+            mcp_servers=list(mcp_servers or ()),
+            output_type=output_schema(output_type),
+            **sdk_agent_options,
+        )
+        if resolved.settings is not None and model_settings is None:
+            # Set afterwards: the SDK's constructor takes defaults for a model it cannot name away.
+            self._sdk_agent.model_settings = QuickSettings.adopt(resolved.settings)
+
+    @property
+    def sdk_agent(self) -> SDKAgent:
+        """The SDK's view of this agent, for ``agents.handoff``, ``as_tool`` and the like."""
+        return self._sdk_agent
+
+    def linked_sdk_agent(self) -> SDKAgent:
+        """Return the SDK agent with the hand-offs of all reachable agents brought up to date."""
+        link_handoffs(self)
+        return self._sdk_agent
+
+    async def run_async(
+        self, input: Any, context: Context | None = None, **runner_options: Any
+    ) -> Context:
+        """Run the agent and return the context, completed (spec 2.7, 2.9).
+
+        Args:
+            input: A str, a list of the SDK's input items, or a ``RunState`` to be resumed.
+            context: The caller's dict; the same object is returned. None begins a new one.
+            **runner_options: For ``Runner.run``: ``max_turns``, ``session``, ``hooks``,
+                ``run_config``, ``previous_response_id``, ...
+
+        Raises:
+            KantanAgentsError: E5, E6, E18, E20 for the context, E70 to E78 for what surrounds it.
+            Exception: What the SDK, the model's client, a tool that may raise, or a middleware
+                raised, unchanged. ``error.kantan_run`` is the failed ``Run``.
+
+        Returns:
+            The context: ``result`` is the SDK's ``RunResult``, ``history`` and the ``output_dest`` are
+            up to date. After an error it is as it was on entry, apart from defaults filled in.
+        """
+        run = self._new_run(input, {} if context is None else context, runner_options)
+        token = current_run.set(run)
+        try:
+            with run_trace(run):
+                await self.pipeline(run)
+        except BaseException as error:
+            run.roll_back()
+            _attach(error, run)
+            raise
+        finally:
+            current_run.reset(token)
+        return run.context
+
+    def run(self, input: Any, context: Context | None = None, **runner_options: Any) -> Context:
+        """Run the agent and wait for it; arguments, result and errors are those of ``run_async``.
+
+        Works with or without a running event loop and from any thread, through one background loop
+        for the process. Ctrl-C cancels the run. Inside a running loop it blocks that loop: there,
+        ``await agent.run_async(...)`` is the better choice.
+        """
+        share_sqlite_tracers()
+        return background_loop.run(lambda: self.run_async(input, context, **runner_options))
+
+    async def render(self, context: Context) -> str:
+        """Return the instructions for ``context``.
+
+        Raises:
+            RenderError: E77, a value of the context cannot be made into text.
+            RendererResultError: E76, the renderer returned something else than a str.
+        """
+        text = self._render(*(self._text, context, self.allow_env)[: self._render_args])
+        if inspect.isawaitable(text):
+            text = await text
+        if not isinstance(text, str):
+            raise RendererResultError(got=type(text).__name__)
+        return text
+
+    def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
+        """Return the trace metadata of a run: the user's and, winning, the standard keys (spec 4)."""
+        user = self.metadata(context) if callable(self.metadata) else self.metadata
+        return run_metadata(user, self._standard_metadata, run_id)
+
+    def _new_run(self, input: Any, context: Context, options: dict[str, Any]) -> Run:
+        if not isinstance(input, (str, list, agents.RunState)):
+            raise InputTypeError(got=type(input).__name__)
+        run_id = new_run_id()
+        config = effective_run_config(options.pop("run_config", None), self._provider_factory)
+        # A context that is no dict is refused by the first stage, inside the trace.
+        metadata = self.trace_metadata(context if isinstance(context, dict) else {}, run_id)
+        if config.trace_metadata:
+            metadata = {**config.trace_metadata, **metadata}
+        return Run(self, input, context, run_id, options, config, metadata)
+
+    def __repr__(self) -> str:
+        prompt = self.instructions
+        shown = f", prompt={prompt.name}@{prompt.version}" if isinstance(prompt, Prompt) else ""
+        return f"Agent({self.name!r}, model={self._sdk_agent.model!r}{shown})"
+
+
+def _attach(error: BaseException, run: Run) -> None:
+    try:
+        error.kantan_run = run  # type: ignore[attr-defined]
+    except AttributeError:
+        return  # an exception with slots carries nothing more
+
+
+def _checked_instructions(instructions: object) -> str | Prompt:
+    if instructions is None:
+        raise InstructionsRequiredError
+    if isinstance(instructions, (str, Prompt)):
+        return instructions
+    raise InvalidOptionError(
+        option="instructions",
+        reason=f"must be a str or a Prompt, not {type(instructions).__name__} "
+        "(for instructions made by a function, give it as renderer)",
+    )
+
+
+def _checked_history(history: object) -> int:
+    if isinstance(history, int) and not isinstance(history, bool) and history >= 0:
+        return history
+    raise InvalidOptionError(option="history", reason=f"must be an int, 0 or more, not {history!r}")
+
+
+def _checked_metadata(metadata: Metadata | None) -> Metadata | None:
+    if metadata is None or callable(metadata):
+        return metadata
+    if isinstance(metadata, Mapping):
+        return dict(metadata)
+    raise InvalidOptionError(
+        option="metadata",
+        reason=f"must be a mapping or a function of the context, not {type(metadata).__name__}",
+    )
+
+
+def _checked_renderer(renderer: Renderer | None) -> tuple[Renderer, int]:
+    """Return the renderer and whether it takes two or three arguments."""
+    if renderer is None:
+        return render_template, 3
+    if not callable(renderer):
+        reason = f"must be callable, not {type(renderer).__name__}"
+        raise InvalidOptionError(option="renderer", reason=reason)
+    try:
+        signature = inspect.signature(renderer)
+    except (TypeError, ValueError):
+        return renderer, 3  # written in C: its signature cannot be read
+    for count in (3, 2):
+        try:
+            signature.bind(*range(count))
+        except TypeError:
+            continue
+        return renderer, count
+    raise InvalidOptionError(
+        option="renderer", reason="must take (text, context) or (text, context, allow_env)"
+    )

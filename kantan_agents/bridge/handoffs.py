@@ -1,0 +1,70 @@
+"""Hand-offs between agents of ours, SDK agents and ``agents.handoff(...)`` objects, cycles included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import agents
+from agents import Handoff
+
+from kantan_agents.bridge.sdk_agent import SDKAgent
+from kantan_agents.errors import InvalidOptionError
+
+
+class Linkable(Protocol):
+    """An Agent of ours as far as hand-offs are concerned."""
+
+    handoffs: list[Any]
+
+    @property
+    def sdk_agent(self) -> SDKAgent:
+        """Its SDK agent."""
+        ...
+
+
+class HandoffLinks:
+    """Keeps one agent's SDK hand-offs equal to its public ``handoffs`` list.
+
+    The list may be changed after the agent was made, which is how a cycle comes about; what the SDK
+    sees is made anew only when it was.
+    """
+
+    __slots__ = ("_linked",)
+
+    def __init__(self) -> None:
+        self._linked: list[Any] = []
+
+    def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
+        """Bring ``sdk_agent.handoffs`` up to date and return the agents of ours among the targets."""
+        targets = agent.handoffs
+        if targets != self._linked:
+            sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
+            self._linked = list(targets)
+        return [target for target in targets if hasattr(target, "sdk_agent")]
+
+
+def link_handoffs(start: Linkable) -> None:
+    """Bring the hand-offs of ``start`` and of every agent of ours reachable from it up to date."""
+    if not start.handoffs:
+        return
+    waiting: list[Any] = [start]
+    seen = {id(start)}
+    while waiting:
+        agent = waiting.pop()
+        for target in agent.handoff_links.update(agent, agent.sdk_agent):
+            if id(target) not in seen:
+                seen.add(id(target))
+                waiting.append(target)
+
+
+def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:
+    if isinstance(target, (agents.Agent, Handoff)):
+        return target
+    sdk_agent = getattr(target, "sdk_agent", None)
+    if isinstance(sdk_agent, SDKAgent):
+        return agents.handoff(sdk_agent)
+    raise InvalidOptionError(
+        option="handoffs",
+        reason=f"must hold Agents, SDK agents or agents.handoff(...) objects, not {target!r}",
+    )

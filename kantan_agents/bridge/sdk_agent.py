@@ -1,0 +1,118 @@
+"""How an Agent of ours looks to the SDK: an ``agents.Agent`` made once and never per run.
+
+The SDK walks every tool, string and dataclass that hangs on an agent twice a run, to give it an
+identity. So what is heavy stays off it: instructions come through the public ``get_system_prompt``,
+plain function tools through the public ``get_all_tools``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, cast
+
+import agents
+from agents import FunctionTool, RunContextWrapper, Tool
+
+from kantan_agents.bridge.settings import QuickSettings
+from kantan_agents.pipeline import current_run
+from kantan_agents.tools import guard, rules_in_force
+from kantan_agents.tracing import record_metadata
+
+
+class Owner(Protocol):
+    """What an SDK agent asks of the Agent it stands for."""
+
+    async def render(self, context: dict[str, Any]) -> str:
+        """Return the instructions for this context."""
+        ...
+
+    def trace_metadata(self, context: dict[str, Any], run_id: str) -> dict[str, Any]:
+        """Return the complete trace metadata of a run of this agent."""
+        ...
+
+
+class SDKAgent(agents.Agent[Any]):
+    """The SDK's view of an Agent; ``agent.sdk_agent`` returns it.
+
+    It is an ordinary ``agents.Agent`` to the SDK and to users: it can be handed to ``Runner.run``, be a
+    hand-off target of SDK agents or become a tool, and renders its instructions from the run context.
+
+    Attributes:
+        owner: The Agent it stands for.
+    """
+
+    owner: Owner
+    _held_tools: Sequence[FunctionTool] = ()
+    _tool_order: dict[int, int]
+
+    @classmethod
+    def make(cls, owner: Owner, tools: Sequence[Tool], **options: Any) -> SDKAgent:
+        """Return the SDK agent for ``owner``; ``options`` are those of ``agents.Agent``."""
+        prefixed_mcp_names = (options.get("mcp_config") or {}).get("include_server_in_tool_names")
+        guarded = [guard(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
+        held = [] if prefixed_mcp_names else [tool for tool in guarded if _can_be_held(tool)]
+        inside = [tool for tool in guarded if tool not in held] if held else guarded
+        agent = cls(tools=list(inside), **options)
+        agent.owner = owner
+        agent.model_settings = QuickSettings.adopt(agent.model_settings)
+        agent._held_tools = cast("list[FunctionTool]", held)
+        agent._tool_order = {id(tool): place for place, tool in enumerate(guarded)}
+        return agent
+
+    def clone(self, **changes: Any) -> SDKAgent:
+        """Copy the agent as the SDK does, the tools it holds included."""
+        copied = cast("SDKAgent", super().clone(**changes))
+        copied.owner = self.owner
+        copied._held_tools = self._held_tools
+        copied._tool_order = self._tool_order
+        return copied
+
+    async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
+        """Return the rendered instructions; the SDK asks once a turn."""
+        context = run_context.context if isinstance(run_context.context, dict) else {}
+        run = current_run.get()
+        if run is None:
+            return await self.owner.render(context)
+        if run.agent is self.owner:
+            run.turns += 1
+            # A tool may have changed the context since the stage rendered it for the first turn. What
+            # another stage has put in place of the rendering holds for all turns.
+            if run.instructions is None or (run.turns > 1 and run.instructions is run.rendered):
+                run.instructions = run.rendered = await self.owner.render(context)
+            return run.instructions
+        # A hand-off target or an agent as a tool: its prompt belongs into the record as well.
+        recorded = run.state.setdefault(_RECORDED, set())
+        if id(self) not in recorded:
+            recorded.add(id(self))
+            record_metadata(self.owner.trace_metadata(context, run.id))
+        return await self.owner.render(context)
+
+    async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        """Return the tools the model may see now: enabled, and permitted by the rules in force."""
+        held = [tool for tool in self._held_tools if tool.is_enabled]
+        tools: list[Tool] = list(held)
+        if self.tools or self.mcp_servers:
+            tools += await super().get_all_tools(run_context)
+            tools.sort(key=lambda tool: self._tool_order.get(id(tool), -1))
+        rules = rules_in_force(run_context.context)
+        return tools if rules.permits_all else [tool for tool in tools if rules.permits(tool.name)]
+
+
+_RECORDED = object()
+
+
+def _can_be_held(tool: Any) -> bool:
+    """Whether the SDK never looks for this tool on the agent itself.
+
+    It does for tools that are switched on and off by a callable, loaded late, called from programs, in
+    a namespace, or agents in disguise; and for every kind that is not a plain function tool.
+    """
+    return (
+        type(tool) is FunctionTool
+        and isinstance(tool.is_enabled, bool)
+        and not tool.defer_loading
+        and getattr(tool, "allowed_callers", None) is None
+        and not getattr(tool, "_is_agent_tool", False)
+        and not getattr(tool, "_is_codex_tool", False)
+        and getattr(tool, "_tool_namespace", None) is None
+    )

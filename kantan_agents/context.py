@@ -1,0 +1,85 @@
+"""The context of a run: one dict in, the same dict out (spec 2.5 to 2.7, 8, 10).
+
+Pure functions over the reserved keys ``tool_rules``, ``result`` and ``history``. Whoever writes gets
+back a function that takes exactly that write back, so that a run that fails leaves the context as it
+was, also when several runs share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from kantan_agents.errors import ContextTypeError, HistoryTypeError, ToolRulesTypeError
+
+Context = dict[str, Any]
+Undo = Callable[[], None]
+
+_ABSENT: Any = object()
+
+
+def check_context(context: object) -> Context:
+    """Return ``context`` if it is a dict, else raise E5."""
+    if not isinstance(context, dict):
+        raise ContextTypeError(got=type(context).__name__)
+    return cast("Context", context)
+
+
+def empty_tool_rules() -> dict[str, Any]:
+    """Return the public dict shape of rules that say nothing (spec 8.2)."""
+    return {"allow": None, "deny": None, "params": {}}
+
+
+def fill_defaults(context: Context, *, keep_history: bool) -> None:
+    """Complete the reserved keys in place (spec 2.6); nothing is written when a check fails.
+
+    Raises:
+        ToolRulesTypeError: E18, ``tool_rules`` is neither absent, None nor a dict.
+        HistoryTypeError: E6, ``history`` is kept and is not a list.
+    """
+    rules = context.get("tool_rules")
+    if rules is not None and not isinstance(rules, dict):
+        raise ToolRulesTypeError(got=type(rules).__name__)
+    if keep_history:
+        history = context.get("history", _ABSENT)
+        if history is not _ABSENT and not isinstance(history, list):
+            raise HistoryTypeError(got=type(history).__name__)
+        context.setdefault("history", [])
+    if rules is None:
+        context["tool_rules"] = empty_tool_rules()
+    context.setdefault("result", None)
+
+
+def store(context: Context, key: str, value: Any) -> Undo:
+    """Set ``context[key]`` and return what takes it back, unless somebody wrote it again since."""
+    before = context.get(key, _ABSENT)
+    context[key] = value
+
+    def undo() -> None:
+        if context.get(key, _ABSENT) is not value:
+            return
+        if before is _ABSENT:
+            del context[key]
+        else:
+            context[key] = before
+
+    return undo
+
+
+def append_history(history: list[Any], entries: list[dict[str, str]], limit: int) -> Undo:
+    """Append ``entries`` in order, drop the oldest beyond ``limit`` and return what takes it back.
+
+    Args:
+        history: The list to change in place; its length is the measure (spec 10.2).
+        entries: Dicts of the shape ``{"role": "user" | "assistant", "text": str}``.
+        limit: How many entries to keep, the newest; 1 or more.
+    """
+    history.extend(entries)
+    dropped = history[: max(0, len(history) - limit)]
+    del history[: len(dropped)]
+
+    def undo() -> None:
+        ours = {id(entry) for entry in entries}
+        history[:] = dropped + [entry for entry in history if id(entry) not in ours]
+
+    return undo

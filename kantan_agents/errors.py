@@ -1,0 +1,282 @@
+"""Every error this library raises: one root, one class per code, the message of the specification.
+
+The codes E1 to E19 and their texts are the contract (spec, error table); the other ranges are
+described in ``docs/errors.md``. Data stands on the exception as attributes, so that a program never
+has to parse a message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+PREFIX = "[kantan-agents]"
+
+
+class KantanAgentsError(ValueError):
+    """Root of all errors of kantan_agents.
+
+    Catch it to catch any of them; compare ``code`` to tell them apart without importing the class.
+
+    Attributes:
+        code: The code as it stands in the message and in ``docs/errors.md``, such as ``"E5"``.
+        data: The values the message was made from; each is also an attribute of its own.
+    """
+
+    code: ClassVar[str]
+    template: ClassVar[str]
+
+    def __init__(self, **data: Any) -> None:
+        self.data = data
+        for name, value in data.items():
+            setattr(self, name, value)
+        super().__init__(f"{PREFIX}[{self.code}] {self.template.format(**data)}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions pickle by their positional arguments; ours are made from keywords.
+        return (_rebuild, (type(self), self.data))
+
+
+def _rebuild(cls: type[KantanAgentsError], data: dict[str, Any]) -> KantanAgentsError:
+    return cls(**data)
+
+
+class InstructionsRequiredError(KantanAgentsError):
+    """An Agent was made without instructions (spec 7.1)."""
+
+    code = "E1"
+    template = "instructions is required"
+
+
+class EmptyPromptTextError(KantanAgentsError):
+    """``Prompt.text`` is empty (spec 7.2)."""
+
+    code = "E2"
+    template = "Prompt.text must not be empty"
+
+
+class EmptyPromptNameError(KantanAgentsError):
+    """``Prompt.name`` or ``Prompt.version`` is empty (spec 7.3)."""
+
+    code = "E3"
+    template = "Prompt.name and Prompt.version must not be empty"
+
+
+class ToolNameRequiredError(KantanAgentsError):
+    """A tool has no name the model could call it by.
+
+    Attributes:
+        tool: The object that was given as a tool.
+    """
+
+    code = "E4"
+    template = "Tool must define name"
+    tool: Any
+
+
+class ContextTypeError(KantanAgentsError):
+    """The context of a run is not a dict.
+
+    Attributes:
+        got: Name of the type that was given.
+    """
+
+    code = "E5"
+    template = "Context must be a dict"
+    got: str
+
+
+class HistoryTypeError(KantanAgentsError):
+    """``context["history"]`` is not a list.
+
+    Attributes:
+        got: Name of the type that was found.
+    """
+
+    code = "E6"
+    template = "Context history must be a list"
+    got: str
+
+
+class ToolNotAllowedError(KantanAgentsError):
+    """The rules in force do not allow this tool.
+
+    Attributes:
+        tool_name: Name of the tool that was called.
+    """
+
+    code = "E8"
+    template = "Tool is not allowed: {tool_name}"
+    tool_name: str
+
+
+class ToolRulesTypeError(KantanAgentsError):
+    """``context["tool_rules"]`` is not a dict (spec 7.4).
+
+    Attributes:
+        got: Name of the type that was found.
+    """
+
+    code = "E18"
+    template = "Tool rules must be a dict"
+    got: str
+
+
+class ModelNotFoundError(KantanAgentsError):
+    """kantan-llm cannot resolve the model name; its own error is the ``__cause__``.
+
+    Attributes:
+        model: The name as it was given.
+    """
+
+    code = "E19"
+    template = "Model not found: {model}"
+    model: str
+
+
+class InvalidToolRulesError(KantanAgentsError):
+    """A rule set has mistakes; all of them are listed.
+
+    Attributes:
+        problems: One sentence per mistake, each beginning with its path.
+    """
+
+    code = "E20"
+    template = "Invalid tool rules: {listed}"
+    problems: tuple[str, ...]
+
+    def __init__(self, *, problems: Sequence[str], **_listed: Any) -> None:
+        super().__init__(problems=tuple(problems), listed="; ".join(problems))
+
+
+class UnknownStageError(KantanAgentsError):
+    """A pipeline was asked for a stage it does not have.
+
+    Attributes:
+        stage: What was asked for.
+        known: Names of the stages there are, in order.
+    """
+
+    code = "E70"
+    template = "Unknown stage: {stage} (this pipeline has: {known})"
+    stage: str
+    known: str
+
+
+class DuplicateStageError(KantanAgentsError):
+    """Two stages of one pipeline have the same name.
+
+    Attributes:
+        stage: The name that stands twice.
+    """
+
+    code = "E71"
+    template = 'Duplicate stage: {stage} (name one of them with ("another_name", stage))'
+    stage: str
+
+
+class ConcurrentCallNextError(KantanAgentsError):
+    """A stage called ``call_next`` while an earlier call of it was still going on.
+
+    Attributes:
+        stage: Name of the stage.
+    """
+
+    code = "E72"
+    template = (
+        "Stage {stage} called call_next again before the first call had finished; "
+        "await one call before making the next"
+    )
+    stage: str
+
+
+class NotAStageError(KantanAgentsError):
+    """Something in a pipeline is not ``async def stage(run, call_next)``.
+
+    Attributes:
+        value: ``repr`` of the object.
+        reason: What is wrong with it.
+    """
+
+    code = "E73"
+    template = "Not a stage: {value} ({reason}; a stage is `async def stage(run, call_next)`)"
+    value: str
+    reason: str
+
+
+class CallNextNotAwaitedError(KantanAgentsError):
+    """A stage called ``call_next`` and returned before it had finished.
+
+    Attributes:
+        stage: Name of the stage.
+    """
+
+    code = "E74"
+    template = "Stage {stage} returned without awaiting call_next; write `await call_next(run)`"
+    stage: str
+
+
+class InvalidOptionError(KantanAgentsError):
+    """An option of ``Agent`` or of a run has a value it cannot have.
+
+    Attributes:
+        option: Name of the option.
+        reason: What it must be and what was given.
+    """
+
+    code = "E75"
+    template = "Invalid option {option}: {reason}"
+    option: str
+    reason: str
+
+
+class RendererResultError(KantanAgentsError):
+    """A renderer returned something else than a str.
+
+    Attributes:
+        got: Name of the type it returned.
+    """
+
+    code = "E76"
+    template = "The renderer must return a str, it returned {got}"
+    got: str
+
+
+class RenderError(KantanAgentsError):
+    """A value of the context could not be put into the instructions; the reason is ``__cause__``.
+
+    Attributes:
+        expression: The marker as it stands in the text.
+        reason: Type and message of the error the value raised.
+    """
+
+    code = "E77"
+    template = "Cannot render {expression}: {reason}"
+    expression: str
+    reason: str
+
+
+class InputTypeError(KantanAgentsError):
+    """The input of a run is neither a str, nor a list of input items, nor a ``RunState``.
+
+    Attributes:
+        got: Name of the type that was given.
+    """
+
+    code = "E78"
+    template = "Input must be a str, a list of input items or a RunState, not {got}"
+    got: str
+
+
+class FileArgumentError(KantanAgentsError):
+    """A file named on the command line cannot be used.
+
+    Attributes:
+        path: The path as it was given.
+        reason: Why it cannot be used.
+    """
+
+    code = "E79"
+    template = "Cannot use {path}: {reason}"
+    path: str
+    reason: str

@@ -1,0 +1,47 @@
+"""The rubric: a score and comments, as a structured output (spec 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from kantan_agents.structured import as_dict
+
+_FIELDS = frozenset({"score", "comments"})
+
+
+class Rubric(BaseModel):
+    """What a judge answers with; subclass it to ask for more.
+
+    Attributes:
+        score: The verdict; the scale is what the judge's instructions say.
+        comments: The reasons, one a line.
+    """
+
+    score: float
+    comments: list[str]
+
+
+RUBRIC = Rubric
+"""``Agent(..., output_type=RUBRIC)`` makes a judge whose verdict is stored with the run (spec 5.2)."""
+
+
+def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:
+    """Return ``output`` as a rubric dict if its type is a rubric's, else None.
+
+    A rubric is told by its type, never by a name: ``RUBRIC`` or a subclass, any pydantic model,
+    dataclass, attrs class or TypedDict with the fields ``score`` and ``comments``, or what ``judge``
+    returns.
+
+    Args:
+        output: What the SDK gives as ``final_output``.
+        output_type: What the agent declared; needed to tell a TypedDict from any other dict.
+    """
+    fields = as_dict(output, json=True)
+    if fields is None:
+        return None
+    if isinstance(output, dict) and not getattr(output_type, "__annotations__", {}).keys() >= _FIELDS:
+        inner = output.get("rubric") if output.get("output_kind") == "judge" else None
+        return inner if isinstance(inner, dict) else None
+    return fields if fields.keys() >= _FIELDS else None

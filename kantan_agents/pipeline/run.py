@@ -1,0 +1,69 @@
+"""Everything about one run, in one object; nothing about a run lives anywhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import attrs
+
+
+@attrs.define(slots=True, eq=False, repr=False)
+class Run:
+    """One run on its way through the pipeline; what a stage reads and changes.
+
+    Attributes:
+        agent: The Agent that was asked to run.
+        input: A str, a list of the SDK's input items, or a ``RunState`` to be resumed.
+        context: The caller's own dict.
+        id: ``agent_run_id``, 32 hexadecimal digits that sort by time (spec 2.4).
+        options: What the caller gave besides, for ``Runner.run``: ``max_turns``, ``session``, ...
+        run_config: The SDK's ``RunConfig`` of this run.
+        metadata: The trace metadata, complete before the first stage (spec 4).
+        instructions: The rendered instructions. A stage between ``render_instructions`` and
+            ``call_sdk`` may replace them; what it sets is used for every turn of the run.
+        rendered: What the renderer returned last; ``instructions`` is another object where a stage
+            has replaced it.
+        turns: How many turns of the starting agent have begun.
+        result: The SDK's ``RunResult``. Set before ``call_sdk`` it is passed on as the answer, and no
+            model is called.
+        trace_id: Id of the trace the run is recorded in, or None when tracing is off.
+        state: For custom stages: ``run.state[key]``.
+    """
+
+    agent: Any
+    input: Any
+    context: dict[str, Any]
+    id: str
+    options: dict[str, Any] = attrs.field(factory=dict)
+    run_config: Any = None
+    metadata: dict[str, Any] = attrs.field(factory=dict)
+    instructions: str | None = None
+    rendered: str | None = attrs.field(default=None, init=False)
+    turns: int = attrs.field(default=0, init=False)
+    result: Any = None
+    trace_id: str | None = None
+    state: dict[Any, Any] = attrs.field(factory=dict)
+    _undo: list[Callable[[], None]] = attrs.field(factory=list, init=False)
+
+    def on_failure(self, undo: Callable[[], None]) -> None:
+        """Call ``undo`` if this run fails or is cancelled; the last one registered goes first.
+
+        For stages that write to the context: a failed run must leave it as it was on entry.
+        """
+        self._undo.append(undo)
+
+    def roll_back(self) -> None:
+        """Take back what the stages have written so far."""
+        while self._undo:
+            self._undo.pop()()
+
+    def __repr__(self) -> str:
+        name = getattr(self.agent, "name", None)
+        state = "finished" if self.result is not None else "open"
+        return f"<Run {self.id} of {name!r}, {state}>"
+
+
+current_run: ContextVar[Run | None] = ContextVar("kantan_agents_current_run", default=None)
+"""The run this task belongs to; how per-run data reaches callbacks that the SDK calls."""

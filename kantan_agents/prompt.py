@@ -1,0 +1,54 @@
+"""The versioned prompt an agent runs on (spec 3)."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import EmptyPromptNameError, EmptyPromptTextError
+
+
+def hash_text(text: str) -> str:
+    """Return the SHA-256 of ``text`` in UTF-8 as 64 hexadecimal digits (spec 3.2)."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _is_blank(value: object) -> bool:
+    return not isinstance(value, str) or not value.strip()
+
+
+@attrs.frozen
+class Prompt:
+    """Instructions with a name and a version, so that every run can be traced back to its wording.
+
+    Args:
+        name: Name of the prompt; the same for all its versions.
+        version: Version of this wording, such as ``"v3"`` or ``"2026-11-20"``.
+        text: The instructions; ``{{ $ctx.path }}`` markers are filled from the run's context.
+        meta: Anything worth recording beside it. Scalars (str, int, float, bool) go into the trace
+            metadata as ``prompt_meta_<key>``; everything else stays here only (spec 2.8).
+        id: Identifier given by a prompt registry; without it the hash of ``text`` serves (spec 3).
+
+    Raises:
+        EmptyPromptNameError: E3, ``name`` or ``version`` is empty or not a str.
+        EmptyPromptTextError: E2, ``text`` is empty or not a str.
+    """
+
+    name: str
+    version: str
+    text: str
+    meta: Mapping[str, Any] | None = attrs.field(default=None, hash=False)
+    id: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if _is_blank(self.name) or _is_blank(self.version):
+            raise EmptyPromptNameError
+        if _is_blank(self.text):
+            raise EmptyPromptTextError
+
+    def resolve_id(self) -> str:
+        """Return ``id``, or the SHA-256 of ``text`` where there is none (spec 3.1, 3.2)."""
+        return self.id or hash_text(self.text)

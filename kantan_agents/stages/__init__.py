@@ -1,0 +1,32 @@
+"""The standard stages, and the order in which a run passes them."""
+
+from kantan_agents.pipeline import Stage
+from kantan_agents.stages.call_sdk import call_sdk
+from kantan_agents.stages.emit_metadata import emit_metadata
+from kantan_agents.stages.guard_tools import guard_tools
+from kantan_agents.stages.normalize_context import normalize_context
+from kantan_agents.stages.render_instructions import render_instructions
+from kantan_agents.stages.store_output import store_output
+from kantan_agents.stages.trim_history import trim_history
+
+DEFAULT_STAGES: tuple[Stage, ...] = (
+    normalize_context,
+    render_instructions,
+    guard_tools,
+    call_sdk,
+    store_output,
+    trim_history,
+    emit_metadata,
+)
+"""The whole flow of a run; list order is flow order."""
+
+__all__ = [
+    "DEFAULT_STAGES",
+    "call_sdk",
+    "emit_metadata",
+    "guard_tools",
+    "normalize_context",
+    "render_instructions",
+    "store_output",
+    "trim_history",
+]

@@ -1,0 +1,25 @@
+"""Fourth stage, and the only place that calls the SDK's runner."""
+
+from __future__ import annotations
+
+from kantan_agents.context import store
+from kantan_agents.pipeline import Next, Run, calls_next_last
+
+
+@calls_next_last
+async def call_sdk(run: Run, call_next: Next) -> None:
+    """Run the agent through the SDK and put the result into ``context["result"]`` (spec 2.5).
+
+    A result that an earlier stage has set is passed on as it is, and no model is called.
+    """
+    if run.result is None:
+        agent = run.agent
+        run.result = await agent.runner.run(
+            agent.linked_sdk_agent(),
+            run.input,
+            context=run.context,
+            run_config=run.run_config,
+            **run.options,
+        )
+    run.on_failure(store(run.context, "result", run.result))
+    await call_next(run)

@@ -1,0 +1,18 @@
+"""Last stage: what the run came to is recorded."""
+
+from __future__ import annotations
+
+from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.tracing import record_final_output
+
+
+@calls_next_last
+async def emit_metadata(run: Run, call_next: Next) -> None:
+    """Record the user's input, the final output and a rubric in the trace (spec 5.3).
+
+    Last, so that only a run whose answer was stored is recorded as finished; what fails before this is
+    recorded as failed, with its input. A run that waits for an approval has no output yet.
+    """
+    if not getattr(run.result, "interruptions", None):
+        record_final_output(run)
+    await call_next(run)

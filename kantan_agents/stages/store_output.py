@@ -1,0 +1,26 @@
+"""Fifth stage: the structured output lands in the context."""
+
+from __future__ import annotations
+
+from kantan_agents.context import store
+from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.structured import as_dict
+
+
+@calls_next_last
+async def store_output(run: Run, call_next: Next) -> None:
+    """Put a structured output into ``context[output_dest]`` as a dict (spec 11.1).
+
+    The starting agent's ``output_dest`` counts; where it has none, that of the agent that gave the
+    answer. After ``call_sdk``; an output that is no dict (a text, a list) is not stored.
+    """
+    output_dest = run.agent.output_dest or getattr(_answering_agent(run), "output_dest", None)
+    if output_dest:
+        output = as_dict(getattr(run.result, "final_output", run.result))
+        if output is not None:
+            run.on_failure(store(run.context, output_dest, output))
+    await call_next(run)
+
+
+def _answering_agent(run: Run) -> object:
+    return getattr(getattr(run.result, "last_agent", None), "owner", None)

@@ -1,0 +1,59 @@
+"""Sixth stage: input and answer join the history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kantan_agents.context import append_history
+from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.structured import as_dict
+from kantan_agents.tracing import user_input
+
+
+@calls_next_last
+async def trim_history(run: Run, call_next: Next) -> None:
+    """Append the input and the answer to ``context["history"]`` and keep the newest (spec 10).
+
+    Two dicts ``{"role": "user" | "assistant", "text": str}`` a run; the agent's ``history`` is the
+    number of dicts kept. With 0 the context's history is not touched. A run that waits for an approval
+    has no answer yet: both are added when it is resumed and finishes.
+    """
+    limit = run.agent.history
+    if limit > 0 and not getattr(run.result, "interruptions", None):
+        entries = [
+            {"role": "user", "text": input_text(user_input(run))},
+            {"role": "assistant", "text": output_text(run.result)},
+        ]
+        run.on_failure(append_history(run.context["history"], entries, limit))
+    await call_next(run)
+
+
+def input_text(value: Any) -> str:
+    """Return what the user said as text; of a list of input items, the last thing the user said."""
+    if isinstance(value, str):
+        return value
+    for item in reversed(value or []):
+        if isinstance(item, Mapping) and item.get("role") == "user":
+            return _content_text(item.get("content"))
+    return ""
+
+
+def _content_text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def output_text(result: Any) -> str:
+    """Return the answer as text: a structured output as JSON, no output as the empty string."""
+    output = getattr(result, "final_output", result)
+    if output is None or isinstance(output, str):
+        return output or ""
+    fields = as_dict(output, json=True)
+    if fields is not None:
+        return json.dumps(fields, ensure_ascii=False, default=str)
+    return str(output)

@@ -1,0 +1,183 @@
+"""A model server on 127.0.0.1 that answers from a script: real HTTP, no network, no key."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import Any
+
+import anyio
+import attrs
+import uvicorn
+from kantan_llm import AsyncClientBundle
+from openai import AsyncOpenAI
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from typing_extensions import Self
+
+from kantan_agents.testing.wire import (
+    OK,
+    Reply,
+    ReplyLike,
+    completion_body,
+    completion_events,
+    error_body,
+    response_body,
+    response_events,
+)
+
+RESPONSES = "/v1/responses"
+CHAT_COMPLETIONS = "/v1/chat/completions"
+
+
+@attrs.frozen
+class RecordedRequest:
+    """A request the server has had.
+
+    Attributes:
+        path: ``/v1/responses`` or ``/v1/chat/completions``.
+        body: The JSON body.
+        headers: The HTTP headers, names in lower case.
+    """
+
+    path: str
+    body: dict[str, Any]
+    headers: dict[str, str]
+
+    @property
+    def model(self) -> str:
+        """The model that was asked for."""
+        return str(self.body.get("model", ""))
+
+
+ReplyFunction = Callable[[RecordedRequest], ReplyLike]
+
+
+class OfflineServer:
+    """Speaks OpenAI's Responses and Chat Completions APIs, streaming and not, from a script.
+
+        with OfflineServer(["Paris."]) as server:
+            agent = Agent("geo", "Answer.", model=server.bundle())
+
+    Args:
+        replies: What to answer, one a request and in order, or a function of the request. A str is a
+            text, a dict a JSON text, a ``ToolCall`` or a list of them calls tools, a ``Reply`` says
+            everything. A request after the last one is answered with HTTP 400.
+
+    Attributes:
+        requests: The requests so far, in order.
+    """
+
+    def __init__(self, replies: Iterable[ReplyLike] | ReplyFunction = ()) -> None:
+        self.requests: list[RecordedRequest] = []
+        self._answer = replies if callable(replies) else _from_script(replies)
+        self._lock = threading.Lock()
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+        self._port = 0
+
+    @property
+    def base_url(self) -> str:
+        """Base URL for an OpenAI client, ``http://127.0.0.1:<port>/v1``."""
+        if self._server is None:
+            raise RuntimeError("the OfflineServer is not running; use it in a with statement")
+        return f"http://127.0.0.1:{self._port}/v1"
+
+    def bundle(self, model: str = "offline-model", *, api: str = "responses") -> AsyncClientBundle:
+        """Return a client for this server, to be given as ``Agent(model=...)``.
+
+        Args:
+            model: The model name that is sent.
+            api: ``"responses"`` or ``"chat"``.
+        """
+        client = AsyncOpenAI(api_key="offline", base_url=self.base_url)
+        provider = {"responses": "openai", "chat": "compat"}[api]
+        return AsyncClientBundle(client, model, provider, self.base_url)
+
+    def environment(self) -> dict[str, str]:
+        """Return environment variables that send every provider of kantan-llm to this server."""
+        names = ("OPENAI", "CLAUDE", "GOOGLE", "KANTAN_LLM", "LMSTUDIO", "OLLAMA")
+        urls = {f"{name}_BASE_URL": self.base_url for name in names}
+        return urls | {f"{name}_API_KEY": "offline" for name in names[:4]}
+
+    def __enter__(self) -> Self:
+        if self._server is not None:
+            raise RuntimeError("this OfflineServer is running already")
+        # Listening begins here, so a client may connect before uvicorn has started.
+        listener = socket.create_server(("127.0.0.1", 0))
+        self._port = listener.getsockname()[1]
+        routes = [Route(path, self._handle, methods=["POST"]) for path in (RESPONSES, CHAT_COMPLETIONS)]
+        config = uvicorn.Config(
+            Starlette(routes=routes),
+            log_level="critical",
+            access_log=False,
+            lifespan="off",
+            loop="asyncio",
+            http="h11",
+            ws="none",
+            timeout_graceful_shutdown=1,
+        )
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(
+            target=self._server.run,
+            kwargs={"sockets": [listener]},
+            name="OfflineServer",
+            daemon=True,
+        )
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join()
+        self._server = self._thread = None
+
+    async def _handle(self, request: Request) -> Response:
+        body = await request.json()
+        recorded = RecordedRequest(request.url.path, body, dict(request.headers))
+        with self._lock:
+            self.requests.append(recorded)
+            reply = Reply.of(self._answer(recorded))
+        if reply.delay:
+            await anyio.sleep(reply.delay)
+        headers = dict(reply.headers)
+        if reply.body is not None:
+            return Response(reply.body, reply.status, headers=headers, media_type="application/json")
+        if reply.status != OK:
+            return JSONResponse(error_body(reply), reply.status, headers=headers)
+        responses = recorded.path == RESPONSES
+        if body.get("stream"):
+            events = (response_events if responses else completion_events)(reply, recorded.model)
+            lines = _server_sent(events, done=not responses)
+            return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
+        make_body = response_body if responses else completion_body
+        return JSONResponse(make_body(reply, recorded.model), headers=headers)
+
+
+def _from_script(replies: Iterable[ReplyLike]) -> ReplyFunction:
+    waiting = iter([Reply.of(reply) for reply in replies])
+    exhausted = Reply("the script of the OfflineServer has no reply left", status=400)
+
+    def next_reply(_request: RecordedRequest) -> Reply:
+        return next(waiting, exhausted)
+
+    return next_reply
+
+
+def _server_sent(events: Iterator[dict[str, Any]], *, done: bool) -> Iterator[str]:
+    for event in events:
+        name = f"event: {event['type']}\n" if "type" in event else ""
+        yield f"{name}data: {json.dumps(event, ensure_ascii=False)}\n\n"
+    if done:
+        yield "data: [DONE]\n\n"

@@ -1,0 +1,128 @@
+"""What a run leaves in its trace: the trace itself, its input and output, its rubric, its failure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, cast
+
+import agents
+from agents import custom_span, generation_span, get_current_trace
+
+from kantan_agents.errors import KantanAgentsError
+from kantan_agents.judging import rubric_of
+from kantan_agents.pipeline import Run
+from kantan_agents.structured import as_dict
+from kantan_agents.tracing.ids import trace_id_of
+
+RUN_SPAN = "agent_run"
+JUDGE_SPAN = "judge"
+
+
+@contextmanager
+def run_trace(run: Run) -> Iterator[None]:
+    """Record ``run`` in a trace of its own or, inside an open trace, on a span of that one.
+
+    The metadata must be complete. Inside an open trace it stands on a ``custom`` span named
+    ``agent_run`` instead, so that it is never lost (spec 4). A failure is recorded before it passes
+    on; the trace is closed in any case.
+    """
+    outer = get_current_trace()
+    record: Any
+    if outer is not None:
+        run.trace_id = outer.trace_id
+        record = custom_span(RUN_SPAN, run.metadata)
+    else:
+        config = run.run_config
+        record = agents.trace(
+            config.workflow_name,
+            trace_id=config.trace_id or trace_id_of(run.id),
+            group_id=config.group_id,
+            metadata=run.metadata,
+            tracing=config.tracing,
+            disabled=config.tracing_disabled,
+        )
+        run.trace_id = record.trace_id
+    with record:
+        try:
+            yield
+        except BaseException as error:
+            span_error = _span_error(run, error)
+            if outer is not None:
+                record.set_error(span_error)
+            with generation_span(input=_input(run) if _may_record(run) else None) as span:
+                span.set_error(span_error)
+            raise
+
+
+def _span_error(run: Run, error: BaseException) -> Any:
+    data: dict[str, Any] = {"error_type": type(error).__name__}
+    if isinstance(error, KantanAgentsError):
+        data["code"] = error.code
+    # The message of an error may quote the model or the user.
+    message = str(error) if _may_record(run) else ""
+    return {"message": message or type(error).__name__, "data": data}
+
+
+def record_final_output(run: Run) -> None:
+    """Record the user's input and the final output on one generation span (spec 5.3).
+
+    This is what kantan-llm's keyword search finds: the SDK's own ``response`` span carries neither. A
+    rubric is stored in kantan-llm's shape, and a ``custom`` span named ``judge`` carries it for
+    ``kantan_llm.tracing.analysis``. Nothing of it when ``trace_include_sensitive_data`` is false.
+    """
+    result = run.result
+    if not _may_record(run):
+        with generation_span():
+            return
+    output = getattr(result, "final_output", result)
+    output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
+    rubric = rubric_of(output, getattr(output_type, "output_type", output_type))
+    if rubric is not None:
+        recorded: Any = {"rubric": rubric}
+    else:
+        recorded = as_dict(output, json=True) or output
+    with generation_span(input=_input(run), output=_recordable(recorded)):
+        pass
+    if rubric is not None:
+        with custom_span(JUDGE_SPAN, {"output_kind": "judge", "rubric": _with_comment(rubric)}):
+            pass
+
+
+def record_metadata(metadata: dict[str, Any]) -> None:
+    """Record the metadata of an agent that works inside somebody else's run, a hand-off target."""
+    with custom_span(RUN_SPAN, metadata):
+        pass
+
+
+def _may_record(run: Run) -> bool:
+    return bool(run.run_config.trace_include_sensitive_data)
+
+
+def _input(run: Run) -> Any:
+    return _recordable(user_input(run))
+
+
+def user_input(run: Run) -> Any:
+    """Return what the user said: the input, or for a resumed ``RunState`` what started it."""
+    if isinstance(run.input, (str, list)):
+        return run.input
+    return getattr(run.result, "input", None)
+
+
+def _recordable(value: Any) -> Any:
+    if value is None or isinstance(value, (str, dict)):
+        return value
+    if isinstance(value, list):
+        return [cast("Any", _recordable(item)) if item is not None else None for item in value]
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json")
+    return value if isinstance(value, (int, float, bool)) else str(value)
+
+
+def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
+    # kantan-llm sorts failed judges into buckets by the first word of `comment`.
+    comments = rubric.get("comments")
+    if "comment" in rubric or not isinstance(comments, list) or not comments:
+        return rubric
+    return {**rubric, "comment": str(comments[0])}

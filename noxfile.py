@@ -1,0 +1,41 @@
+"""The suite over Python and SDK versions: ``nox``, or one session by ``nox -s NAME``."""
+
+from __future__ import annotations
+
+import shutil
+
+import nox
+
+nox.options.sessions = ["tests", "newest_sdk"]
+nox.options.error_on_missing_interpreters = False
+nox.options.default_venv_backend = "venv"
+
+PYTHONS = ["3.10", "3.11", "3.12", "3.13"]
+SUITE = ("python", "-m", "pytest", "-n", "2")
+
+
+@nox.session(python=[p for p in PYTHONS if shutil.which(f"python{p}")] or None)
+def tests(session: nox.Session) -> None:
+    """Run the suite on every Python present."""
+    session.install("-e", ".[dev]")
+    session.run(*SUITE, *session.posargs)
+
+
+@nox.session
+def newest_sdk(session: nox.Session) -> None:
+    """Run the suite on the newest SDK; kantan-llm's pin (openai<3) stands against it."""
+    session.install("-e", ".[dev]")
+    # kantan-llm itself works with openai 3; only its declared dependency does not allow it.
+    session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "kantan-llm")
+    session.install("--upgrade", "openai-agents", "openai>=3")
+    session.install("--no-deps", "kantan-llm")
+    session.run("python", "-c", _SHOW_VERSIONS)
+    session.run(*SUITE, *session.posargs)
+
+
+_SHOW_VERSIONS = """
+from importlib.metadata import version
+for name in ("openai-agents", "openai", "kantan-llm"):
+    print(name, version(name))
+assert int(version("openai").partition(".")[0]) >= 3, "this session must test openai 3 or newer"
+"""
