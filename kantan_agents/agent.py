@@ -13,9 +13,11 @@ from kantan_agents.bridge import (
     HandoffLinks,
     QuickSettings,
     SDKAgent,
+    context_of,
     effective_run_config,
     link_handoffs,
 )
+from kantan_agents.context import check_context
 from kantan_agents.errors import (
     InputTypeError,
     InstructionsRequiredError,
@@ -144,14 +146,13 @@ class Agent:
         link_handoffs(self)
         return self._sdk_agent
 
-    async def run_async(
-        self, input: Any, context: Context | None = None, **runner_options: Any
-    ) -> Context:
+    async def run_async(self, input: Any, context: Context | None = None, **runner_options: Any) -> Context:
         """Run the agent and return the context, completed (spec 2.7, 2.9).
 
         Args:
             input: A str, a list of the SDK's input items, or a ``RunState`` to be resumed.
-            context: The caller's dict; the same object is returned. None begins a new one.
+            context: The caller's dict; the same object is returned. None begins a new one or, with a
+                ``RunState``, goes on with the state's.
             **runner_options: For ``Runner.run``: ``max_turns``, ``session``, ``hooks``,
                 ``run_config``, ``previous_response_id``, ...
 
@@ -164,11 +165,17 @@ class Agent:
             The context: ``result`` is the SDK's ``RunResult``, ``history`` and the ``output_dest`` are
             up to date. After an error it is as it was on entry, apart from defaults filled in.
         """
-        run = self._new_run(input, {} if context is None else context, runner_options)
+        if context is None:
+            context = context_of(input) if isinstance(input, agents.RunState) else {}
+        run = self._new_run(input, context, runner_options)
+        result_before = run.context.get("result") if isinstance(run.context, dict) else None
         token = current_run.set(run)
         try:
             with run_trace(run):
                 await self.pipeline(run)
+                if check_context(run.context).get("result") is result_before:
+                    # A stage ended the run before `call_sdk`: what stands there is another run's.
+                    run.context["result"] = run.result
         except BaseException as error:
             run.roll_back()
             _attach(error, run)

@@ -80,6 +80,6 @@ def append_history(history: list[Any], entries: list[dict[str, str]], limit: int
 
     def undo() -> None:
         ours = {id(entry) for entry in entries}
-        history[:] = dropped + [entry for entry in history if id(entry) not in ours]
+        history[:] = [entry for entry in (*dropped, *history) if id(entry) not in ours]
 
     return undo

@@ -51,9 +51,7 @@ class BackgroundLoop:
         with self._lock:
             if self._portal is None or self._thread is None or not self._thread.is_alive():
                 ready: Future[BlockingPortal] = Future()
-                thread = threading.Thread(
-                    target=_serve, args=(ready,), name="kantan_agents", daemon=True
-                )
+                thread = threading.Thread(target=_serve, args=(ready,), name="kantan_agents", daemon=True)
                 try:
                     thread.start()
                 except RuntimeError:

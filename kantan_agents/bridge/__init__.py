@@ -1,8 +1,17 @@
 """What the SDK sees of us: the only room that builds objects for it."""
 
 from kantan_agents.bridge.handoffs import HandoffLinks, link_handoffs
+from kantan_agents.bridge.paused import context_of, detach_result
 from kantan_agents.bridge.run_config import effective_run_config
 from kantan_agents.bridge.sdk_agent import SDKAgent
 from kantan_agents.bridge.settings import QuickSettings
 
-__all__ = ["HandoffLinks", "QuickSettings", "SDKAgent", "effective_run_config", "link_handoffs"]
+__all__ = [
+    "HandoffLinks",
+    "QuickSettings",
+    "SDKAgent",
+    "context_of",
+    "detach_result",
+    "effective_run_config",
+    "link_handoffs",
+]

@@ -16,6 +16,7 @@ class Linkable(Protocol):
     """An Agent of ours as far as hand-offs are concerned."""
 
     handoffs: list[Any]
+    handoff_links: HandoffLinks
 
     @property
     def sdk_agent(self) -> SDKAgent:
@@ -30,25 +31,25 @@ class HandoffLinks:
     sees is made anew only when it was.
     """
 
-    __slots__ = ("_linked",)
+    __slots__ = ("linked",)
 
     def __init__(self) -> None:
-        self._linked: list[Any] = []
+        self.linked: list[Any] = []
 
     def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
         """Bring ``sdk_agent.handoffs`` up to date and return the agents of ours among the targets."""
         targets = agent.handoffs
-        if targets != self._linked:
+        if targets != self.linked:
             sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
-            self._linked = list(targets)
+            self.linked = list(targets)
         return [target for target in targets if hasattr(target, "sdk_agent")]
 
 
 def link_handoffs(start: Linkable) -> None:
     """Bring the hand-offs of ``start`` and of every agent of ours reachable from it up to date."""
-    if not start.handoffs:
-        return
-    waiting: list[Any] = [start]
+    if not start.handoffs and not start.handoff_links.linked:
+        return  # the usual case
+    waiting: list[Linkable] = [start]
     seen = {id(start)}
     while waiting:
         agent = waiting.pop()

@@ -36,9 +36,7 @@ def effective_run_config(
     return dataclasses.replace(given, model_provider=provider)
 
 
-def _provider(
-    given: ModelProvider | None, factory: Callable[[], ModelProvider] | None
-) -> ModelProvider:
+def _provider(given: ModelProvider | None, factory: Callable[[], ModelProvider] | None) -> ModelProvider:
     # A RunConfig made without a provider carries a MultiProvider; it cannot be told from one given.
     if given is not None and type(given) is not MultiProvider:
         return given

@@ -75,9 +75,7 @@ class ClientPool:
             return self._bundle
         http_client = DefaultAsyncHttpxClient(verify=_tls_settings())
         client = self._bundle.client.copy(http_client=http_client)
-        return AsyncClientBundle(
-            client, self._bundle.model, self._bundle.provider, self._bundle.base_url
-        )
+        return AsyncClientBundle(client, self._bundle.model, self._bundle.provider, self._bundle.base_url)
 
 
 @cache

@@ -40,12 +40,13 @@ class Run:
     run_config: Any = None
     metadata: dict[str, Any] = attrs.field(factory=dict)
     instructions: str | None = None
-    rendered: str | None = attrs.field(default=None, init=False)
-    turns: int = attrs.field(default=0, init=False)
+    rendered: str | None = None
+    turns: int = 0
     result: Any = None
     trace_id: str | None = None
     state: dict[Any, Any] = attrs.field(factory=dict)
-    _undo: list[Callable[[], None]] = attrs.field(factory=list, init=False)
+    # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
+    _undo: list[Callable[[], None]] = attrs.field(factory=list)
 
     def on_failure(self, undo: Callable[[], None]) -> None:
         """Call ``undo`` if this run fails or is cancelled; the last one registered goes first.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kantan_agents.bridge import detach_result
 from kantan_agents.context import store
 from kantan_agents.pipeline import Next, Run, calls_next_last
 
@@ -22,4 +23,5 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             **run.options,
         )
     run.on_failure(store(run.context, "result", run.result))
+    detach_result(run.result, run.context)
     await call_next(run)

@@ -68,15 +68,20 @@ class OfflineServer:
         replies: What to answer, one a request and in order, or a function of the request. A str is a
             text, a dict a JSON text, a ``ToolCall`` or a list of them calls tools, a ``Reply`` says
             everything. A request after the last one is answered with HTTP 400.
+        keep_alive: Whether connections stay open for the next request. A connection left open when a
+            test's event loop ends makes Python warn later, in another test.
 
     Attributes:
         requests: The requests so far, in order.
     """
 
-    def __init__(self, replies: Iterable[ReplyLike] | ReplyFunction = ()) -> None:
+    def __init__(
+        self, replies: Iterable[ReplyLike] | ReplyFunction = (), *, keep_alive: bool = False
+    ) -> None:
         self.requests: list[RecordedRequest] = []
         self._answer = replies if callable(replies) else _from_script(replies)
         self._lock = threading.Lock()
+        self._keep_alive = keep_alive
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
         self._port = 0
@@ -151,7 +156,8 @@ class OfflineServer:
             reply = Reply.of(self._answer(recorded))
         if reply.delay:
             await anyio.sleep(reply.delay)
-        headers = dict(reply.headers)
+        headers = {} if self._keep_alive else {"connection": "close"}
+        headers |= reply.headers
         if reply.body is not None:
             return Response(reply.body, reply.status, headers=headers, media_type="application/json")
         if reply.status != OK:

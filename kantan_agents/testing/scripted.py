@@ -163,9 +163,7 @@ class ScriptedModel(Model):
                     sequence_number=number,
                 )
                 number += 1
-        yield ResponseCompletedEvent(
-            type="response.completed", response=response, sequence_number=number
-        )
+        yield ResponseCompletedEvent(type="response.completed", response=response, sequence_number=number)
 
     async def _play(self, call: ModelCall) -> ModelResponse:
         self._calls.append(call)

@@ -161,9 +161,7 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
                 part={**part, "text": ""},
             )
             for piece in chunks(part["text"]):
-                yield event(
-                    "response.output_text.delta", **place, content_index=0, delta=piece, logprobs=[]
-                )
+                yield event("response.output_text.delta", **place, content_index=0, delta=piece, logprobs=[])
             yield event(
                 "response.output_text.done",
                 **place,

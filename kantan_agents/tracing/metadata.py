@@ -46,9 +46,7 @@ def prompt_metadata(agent_name: str, instructions: str | Prompt) -> dict[str, An
     }
 
 
-def run_metadata(
-    user: Mapping[Any, Any] | None, standard: Mapping[str, Any], run_id: str
-) -> dict[str, Any]:
+def run_metadata(user: Mapping[Any, Any] | None, standard: Mapping[str, Any], run_id: str) -> dict[str, Any]:
     """Return the metadata of one run: the user's own, then the standard keys, which always win."""
     merged = {str(key): value for key, value in user.items()} if user else {}
     merged.update(standard)

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import Any
+
+import agents
+import pytest
+from pydantic import BaseModel
+
+from kantan_agents import Agent, Prompt
+from kantan_agents.testing import (
+    OfflineServer,
+    ScriptedModel,
+    ToolCall,
+    assistant_message,
+    function_call,
+)
+
+pytestmark = pytest.mark.anyio
+
+
+class Out(BaseModel):
+    x: int
+
+
+def transfer(name: Any, call_id: Any = "c1") -> Any:
+    return [function_call(f"transfer_to_{name}", {}, call_id=call_id)]
+
+
+def say(text: Any) -> Any:
+    return [assistant_message(text)]
+
+
+async def test_a_target_of_ours_renders_its_own_instructions_from_the_same_context() -> None:
+    model = ScriptedModel([transfer("billing"), say("done")])
+    billing = Agent("billing", "Bill {{ $ctx.who }}", model=model)
+    triage = Agent("triage", "Sort {{ $ctx.who }}", model=model, handoffs=[billing])
+    context = await triage.run_async("hi", {"who": "Bo"})
+    assert [c.system_instructions for c in model.calls] == ["Sort Bo", "Bill Bo"]
+    assert context["result"].last_agent.owner is billing
+
+
+@pytest.mark.parametrize("kind", ["sdk agent", "handoff to sdk agent", "handoff to ours"])
+async def test_sdk_agents_and_handoff_objects_are_targets(kind: Any) -> None:
+    model = ScriptedModel([transfer("billing"), say("done")])
+    ours = Agent("billing", "Bill {{ $ctx.who }}", model=model)
+    sdk = agents.Agent(name="billing", instructions="Bill Bo", model=model)
+    target = {
+        "sdk agent": sdk,
+        "handoff to sdk agent": agents.handoff(sdk),
+        "handoff to ours": agents.handoff(ours.sdk_agent),
+    }[kind]
+    context = await Agent("triage", "Sort", model=model, handoffs=[target]).run_async("hi", {"who": "Bo"})
+    assert model.last_call.system_instructions == "Bill Bo"
+    assert context["result"].final_output == "done"
+
+
+async def test_an_sdk_agent_may_hand_off_to_one_of_ours() -> None:
+    model = ScriptedModel([transfer("ours"), say("done")])
+    ours = Agent("ours", "For {{ $ctx.who }}", model=model)
+    sdk = agents.Agent(name="sdk", instructions="x", model=model, handoffs=[ours.sdk_agent])
+    result = await agents.Runner.run(sdk, "hi", context={"who": "Bo"})
+    assert (result.final_output, model.last_call.system_instructions) == ("done", "For Bo")
+
+
+async def test_cycles_work_and_the_starting_agent_is_rendered_again() -> None:
+    model = ScriptedModel([transfer("b"), transfer("a", "c2"), say("done")])
+    a = Agent("a", "A {{ $ctx.who }}", model=model)
+    b = Agent("b", "B {{ $ctx.who }}", model=model, handoffs=[a])
+    a.handoffs.append(b)
+    context = await a.run_async("hi", {"who": "Bo"})
+    assert [c.system_instructions for c in model.calls] == ["A Bo", "B Bo", "A Bo"]
+    assert context["result"].last_agent.owner is a
+    repr(context["result"])
+
+
+async def test_an_agent_may_hand_off_to_itself() -> None:
+    model = ScriptedModel([transfer("a"), say("done")])
+    a = Agent("a", "A", model=model)
+    a.handoffs.append(a)
+    assert (await a.run_async("hi"))["result"].final_output == "done"
+
+
+async def test_a_changed_handoff_list_is_seen_by_the_next_run() -> None:
+    model = ScriptedModel([say("1"), say("2"), say("3")])
+    a, b = Agent("a", "A", model=model), Agent("b", "B", model=model)
+    await a.run_async("hi")
+    a.handoffs.append(b)
+    await a.run_async("hi")
+    a.handoffs.clear()
+    await a.run_async("hi")
+    shown = [[h.tool_name for h in call.handoffs] for call in model.calls]
+    assert shown == [[], ["transfer_to_b"], []]
+
+
+async def test_a_chain_of_a_thousand_agents_is_no_recursion() -> None:
+    model = ScriptedModel([say("x")])
+    last = Agent("last", "x", model=model)
+    for number in range(1000):
+        last = Agent(f"n{number}", "x", model=model, handoffs=[last])
+    assert (await last.run_async("hi"))["result"].final_output == "x"
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, "theirs"), ("mine", "mine")])
+async def test_the_targets_output_dest_counts_when_the_starting_agent_has_none(
+    own: Any, expected: Any
+) -> None:
+    model = ScriptedModel([transfer("b"), say('{"x": 1}')])
+    b = Agent("b", "B", model=model, output_type=Out, output_dest="theirs")
+    a = Agent("a", "A", model=model, handoffs=[b], output_dest=own)
+    context = await a.run_async("hi")
+    assert context[expected] == {"x": 1}
+    assert {"mine", "theirs"} & set(context) == {expected}
+
+
+async def test_a_targets_prompt_is_recorded_once_on_a_span(traces: Any) -> None:
+    model = ScriptedModel([transfer("b"), [function_call("tool", {}, call_id="c2")], say("done")])
+
+    def tool() -> str:
+        """Do it."""
+        return "ok"
+
+    b = Agent("b", Prompt("billing", "v7", "B"), model=model, tools=[tool])
+    context = await Agent("a", "A", model=model, handoffs=[b]).run_async("hi")
+    (trace,) = traces.traces()
+    (span,) = traces.spans(name="agent_run")
+    data = span.raw["span_data"]["data"]
+    assert (data["agent_name"], data["prompt_version"]) == ("b", "v7")
+    assert data["agent_run_id"] == trace.metadata["agent_run_id"]
+    assert trace.metadata["agent_name"] == "a"
+    assert context["result"].final_output == "done"
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_a_hand_off_over_http_between_models_of_their_own(api: Any) -> None:
+    with OfflineServer([ToolCall("transfer_to_b"), "done"]) as server:
+        b = Agent("b", "B", model=server.bundle("model-b", api=api))
+        a = Agent("a", "A", model=server.bundle("model-a", api=api), handoffs=[b])
+        assert (await a.run_async("hi"))["result"].final_output == "done"
+        assert [request.model for request in server.requests] == ["model-a", "model-b"]

@@ -1,0 +1,284 @@
+"""Our SDK agent keeps tools outside ``Agent.tools``; everything the SDK does with tools still works."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from typing import Any
+
+import agents
+import pytest
+from agents import FunctionTool, ModelSettings, RunContextWrapper, RunState, WebSearchTool
+
+from kantan_agents import Agent
+from kantan_agents.bridge import QuickSettings, SDKAgent
+from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+
+pytestmark = pytest.mark.anyio
+
+
+def tool_named(name: Any, log: Any = None, **options: Any) -> Any:
+    async def tool(value: str = "") -> str:
+        """Do it."""
+        if log is not None:
+            log.append((name, value))
+        return f"{name} did {value}"
+
+    made = agents.function_tool(tool, name_override=name)
+    for option, setting in options.items():
+        setattr(made, option, setting)
+    return made
+
+
+def calling(name: Any, then: Any = "done", **arguments: Any) -> Any:
+    return ScriptedModel([[function_call(name, arguments, call_id="c1")], [assistant_message(then)]])
+
+
+async def shown(agent: Any, context: Any = None) -> Any:
+    tools = await agent.sdk_agent.get_all_tools(RunContextWrapper(context or {}))
+    return [tool.name for tool in tools]
+
+
+async def test_plain_function_tools_are_held_outside_and_all_others_stay_inside() -> None:
+    inside = [
+        tool_named("switched", is_enabled=lambda ctx, agent: True),
+        tool_named("deferred", defer_loading=True),
+        Agent("nested", "x", model=ScriptedModel()).sdk_agent.as_tool("nested", "A nested agent."),
+    ]
+    agent = Agent("a", "b", tools=[tool_named("plain"), *inside, WebSearchTool()])
+    assert {tool.name for tool in agent.sdk_agent.tools} == {
+        "switched",
+        "deferred",
+        "nested",
+        "web_search",
+    }
+    assert (await shown(agent))[0] == "plain"
+
+
+async def test_tools_are_shown_in_the_order_given() -> None:
+    tools = [
+        WebSearchTool(),
+        tool_named("b"),
+        tool_named("a", is_enabled=lambda c, a: True),
+        tool_named("c"),
+    ]
+    assert await shown(Agent("a", "b", tools=tools)) == ["web_search", "b", "a", "c"]
+
+
+async def test_of_two_tools_with_one_name_the_last_one_stays() -> None:
+    log: list = []
+    first, second = tool_named("t"), tool_named("t", log)
+    model = calling("t", value="x")
+    await Agent("a", "b", tools=[first, second], model=model).run_async("hi")
+    assert log == [("t", "x")]
+
+
+async def test_with_prefixed_mcp_names_tools_stay_where_the_sdk_reserves_their_names() -> None:
+    agent = Agent("a", "b", tools=[tool_named("t")], mcp_config={"include_server_in_tool_names": True})
+    assert [tool.name for tool in agent.sdk_agent.tools] == ["t"]
+    assert await shown(agent) == ["t"]
+
+
+async def test_a_tool_keeps_what_the_sdk_knows_of_it() -> None:
+    def guardrail(data: Any) -> Any:
+        return agents.ToolGuardrailFunctionOutput.allow()
+
+    original = tool_named(
+        "t",
+        needs_approval=True,
+        timeout_seconds=3.0,
+        tool_input_guardrails=[agents.tool_input_guardrail(guardrail)],
+    )
+    (kept,) = await Agent("a", "b", tools=[original]).sdk_agent.get_all_tools(RunContextWrapper({}))
+    assert isinstance(kept, FunctionTool)
+    for field in dataclasses.fields(original):
+        if field.name != "on_invoke_tool":
+            assert getattr(kept, field.name) == getattr(original, field.name), field.name
+
+
+async def test_a_failing_tool_is_reported_to_the_model_as_the_sdk_does() -> None:
+    def broken() -> str:
+        """Fail."""
+        raise ValueError("no luck")
+
+    model = calling("broken")
+    await Agent("a", "b", tools=[broken], model=model).run_async("hi")
+    assert "error occurred while running the tool" in str(model.last_call.input[-1])
+
+
+async def test_a_tools_timeout_survives() -> None:
+    import anyio
+
+    async def slow() -> str:
+        """Wait."""
+        await anyio.sleep(60)
+        return "never"
+
+    tool = agents.function_tool(slow)
+    tool.timeout_seconds = 0.01
+    model = calling("slow")
+    await Agent("a", "b", tools=[tool], model=model).run_async("hi")
+    assert "timed out" in str(model.last_call.input[-1])
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+@pytest.mark.parametrize("approve", [True, False])
+async def test_approval_and_resume_in_memory_and_from_json(as_json: Any, approve: Any) -> None:
+    log: list = []
+    model = calling("danger", value="x")
+    tool = tool_named("danger", log, needs_approval=True)
+    agent = Agent("a", "Hi {{ $ctx.who }}", tools=[tool, tool_named("other")], model=model)
+    context = await agent.run_async("do it", {"who": "Bo"})
+    paused = context["result"]
+    assert len(paused.interruptions) == 1
+    assert (log, context["history"]) == ([], [])
+    state = paused.to_state()
+    if as_json:
+        state = await RunState.from_json(agent.sdk_agent, json.loads(json.dumps(state.to_json())))
+        context = None
+    (waiting,) = state.get_interruptions()
+    if approve:
+        state.approve(waiting)
+    else:
+        state.reject(waiting)
+    resumed = await agent.run_async(state, context)
+    assert resumed["result"].final_output == "done"
+    assert log == ([("danger", "x")] if approve else [])
+    assert [entry["text"] for entry in resumed["history"]] == ["do it", "done"]
+    assert model.last_call.system_instructions == "Hi Bo"
+
+
+async def test_a_resumed_state_without_a_context_uses_its_own() -> None:
+    model = calling("danger", value="x")
+    agent = Agent("a", "Hi {{ $ctx.who }}", tools=[tool_named("danger", needs_approval=True)], model=model)
+    context = await agent.run_async("do it", {"who": "Bo"})
+    state = context["result"].to_state()
+    state.approve(state.get_interruptions()[0])
+    assert await agent.run_async(state) is context
+    assert model.last_call.system_instructions == "Hi Bo"
+
+
+async def test_an_agent_of_ours_as_a_tool_renders_from_the_same_context(traces: Any) -> None:
+    inner_model, outer_model = ScriptedModel([[assistant_message("42")]]), calling("ask", input="q")
+    inner = Agent("inner", "Inner {{ $ctx.who }}", model=inner_model)
+    outer = Agent("outer", "Outer", model=outer_model, tools=[inner.sdk_agent.as_tool("ask", "Ask.")])
+    await outer.run_async("hi", {"who": "Bo"})
+    assert inner_model.last_call.system_instructions == "Inner Bo"
+    assert [s.raw["span_data"]["data"]["agent_name"] for s in traces.spans(name="agent_run")] == ["inner"]
+
+
+async def test_the_sdk_agent_can_be_run_and_cloned_without_us() -> None:
+    model = ScriptedModel([[assistant_message("x")]] * 2)
+    agent = Agent("a", "Hi {{ $ctx.who }}", tools=[tool_named("t")], model=model)
+    await agents.Runner.run(agent.sdk_agent, "hi", context={"who": "Bo"})
+    clone = agent.sdk_agent.clone(name="copy")
+    assert isinstance(clone, SDKAgent)
+    await agents.Runner.run(clone, "hi", context=None)
+    assert [call.system_instructions for call in model.calls] == ["Hi Bo", "Hi "]
+    assert [[tool.name for tool in call.tools] for call in model.calls] == [["t"], ["t"]]
+
+
+# Rules, as far as they go
+
+
+@pytest.mark.parametrize(
+    ("rules", "visible"),
+    [
+        ({}, ["a", "b", "web_search"]),
+        ({"allow": "*"}, ["a", "b", "web_search"]),
+        ({"allow": ["a"]}, ["a"]),
+        ({"allow": ["a", "web_search"], "deny": ["a"]}, ["web_search"]),
+        ({"deny": "*"}, []),
+        ({"deny": ("web_search",)}, ["a", "b"]),
+        ({"allow": []}, []),
+    ],
+)
+async def test_a_tool_the_rules_forbid_is_not_shown(rules: Any, visible: Any) -> None:
+    model = ScriptedModel([[assistant_message("x")]])
+    agent = Agent("a", "b", tools=[tool_named("a"), tool_named("b"), WebSearchTool()], model=model)
+    await agent.run_async("hi", {"tool_rules": rules})
+    assert [tool.name for tool in model.last_call.tools] == visible
+
+
+async def test_a_tool_denied_while_the_run_is_on_its_way_is_not_run(traces: Any) -> None:
+    log: list = []
+
+    async def forbid(ctx: RunContextWrapper[dict]) -> str:
+        """Change the rules."""
+        ctx.context["tool_rules"]["deny"] = ["danger"]
+        return "forbidden from now on"
+
+    danger = tool_named("danger", log)
+    model = ScriptedModel(
+        [
+            [function_call("forbid", {}, call_id="c1")],
+            [assistant_message("x")],
+        ]
+    )
+    agent = Agent("a", "b", tools=[forbid, danger], model=model)
+
+    async def deny_after_the_model_call(ctx: Any, agent_: Any, response: Any) -> None:
+        ctx.context["tool_rules"]["deny"] = ["danger"]
+
+    class Hooks(agents.RunHooks):
+        on_llm_end = staticmethod(deny_after_the_model_call)
+
+    await agent.run_async("hi")
+    late = calling("danger", value="x")
+    second = Agent("a", "b", tools=[danger], model=late)
+    await second.run_async("hi", hooks=Hooks())
+    assert log == []
+    assert "[kantan-agents][E8] Tool is not allowed: danger" in str(late.last_call.input[-1])
+    (refused,) = traces.spans(name="tool_refused")
+    assert refused.raw["span_data"]["data"] == {"tool": "danger", "code": "E8"}
+
+
+async def test_a_tool_switched_off_between_the_model_call_and_its_execution_is_not_run() -> None:
+    log: list = []
+    model = calling("t", value="x")
+    agent = Agent("a", "b", tools=[tool_named("t", log)], model=model)
+    (kept,) = agent.sdk_agent._held_tools
+
+    class Hooks(agents.RunHooks):
+        async def on_llm_end(self, *_: Any) -> None:
+            kept.is_enabled = False
+
+    await agent.run_async("hi", hooks=Hooks())
+    assert log == []
+    assert "[E8]" in str(model.last_call.input[-1])
+
+
+async def test_rules_that_become_wrong_during_a_run_refuse_every_tool() -> None:
+    log: list = []
+    model = calling("t", value="x")
+
+    class Hooks(agents.RunHooks):
+        async def on_llm_end(self, ctx: Any, *_: Any) -> None:
+            ctx.context["tool_rules"]["allow"] = "t"
+
+    agent = Agent("a", "b", tools=[tool_named("t", log)], model=model, tool_use_behavior="stop_on_first_tool")
+    context = await agent.run_async("hi", hooks=Hooks())
+    assert log == []
+    assert "[E20]" in context["result"].final_output
+
+
+# Settings
+
+
+def test_quick_settings_equal_plain_ones_in_both_directions() -> None:
+    plain = ModelSettings(temperature=0.5, extra_args={"a": 1})
+    quick = QuickSettings.adopt(plain)
+    assert quick == plain and plain == quick and quick() == plain
+    assert type(quick()) is ModelSettings
+    assert quick != ModelSettings() and ModelSettings() != quick
+    assert quick.resolve(ModelSettings(top_p=0.1)).to_json_dict() == (
+        plain.resolve(ModelSettings(top_p=0.1)).to_json_dict()
+    )
+
+
+def test_a_users_own_settings_class_is_left_alone() -> None:
+    class Mine(ModelSettings):
+        pass
+
+    mine = Mine()
+    assert QuickSettings.adopt(mine) is mine

@@ -1,0 +1,101 @@
+"""Fixtures for the whole suite: no network but loopback, no leftover trace processors, no real keys."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import set_trace_processors
+from hypothesis import HealthCheck, settings
+from kantan_llm.tracing import SQLiteTracer
+from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRecord
+
+settings.register_profile("fast", max_examples=40, deadline=None)
+settings.register_profile("ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+PROVIDER_PREFIXES = (
+    "OPENAI_",
+    "CLAUDE_",
+    "GOOGLE_",
+    "KANTAN_LLM_",
+    "LMSTUDIO_",
+    "OLLAMA_",
+    "OPENROUTER_",
+)
+
+
+@pytest.fixture(autouse=True)
+def _no_real_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(PROVIDER_PREFIXES):
+            monkeypatch.delenv(name)
+
+    connect, connect_ex = socket.socket.connect, socket.socket.connect_ex
+
+    def checked(address: Any) -> None:
+        if isinstance(address, tuple) and address[0] not in ("127.0.0.1", "::1"):
+            raise AssertionError(f"a test tried to reach {address}")
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        checked(address)
+        connect(self, address)
+
+    def guarded_ex(self: socket.socket, address: Any) -> int:
+        checked(address)
+        return connect_ex(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    monkeypatch.setattr(socket.socket, "connect_ex", guarded_ex)
+
+
+@pytest.fixture(autouse=True)
+def _own_trace_processors() -> Iterator[None]:
+    set_trace_processors([])
+    yield
+    set_trace_processors([])
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+class TraceDB:
+    """A kantan-llm database and its unmodified tracer, read through kantan-llm's own search."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.tracer = SQLiteTracer(str(path))
+
+    def traces(self, **query: Any) -> list[TraceRecord]:
+        return self._read(lambda reader: reader.search_traces(query=TraceQuery(**query)))
+
+    def spans(self, **query: Any) -> list[SpanRecord]:
+        return self._read(lambda reader: reader.search_spans(query=SpanQuery(**query)))
+
+    def final_span(self) -> SpanRecord:
+        """Return the generation span that our library wrote last."""
+        return self.spans(span_type="generation")[-1]
+
+    def _read(self, read: Callable[[SQLiteTracer], list[Any]]) -> list[Any]:
+        reader = SQLiteTracer(str(self.path))
+        try:
+            return read(reader)
+        finally:
+            reader.shutdown()
+
+
+@pytest.fixture
+def traces(tmp_path: Path) -> Iterator[TraceDB]:
+    database = TraceDB(tmp_path / "traces.sqlite3")
+    set_trace_processors([database.tracer])
+    yield database
+    set_trace_processors([])
+    database.tracer.shutdown()
+    gc.collect()

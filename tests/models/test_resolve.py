@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import agents
+import kantan_llm
+import pytest
+from agents import ModelSettings, OpenAIProvider
+from agents.models import get_default_model_settings
+
+from kantan_agents import Agent
+from kantan_agents.errors import ModelNotFoundError
+from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message
+
+
+def which(request: Any) -> Any:
+    return f"{request.model} at {request.path}"
+
+
+@pytest.fixture
+def server(monkeypatch: Any) -> Any:
+    with OfflineServer(which) as running:
+        for name, value in running.environment().items():
+            monkeypatch.setenv(name, value)
+        yield running
+
+
+def answer(agent: Any) -> Any:
+    return agent.run("hi")["result"].final_output
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt-4.1-mini", "gpt-4.1-mini at /v1/responses"),
+        ("openai/gpt-4.1", "gpt-4.1 at /v1/responses"),
+        ("gemini-2.5-pro", "gemini-2.5-pro at /v1/chat/completions"),
+        ("claude-sonnet-4-5", "claude-sonnet-4-5 at /v1/chat/completions"),
+        ("ollama/llama3.2", "llama3.2 at /v1/chat/completions"),
+        ("lmstudio/qwen3", "qwen3 at /v1/chat/completions"),
+    ],
+)
+def test_a_name_goes_to_its_provider_by_that_providers_api(server: Any, name: Any, expected: Any) -> None:
+    assert answer(Agent("a", "b", model=name)) == expected
+
+
+def test_each_provider_gets_its_own_address(monkeypatch: Any) -> None:
+    with OfflineServer(["from google"]) as google, OfflineServer(["from ollama"]) as ollama:
+        monkeypatch.setenv("GOOGLE_BASE_URL", google.base_url)
+        monkeypatch.setenv("GOOGLE_API_KEY", "google-key")
+        monkeypatch.setenv("OLLAMA_BASE_URL", ollama.base_url)
+        assert answer(Agent("a", "b", model="gemini-2.5-pro")) == "from google"
+        assert answer(Agent("a", "b", model="ollama/llama3.2")) == "from ollama"
+        assert google.requests[0].headers["authorization"] == "Bearer google-key"
+
+
+@pytest.mark.parametrize("name", ["gpt-4.1", "gemini-2.5-pro", "nonsense", "", "  "])
+def test_a_name_that_cannot_be_resolved_is_e19_when_the_agent_is_made(name: Any) -> None:
+    with pytest.raises(ModelNotFoundError) as caught:
+        Agent("a", "b", model=name)
+    assert str(caught.value) == f"[kantan-agents][E19] Model not found: {name}"
+    assert caught.value.__cause__ is not None
+
+
+def test_one_agent_works_in_one_event_loop_after_another_and_in_several_at_once(server: Any) -> None:
+    agent = Agent("a", "b", model="gpt-4.1-mini")
+    for _ in range(3):
+        assert "gpt-4.1-mini" in asyncio.run(agent.run_async("hi"))["result"].final_output
+    assert "gpt-4.1-mini" in answer(agent)
+
+    async def both() -> Any:
+        # The sync run uses the background loop while this loop holds a connection of its own.
+        first = await agent.run_async("hi")
+        second = await asyncio.to_thread(agent.run, "hi")
+        third = await agent.run_async("hi")
+        return [c["result"].final_output for c in (first, second, third)]
+
+    assert len(asyncio.run(both())) == 3
+    assert len(server.requests) == 7
+
+
+def test_the_environment_is_read_when_an_agent_is_made(monkeypatch: Any) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    for text in ("one", "two"):
+        with OfflineServer([text]) as running:
+            monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
+            assert answer(Agent("a", "b", model="gpt-4.1")) == text
+
+
+def test_agents_with_the_same_model_share_one_client(server: Any) -> None:
+    first, second = (Agent("a", "b", model="gpt-4.1").sdk_agent.model for _ in range(2))
+    assert first.clients is second.clients
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+def test_a_bundle_is_used_as_it_is(server: Any, api: Any) -> None:
+    agent = Agent("a", "b", model=server.bundle("mine", api=api))
+    path = "/v1/responses" if api == "responses" else "/v1/chat/completions"
+    assert answer(agent) == f"mine at {path}"
+
+
+def test_a_kantan_async_llm_is_used_as_it_is(server: Any) -> None:
+    llm = kantan_llm.get_async_llm("gemini-2.5-pro", tracer=None)
+    assert answer(Agent("a", "b", model=llm)) == "gemini-2.5-pro at /v1/chat/completions"
+
+
+def test_an_sdk_model_is_used_as_it_is() -> None:
+    model = ScriptedModel([[assistant_message("x")]])
+    assert answer(Agent("a", "b", model=model)) == "x"
+    assert Agent("a", "b", model=model).sdk_agent.model is model
+
+
+def test_none_is_the_sdks_default_model(server: Any) -> None:
+    from agents.models import get_default_model
+
+    assert answer(Agent("a", "b")) == f"{get_default_model()} at /v1/responses"
+
+
+def test_a_provider_factory_makes_the_provider_of_each_run(server: Any) -> None:
+    made = []
+
+    def factory() -> Any:
+        made.append(OpenAIProvider(base_url=server.base_url, api_key="x", use_responses=False))
+        return made[-1]
+
+    agent = Agent("a", "b", model="any name at all", model_provider_factory=factory)
+    assert [answer(agent), answer(agent)] == ["any name at all at /v1/chat/completions"] * 2
+    assert len(made) == 2
+
+
+def test_a_provider_in_the_run_config_wins(server: Any) -> None:
+    provider = OpenAIProvider(base_url=server.base_url, api_key="x", use_responses=False)
+    agent = Agent("a", "b", model="gpt-4.1")
+    config = agents.RunConfig(model_provider=provider)
+    assert agent.run("hi", run_config=config)["result"].final_output == "gpt-4.1 at /v1/chat/completions"
+    assert config.model_provider is provider
+
+
+def test_a_run_config_is_taken_as_a_dict_and_never_changed(server: Any) -> None:
+    agent = Agent("a", "b", model="gpt-4.1")
+    config = agents.RunConfig(workflow_name="mine")
+    before = dict(vars(config))
+    agent.run("hi", run_config=config)
+    agent.run("hi", run_config={"workflow_name": "mine"})
+    assert vars(config) == before
+
+
+def test_gpt_5_keeps_the_sdks_default_settings(server: Any) -> None:
+    expected = get_default_model_settings("gpt-5-mini")
+    assert expected != ModelSettings()
+    assert Agent("a", "b", model="gpt-5-mini").sdk_agent.model_settings == expected
+    assert Agent("a", "b", model=server.bundle("gpt-5-mini")).sdk_agent.model_settings == expected
+    Agent("a", "b", model="gpt-5-mini").run("hi")
+    Agent("a", "b", model=server.bundle("gpt-5-mini")).run("hi")
+    sent = [{k: r.body.get(k) for k in ("reasoning", "text")} for r in server.requests]
+    assert sent[0] == sent[1]
+    assert sent[0]["text"] == {"verbosity": expected.verbosity}
+
+
+def test_an_sdk_agent_as_target_keeps_the_sdks_way_to_its_model(server: Any) -> None:
+    from kantan_agents.testing import ToolCall
+
+    server._answer = lambda request: (
+        ToolCall("transfer_to_b") if request.model == "gemini-2.5-pro" else which(request)
+    )
+    target = agents.Agent(name="b", instructions="x", model="gpt-4.1-nano")
+    agent = Agent("a", "b", model="gemini-2.5-pro", handoffs=[target])
+    assert answer(agent) == "gpt-4.1-nano at /v1/responses"
+
+
+def test_no_source_of_ours_names_a_provider_by_itself() -> None:
+    import kantan_agents
+
+    root = Path(kantan_agents.__file__).parent
+    assert not [p for p in root.rglob("*.py") if "api.openai.com" in p.read_text()]

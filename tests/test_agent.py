@@ -1,0 +1,487 @@
+"""The Agent scenarios of the specification, through the real SDK runner."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from typing import Any
+
+import agents
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from kantan_agents import DEFAULT_STAGES, Agent, Pipeline, Prompt
+from kantan_agents.errors import (
+    ContextTypeError,
+    HistoryTypeError,
+    InputTypeError,
+    InstructionsRequiredError,
+    InvalidOptionError,
+    InvalidToolRulesError,
+    RendererResultError,
+    RenderError,
+    ToolNameRequiredError,
+    ToolRulesTypeError,
+)
+from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+
+pytestmark = pytest.mark.anyio
+
+
+class Summary(BaseModel):
+    title: str
+    score: int
+
+
+def saying(*texts: Any) -> Any:
+    return ScriptedModel([[assistant_message(text)] for text in texts])
+
+
+def echoing() -> Any:
+    from kantan_agents.testing import ModelStep
+
+    def answer(call: Any) -> Any:
+        return [assistant_message(call.input[-1]["content"])]
+
+    return ScriptedModel([ModelStep.respond(answer) for _ in range(100)])
+
+
+async def test_spec_2_5_and_2_7_the_callers_own_dict_comes_back_completed() -> None:
+    context = {"user": {"name": "Bo"}}
+    model = saying("Paris")
+    returned = await Agent("geo", "Hi {{ $ctx.user.name }}", model=model).run_async("Capital?", context)
+    assert returned is context
+    assert isinstance(context["result"], agents.RunResult)
+    assert context["result"].final_output == "Paris"
+    assert context["tool_rules"] == {"allow": None, "deny": None, "params": {}}
+    assert model.last_call.system_instructions == "Hi Bo"
+
+
+@pytest.mark.parametrize("empty", [None, {}])
+async def test_spec_2_6_an_empty_context_is_completed(empty: Any) -> None:
+    context = await Agent("a", "b", model=saying("x")).run_async("hi", empty)
+    assert set(context) == {"tool_rules", "result", "history"}
+    assert empty is None or context is empty
+
+
+def test_spec_2_9_run_and_run_async_return_the_same() -> None:
+    context = Agent("a", "b", model=saying("x")).run("hi", {"k": 1})
+    assert (context["k"], context["result"].final_output) == (1, "x")
+
+
+@pytest.mark.parametrize("make", [lambda: Agent("a"), lambda: Agent("a", None)])
+async def test_spec_7_1_no_instructions_is_e1(make: Any) -> None:
+    with pytest.raises(InstructionsRequiredError):
+        make()
+
+
+async def test_spec_2_2_options_reach_the_sdk_agent() -> None:
+    agent = Agent(
+        "a",
+        Prompt("p", "v1", "text"),
+        model=saying("x"),
+        model_settings=agents.ModelSettings(temperature=0.5),
+        output_type=Summary,
+        handoff_description="does things",
+        tool_use_behavior="stop_on_first_tool",
+    )
+    sdk = agent.sdk_agent
+    assert (sdk.name, sdk.handoff_description) == ("a", "does things")
+    assert sdk.tool_use_behavior == "stop_on_first_tool"
+    assert sdk.model_settings == agents.ModelSettings(temperature=0.5)
+    assert sdk.output_type.output_type is Summary
+    assert repr(agent).startswith("Agent('a', model=") and "prompt=p@v1" in repr(agent)
+
+
+async def test_an_option_the_sdk_does_not_know_is_a_type_error() -> None:
+    with pytest.raises(TypeError, match="hooky"):
+        Agent("a", "b", hooky=1)
+
+
+@given(limit=st.integers(1, 7), inputs=st.lists(st.text(min_size=1), min_size=1, max_size=6))
+def test_spec_10_the_history_keeps_the_newest_pairs_in_order(limit: Any, inputs: Any) -> None:
+    agent = Agent("a", "b", model=echoing(), history=limit)
+    context: dict = {}
+    for text in inputs:
+        context = agent.run(text, context)
+    expected = [{"role": role, "text": text} for text in inputs for role in ("user", "assistant")]
+    assert context["history"] == expected[-limit:]
+
+
+async def test_spec_10_3_a_history_of_0_is_not_touched() -> None:
+    agent = Agent("a", "b", model=saying("x", "y"), history=0)
+    assert "history" not in await agent.run_async("hi")
+    assert (await agent.run_async("hi", {"history": "mine"}))["history"] == "mine"
+
+
+async def test_the_history_list_stays_the_callers_own() -> None:
+    history = [{"role": "user", "text": "before"}]
+    context = await Agent("a", "b", model=saying("x")).run_async("hi", {"history": history})
+    assert context["history"] is history
+    assert [entry["text"] for entry in history] == ["before", "hi", "x"]
+
+
+@pytest.mark.parametrize(
+    ("input_items", "text"),
+    [
+        ([{"role": "user", "content": "a"}, {"role": "user", "content": "b"}], "b"),
+        (
+            [
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "input_text", "text": "x"},
+                        {"type": "input_image", "image_url": "data:,"},
+                        {"type": "input_text", "text": "y"},
+                    ],
+                }
+            ],
+            "x\ny",
+        ),
+        ([{"role": "assistant", "content": "only me"}], ""),
+    ],
+)
+async def test_of_a_list_of_input_items_the_last_user_text_is_kept(input_items: Any, text: Any) -> None:
+    context = await Agent("a", "b", model=saying("ok")).run_async(input_items)
+    assert context["history"][0] == {"role": "user", "text": text}
+
+
+async def test_spec_11_1_a_structured_output_lands_in_the_context_as_a_dict() -> None:
+    agent = Agent(
+        "a", "b", model=saying('{"title": "T", "score": 3}'), output_type=Summary, output_dest="out"
+    )
+    context = await agent.run_async("hi", {"out": "old"})
+    assert context["out"] == {"title": "T", "score": 3}
+    assert context["result"].final_output == Summary(title="T", score=3)
+    assert context["history"][-1]["text"] == '{"title": "T", "score": 3}'
+
+
+async def test_a_text_is_not_stored_under_output_dest() -> None:
+    context = await Agent("a", "b", model=saying("text"), output_dest="out").run_async("hi")
+    assert "out" not in context
+
+
+async def test_spec_8_1_a_tool_may_change_what_the_next_turn_is_told() -> None:
+    def look_up(ctx: agents.RunContextWrapper[dict]) -> str:
+        """Find the customer."""
+        ctx.context["customer"] = "Aya"
+        return "found"
+
+    model = ScriptedModel([[function_call("look_up", {}, call_id="c1")], [assistant_message("done")]])
+    await Agent("a", "Customer: {{ $ctx.customer }}", model=model, tools=[look_up]).run_async("hi")
+    assert [call.system_instructions for call in model.calls] == ["Customer: ", "Customer: Aya"]
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+@pytest.mark.parametrize("arguments", [2, 3])
+async def test_a_renderer_of_either_kind_is_called_once_a_turn(is_async: Any, arguments: Any) -> None:
+    calls = []
+
+    def two(text: Any, context: Any) -> Any:
+        calls.append((text, context["k"]))
+        return "rendered"
+
+    def three(text: Any, context: Any, allow_env: Any) -> Any:
+        assert allow_env is True
+        return two(text, context)
+
+    plain = two if arguments == 2 else three
+
+    async def wrapped(*args: Any) -> Any:
+        return plain(*args)
+
+    async def async_two(text: Any, context: Any) -> Any:
+        return plain(text, context)
+
+    async def async_three(text: Any, context: Any, allow_env: Any) -> Any:
+        return plain(text, context, allow_env)
+
+    renderer = (async_two if arguments == 2 else async_three) if is_async else plain
+    model = saying("x")
+    agent = Agent("a", Prompt("p", "v", "text"), model=model, renderer=renderer, allow_env=True)
+    await agent.run_async("hi", {"k": 1})
+    assert calls == [("text", 1)]
+    assert model.last_call.system_instructions == "rendered"
+
+
+async def test_env_is_rendered_only_when_allowed(monkeypatch: Any) -> None:
+    monkeypatch.setenv("PLACE", "Kyoto")
+    model = saying("x", "y")
+    await Agent("a", "[{{ $env.PLACE }}]", model=model).run_async("hi")
+    await Agent("a", "[{{ $env.PLACE }}]", model=model, allow_env=True).run_async("hi")
+    assert [call.system_instructions for call in model.calls] == ["[]", "[Kyoto]"]
+
+
+async def test_runner_options_reach_the_runner() -> None:
+    seen = {}
+
+    class Runner:
+        @staticmethod
+        async def run(agent: Any, input: Any, **options: Any) -> Any:
+            seen.update(options, agent=agent, input=input)
+            return "answer"
+
+    hooks = agents.RunHooks()
+    agent = Agent("a", "b", runner=Runner)
+    context = await agent.run_async("hi", max_turns=3, hooks=hooks, previous_response_id="r1")
+    assert context["result"] == "answer"
+    assert (seen["max_turns"], seen["hooks"], seen["previous_response_id"]) == (3, hooks, "r1")
+    assert seen["agent"] is agent.sdk_agent and seen["context"] is context
+
+
+async def test_a_session_works_as_in_the_sdk(tmp_path: Any) -> None:
+    session = agents.SQLiteSession("s", str(tmp_path / "s.db"))
+    model = saying("one", "two")
+    agent = Agent("a", "b", model=model)
+    await agent.run_async("first", session=session)
+    await agent.run_async("second", session=session)
+    assert [i.get("content") for i in model.last_call.input if i["role"] == "user"] == [
+        "first",
+        "second",
+    ]
+    session.close()
+
+
+# Middleware
+
+
+async def test_middleware_is_outermost_in_list_order() -> None:
+    log = []
+
+    async def outer(run: Any, call_next: Any) -> None:
+        log.append("outer in")
+        await call_next(run)
+        log.append(("outer out", run.context["history"][-1]["text"]))
+
+    async def inner(run: Any, call_next: Any) -> None:
+        log.append("inner in")
+        await call_next(run)
+
+    agent = Agent("a", "b", model=saying("x"), middleware=[outer, inner])
+    assert agent.pipeline.names[:3] == ("outer", "inner", "normalize_context")
+    await agent.run_async("hi")
+    assert log == ["outer in", "inner in", ("outer out", "x")]
+
+
+async def test_a_result_set_before_call_sdk_is_the_answer_and_no_model_is_called() -> None:
+    class Cached:
+        final_output = "cached"
+
+    async def cache(run: Any, call_next: Any) -> None:
+        run.result = Cached()
+        await call_next(run)
+
+    model = saying()
+    context = await Agent("a", "b", model=model, middleware=[cache]).run_async("hi")
+    assert isinstance(context["result"], Cached)
+    assert context["history"] == [
+        {"role": "user", "text": "hi"},
+        {"role": "assistant", "text": "cached"},
+    ]
+    assert model.calls == ()
+
+
+async def test_not_calling_on_at_all_leaves_no_stale_result() -> None:
+    async def veto(run: Any, call_next: Any) -> None:
+        pass
+
+    agent = Agent("a", "b", model=saying(), middleware=[veto])
+    assert await agent.run_async("hi", {"result": "of the run before"}) == {"result": None}
+
+
+async def test_a_stage_may_replace_the_instructions_for_the_whole_run() -> None:
+    async def be_brief(run: Any, call_next: Any) -> None:
+        run.instructions += " Be brief."
+        await call_next(run)
+
+    def tool() -> str:
+        """Do it."""
+        return "done"
+
+    model = ScriptedModel([[function_call("tool", {}, call_id="c1")], [assistant_message("x")]])
+    pipeline = Pipeline(DEFAULT_STAGES).before("call_sdk", be_brief)
+    await Agent("a", "You are {{ $ctx.who }}.", model=model, tools=[tool], pipeline=pipeline).run_async(
+        "hi", {"who": "A"}
+    )
+    assert [c.system_instructions for c in model.calls] == ["You are A. Be brief."] * 2
+
+
+async def test_without_the_render_stage_instructions_are_still_rendered() -> None:
+    model = saying("x")
+    pipeline = Pipeline(DEFAULT_STAGES).without("render_instructions")
+    await Agent("a", "Hi {{ $ctx.n }}", model=model, pipeline=pipeline).run_async("hi", {"n": 1})
+    assert model.last_call.system_instructions == "Hi 1"
+
+
+# A failed run leaves the context as it was
+
+PLACES = [stage.__name__ for stage in DEFAULT_STAGES]
+
+
+@pytest.mark.parametrize("before", PLACES)
+@pytest.mark.parametrize("way", ["in", "out"])
+async def test_a_failing_stage_leaves_the_context_as_it_was(before: Any, way: Any) -> None:
+    async def fail(run: Any, call_next: Any) -> None:
+        if way == "out":
+            await call_next(run)
+        raise LookupError("mine")
+
+    agent = Agent(
+        "a",
+        "b",
+        model=saying('{"title": "T", "score": 3}'),
+        output_type=Summary,
+        output_dest="out",
+        history=3,
+        pipeline=Pipeline(DEFAULT_STAGES).before(before, fail),
+    )
+    context = {
+        "out": {"old": 1},
+        "result": "old",
+        "history": [{"role": "user", "text": str(n)} for n in range(5)],
+        "tool_rules": {"allow": "*"},
+        "mine": [1],
+    }
+    expected = copy.deepcopy(context)
+    with pytest.raises(LookupError, match="mine") as caught:
+        await agent.run_async("hi", context)
+    assert context == expected
+    assert caught.value.kantan_run.input == "hi"
+    assert caught.value.kantan_run.metadata["agent_name"] == "a"
+
+
+async def test_after_a_failure_only_the_defaults_are_new() -> None:
+    context = {"k": 1}
+    with pytest.raises(ConnectionError):
+        await Agent("a", "b", model=ScriptedModel([ConnectionError("gone")])).run_async("hi", context)
+    assert context == {
+        "k": 1,
+        "tool_rules": {"allow": None, "deny": None, "params": {}},
+        "result": None,
+        "history": [],
+    }
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("context", "error"),
+    [
+        ([], ContextTypeError),
+        ("x", ContextTypeError),
+        ({"history": "x"}, HistoryTypeError),
+        ({"history": None}, HistoryTypeError),
+        ({"tool_rules": []}, ToolRulesTypeError),
+        ({"tool_rules": {"alow": []}}, InvalidToolRulesError),
+    ],
+)
+async def test_a_wrong_context_is_refused_before_any_model_call(context: Any, error: Any) -> None:
+    before = copy.deepcopy(context)
+    model = saying()
+    with pytest.raises(error):
+        await Agent("a", "b", model=model).run_async("hi", context)
+    if error is not InvalidToolRulesError:
+        assert context == before
+    assert model.calls == ()
+
+
+@pytest.mark.parametrize("wrong", [None, 1, {"role": "user"}, b"x"])
+async def test_a_wrong_input_is_e78(wrong: Any) -> None:
+    with pytest.raises(InputTypeError) as caught:
+        await Agent("a", "b", model=saying()).run_async(wrong)
+    assert caught.value.got == type(wrong).__name__
+
+
+@pytest.mark.parametrize(
+    ("options", "option"),
+    [
+        ({"instructions": 3}, "instructions"),
+        ({"instructions": lambda c, a: "x"}, "instructions"),
+        ({"history": -1}, "history"),
+        ({"history": "5"}, "history"),
+        ({"history": True}, "history"),
+        ({"metadata": "x"}, "metadata"),
+        ({"renderer": "x"}, "renderer"),
+        ({"renderer": lambda text: text}, "renderer"),
+        ({"model": 3}, "model"),
+    ],
+)
+async def test_a_wrong_option_is_e75_and_named(options: Any, option: Any) -> None:
+    with pytest.raises(InvalidOptionError) as caught:
+        Agent("a", **{"instructions": "b", **options})
+    assert (caught.value.code, caught.value.option) == ("E75", option)
+
+
+async def test_wrong_handoffs_and_run_config_are_e75() -> None:
+    with pytest.raises(InvalidOptionError, match="handoffs"):
+        await Agent("a", "b", model=saying(), handoffs=["billing"]).run_async("hi")
+    with pytest.raises(InvalidOptionError, match="run_config"):
+        await Agent("a", "b", model=saying()).run_async("hi", run_config=3)
+
+
+@pytest.mark.parametrize("tool", [3, "x", object(), lambda: "x"])
+async def test_a_tool_without_a_name_is_e4(tool: Any) -> None:
+    with pytest.raises(ToolNameRequiredError) as caught:
+        Agent("a", "b", tools=[tool])
+    assert caught.value.tool is tool
+
+
+async def test_what_a_renderer_raises_passes_unchanged() -> None:
+    def broken(text: Any, context: Any) -> None:
+        raise KeyError("mine")
+
+    model = saying()
+    with pytest.raises(KeyError, match="mine"):
+        await Agent("a", "b", model=model, renderer=broken).run_async("hi")
+    with pytest.raises(RendererResultError, match="it returned NoneType"):
+        await Agent("a", "b", model=model, renderer=lambda t, c: None).run_async("hi")
+    assert model.calls == ()
+
+
+async def test_a_value_without_text_is_e77() -> None:
+    class Broken:
+        def __str__(self) -> None:
+            raise RuntimeError("no")
+
+    context = {"v": Broken()}
+    with pytest.raises(RenderError):
+        await Agent("a", "{{ $ctx.v }}", model=saying()).run_async("hi", context)
+    assert context["history"] == []
+
+
+# Metadata
+
+
+async def test_spec_4_metadata_of_a_prompt() -> None:
+    agent = Agent("a", Prompt("p", "v2", "text", meta={"tone": "warm", "list": [1], "n": 2, "b": True}))
+    metadata = agent.trace_metadata({}, "run1")
+    assert metadata == {
+        "agent_name": "a",
+        "prompt_name": "p",
+        "prompt_version": "v2",
+        "prompt_id": hashlib.sha256(b"text").hexdigest(),
+        "prompt_meta_tone": "warm",
+        "prompt_meta_n": 2,
+        "prompt_meta_b": True,
+        "agent_run_id": "run1",
+    }
+
+
+async def test_the_users_metadata_never_overrides_a_standard_key() -> None:
+    mine = {"agent_name": "evil", "agent_run_id": "evil", "team": "x", 3: "three"}
+    for metadata in (mine, lambda context: {**mine, "team": context["team"]}):
+        agent = Agent("a", "text", metadata=metadata)
+        merged = agent.trace_metadata({"team": "x"}, "run1")
+        assert merged["agent_name"] == "a"
+        assert merged["agent_run_id"] == "run1"
+        assert (merged["team"], merged["3"]) == ("x", "three")
+
+
+async def test_metadata_given_as_a_mapping_is_not_shared_with_the_caller() -> None:
+    mine = {"team": "x"}
+    agent = Agent("a", "text", metadata=mine)
+    mine["team"] = "y"
+    assert agent.trace_metadata({}, "r")["team"] == "x"

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import agents
+import pytest
+
+import kantan_agents
+
+
+def run_python(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def test_every_public_name_exists_and_knows_where_it_lives() -> None:
+    for name in kantan_agents.__all__:
+        assert getattr(kantan_agents, name) is not None
+    assert set(kantan_agents.__all__) == set(kantan_agents._HOMES)
+    assert set(kantan_agents.__all__) <= set(dir(kantan_agents))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Agnet'"):
+        _ = kantan_agents.Agnet
+
+
+def test_importing_the_package_does_not_import_the_sdk() -> None:
+    code = (
+        "import sys, kantan_agents\n"
+        "print([m for m in ('agents', 'openai', 'kantan_llm', 'attrs', 'structlog') if m in sys.modules])"
+    )
+    assert run_python(code).strip() == "[]"
+
+
+def test_a_prompt_needs_no_sdk() -> None:
+    code = (
+        "import sys; from kantan_agents import Prompt, Pipeline; Prompt('n', 'v', 't')\n"
+        "print('agents' in sys.modules)"
+    )
+    assert run_python(code).strip() == "False"
+
+
+def test_spec_1_tracing_functions_are_the_sdks_own() -> None:
+    assert kantan_agents.add_trace_processor is agents.add_trace_processor
+    assert kantan_agents.set_trace_processors is agents.set_trace_processors
+
+
+def test_the_version_is_the_installed_one() -> None:
+    from importlib.metadata import version
+
+    assert kantan_agents.__version__ == version("kantan-agents")

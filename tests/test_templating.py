@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import re
+from collections import UserDict, UserList
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.errors import RenderError
+from kantan_agents.templating import compile_template, render_template
+
+keys = st.text(st.characters(exclude_characters="{}.", exclude_categories=["Z", "C"]), min_size=1)
+leaves = st.one_of(st.text(), st.integers(), st.booleans(), st.floats(allow_nan=False))
+trees = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(keys, inner), max_leaves=20)
+MARKER = re.compile(r"\{\{\s*\$(ctx|env)")
+
+
+def paths(value: Any, prefix: Any = ()) -> Any:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from paths(inner, (*prefix, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from paths(inner, (*prefix, str(index)))
+    if prefix:
+        yield prefix, value
+
+
+@given(st.text(st.characters(codec="utf-8")), st.dictionaries(keys, trees))
+def test_text_without_markers_is_unchanged(text: Any, context: Any) -> None:
+    if not MARKER.search(text):
+        assert render_template(text, context, allow_env=True) == text
+
+
+@given(st.text(alphabet="{}$ctxenv. a\n"), st.dictionaries(keys, leaves))
+def test_only_whole_markers_are_touched(text: Any, context: Any) -> None:
+    rendered = render_template(text, context)
+    literal = "".join(part for part in compile_template(text) if isinstance(part, str))
+    if not any(not isinstance(part, str) for part in compile_template(text)):
+        assert rendered == text == literal
+
+
+@given(st.dictionaries(keys, trees))
+def test_any_nesting_of_mappings_and_lists_is_reached(tree: Any) -> None:
+    for path, value in paths(tree):
+        assert render_template("<{{ $ctx." + ".".join(path) + " }}>", tree) == f"<{value}>"
+
+
+@given(st.text(), st.text())
+def test_inserted_values_are_never_rendered_again(before: Any, secret: Any) -> None:
+    context = {"user": before + "{{ $ctx.secret }}{{ $env.HOME }}", "secret": secret}
+    assert render_template("{{$ctx.user}}", context, allow_env=True) == context["user"]
+
+
+@given(st.dictionaries(keys, trees), st.lists(keys, min_size=1))
+def test_undefined_is_empty(tree: Any, path: Any) -> None:
+    tree.pop(path[0], None)
+    assert render_template("a{{ $ctx." + ".".join(path) + " }}b", tree) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('{"x":{{y}}}', '{"x":{{y}}}'),
+        ("{{ user }} {{ ctx.user }}", "{{ user }} {{ ctx.user }}"),
+        ("{{ $context.user }}", "{{ $context.user }}"),
+        ("{{{$ctx.name}}}", "{Bo}"),
+        ("{{ $ctx.name", "{{ $ctx.name"),
+        ("{{ $ctx }}|{{ $ctx. }}", "|"),
+        ("{{\n$ctx.name\t}}", "Bo"),
+        ("{{ $ctx.name.upper }}", ""),
+        ("{{ $ctx.items.1 }}{{ $ctx.items.2 }}{{ $ctx.items.-1 }}", "b"),
+        ("{{ $ctx.user.first name }}", "Bo B"),
+        ("{{ $ctx.dotted.key }}", "flat"),
+        ("{{ $ctx.items.99999999999999999999999 }}", ""),
+        ("", ""),
+    ],
+)
+def test_markers(text: Any, expected: Any) -> None:
+    context = {
+        "name": "Bo",
+        "items": ("a", "b"),
+        "user": UserDict({"first name": "Bo B"}),
+        "dotted.key": "flat",
+    }
+    assert render_template(text, context) == expected
+
+
+def test_list_likes_are_indexed_and_strings_are_not() -> None:
+    assert render_template("{{ $ctx.l.0 }}{{ $ctx.s.0 }}", {"l": UserList(["x"]), "s": "y"}) == "x"
+
+
+def test_env_needs_permission(monkeypatch: Any) -> None:
+    monkeypatch.setenv("PLACE", "Kyoto")
+    assert render_template("{{ $env.PLACE }}", {}) == ""
+    assert render_template("{{ $env.PLACE }}{{ $env.NOT_SET }}", {}, allow_env=True) == "Kyoto"
+
+
+def test_attributes_are_never_followed() -> None:
+    class User:
+        password = "secret"
+
+        def __str__(self) -> Any:
+            return "user"
+
+    assert render_template("{{ $ctx.u }}{{ $ctx.u.password }}", {"u": User()}) == "user"
+
+
+def test_a_value_that_cannot_be_text_is_e77_and_names_the_marker() -> None:
+    class Broken:
+        def __str__(self) -> None:
+            raise ZeroDivisionError("no text")
+
+    with pytest.raises(RenderError) as caught:
+        render_template("Hi {{ $ctx.who.x }}", {"who": {"x": Broken()}})
+    assert str(caught.value) == (
+        "[kantan-agents][E77] Cannot render {{ $ctx.who.x }}: ZeroDivisionError: no text"
+    )
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_a_long_hostile_text_is_scanned_in_linear_time() -> None:
+    # Quadratic work over 200,000 characters would take minutes; this returns at once.
+    for piece in ("{{", "{{ $ctx.", "{{ " + " " * 50):
+        text = piece * (200_000 // len(piece))
+        assert render_template(text, {}) == text

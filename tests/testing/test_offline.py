@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.error
+import urllib.request
+from typing import Any
+
+import agents
+import openai
+import pytest
+
+from kantan_agents import Agent
+from kantan_agents.testing import OfflineServer, Reply, ToolCall
+
+pytestmark = pytest.mark.anyio
+
+LONG = "It is sunny in Oslo, 21.5 degrees, with a light wind from the 北. " * 3
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_streamed_and_plain_replies_are_the_same(api: Any) -> None:
+    def tool(city: str) -> str:
+        """Tell the weather."""
+        return f"sunny in {city}"
+
+    with OfflineServer([ToolCall("tool", {"city": "Ōsaka"}), LONG] * 2) as server:
+        agent = Agent("a", "b", model=server.bundle(api=api), tools=[tool])
+        plain = (await agent.run_async("hi"))["result"]
+        streamed = agents.Runner.run_streamed(agent.sdk_agent, "hi", context={})
+        deltas = [
+            event.data.delta
+            async for event in streamed.stream_events()
+            if event.type == "raw_response_event" and event.data.type == "response.output_text.delta"
+        ]
+        assert plain.final_output == streamed.final_output == "".join(deltas) == LONG
+        assert len(deltas) > 3
+        kinds = [[type(item).__name__ for item in result.new_items] for result in (plain, streamed)]
+        assert kinds[0] == kinds[1]
+        assert plain.context_wrapper.usage.total_tokens == streamed.context_wrapper.usage.total_tokens == 30
+        assert [bool(request.body.get("stream")) for request in server.requests] == [False] * 2 + [True] * 2
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_text_and_several_tool_calls_in_one_reply(api: Any) -> None:
+    called = []
+
+    def tool(n: int) -> str:
+        """Do it."""
+        called.append(n)
+        return str(n)
+
+    reply = Reply("Let me see.", [ToolCall("tool", {"n": 1}), ToolCall("tool", {"n": 2})])
+    for streamed in (False, True):
+        with OfflineServer([reply, "done"]) as server:
+            agent = Agent("a", "b", model=server.bundle(api=api), tools=[tool])
+            if streamed:
+                result = agents.Runner.run_streamed(agent.sdk_agent, "hi", context={})
+                async for _ in result.stream_events():
+                    pass
+            else:
+                result = (await agent.run_async("hi"))["result"]
+            assert result.final_output == "done"
+    assert sorted(called) == [1, 1, 2, 2]
+
+
+async def test_replies_may_be_made_from_the_request() -> None:
+    def reply(request: Any) -> Any:
+        return {
+            "model": request.model,
+            "path": request.path,
+            "last": request.body["input"][-1]["content"],
+        }
+
+    with OfflineServer(reply) as server:
+        context = await Agent("a", "b", model=server.bundle("m-1")).run_async("ping")
+    assert json.loads(context["result"].final_output) == {
+        "model": "m-1",
+        "path": "/v1/responses",
+        "last": "ping",
+    }
+
+
+async def test_a_script_at_its_end_says_so() -> None:
+    with OfflineServer(["one"]) as server:
+        agent = Agent("a", "b", model=server.bundle())
+        await agent.run_async("hi")
+        with pytest.raises(openai.BadRequestError, match="the script of the OfflineServer has no reply left"):
+            await agent.run_async("hi")
+        assert len(server.requests) == 2
+
+
+async def test_many_at_once() -> None:
+    with OfflineServer(lambda request: request.body["input"][-1]["content"]) as server:
+        agent = Agent("a", "b", model=server.bundle())
+        contexts = await asyncio.gather(*(agent.run_async(f"q{n}") for n in range(40)))
+    assert [c["result"].final_output for c in contexts] == [f"q{n}" for n in range(40)]
+
+
+async def test_outside_its_with_statement_it_says_what_to_do() -> None:
+    server = OfflineServer(["x"])
+    with pytest.raises(RuntimeError, match="use it in a with statement"):
+        server.bundle()
+    with server, pytest.raises(RuntimeError, match="running already"):
+        server.__enter__()
+
+
+async def test_it_listens_on_loopback_only_and_serves_nothing_else() -> None:
+    with OfflineServer(["x"]) as server:
+        assert server.base_url.startswith("http://127.0.0.1:")
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            await asyncio.to_thread(urllib.request.urlopen, server.base_url + "/models")
+        assert caught.value.code == 404
+        caught.value.close()
+
+
+@pytest.mark.parametrize("wrong", [3, None, [1], object()])
+async def test_a_reply_of_the_wrong_kind_is_a_type_error_at_once(wrong: Any) -> None:
+    with pytest.raises(TypeError, match="a reply is a str, a dict"):
+        OfflineServer([wrong])
+
+
+async def test_a_server_stops_with_a_reply_under_way() -> None:
+    with OfflineServer([Reply("late", delay=60)]) as server:
+        client = server.bundle().client
+        asking = asyncio.create_task(client.responses.create(model="m", input="hi"))
+        while not server.requests:  # noqa: ASYNC110 - another thread fills it
+            await asyncio.sleep(0.01)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await client.close()
