@@ -285,12 +285,15 @@ async def test_a_cancelled_run_is_recorded_and_leaves_the_context_as_it_was(trac
 
     context = {"k": 1}
     with OfflineServer([Reply("late", delay=30)]) as server:
-        agent = Agent("a", "b", model=server.bundle())
+        bundle = server.bundle()
+        agent = Agent("a", "b", model=bundle)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(agent.run_async, "my question", context)
             while not server.requests:  # noqa: ASYNC110 - another thread fills it
                 await anyio.sleep(0.01)
             tasks.cancel_scope.cancel()
+        await bundle.client.close()
+        await anyio.wait_all_tasks_blocked()
     assert traces.final_span().error["data"]["error_type"] == "CancelledError"
     assert context["history"] == [] and context["result"] is None
     assert agents.get_current_trace() is None
