@@ -6,13 +6,13 @@ import copy
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import structlog
 from agents import FunctionTool, custom_span
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
+from kantan_agents.log import get_logger
 from kantan_agents.tool_rules import ToolRules
 
-logger = structlog.stdlib.get_logger("kantan_agents.tools")
+logger = get_logger("kantan_agents.tools")
 
 
 def rules_in_force(context: Any) -> ToolRules:

@@ -262,6 +262,27 @@ async def test_rules_that_become_wrong_during_a_run_refuse_every_tool() -> None:
     assert "[E20]" in context["result"].final_output
 
 
+async def test_a_refusal_is_logged_through_the_applications_logging_and_printed_nowhere(
+    caplog: Any, capfd: Any
+) -> None:
+    class Hooks(agents.RunHooks[Any]):
+        async def on_llm_end(self, ctx: Any, *_: Any) -> None:
+            ctx.context["tool_rules"]["deny"] = "*"
+
+    async def run_once() -> None:
+        agent = Agent("a", "b", tools=[tool_named("t")], model=calling("t"))
+        await agent.run_async("hi", hooks=Hooks())
+
+    await run_once()
+    assert caplog.records == []
+    with caplog.at_level("INFO", logger="kantan_agents"):
+        await run_once()
+    (record,) = caplog.records
+    assert (record.name, record.msg) == ("kantan_agents.tools", "tool call refused")
+    assert (record.tool, record.code) == ("t", "E8")
+    assert capfd.readouterr() == ("", "")
+
+
 # Settings
 
 
