@@ -7,6 +7,7 @@ import ssl
 from collections.abc import MutableMapping
 from functools import cache
 from importlib import import_module
+from threading import Lock
 from typing import cast
 from weakref import WeakKeyDictionary, ref
 
@@ -60,14 +61,23 @@ class ClientPool:
         self._bundle = bundle
         self._first_loop: ref[asyncio.AbstractEventLoop] | None = None
         self._models: MutableMapping[asyncio.AbstractEventLoop, Model] = WeakKeyDictionary()
+        self._lock = Lock()
 
     def model(self) -> Model:
         """Return the SDK model for the running loop."""
         loop = asyncio.get_running_loop()
         model = self._models.get(loop)
         if model is None:
-            model = self._models[loop] = sdk_model(self._bundle_for(loop))
+            with self._lock:
+                self._drop_closed_loops()
+                model = self._models[loop] = sdk_model(self._bundle_for(loop))
         return model
+
+    def _drop_closed_loops(self) -> None:
+        # An idle connection refers to its loop, so no weak reference alone lets go of either: a program
+        # that begins many loops one after another would run out of sockets.
+        for loop in [loop for loop in self._models if loop.is_closed()]:
+            del self._models[loop]
 
     def _bundle_for(self, loop: asyncio.AbstractEventLoop) -> AsyncClientBundle:
         if self._first_loop is None:
@@ -88,14 +98,18 @@ def _tls_settings() -> ssl.SSLContext:
 
 
 _pools: LRUCache[ResolvedLLM, ClientPool] = LRUCache(maxsize=128)
+_pools_lock = Lock()
 
 
 def _pool_for(name: str) -> tuple[str, ClientPool]:
     try:
         resolved = resolve_llm(name, provider=None, providers=None, api_key=None, base_url=None)
-        pool = _pools.get(resolved)
+        with _pools_lock:
+            pool = _pools.get(resolved)
         if pool is None:
-            pool = _pools[resolved] = ClientPool(get_async_llm_client(name))
+            made = ClientPool(get_async_llm_client(name))
+            with _pools_lock:
+                pool = _pools.setdefault(resolved, made)
     except (KantanLLMError, TypeError, ValueError) as error:
         raise ModelNotFoundError(model=name) from error
     return resolved.model, pool

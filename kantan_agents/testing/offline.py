@@ -13,7 +13,7 @@ import anyio
 import attrs
 import uvicorn
 from kantan_llm import AsyncClientBundle
-from openai import AsyncOpenAI
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -100,7 +100,9 @@ class OfflineServer:
             model: The model name that is sent.
             api: ``"responses"`` or ``"chat"``.
         """
-        client = AsyncOpenAI(api_key="offline", base_url=self.base_url)
+        # A proxy of the environment cannot reach this machine's loopback.
+        direct = DefaultAsyncHttpxClient(trust_env=False)
+        client = AsyncOpenAI(api_key="offline", base_url=self.base_url, http_client=direct)
         provider = {"responses": "openai", "chat": "compat"}[api]
         return AsyncClientBundle(client, model, provider, self.base_url)
 
@@ -108,7 +110,8 @@ class OfflineServer:
         """Return environment variables that send every provider of kantan-llm to this server."""
         names = ("OPENAI", "CLAUDE", "GOOGLE", "KANTAN_LLM", "LMSTUDIO", "OLLAMA")
         urls = {f"{name}_BASE_URL": self.base_url for name in names}
-        return urls | {f"{name}_API_KEY": "offline" for name in names[:4]}
+        keys = {f"{name}_API_KEY": "offline" for name in names[:4]}
+        return urls | keys | {"NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
     def __enter__(self) -> Self:
         if self._server is not None:

@@ -81,6 +81,21 @@ def test_one_agent_works_in_one_event_loop_after_another_and_in_several_at_once(
     assert len(server.requests) == 7
 
 
+def test_clients_of_closed_loops_are_let_go(server: Any) -> None:
+    agent = Agent("a", "b", model="gpt-4.1-mini")
+    for _ in range(5):
+        asyncio.run(agent.run_async("hi"))
+    assert len(agent.sdk_agent.model.clients._models) == 1
+
+
+def test_agents_made_in_many_threads_at_once_share_one_client(server: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda _: Agent("a", "b", model="gpt-4.1-nano"), range(16)))
+    assert len({id(agent.sdk_agent.model.clients) for agent in made}) == 1
+
+
 def test_the_environment_is_read_when_an_agent_is_made(monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     for text in ("one", "two"):

@@ -1,0 +1,5 @@
+"""The command line: ``kantan-agents demo`` and ``kantan-agents run``.
+
+One file per command, and one per thing both need. What imports the SDK, a matter of seconds, is
+imported inside the commands, so that ``--help`` and mistakes in the arguments are answered at once.
+"""

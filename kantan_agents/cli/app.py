@@ -1,0 +1,178 @@
+"""The program ``kantan-agents``: its options, its exit codes, and errors as one line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
+
+PROGRAM = "kantan-agents"
+
+app = typer.Typer(
+    name=PROGRAM,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+# Typer reads these annotations at run time and knows no `X | None` on Python 3.10 in older versions.
+ModelOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="Model name for kantan-llm, such as gpt-5-mini, gemini-2.5-pro or ollama/llama3.2.",
+        show_default=False,
+    ),
+]
+DatabaseOption = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        "--db",
+        metavar="PATH",
+        help="SQLite database for the traces; made if it is not there, else added to.",
+        show_default=False,
+    ),
+]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        python = sys.version.split()[0]
+        sdk = _version_of("openai-agents")
+        typer.echo(f"{PROGRAM} {_version_of(PROGRAM)} (openai-agents {sdk}, Python {python})")
+        raise typer.Exit
+
+
+def _version_of(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return "unknown"  # run from a source tree that was never installed
+
+
+@app.callback(invoke_without_command=True)
+def main_options(
+    context: typer.Context,
+    show_version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+    ] = False,
+) -> None:
+    """Agents on the OpenAI Agents SDK, every run recorded and found again."""
+    del show_version  # its callback has answered already
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def demo(
+    model: ModelOption = None,
+    db: DatabaseOption = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the temporary database when there is no --db.")
+    ] = False,
+) -> None:
+    """Show the main job: an agent runs, is judged, and is found again in its traces.
+
+    Needs no network and no key: without --model, a scripted model on 127.0.0.1 answers over HTTP.
+    """
+    from kantan_agents.cli.demo import show_demo
+
+    show_demo(model=model, database=db, keep=keep)
+
+
+@app.command()
+def run(
+    question: Annotated[
+        str, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from standard input.")
+    ],
+    model: ModelOption = None,
+    instructions: Annotated[
+        str,
+        typer.Option(
+            "--instructions",
+            metavar="TEXT|@FILE",
+            help="What the agent is told; may hold markers such as {{ $ctx.customer.name }}.",
+        ),
+    ] = "You are a helpful assistant.",
+    context_file: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--context",
+            metavar="FILE.json",
+            help="Context of the run, a JSON object; what --json printed may be given again.",
+            show_default=False,
+        ),
+    ] = None,
+    db: DatabaseOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the completed context as one JSON object.")
+    ] = False,
+) -> None:
+    """Ask one question and print the answer, for use in scripts.
+
+    The answer goes to standard output, an error as one line to standard error.
+    Exit codes: 0 answered, 1 the run failed, 2 bad arguments, 130 interrupted.
+
+    Without --model the default model of the SDK answers.
+    Without --db nothing is recorded, neither here nor on any server.
+    """
+    from kantan_agents.cli import database, inputs
+
+    asked = inputs.read_question(question)
+    told = inputs.read_instructions(instructions)
+    context = inputs.read_context(context_file)
+    database.check_database(db)
+
+    from kantan_agents.cli.run import answer
+
+    answer(asked, model=model, instructions=told, context=context, database=db, as_json=as_json)
+
+
+def invoke(arguments: Sequence[str]) -> int:
+    """Run the program with ``arguments`` and return its exit code; errors are told on stderr."""
+    command = typer.main.get_command(app)
+    try:
+        code = command.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone (`| head`); the flush at exit must not complain about it again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    except SystemExit as leaving:
+        # Typer and rich have seen the broken pipe first and silenced the stream themselves.
+        return leaving.code if isinstance(leaving.code, int) else EXIT_FAILED
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the user sees one line
+        typer.echo(f"error: {describe(error)}", err=True)
+        return exit_code(error)
+    return code if isinstance(code, int) else 0
+
+
+def main() -> None:
+    """Entry point of the console script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A model may say what the terminal's encoding lacks; that must not cost the answer.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    # stderr is for our own line alone: libraries log and warn there unless told otherwise.
+    logging.getLogger().addHandler(logging.NullHandler())
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    sys.exit(invoke(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

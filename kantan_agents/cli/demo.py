@@ -1,0 +1,150 @@
+"""``kantan-agents demo``: the main job from end to end, told in five sections."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from kantan_agents.cli import demo_view as view
+from kantan_agents.cli import trace_view
+from kantan_agents.cli.database import check_database, recording
+from kantan_agents.cli.terminal import terminal, working
+
+if TYPE_CHECKING:
+    from kantan_agents.agent import Agent
+    from kantan_agents.pipeline import Run
+    from kantan_agents.testing import OfflineServer
+
+FOUND = 5  # of an older database, the newest few say enough
+
+
+def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
+    """Run the demo.
+
+    Args:
+        model: A model name for kantan-llm, or None for the scripted model.
+        database: Where the traces go; None makes a temporary file.
+        keep: Whether the temporary file stays.
+
+    Raises:
+        KantanAgentsError: E19 for the model, E79 for the database.
+        Exception: What made a run fail.
+    """
+    check_database(database)
+    console = terminal()
+    with _database(database, keep=keep) as path:
+        with working(console, "Loading the OpenAI Agents SDK ..."):
+            from kantan_agents.cli import demo_agents
+
+            demo_agents.support_agent(model, [])  # an unknown model is refused before anything is shown
+        console.print(view.header(model, path, temporary=database is None))
+        with _model(model) as (answering, server), recording(path) as tracer:
+            support = _play(console, answering)
+            _search(console, tracer, support)
+        requests = None if server is None else len(server.requests)
+    console.print(view.footer(path, kept=keep or database is not None, requests=requests))
+
+
+def _play(console: Console, model: object) -> Run:
+    """Let the support agent answer and the judge judge, show both, and return the answering run."""
+    from kantan_agents.cli import demo_agents as cast
+    from kantan_agents.cli.note_runs import note_runs
+
+    runs: list[Run] = []
+    context = cast.new_context()
+    with working(console, "The support agent is at work ..."):
+        _run(cast.support_agent(model, [note_runs(runs)]), cast.QUESTION, context)
+    support = runs[0]
+    console.print(view.heading(1, "A prompt with a version", "Its markers are filled from the context."))
+    console.print(view.prompt_view(cast.SUPPORT_PROMPT, str(support.rendered)))
+    console.print(view.heading(2, "A run", "The agent looks the order up with a tool, then answers."))
+    console.print(view.run_view(support))
+    console.print(view.heading(3, "The context, completed", "A structured answer arrives as a dict."))
+    console.print(view.context_view(context, "answer"))
+    judge = cast.judge_agent(model, judged=str(support.trace_id))
+    with working(console, "The judge is at work ..."):
+        _run(judge, cast.judge_input(context), context)
+    console.print(view.heading(4, "A rubric", "Another agent judges the answer: output_type=RUBRIC."))
+    console.print(view.verdict_view(context.get("verdict") or {}, cast.PASS_MARK))
+    return support
+
+
+def _run(agent: Agent, question: str, context: dict[str, Any]) -> None:
+    from agents import RunConfig
+
+    # What was said has to be in the traces to be found by keyword, whatever the environment says in
+    # general; the customer is invented.
+    agent.run(question, context, run_config=RunConfig(trace_include_sensitive_data=True))
+
+
+def _search(console: Console, tracer: Any, support: Run) -> None:
+    """Find the runs again with kantan-llm's own search; the calls are shown, without their limits."""
+    from kantan_llm.tracing import TraceQuery
+    from kantan_llm.tracing.analysis import find_failed_judges, group_failed_by_bucket
+
+    from kantan_agents.cli import demo_agents as cast
+
+    console.print(view.heading(5, "Found again", "By kantan-llm's search in the trace database."))
+    keyword, prompt = cast.KEYWORD, cast.SUPPORT_PROMPT
+    console.print(view.query_view(f'tracer.search_traces(query=TraceQuery(keywords=["{keyword}"]))'))
+    found = tracer.search_traces(query=TraceQuery(keywords=[keyword], limit=FOUND))
+    console.print(trace_view.traces_view(found))
+
+    console.print()
+    version = {"prompt_name": prompt.name, "prompt_version": prompt.version}
+    console.print(view.query_view(f"tracer.search_traces(query=TraceQuery(metadata=\n    {version}))"))
+    found = tracer.search_traces(query=TraceQuery(metadata=version, limit=FOUND))
+    console.print(trace_view.traces_view(found))
+
+    console.print()
+    console.print(view.query_view(f'tracer.get_spans_by_trace("{support.trace_id}")'))
+    spans = tracer.get_spans_by_trace(support.trace_id)
+    console.print(trace_view.spans_view(str(support.trace_id), spans))
+
+    console.print()
+    console.print(
+        view.query_view(f"group_failed_by_bucket(find_failed_judges(tracer, threshold={cast.PASS_MARK}))")
+    )
+    judges = TraceQuery(metadata={"prompt_name": cast.JUDGE_PROMPT.name}, limit=FOUND)
+    failed = find_failed_judges(tracer, cast.PASS_MARK, trace_query=judges)
+    judged = {span.trace_id: _judged_trace(tracer, span.trace_id) for span in failed}
+    console.print(trace_view.failures_view(group_failed_by_bucket(failed), judged))
+
+
+def _judged_trace(tracer: Any, judge_trace_id: str) -> Any:
+    """Return the trace that a judge's trace is about; its metadata names it."""
+    judge = tracer.get_trace(judge_trace_id)
+    return tracer.get_trace((judge.metadata or {}).get("judged_trace_id", ""))
+
+
+@contextmanager
+def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
+    """Yield what the agents get as their model, and the offline server where that is the model."""
+    if name is not None:
+        yield name, None
+        return
+    from kantan_agents.cli.demo_agents import script
+    from kantan_agents.testing import OfflineServer
+
+    with OfflineServer(script()) as server:
+        yield server.bundle("scripted"), server
+
+
+@contextmanager
+def _database(given: Path | None, *, keep: bool) -> Iterator[Path]:
+    """Yield the path of the database; a temporary one is deleted at the end unless it is to be kept."""
+    if given is not None:
+        yield given
+        return
+    directory = Path(tempfile.mkdtemp(prefix="kantan-agents-"))
+    try:
+        yield directory / "traces.sqlite3"
+    finally:
+        if not keep:
+            shutil.rmtree(directory, ignore_errors=True)

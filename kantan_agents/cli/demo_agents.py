@@ -1,0 +1,127 @@
+"""Who appears in the demo: a support agent, a judge, and the script that plays both of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from kantan_agents.agent import Agent
+from kantan_agents.judging import RUBRIC
+from kantan_agents.pipeline import Stage
+from kantan_agents.prompt import Prompt
+from kantan_agents.testing import ToolCall
+from kantan_agents.testing.wire import ReplyLike
+
+QUESTION = "Where is my order 4711? It was promised for Monday."
+KEYWORD = "4711"
+PASS_MARK = 0.7
+
+SUPPORT_PROMPT = Prompt(
+    name="support-answer",
+    version="v2",
+    text=(
+        "You answer the customers of a tea shop, in at most three sentences.\n"
+        "The customer is {{ $ctx.customer.name }} ({{ $ctx.customer.plan }} plan).\n"
+        "Look the order up before you answer."
+    ),
+    meta={"owner": "support team", "max_sentences": 3, "reviewed": True},
+)
+
+JUDGE_PROMPT = Prompt(
+    name="answer-quality",
+    version="v1",
+    text=(
+        "You judge the answers of a support team, strictly. The customer is "
+        "{{ $ctx.customer.name }} ({{ $ctx.customer.plan }} plan).\n"
+        "Score from 0.0 to 1.0; below 0.7 unless the answer apologises for a delay and names a new "
+        "date. Begin every comment with its category, one word: empathy, completeness or accuracy."
+    ),
+)
+
+
+class SupportAnswer(BaseModel):
+    """What the support agent answers with.
+
+    Attributes:
+        reply: What the customer reads.
+        order_status: How the order stands.
+        needs_human: Whether a person must follow up.
+    """
+
+    reply: str
+    order_status: Literal["on time", "late", "delivered", "unknown"]
+    needs_human: bool
+
+
+def new_context() -> dict[str, Any]:
+    """Return the context the demo begins with."""
+    return {"customer": {"name": "Aiko Tanaka", "plan": "premium"}}
+
+
+def look_up_order(order_id: str) -> str:
+    """Look up an order by its number.
+
+    Args:
+        order_id: The number of the order.
+    """
+    order = {"order_id": order_id, "status": "in transit", "carrier": "Lantern Post"}
+    return json.dumps({**order, "promised": "Monday", "expected": "Thursday"})
+
+
+def support_agent(model: object, middleware: list[Stage]) -> Agent:
+    """Return the agent that answers; its structured answer goes to ``context["answer"]``."""
+    return Agent(
+        "support",
+        SUPPORT_PROMPT,
+        model=model,
+        tools=[look_up_order],
+        output_type=SupportAnswer,
+        output_dest="answer",
+        middleware=middleware,
+    )
+
+
+def judge_agent(model: object, *, judged: str) -> Agent:
+    """Return the agent that judges an answer; its rubric goes to ``context["verdict"]``.
+
+    Args:
+        model: As for ``Agent``.
+        judged: Id of the trace the judged answer stands in; goes into the metadata of the judge's
+            own trace, so that a low score leads back to the prompt version that earned it.
+    """
+    return Agent(
+        "judge",
+        JUDGE_PROMPT,
+        model=model,
+        output_type=RUBRIC,
+        output_dest="verdict",
+        metadata={"judged_trace_id": judged},
+        history=0,  # the conversation is the customer's, the judge takes no part in it
+    )
+
+
+def judge_input(context: dict[str, Any]) -> str:
+    """Return what the judge is asked about the answer in ``context``."""
+    answer = context.get("answer") or {}
+    return f"Question: {QUESTION}\nAnswer: {answer.get('reply', '')}"
+
+
+def script() -> list[ReplyLike]:
+    """Return what the scripted model says: a tool call, the answer, the verdict."""
+    return [
+        ToolCall("look_up_order", {"order_id": "4711"}),
+        {
+            "reply": "Order 4711 is in transit with Lantern Post and did not make it for Monday.",
+            "order_status": "late",
+            "needs_human": False,
+        },
+        {
+            "score": 0.4,
+            "comments": [
+                "empathy - the delay is stated, and nobody says sorry for it",
+                "completeness - the new date, Thursday, is not passed on",
+            ],
+        },
+    ]

@@ -1,0 +1,87 @@
+"""What the user gives on the command line: texts, files, standard input."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from kantan_agents.errors import FileArgumentError, InvalidOptionError
+
+STDIN = "-"
+
+
+def read_question(question: str) -> str:
+    """Return the question, read from standard input if it is ``-``.
+
+    Raises:
+        FileArgumentError: E79, standard input is no UTF-8 text.
+        InvalidOptionError: E75, there is nothing but white space.
+    """
+    if question == STDIN:
+        if sys.stdin is None:
+            raise FileArgumentError(path=STDIN, reason="there is no standard input")
+        question = _decoded(sys.stdin.buffer.read(), STDIN).rstrip("\r\n")
+    if not question.strip():
+        raise InvalidOptionError(option="QUESTION", reason="must not be empty")
+    return question
+
+
+def read_instructions(instructions: str) -> str:
+    """Return the instructions, read from a file if they are ``@FILE``.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be read or is no UTF-8 text.
+        InvalidOptionError: E75, there is nothing but white space.
+    """
+    if instructions.startswith("@"):
+        instructions = read_text(Path(instructions[1:]))
+    if not instructions.strip():
+        raise InvalidOptionError(option="--instructions", reason="must not be empty")
+    return instructions
+
+
+def read_context(path: Path | None) -> dict[str, Any]:
+    """Return the JSON object in the file at ``path``, an empty one if there is no path.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be read or holds no JSON object.
+    """
+    if path is None:
+        return {}
+    text = read_text(path)
+    try:
+        context = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise FileArgumentError(path=str(path), reason=f"it is no JSON ({error})") from error
+    if not isinstance(context, dict):
+        kind = type(context).__name__
+        raise FileArgumentError(path=str(path), reason=f"it must hold a JSON object, not a {kind}")
+    return context
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file; a byte order mark is dropped.
+
+    Raises:
+        FileArgumentError: E79, it cannot be read or is no UTF-8 text.
+    """
+    try:
+        content = path.read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileArgumentError(path=str(path), reason=reason) from error
+    return _decoded(content, str(path))
+
+
+def _decoded(content: bytes, path: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileArgumentError(path=path, reason="it is no UTF-8 text") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    # Python's parser takes NaN and Infinity; no other reader of the result would.
+    raise ValueError(f"{name} is not allowed")

@@ -1,0 +1,140 @@
+"""The program as tests use it: in this process where that shows the same, else as a process of its own."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery
+
+from kantan_agents.cli.app import invoke
+from kantan_agents.testing import OfflineServer
+
+PROGRAM = (sys.executable, "-m", "kantan_agents.cli.app")
+PROVIDER_PREFIXES = ("OPENAI_", "CLAUDE_", "GOOGLE_", "KANTAN_LLM_", "LMSTUDIO_", "OLLAMA_", "OPENROUTER_")
+TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PYTHONIOENCODING")
+
+
+@attrs.frozen
+class Outcome:
+    """What a caller of the program sees."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+
+Invoke = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith(PROVIDER_PREFIXES) or name.upper().endswith("_PROXY"):
+            monkeypatch.delenv(name)
+    for name in TERMINAL_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("COLUMNS", "80")
+
+
+@pytest.fixture
+def kantan_agents(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """``kantan_agents("run", "hi", stdin=b"...")`` in this process; the SDK is imported only once."""
+
+    def run(*arguments: str, stdin: bytes | None = None) -> Outcome:
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capsys.readouterr()
+        code = invoke(arguments)
+        return Outcome(code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def start() -> Callable[..., subprocess.Popen[bytes]]:
+    """Start the program with pipes and return at once: ``start("run", "hi", env=...)``."""
+
+    def popen(*arguments: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*PROGRAM, *arguments],
+            env={**os.environ, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+
+    return popen
+
+
+@pytest.fixture
+def process() -> Invoke:
+    """``process("run", "hi", env=server.environment())`` as a process of its own."""
+
+    def run(*arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
+        finished = subprocess.run(
+            [*PROGRAM, *arguments],
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            timeout=120,
+            check=False,
+        )
+        return Outcome(finished.returncode, finished.stdout, finished.stderr)
+
+    return run
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[OfflineServer], None]:
+    """Let every provider of this process be ``server``."""
+
+    def use(server: OfflineServer) -> None:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+
+    return use
+
+
+@pytest.fixture
+def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory that temporary files are made in."""
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    return directory
+
+
+@attrs.frozen
+class Database:
+    """A trace database, read with kantan-llm's unmodified tracer."""
+
+    path: Path
+
+    def traces(self, **query: Any) -> list[Any]:
+        return self._read("search_traces", TraceQuery(**query))
+
+    def spans(self, **query: Any) -> list[Any]:
+        return self._read("search_spans", SpanQuery(**query))
+
+    def _read(self, search: str, query: Any) -> list[Any]:
+        tracer = SQLiteTracer(str(self.path))
+        try:
+            found: list[Any] = getattr(tracer, search)(query=query)
+        finally:
+            tracer.shutdown()
+        return found
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    return Database(tmp_path / "traces.sqlite3")

@@ -1,0 +1,133 @@
+"""The program as a whole: help, version, mistakes in the arguments, errors as one line."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.cli.failures import describe, exit_code
+from kantan_agents.cli.plain import MAX_LINE, one_line, printable
+from kantan_agents.errors import ContextTypeError, ModelNotFoundError
+
+
+def test_without_arguments_it_shows_its_help(kantan_agents: Any) -> None:
+    outcome = kantan_agents()
+    assert outcome.code == 0
+    assert "Usage: kantan-agents [OPTIONS] COMMAND [ARGS]..." in outcome.stdout
+    assert outcome.stderr == ""
+    assert outcome.stdout.strip() == kantan_agents("--help").stdout.strip()
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["--help"], ["demo", "--help"], ["run", "-h"]])
+def test_help_fits_80_columns(kantan_agents: Any, arguments: Any) -> None:
+    outcome = kantan_agents(*arguments)
+    assert outcome.code == 0
+    assert max(map(len, outcome.stdout.splitlines())) <= 80
+
+
+def test_help_names_every_option(kantan_agents: Any) -> None:
+    shown = kantan_agents("run", "--help").stdout
+    for option in ("--model", "--instructions", "--context", "--db", "--json", "Exit codes: 0 answered"):
+        assert option in shown
+    shown = kantan_agents("demo", "--help").stdout
+    for option in ("--model", "--db", "--keep"):
+        assert option in shown
+
+
+def test_version(kantan_agents: Any) -> None:
+    outcome = kantan_agents("--version")
+    assert outcome.code == 0
+    assert re.fullmatch(
+        r"kantan-agents \S+ \(openai-agents \d+\.\d+\.\d+, Python 3\.\d+\.\d+\)\n", outcome.stdout
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["['--help']", "['run', '--help']", "['--version']", "['run', 'a', '--context', '/none.json']"],
+)
+def test_what_needs_no_model_does_not_wait_for_the_sdk(arguments: Any) -> None:
+    program = (
+        "import sys; from kantan_agents.cli.app import invoke; "
+        f"invoke({arguments}); sys.exit('agents' in sys.modules)"
+    )
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert finished.returncode == 0
+
+
+def test_it_is_a_program_of_its_own(process: Any) -> None:
+    outcome = process("run", "hi", "--modle", "x")
+    assert outcome.code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith("error: [kantan-agents][usage] No such option: --modle")
+    assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["bogus"], "No such command 'bogus'; see kantan-agents --help"),
+        (["run"], "Missing argument 'QUESTION'; see kantan-agents run --help"),
+        (["run", "a", "b"], "Got unexpected extra argument"),
+        (["demo", "--keep=1"], "Option '--keep' does not take a value"),
+        (["run", "a", "--model"], "Option '--model' requires an argument"),
+    ],
+)
+def test_a_mistake_in_the_arguments_is_one_line_and_exit_code_2(
+    kantan_agents: Any, arguments: Any, message: str
+) -> None:
+    outcome = kantan_agents(*arguments)
+    assert outcome.code == 2
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith(f"error: [kantan-agents][usage] {message}")
+    assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ContextTypeError(got="list"), "[kantan-agents][E5] Context must be a dict"),
+        (ModelNotFoundError(model="x"), "[kantan-agents][E19] Model not found: x"),
+        (RuntimeError("[kantan-llm][E2] Missing KEY"), "[kantan-llm][E2] Missing KEY"),
+        (RuntimeError("one\n\n  two\r\nthree"), "[python][RuntimeError] one two three"),
+        (RuntimeError("\x1b[31mred\x07"), "[python][RuntimeError] [31mred"),
+        (RuntimeError(), "[python][RuntimeError] no further details"),
+        (subprocess.SubprocessError("x"), "[subprocess][SubprocessError] x"),
+    ],
+)
+def test_every_error_is_one_line_with_its_code(error: Exception, line: str) -> None:
+    assert describe(error) == line
+
+
+def test_a_page_of_an_error_is_cut() -> None:
+    line = describe(RuntimeError("<html>" * 1000))
+    assert len(line) == MAX_LINE
+    assert line.endswith("<html ...")
+
+
+def test_a_bad_argument_is_2_and_a_failed_run_1() -> None:
+    assert exit_code(ModelNotFoundError(model="x")) == 2
+    assert exit_code(RuntimeError("x")) == 1
+
+
+@given(st.text())
+def test_one_line_is_one_line(text: str) -> None:
+    line = one_line(text)
+    assert len(line.splitlines()) <= 1
+    assert len(line) <= MAX_LINE
+    assert one_line(line) == line
+
+
+@given(st.text())
+def test_printable_keeps_everything_but_control_characters(text: str) -> None:
+    kept = printable(text)
+    assert "\x1b" not in kept
+    assert printable(kept) == kept
+    visible = "".join(character for character in text if character.isprintable())
+    assert "".join(character for character in kept if character.isprintable()) == visible

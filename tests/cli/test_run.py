@@ -1,0 +1,468 @@
+"""``kantan-agents run``: answers on stdout, errors as one line on stderr, exit codes, the database."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import socket
+import sqlite3
+import sys
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+from agents import TracingProcessor, set_trace_processors
+
+from kantan_agents.testing import OfflineServer, Reply, ToolCall
+
+NO_RETRY = {"x-should-retry": "false"}
+
+
+def refused(message: str, status: int) -> Reply:
+    return Reply(message, status=status, headers=NO_RETRY)
+
+
+class TestAnswer:
+    def test_a_process_prints_the_answer_and_nothing_else(self, process: Any) -> None:
+        with OfflineServer(["Paris, ça va?\nYes."]) as server:
+            outcome = process("run", "Capital of France?", env=server.environment())
+        assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "Paris, ça va?\nYes.\n", "")
+        assert server.requests[0].body["input"] == [{"content": "Capital of France?", "role": "user"}]
+        assert server.requests[0].body["instructions"] == "You are a helpful assistant."
+
+    def test_markup_in_an_answer_is_left_alone(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(["[bold]x[/bold] [/nope] :smile: \x1b[31m"]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi")
+        assert outcome.stdout == "[bold]x[/bold] [/nope] :smile: \x1b[31m\n"
+
+    def test_on_a_terminal_an_answer_cannot_steer_it(
+        self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with OfflineServer(["\x1b[2Jgone?\ttab"]) as server:
+            serve(server)
+            monkeypatch.setattr(type(sys.stdout), "isatty", lambda _self: True)
+            outcome = kantan_agents("run", "hi")
+        assert outcome.stdout == "[2Jgone?\ttab\n"
+
+    def test_model_and_provider_are_those_asked_for(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(["Bonjour."]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", "--model", "ollama/llama3.2")
+        assert (outcome.code, outcome.stdout) == (0, "Bonjour.\n")
+        assert server.requests[0].path == "/v1/chat/completions"
+        assert server.requests[0].model == "llama3.2"
+
+    def test_question_from_standard_input(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            assert kantan_agents("run", "-", stdin="où?\nlà\n".encode()).code == 0
+        assert server.requests[0].body["input"][0]["content"] == "où?\nlà"
+
+    def test_instructions_and_context_from_files(
+        self, kantan_agents: Any, serve: Any, tmp_path: Path
+    ) -> None:
+        told = tmp_path / "told.md"
+        told.write_text("Be kind to {{ $ctx.customer.name }}.", encoding="utf-8-sig")
+        context = tmp_path / "context.json"
+        context.write_text('{"customer": {"name": "Aïko"}}', encoding="utf-8")
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", "--instructions", f"@{told}", "--context", str(context))
+        assert outcome.code == 0
+        assert server.requests[0].body["instructions"] == "Be kind to Aïko."
+
+    def test_instructions_as_text(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            kantan_agents("run", "hi", "--instructions", "Be brief.")
+        assert server.requests[0].body["instructions"] == "Be brief."
+
+
+class TestJson:
+    def test_it_is_the_completed_context(
+        self, kantan_agents: Any, serve: Any, tmp_path: Path, database: Any
+    ) -> None:
+        context = tmp_path / "context.json"
+        context.write_text('{"customer": {"name": "Aiko"}}')
+        with OfflineServer(["Hallo ✓"]) as server:
+            serve(server)
+            outcome = kantan_agents(
+                "run", "hi", "--json", "--context", str(context), "--db", str(database.path)
+            )
+        assert outcome.code == 0
+        assert outcome.stdout.count("\n") == 1
+        assert "✓" in outcome.stdout
+        completed = json.loads(outcome.stdout)
+        result = completed.pop("result")
+        assert completed == {
+            "customer": {"name": "Aiko"},
+            "tool_rules": {"allow": None, "deny": None, "params": {}},
+            "history": [{"role": "user", "text": "hi"}, {"role": "assistant", "text": "Hallo ✓"}],
+        }
+        (trace,) = database.traces()
+        assert result == {
+            "final_output": "Hallo ✓",
+            "last_agent": "assistant",
+            "run_id": trace.metadata["agent_run_id"],
+            "trace_id": trace.trace_id,
+            "usage": {"requests": 1, "input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
+        }
+
+    def test_without_a_database_there_is_no_trace_id(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", "--json")
+        assert json.loads(outcome.stdout)["result"]["trace_id"] is None
+
+    def test_what_it_prints_may_be_the_context_of_the_next_run(
+        self, kantan_agents: Any, serve: Any, tmp_path: Path
+    ) -> None:
+        context = tmp_path / "context.json"
+        with OfflineServer(["one", "two"]) as server:
+            serve(server)
+            context.write_text(kantan_agents("run", "first", "--json").stdout)
+            outcome = kantan_agents("run", "second", "--json", "--context", str(context))
+        said = [entry["text"] for entry in json.loads(outcome.stdout)["history"]]
+        assert said == ["first", "one", "second", "two"]
+
+    def test_where_the_encoding_lacks_a_letter_the_json_is_still_json(
+        self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        written = io.BytesIO()
+        stdout = io.TextIOWrapper(written, encoding="ascii")
+        with OfflineServer(["é ✓"]) as server:
+            serve(server)
+            with monkeypatch.context() as patch:
+                patch.setattr(sys, "stdout", stdout)
+                kantan_agents("run", "hi", "--json")
+        assert json.loads(written.getvalue())["result"]["final_output"] == "é ✓"
+
+
+class TestDatabase:
+    def test_the_run_is_found_again(self, kantan_agents: Any, serve: Any, database: Any) -> None:
+        with OfflineServer(["Lisbon it is."]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "Capital?", "--model", "gpt-5-mini", "--db", str(database.path))
+        assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "Lisbon it is.\n", "")
+        (trace,) = database.traces(keywords=["lisbon", "capital"])
+        assert trace.metadata["agent_name"] == "assistant"
+        assert database.spans(has_error=True) == []
+
+    def test_an_existing_database_is_added_to(self, kantan_agents: Any, serve: Any, database: Any) -> None:
+        with OfflineServer(["one", "two"]) as server:
+            serve(server)
+            for question in ("first", "second"):
+                kantan_agents("run", question, "--db", str(database.path))
+        assert len(database.traces()) == 2
+        (newest,) = database.traces(limit=1)
+        assert database.traces(keywords=["second"]) == [newest]
+
+    def test_it_is_written_to_although_the_environment_turns_tracing_off(
+        self, kantan_agents: Any, serve: Any, database: Any
+    ) -> None:
+        from agents import set_tracing_disabled
+
+        set_tracing_disabled(True)
+        try:
+            with OfflineServer(["ok"]) as server:
+                serve(server)
+                assert kantan_agents("run", "hi", "--db", str(database.path)).code == 0
+        finally:
+            set_tracing_disabled(False)
+        assert len(database.traces()) == 1
+
+    def test_a_failed_run_is_recorded_as_failed(self, kantan_agents: Any, serve: Any, database: Any) -> None:
+        with OfflineServer([refused("no", 401)]) as server:
+            serve(server)
+            assert kantan_agents("run", "hi", "--db", str(database.path)).code == 1
+        assert len(database.traces(has_error=True, keywords=["hi"])) == 1
+
+    @pytest.mark.parametrize("with_database", [False, True])
+    def test_no_trace_goes_anywhere_else(
+        self, kantan_agents: Any, serve: Any, database: Any, with_database: bool
+    ) -> None:
+        seen: list[Any] = []
+
+        class Elsewhere(TracingProcessor):
+            def on_trace_start(self, trace: Any) -> None:
+                seen.append(trace)
+
+            def on_trace_end(self, trace: Any) -> None:
+                seen.append(trace)
+
+            def on_span_start(self, span: Any) -> None:
+                seen.append(span)
+
+            def on_span_end(self, span: Any) -> None:
+                seen.append(span)
+
+            def shutdown(self) -> None:
+                pass
+
+            def force_flush(self) -> None:
+                pass
+
+        set_trace_processors([Elsewhere()])
+        options = ["--db", str(database.path)] if with_database else []
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            assert kantan_agents("run", "hi", *options).code == 0
+        assert seen == []
+        assert [request.path for request in server.requests] == ["/v1/responses"]
+
+    def test_no_file_is_made_without_it(
+        self, kantan_agents: Any, serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            kantan_agents("run", "hi")
+        assert list(tmp_path.iterdir()) == []
+
+    def test_a_name_that_means_something_to_sqlite_is_a_file(
+        self, kantan_agents: Any, serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            kantan_agents("run", "hi", "--db", ":memory:")
+        assert [path.name for path in tmp_path.iterdir()] == [":memory:"]
+
+    def test_a_database_lost_on_the_way_is_an_error_and_the_answer_is_printed(
+        self, kantan_agents: Any, serve: Any, database: Any
+    ) -> None:
+        def drop_tables(_request: Any) -> str:
+            with sqlite3.connect(database.path) as connection:
+                connection.execute("DROP TABLE spans")
+            connection.close()
+            return "the answer"
+
+        with OfflineServer(drop_tables) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", "--db", str(database.path))
+        assert outcome.stdout == "the answer\n"
+        assert outcome.code == 2
+        assert outcome.stderr == (
+            f"error: [kantan-agents][E79] Cannot use {database.path}: the run could not be recorded in it\n"
+        )
+
+
+class TestBadInput:
+    def check(self, outcome: Any, message: str) -> None:
+        assert outcome.code == 2
+        assert outcome.stdout == ""
+        assert outcome.stderr == f"error: [kantan-agents]{message}\n"
+
+    def test_unknown_model(self, kantan_agents: Any) -> None:
+        self.check(kantan_agents("run", "hi", "--model", "foo"), "[E19] Model not found: foo")
+
+    def test_a_model_without_its_key_names_the_key(self, kantan_agents: Any) -> None:
+        self.check(
+            kantan_agents("run", "hi", "--model", "gpt-5-mini"),
+            "[E19] Model not found: gpt-5-mini "
+            "([kantan-llm][E2] Missing OPENAI_API_KEY for provider: openai)",
+        )
+
+    def test_an_unknown_model_leaves_no_database_behind(self, kantan_agents: Any, database: Any) -> None:
+        assert kantan_agents("run", "hi", "--model", "foo", "--db", str(database.path)).code == 2
+        assert not database.path.exists()
+
+    @pytest.mark.parametrize("question", ["", "  \n"])
+    def test_an_empty_question(self, kantan_agents: Any, question: str) -> None:
+        message = "[E75] Invalid option QUESTION: must not be empty"
+        self.check(kantan_agents("run", question), message)
+        self.check(kantan_agents("run", "-", stdin=question.encode()), message)
+
+    def test_standard_input_that_is_no_text(self, kantan_agents: Any) -> None:
+        self.check(
+            kantan_agents("run", "-", stdin=b"\xff\xfe\xff"), "[E79] Cannot use -: it is no UTF-8 text"
+        )
+
+    def test_no_standard_input_at_all(self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(sys, "stdin", None)
+        self.check(kantan_agents("run", "-"), "[E79] Cannot use -: there is no standard input")
+
+    def test_empty_instructions(self, kantan_agents: Any, tmp_path: Path) -> None:
+        message = "[E75] Invalid option --instructions: must not be empty"
+        self.check(kantan_agents("run", "hi", "--instructions", " "), message)
+        empty = tmp_path / "empty.md"
+        empty.touch()
+        self.check(kantan_agents("run", "hi", "--instructions", f"@{empty}"), message)
+
+    @pytest.mark.parametrize("option", [("--context", ""), ("--instructions", "@")])
+    def test_files_that_cannot_be_read(self, kantan_agents: Any, tmp_path: Path, option: Any) -> None:
+        name, mark = option
+        missing = tmp_path / "missing"
+        self.check(
+            kantan_agents("run", "hi", name, f"{mark}{missing}"),
+            f"[E79] Cannot use {missing}: No such file or directory",
+        )
+        outcome = kantan_agents("run", "hi", name, f"{mark}{tmp_path}")
+        assert outcome.code == 2
+        assert outcome.stderr.startswith(f"error: [kantan-agents][E79] Cannot use {tmp_path}: ")
+        binary = tmp_path / "binary"
+        binary.write_bytes(b"\x80\x81")
+        self.check(
+            kantan_agents("run", "hi", name, f"{mark}{binary}"),
+            f"[E79] Cannot use {binary}: it is no UTF-8 text",
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "reason"),
+        [
+            ("[1, 2]", "it must hold a JSON object, not a list"),
+            ('"text"', "it must hold a JSON object, not a str"),
+            ("null", "it must hold a JSON object, not a NoneType"),
+            ("{", "it is no JSON (Expecting property name enclosed in double quotes: "),
+            ("", "it is no JSON (Expecting value: line 1 column 1 (char 0))"),
+            ('{"score": NaN}', "it is no JSON (NaN is not allowed)"),
+            ("[" * 200_000, "it is no JSON ("),
+        ],
+    )
+    def test_a_context_that_is_no_json_object(
+        self, kantan_agents: Any, tmp_path: Path, text: str, reason: str
+    ) -> None:
+        context = tmp_path / "context.json"
+        context.write_text(text)
+        outcome = kantan_agents("run", "hi", "--context", str(context))
+        assert outcome.code == 2
+        assert outcome.stdout == ""
+        assert outcome.stderr.startswith(f"error: [kantan-agents][E79] Cannot use {context}: {reason}")
+        assert outcome.stderr.count("\n") == 1
+
+    @pytest.mark.parametrize(
+        ("context", "message"),
+        [
+            ({"history": "none"}, "[E6] Context history must be a list"),
+            ({"tool_rules": []}, "[E18] Tool rules must be a dict"),
+        ],
+    )
+    def test_a_context_the_library_refuses(
+        self, kantan_agents: Any, tmp_path: Path, context: Any, message: str
+    ) -> None:
+        path = tmp_path / "context.json"
+        path.write_text(json.dumps(context))
+        self.check(kantan_agents("run", "hi", "--context", str(path)), message)
+
+    def test_databases_that_cannot_be_used(self, kantan_agents: Any, tmp_path: Path) -> None:
+        def outcome(path: object) -> Any:
+            return kantan_agents("run", "hi", "--db", str(path))
+
+        self.check(outcome(tmp_path), f"[E79] Cannot use {tmp_path}: it is a directory")
+        nowhere = tmp_path / "nowhere" / "traces.sqlite3"
+        self.check(outcome(nowhere), f"[E79] Cannot use {nowhere}: its directory does not exist")
+        text = tmp_path / "notes.txt"
+        text.write_text("no database, whatever it is called\n" * 100)
+        self.check(outcome(text), f"[E79] Cannot use {text}: file is not a database")
+        assert text.read_text().startswith("no database")
+
+    def test_a_database_with_tables_of_somebody_else(
+        self, kantan_agents: Any, serve: Any, database: Any
+    ) -> None:
+        with sqlite3.connect(database.path) as connection:
+            connection.execute("CREATE TABLE spans (x TEXT)")
+        connection.close()
+        with OfflineServer() as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", "--db", str(database.path))
+        assert outcome.code == 2
+        assert f"[E79] Cannot use {database.path}: no such column" in outcome.stderr
+        assert server.requests == []
+
+
+class TestFailedRun:
+    @pytest.mark.parametrize("model", [[], ["--model", "ollama/llama3.2"]], ids=["responses", "chat"])
+    @pytest.mark.parametrize("status", [401, 429, 500])
+    def test_http_errors(self, kantan_agents: Any, serve: Any, model: list[str], status: int) -> None:
+        with OfflineServer([refused("not\ntoday", status)]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", *model)
+        assert (outcome.code, outcome.stdout) == (1, "")
+        assert outcome.stderr == f"error: [openai][{status}] not today\n"
+
+    def test_a_process_shows_no_traceback(self, process: Any) -> None:
+        with OfflineServer([refused("Incorrect API key\n  provided: x", 401)]) as server:
+            outcome = process("run", "hi", env=server.environment())
+        assert (outcome.code, outcome.stdout) == (1, "")
+        assert outcome.stderr == "error: [openai][401] Incorrect API key provided: x\n"
+
+    def test_a_server_that_is_not_there_is_named(
+        self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+        monkeypatch.setenv("OPENAI_API_KEY", "offline")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
+        outcome = kantan_agents("run", "hi")
+        assert (outcome.code, outcome.stdout) == (1, "")
+        assert outcome.stderr == (
+            f"error: [openai][APIConnectionError] Connection error: http://127.0.0.1:{port}\n"
+        )
+
+    def test_no_key_for_the_default_model(self, kantan_agents: Any) -> None:
+        outcome = kantan_agents("run", "hi")
+        assert (outcome.code, outcome.stdout) == (1, "")
+        assert outcome.stderr.startswith("error: [openai][OpenAIError] ")
+        assert "OPENAI_API_KEY" in outcome.stderr
+
+    @pytest.mark.parametrize("model", [[], ["--model", "ollama/llama3.2"]], ids=["responses", "chat"])
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            Reply(body=b"<html>"),
+            Reply(body=b"<html>", headers={"content-type": "text/html"}),
+            Reply(body=b"[]"),
+        ],
+        ids=["no JSON", "a page", "another JSON"],
+    )
+    def test_a_reply_that_is_no_reply(
+        self, kantan_agents: Any, serve: Any, model: list[str], reply: Reply
+    ) -> None:
+        with OfflineServer([reply]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", *model)
+        assert (outcome.code, outcome.stdout) == (1, "")
+        assert "the server's reply cannot be read: " in outcome.stderr
+        assert outcome.stderr.count("\n") == 1
+
+    def test_errors_of_the_sdk_keep_their_name(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer([ToolCall("no_such_tool")]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi")
+        assert outcome.code == 1
+        assert outcome.stderr.startswith("error: [agents][ModelBehaviorError] ")
+
+    def test_a_reader_that_goes_away_is_no_scandal(
+        self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        reading, writing = os.pipe()
+        os.close(reading)
+        with OfflineServer(["x" * 100_000]) as server, os.fdopen(writing, "w") as pipe:
+            serve(server)
+            with monkeypatch.context() as patch:
+                patch.setattr(sys, "stdout", pipe)
+                outcome = kantan_agents("run", "hi")
+        assert (outcome.code, outcome.stderr) == (1, "")
+
+    @pytest.mark.skipif(os.name == "nt", reason="no SIGINT for another process there")
+    def test_ctrl_c_ends_it_quietly(self, start: Any) -> None:
+        asked = Event()
+
+        def never(_request: Any) -> Reply:
+            asked.set()
+            return Reply("too late", delay=60)
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)  # else a child ignores it
+        try:
+            with OfflineServer(never) as server:
+                started = start("run", "hi", env=server.environment())
+                assert asked.wait(60)
+                started.send_signal(signal.SIGINT)
+                assert started.communicate(timeout=60) == (b"", b"")
+        finally:
+            signal.signal(signal.SIGINT, before)
+        assert started.returncode == 130
