@@ -485,3 +485,24 @@ async def test_metadata_given_as_a_mapping_is_not_shared_with_the_caller() -> No
     agent = Agent("a", "text", metadata=mine)
     mine["team"] = "y"
     assert agent.trace_metadata({}, "r")["team"] == "x"
+
+
+async def test_a_stage_that_tries_again_finds_the_context_as_it_was() -> None:
+    tries = []
+
+    async def fails_once(run: Any, call_next: Any) -> None:
+        await call_next(run)
+        tries.append(len(run.context["history"]))
+        if len(tries) == 1:
+            raise ConnectionError
+
+    async def retry(run: Any, call_next: Any) -> None:
+        try:
+            await call_next(run)
+        except ConnectionError:
+            await call_next(run)
+
+    agent = Agent("a", "b", model=saying("x"), middleware=[retry, fails_once])
+    context = await agent.run_async("hi")
+    assert tries == [2, 2]
+    assert [entry["text"] for entry in context["history"]] == ["hi", "x"]

@@ -9,7 +9,7 @@ from typing import Any
 from agents import ModelProvider, MultiProvider, RunConfig
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.models import RunModels
+from kantan_agents.models import DefaultProvider
 
 
 def effective_run_config(
@@ -18,7 +18,7 @@ def effective_run_config(
     """Return the RunConfig for one run; the caller's own object is never changed.
 
     Every field the caller set stays. The model provider is, in this order, the caller's own in
-    ``given``, what ``provider_factory`` makes, or the one that knows kantan-llm's clients.
+    ``given``, what ``provider_factory`` makes, or the SDK's default one.
 
     Raises:
         InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
@@ -42,4 +42,4 @@ def _provider(given: ModelProvider | None, factory: Callable[[], ModelProvider] 
         return given
     if factory is not None:
         return factory()
-    return RunModels(given)
+    return given or DefaultProvider()

@@ -55,9 +55,13 @@ class Run:
         """
         self._undo.append(undo)
 
-    def roll_back(self) -> None:
-        """Take back what the stages have written so far."""
-        while self._undo:
+    def mark(self) -> int:
+        """Return what ``roll_back`` takes to undo only what is written from now on."""
+        return len(self._undo)
+
+    def roll_back(self, mark: int = 0) -> None:
+        """Take back what the stages have written, or have written since ``mark``."""
+        while len(self._undo) > mark:
             self._undo.pop()()
 
     def __repr__(self) -> str:

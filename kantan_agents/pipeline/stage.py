@@ -97,8 +97,13 @@ class _CallNext:
 
     async def _forward(self, run: Run) -> None:
         self._task = asyncio.current_task()
+        mark = run.mark()
         try:
             await self._next(run)
+        except BaseException:
+            # A stage that tries again must find the context as it was before.
+            run.roll_back(mark)
+            raise
         finally:
             self._open = False
 

@@ -127,6 +127,37 @@ def test_an_sdk_model_is_used_as_it_is() -> None:
     assert Agent("a", "b", model=model).sdk_agent.model is model
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_name_goes_to_its_provider_also_when_the_sdk_runs_the_agent(
+    server: Any, streamed: bool
+) -> None:
+    agent = Agent("ours", "b", model="gemini-2.5-pro")
+    first = agents.Agent(name="first", model=agent.sdk_agent.model, handoffs=[agent.sdk_agent])
+    for start in (agent.sdk_agent, first):
+        if streamed:
+            result: Any = agents.Runner.run_streamed(start, "hi", context={})
+            async for _ in result.stream_events():
+                pass
+        else:
+            result = await agents.Runner.run(start, "hi", context={})
+        assert result.final_output == "gemini-2.5-pro at /v1/chat/completions"
+
+
+def test_a_named_model_shows_its_name_and_hides_nothing_of_the_model(server: Any) -> None:
+    agent = Agent("a", "b", model="gpt-4.1-mini")
+    model = agent.sdk_agent.model
+    assert repr(agent) == "Agent('a', model=NamedModel('gpt-4.1-mini'))"
+    assert not hasattr(model, "_client")  # which client it is depends on the running loop
+
+    async def inside() -> Any:
+        await model.close()
+        return model._client, model.get_retry_advice
+
+    client, _ = asyncio.run(inside())
+    assert str(client.base_url).startswith(server.base_url)
+
+
 def test_none_is_the_sdks_default_model(server: Any) -> None:
     from agents.models import get_default_model
 

@@ -1,0 +1,72 @@
+"""The clients behind one resolved model name: one per event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import MutableMapping
+from functools import cache
+from importlib import import_module
+from threading import Lock
+from typing import cast
+from weakref import WeakKeyDictionary, ref
+
+from agents import Model, OpenAIProvider
+from kantan_llm import AsyncClientBundle
+from openai import DefaultAsyncHttpxClient
+
+OPENAI = "openai"
+
+
+def sdk_model(bundle: AsyncClientBundle) -> Model:
+    """Return the SDK's model for a client of kantan-llm.
+
+    For OpenAI the SDK chooses between Responses and Chat Completions; every other provider speaks
+    chat completions.
+    """
+    use_responses = None if bundle.provider == OPENAI else False
+    provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
+    return provider.get_model(bundle.model)
+
+
+class ClientPool:
+    """The clients for one resolved model: one per event loop, because connections belong to a loop."""
+
+    def __init__(self, bundle: AsyncClientBundle) -> None:
+        self._bundle = bundle
+        self._first_loop: ref[asyncio.AbstractEventLoop] | None = None
+        self._models: MutableMapping[asyncio.AbstractEventLoop, Model] = WeakKeyDictionary()
+        self._lock = Lock()
+
+    def model(self) -> Model:
+        """Return the SDK model for the running loop."""
+        loop = asyncio.get_running_loop()
+        model = self._models.get(loop)
+        if model is None:
+            with self._lock:
+                self._drop_closed_loops()
+                model = self._models[loop] = sdk_model(self._bundle_for(loop))
+        return model
+
+    def _drop_closed_loops(self) -> None:
+        # An idle connection refers to its loop, so no weak reference alone lets go of either: a program
+        # that begins many loops one after another would run out of sockets.
+        for loop in [loop for loop in self._models if loop.is_closed()]:
+            del self._models[loop]
+
+    def _bundle_for(self, loop: asyncio.AbstractEventLoop) -> AsyncClientBundle:
+        if self._first_loop is None:
+            self._first_loop = ref(loop)
+            return self._bundle
+        http_client = DefaultAsyncHttpxClient(verify=_tls_settings())
+        client = self._bundle.client.copy(http_client=http_client)
+        return AsyncClientBundle(client, self._bundle.model, self._bundle.provider, self._bundle.base_url)
+
+
+@cache
+def _tls_settings() -> ssl.SSLContext:
+    """Return the HTTP library's own TLS settings: 60 ms to make, and they belong to no loop."""
+    # openai 2 is built on httpx, openai 3 on httpx2; both offer the same function.
+    http_library = DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0]
+    context = import_module(http_library).create_ssl_context()
+    return cast("ssl.SSLContext", context)

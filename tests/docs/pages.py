@@ -1,0 +1,124 @@
+"""The pages of the documentation as data: their Python examples, shown outputs, tables and scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from kantan_agents.testing import Reply, ToolCall
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
+
+_FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+_REPLIES = re.compile(r"<!-- replies: (?P<json>(?:(?!-->).)*) -->\n+\Z", re.DOTALL)
+_OUTPUT = re.compile(r"<!-- output -->\n+\Z")
+_SPAN = re.compile(r"(?P<ticks>`+)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
+_PYTEST = "<!-- run: pytest -->"
+
+
+@attrs.frozen
+class Block:
+    """A fenced block: its language, its text, its first line's number and what stands before it."""
+
+    language: str
+    code: str
+    line: int
+    before: str
+
+    @property
+    def replies(self) -> list[Any]:
+        """What the model server answers while this block runs, from ``<!-- replies: [...] -->``."""
+        directive = _REPLIES.search(self.before)
+        return [_reply(reply) for reply in json.loads(directive["json"])] if directive else []
+
+    @property
+    def is_output(self) -> bool:
+        """Whether it shows what the page prints: a ``text`` block behind ``<!-- output -->``."""
+        return self.language == "text" and _OUTPUT.search(self.before) is not None
+
+
+@attrs.frozen
+class Page:
+    """One Markdown file; its Python blocks are one script, told in pieces."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def name(self) -> str:
+        """Path inside the repository."""
+        return self.path.relative_to(ROOT).as_posix()
+
+    @property
+    def text(self) -> str:
+        """The whole file."""
+        return self.path.read_text(encoding="utf-8")
+
+    def blocks(self, language: str) -> list[Block]:
+        """Return the blocks of one language, in order."""
+        return [block for block in _blocks(self.text) if block.language == language]
+
+    @property
+    def is_test_module(self) -> bool:
+        """Whether the page's script is a test module, to be run by pytest."""
+        return _PYTEST in self.text
+
+    @property
+    def script(self) -> str:
+        """The Python blocks at the lines where they stand in the page, everything else blank."""
+        lines = [""] * (self.text.count("\n") + 1)
+        for block in self.blocks("python"):
+            code = block.code.splitlines()
+            lines[block.line - 1 : block.line - 1 + len(code)] = code
+        return "\n".join(lines).rstrip() + "\n"
+
+    @property
+    def replies(self) -> list[Any]:
+        """All replies of the page, in order."""
+        return [reply for block in self.blocks("python") for reply in block.replies]
+
+    @property
+    def output(self) -> str:
+        """Everything the page says that it prints."""
+        return "".join(block.code for block in self.blocks("text") if block.is_output)
+
+    def section(self, heading: str) -> str:
+        """Return the text under a second-level heading, its sub-sections included."""
+        _, _, rest = self.text.partition(f"\n## {heading}\n")
+        assert rest, f"{self} has no section {heading!r}"
+        return re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def rows(text: str) -> Iterator[list[str]]:
+    """Yield the cells of each table row that begins with a code span, as they are written."""
+    for line in text.splitlines():
+        if line.startswith("| `"):
+            yield [cell.strip() for cell in line.strip("| ").split(" | ")]
+
+
+def code_spans(text: str) -> list[str]:
+    """Return the texts of the code spans in one line."""
+    return [match["code"].strip() for match in _SPAN.finditer(text)]
+
+
+def _blocks(text: str) -> Iterator[Block]:
+    for match in _FENCE.finditer(text):
+        line = text.count("\n", 0, match.start()) + 2
+        yield Block(match["language"], match["code"], line, text[: match.start()])
+
+
+def _reply(reply: Any) -> Any:
+    """Read a reply: a text, ``{"tool", "arguments"}``, ``{"status", "text"}``, or any other JSON."""
+    if isinstance(reply, dict) and "tool" in reply:
+        return ToolCall(reply["tool"], reply.get("arguments", {}))
+    if isinstance(reply, dict) and "status" in reply:
+        return Reply(**reply)
+    return reply

@@ -1,0 +1,117 @@
+"""What README and docs say about the code is what the code says."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import typer
+
+import kantan_agents
+from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Pipeline, Prompt, errors, testing
+from kantan_agents.cli.app import app
+from kantan_agents.tracing import prompt_metadata, run_metadata
+
+from .pages import PAGES, ROOT, Page, code_spans, rows
+
+README = Page(ROOT / "README.md")
+
+
+def page(name: str) -> Page:
+    return Page(ROOT / "docs" / f"{name}.md")
+
+
+def test_the_readme_has_the_two_commands_each_in_a_block_of_its_own() -> None:
+    commands = [block.code.strip() for block in README.blocks("bash")]
+    assert "python -m pip install . && kantan-agents demo" in commands
+    assert 'python -m pip install -e ".[dev]" && python -m pytest' in commands
+
+
+def test_every_error_is_listed_with_its_class_and_message_a_cause_and_a_cure() -> None:
+    written = {}
+    for code, class_and_message, cause, cure in rows(page("errors").text):
+        name, message = code_spans(class_and_message)
+        assert cause
+        assert cure
+        assert code.strip("`") not in written
+        written[code.strip("`")] = (name, message)
+
+    defined = {
+        value.code: (name, value.template)
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, KantanAgentsError)
+        if value is not KantanAgentsError
+    }
+    assert written == defined
+
+
+def standard_keys() -> set[str]:
+    prompt = Prompt("name", "version", "text", meta={"any": "thing"})
+    metadata = run_metadata(None, prompt_metadata("agent", prompt), "id")
+    return {"prompt_meta_*" if key.startswith("prompt_meta_") else key for key in metadata}
+
+
+def test_the_metadata_tables_list_exactly_the_standard_keys() -> None:
+    tables = (README.section("Metadata of every trace"), page("metadata").section("Standard keys"))
+    for table in tables:
+        keys = [key for first, *_ in rows(table) for key in code_spans(first)]
+        assert sorted(keys) == sorted(standard_keys())
+
+
+def test_the_architecture_lists_every_room_and_no_other() -> None:
+    listed = {name for first, *_ in rows(page("architecture").section("Rooms")) for name in code_spans(first)}
+    package = ROOT / "kantan_agents"
+    rooms = {f"{folder.parent.name}/" for folder in package.glob("*/__init__.py")}
+    modules = {module.name for module in package.glob("*.py")} - {"__init__.py"}
+    assert listed == rooms | modules
+
+
+def test_the_architecture_lists_the_stages_in_order() -> None:
+    listed = [code_spans(first)[0] for first, *_ in rows(page("architecture").section("The flow"))]
+    assert tuple(listed) == Pipeline(DEFAULT_STAGES).names
+
+
+def requirements(section: str) -> set[str]:
+    """Return the names in a list of requirements of pyproject.toml (Python 3.10 has no tomllib)."""
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(rf"^{section} = \[\n(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    assert listed
+    return set(re.findall(r'^\s+"([\w-]+)', listed[1], re.MULTILINE))
+
+
+def test_every_dependency_has_its_reason() -> None:
+    text = page("architecture").section("Dependencies")
+    listed = [code_spans(first)[0] for first, *_ in rows(text)]
+    assert sorted(listed) == sorted(requirements("dependencies") | requirements("dev"))
+
+
+def test_every_public_name_is_in_the_api_reference() -> None:
+    text = page("api").text
+    for module in (kantan_agents, testing):
+        for name in module.__all__:
+            assert re.search(rf"\b{name}\b", text), f"{module.__name__}.{name}"
+
+
+def test_the_command_line_page_lists_every_option() -> None:
+    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
+    for name, command in commands.items():
+        listed = {
+            re.split("[ =]", code_spans(first)[0])[0]
+            for first, *_ in rows(page("cli").section(f"`kantan-agents {name}`"))
+            if "--" in first
+        }
+        options = {option for parameter in command.params for option in parameter.opts}
+        assert listed == {option for option in options if option.startswith("--")} - {"--help"}
+
+
+def test_every_link_of_the_readme_leads_somewhere() -> None:
+    # Links between the pages of docs are checked by `mkdocs build --strict`.
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README.text):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_navigation_has_every_page() -> None:
+    configured = (ROOT / ".mkdocs.yml").read_text(encoding="utf-8")
+    for path in PAGES:
+        if path.parent.name == "docs":
+            assert f": {path.name}\n" in configured, path.name
