@@ -85,7 +85,7 @@ def test_clients_of_closed_loops_are_let_go(server: Any) -> None:
     agent = Agent("a", "b", model="gpt-4.1-mini")
     for _ in range(5):
         asyncio.run(agent.run_async("hi"))
-    assert len(agent.sdk_agent.model.clients._models) == 1
+    assert len(agent.sdk_agent.model.clients._models) <= 1
 
 
 def test_agents_made_in_many_threads_at_once_share_one_client(server: Any) -> None:
