@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import agents
 from agents import ModelProvider, ModelSettings
@@ -24,7 +24,7 @@ from kantan_agents.errors import (
     InvalidOptionError,
     RendererResultError,
 )
-from kantan_agents.models import resolve_model
+from kantan_agents.models import keep_provider, resolve_model
 from kantan_agents.pipeline import Pipeline, Run, Stage, current_run
 from kantan_agents.portal import background_loop
 from kantan_agents.prompt import Prompt
@@ -32,7 +32,7 @@ from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import output_schema
 from kantan_agents.templating import render_template
 from kantan_agents.tools import coerce_tools
-from kantan_agents.tracing import new_run_id, prompt_metadata, run_metadata, run_trace
+from kantan_agents.tracing import finite, new_run_id, prompt_metadata, run_metadata, run_trace
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 Context = dict[str, Any]
@@ -110,7 +110,7 @@ class Agent:
         self.instructions = _checked_instructions(instructions)
         self.allow_env = allow_env
         self.metadata = _checked_metadata(metadata)
-        self.output_dest = output_dest
+        self.output_dest = _checked_output_dest(output_dest)
         self.history = _checked_history(history)
         self.handoffs: list[Any] = list(handoffs or ())
         self.handoff_links = HandoffLinks()
@@ -120,7 +120,7 @@ class Agent:
         self._render, self._render_args = _checked_renderer(renderer)
         self._standard_metadata = prompt_metadata(name, self.instructions)
         self._provider_factory = model_provider_factory
-        resolved = resolve_model(model, own_provider=model_provider_factory is not None)
+        resolved = resolve_model(model, model_provider_factory)
         if model_settings is not None:
             sdk_agent_options["model_settings"] = model_settings
         self._sdk_agent = SDKAgent.make(
@@ -167,11 +167,13 @@ class Agent:
         """
         if context is None:
             context = context_of(input) if isinstance(input, agents.RunState) else {}
-        run = self._new_run(input, context, runner_options)
+        run, metadata_error = self._new_run(input, context, runner_options)
         result_before = run.context.get("result") if isinstance(run.context, dict) else None
         token = current_run.set(run)
         try:
             with run_trace(run):
+                if metadata_error is not None:
+                    raise metadata_error  # noqa: TRY301 - inside its trace, to be recorded
                 await self.pipeline(run)
                 if check_context(run.context).get("result") is result_before:
                     # A stage ended the run before `call_sdk`: what stands there is another run's.
@@ -210,19 +212,30 @@ class Agent:
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
         """Return the trace metadata of a run: the user's and, winning, the standard keys (spec 4)."""
-        user = self.metadata(context) if callable(self.metadata) else self.metadata
-        return run_metadata(user, self._standard_metadata, run_id)
+        user = self.metadata
+        if callable(user):
+            user = _checked_metadata(user(context))
+        return run_metadata(user or {}, self._standard_metadata, run_id)
 
-    def _new_run(self, input: Any, context: Context, options: dict[str, Any]) -> Run:
+    def _new_run(self, input: Any, context: Context, options: dict[str, Any]) -> tuple[Run, Exception | None]:
+        """Return the run, and what the user's metadata function raised: to be raised in its trace."""
         if not isinstance(input, (str, list, agents.RunState)):
             raise InputTypeError(got=type(input).__name__)
         run_id = new_run_id()
-        config = effective_run_config(options.pop("run_config", None), self._provider_factory)
-        # A context that is no dict is refused by the first stage, inside the trace.
-        metadata = self.trace_metadata(context if isinstance(context, dict) else {}, run_id)
+        given = options.pop("run_config", None)
+        config, callers_provider = effective_run_config(given, self._provider_factory)
+        metadata_error = None
+        try:
+            # A context that is no dict is refused by the first stage, inside the trace.
+            metadata = self.trace_metadata(context if isinstance(context, dict) else {}, run_id)
+        except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
+            metadata, metadata_error = run_metadata({}, self._standard_metadata, run_id), error
         if config.trace_metadata:
-            metadata = {**config.trace_metadata, **metadata}
-        return Run(self, input, context, run_id, options, config, metadata)
+            metadata = {**finite(config.trace_metadata), **metadata}
+        run = Run(self, input, context, run_id, options, config, metadata, callers_provider)
+        if self._provider_factory is not None and callers_provider is None:
+            keep_provider(run, self._provider_factory, config.model_provider)
+        return run, metadata_error
 
     def __repr__(self) -> str:
         prompt = self.instructions
@@ -255,11 +268,21 @@ def _checked_history(history: object) -> int:
     raise InvalidOptionError(option="history", reason=f"must be an int, 0 or more, not {history!r}")
 
 
-def _checked_metadata(metadata: Metadata | None) -> Metadata | None:
+def _checked_output_dest(output_dest: object) -> str | None:
+    reserved = ("tool_rules", "result", "history")
+    if output_dest is None or (isinstance(output_dest, str) and output_dest not in reserved):
+        return output_dest
+    raise InvalidOptionError(
+        option="output_dest",
+        reason=f"must be a str, and none of {', '.join(reserved)}, not {output_dest!r}",
+    )
+
+
+def _checked_metadata(metadata: Any) -> Any:
     if metadata is None or callable(metadata):
         return metadata
     if isinstance(metadata, Mapping):
-        return dict(metadata)
+        return cast("dict[str, Any]", finite(metadata))
     raise InvalidOptionError(
         option="metadata",
         reason=f"must be a mapping or a function of the context, not {type(metadata).__name__}",

@@ -25,6 +25,13 @@ def check_context(context: object) -> Context:
     return cast("Context", context)
 
 
+def check_history(history: object) -> list[Any]:
+    """Return ``history`` if it is a list, else raise E6."""
+    if not isinstance(history, list):
+        raise HistoryTypeError(got=type(history).__name__)
+    return history
+
+
 def empty_tool_rules() -> dict[str, Any]:
     """Return the public dict shape of rules that say nothing (spec 8.2)."""
     return {"allow": None, "deny": None, "params": {}}
@@ -41,9 +48,7 @@ def fill_defaults(context: Context, *, keep_history: bool) -> None:
     if rules is not None and not isinstance(rules, dict):
         raise ToolRulesTypeError(got=type(rules).__name__)
     if keep_history:
-        history = context.get("history", _ABSENT)
-        if history is not _ABSENT and not isinstance(history, list):
-            raise HistoryTypeError(got=type(history).__name__)
+        check_history(context.get("history", []))
         context.setdefault("history", [])
     if rules is None:
         context["tool_rules"] = empty_tool_rules()

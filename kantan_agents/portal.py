@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Future
+from contextvars import ContextVar
 from typing import Generic, TypeVar, cast
 
 import anyio
@@ -17,6 +18,8 @@ T = TypeVar("T")
 
 # How long an interrupted caller waits for its run to clean up before the interrupt is passed on.
 _CLEANUP_SECONDS = 5.0
+
+_loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
 
 
 class BackgroundLoop:
@@ -37,10 +40,15 @@ class BackgroundLoop:
         Context variables of the caller, the current trace among them, are seen by ``function``.
         ``KeyboardInterrupt`` cancels what runs, waits for it to end and is raised again.
         """
-        if threading.current_thread() is self._thread:
-            # An async tool that calls the sync `run`: waiting for this very loop would never end.
-            with start_blocking_portal() as portal:
-                return _Call(function).through(portal)
+        if _loop_waits.get() or threading.current_thread() is self._thread:
+            # An async tool that calls the sync `run`: waiting for a loop that waits for this call would
+            # never end. What it starts inherits the mark, however deep it goes.
+            token = _loop_waits.set(True)
+            try:
+                with start_blocking_portal() as portal:
+                    return _Call(function).through(portal)
+            finally:
+                _loop_waits.reset(token)
         started = self._started()
         if started is None:
             return anyio.run(function)

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.errors import EmptyPromptNameError, EmptyPromptTextError
+from kantan_agents.errors import EmptyPromptNameError, EmptyPromptTextError, InvalidOptionError
 
 
 def hash_text(text: str) -> str:
@@ -35,6 +35,7 @@ class Prompt:
     Raises:
         EmptyPromptNameError: E3, ``name`` or ``version`` is empty or not a str.
         EmptyPromptTextError: E2, ``text`` is empty or not a str.
+        InvalidOptionError: E75, ``meta`` is no mapping.
     """
 
     name: str
@@ -48,6 +49,10 @@ class Prompt:
             raise EmptyPromptNameError
         if _is_blank(self.text):
             raise EmptyPromptTextError
+        if self.meta is not None and not isinstance(self.meta, Mapping):
+            raise InvalidOptionError(
+                option="Prompt.meta", reason=f"must be a mapping or None, not {type(self.meta).__name__}"
+            )
 
     def resolve_id(self) -> str:
         """Return ``id``, or the SHA-256 of ``text`` where there is none (spec 3.1, 3.2)."""

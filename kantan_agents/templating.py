@@ -17,7 +17,7 @@ import attrs
 from kantan_agents.errors import RenderError
 
 # Braces end a path, so the scan is linear in the length of the text.
-_MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*?))?\s*\}\}")
+_MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
 _UNDEFINED = object()

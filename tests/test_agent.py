@@ -502,7 +502,84 @@ async def test_a_stage_that_tries_again_finds_the_context_as_it_was() -> None:
         except ConnectionError:
             await call_next(run)
 
-    agent = Agent("a", "b", model=saying("x"), middleware=[retry, fails_once])
+    agent = Agent("a", "b", model=saying("x", "y"), middleware=[retry, fails_once])
     context = await agent.run_async("hi")
     assert tries == [2, 2]
-    assert [entry["text"] for entry in context["history"]] == ["hi", "x"]
+    assert [entry["text"] for entry in context["history"]] == ["hi", "y"]
+    assert context["result"].final_output == "y"
+
+
+async def test_a_stage_that_does_not_like_the_answer_may_ask_again() -> None:
+    async def insist(run: Any, call_next: Any) -> None:
+        await call_next(run)
+        while run.result.final_output != "good":
+            await call_next(run)
+
+    agent = Agent("a", "b", model=saying("bad", "worse", "good"), middleware=[insist])
+    context = await agent.run_async("hi")
+    assert [entry["text"] for entry in context["history"]] == ["hi", "good"]
+
+
+async def test_what_a_stage_sends_on_is_what_the_model_sees() -> None:
+    import attrs
+
+    async def swap(run: Any, call_next: Any) -> None:
+        await call_next(attrs.evolve(run, instructions="replaced", input="other"))
+
+    model = saying("x")
+    pipeline = Pipeline(DEFAULT_STAGES).before("call_sdk", swap)
+    context = await Agent("a", "orig", model=model, pipeline=pipeline).run_async("hi")
+    assert model.last_call.system_instructions == "replaced"
+    assert [entry["text"] for entry in context["history"]] == ["other", "x"]
+
+
+async def test_a_wrapper_around_a_standard_stage_keeps_its_way_out() -> None:
+    import functools
+
+    from kantan_agents.stages import render_instructions
+
+    log = []
+
+    @functools.wraps(render_instructions)
+    async def timed(run: Any, call_next: Any) -> None:
+        await render_instructions(run, call_next)
+        log.append(run.result.final_output)
+
+    pipeline = Pipeline(DEFAULT_STAGES).replace("render_instructions", timed)
+    await Agent("a", "b", model=saying("x"), pipeline=pipeline).run_async("hi")
+    assert log == ["x"]
+
+
+@pytest.mark.parametrize("wrong", ["history", "result", "tool_rules", 5])
+async def test_an_output_dest_that_is_reserved_or_no_str_is_e75(wrong: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="output_dest"):
+        Agent("a", "b", output_dest=wrong)
+
+
+async def test_a_list_where_a_dict_belongs_is_e75() -> None:
+    with pytest.raises(InvalidOptionError, match="metadata"):
+        await Agent("a", "b", model=saying(), metadata=lambda context: [1]).run_async("hi")
+    with pytest.raises(InvalidOptionError, match=r"Prompt\.meta"):
+        Prompt("p", "v", "t", meta=[1])
+
+
+async def test_a_history_that_a_tool_has_replaced_is_e6() -> None:
+    def wreck(ctx: agents.RunContextWrapper[Any]) -> str:
+        """Break it."""
+        ctx.context["history"] = None
+        return "done"
+
+    model = ScriptedModel([[function_call("wreck", {}, call_id="c")], [assistant_message("x")]])
+    with pytest.raises(HistoryTypeError):
+        await Agent("a", "b", model=model, tools=[wreck]).run_async("hi")
+
+
+async def test_an_exception_with_its_run_crosses_process_borders() -> None:
+    import pickle
+
+    with pytest.raises(ConnectionError) as caught:
+        await Agent("a", "b", model=ScriptedModel([ConnectionError("gone")])).run_async("hi")
+    copied = pickle.loads(pickle.dumps(caught.value))
+    original = caught.value.kantan_run
+    assert (copied.kantan_run.id, copied.kantan_run.input) == (original.id, "hi")
+    assert copied.kantan_run.metadata == original.metadata

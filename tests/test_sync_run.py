@@ -288,3 +288,25 @@ def test_signals_are_left_to_the_application() -> None:
     new_agent().run("hi")
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     assert os.getpid()
+
+
+def test_sync_runs_nested_deep_in_async_tools_do_not_deadlock() -> None:
+    code, out, err = finish(
+        script("""
+        from kantan_agents.testing import function_call
+
+        def asking(name, inner):
+            async def ask() -> str:
+                "Ask the next agent, blocking."
+                return inner.run("inner")["result"].final_output
+
+            model = ScriptedModel([[function_call("ask", {}, call_id="c")], [assistant_message(name)]])
+            return Agent(name, "b", model=model, tools=[ask])
+
+        agent = new_agent()
+        for depth in range(3):
+            agent = asking(f"level {depth}", agent)
+        print(agent.run("hi")["result"].final_output)
+        """)
+    )
+    assert (code, out, err) == (0, "level 2", "")

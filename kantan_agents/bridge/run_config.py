@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
-from agents import ModelProvider, MultiProvider, RunConfig
+from agents import Model, ModelProvider, MultiProvider, RunConfig
 
-from kantan_agents.errors import InvalidOptionError
-from kantan_agents.models import DefaultProvider
+from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
+from kantan_agents.models import DefaultProvider, ProviderFactory, resolve_model
 
 
 def effective_run_config(
-    given: RunConfig | dict[str, Any] | None, provider_factory: Callable[[], ModelProvider] | None
-) -> RunConfig:
-    """Return the RunConfig for one run; the caller's own object is never changed.
+    given: RunConfig | dict[str, Any] | None, factory: ProviderFactory | None
+) -> tuple[RunConfig, ModelProvider | None]:
+    """Return the RunConfig for one run, and the model provider if the caller has put one into it.
 
-    Every field the caller set stays. The model provider is, in this order, the caller's own in
-    ``given``, what ``provider_factory`` makes, or the SDK's default one.
+    Every field the caller set stays, in an object of its own. The model provider is, in this order, the
+    caller's own in ``given``, what ``factory`` makes, or the SDK's default one. A model name in
+    ``given`` goes to its provider as an agent's does, unless there is a provider of the user's own.
 
     Raises:
         InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
     """
     if given is None:
-        return RunConfig(model_provider=_provider(None, provider_factory))
+        return RunConfig(model_provider=factory() if factory else DefaultProvider()), None
     if isinstance(given, dict):
         given = RunConfig(**given)
     if not isinstance(given, RunConfig):
@@ -32,14 +32,18 @@ def effective_run_config(
             option="run_config",
             reason=f"must be a RunConfig or a dict of its fields, not {type(given).__name__}",
         )
-    provider = _provider(given.model_provider, provider_factory)
-    return dataclasses.replace(given, model_provider=provider)
-
-
-def _provider(given: ModelProvider | None, factory: Callable[[], ModelProvider] | None) -> ModelProvider:
     # A RunConfig made without a provider carries a MultiProvider; it cannot be told from one given.
-    if given is not None and type(given) is not MultiProvider:
-        return given
+    if type(given.model_provider) is not MultiProvider:
+        return dataclasses.replace(given), given.model_provider
     if factory is not None:
-        return factory()
-    return given or DefaultProvider()
+        return dataclasses.replace(given, model_provider=factory()), None
+    return dataclasses.replace(given, model=_resolved(given.model)), None
+
+
+def _resolved(model: str | Model | None) -> str | Model | None:
+    if not isinstance(model, str):
+        return model
+    try:
+        return resolve_model(model).model
+    except ModelNotFoundError:
+        return model  # a name of the SDK's own, such as "litellm/..."

@@ -15,7 +15,7 @@ from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge.settings import QuickSettings
 from kantan_agents.pipeline import current_run
-from kantan_agents.tools import guard, rules_in_force
+from kantan_agents.tools import guard, is_switched_on, rules_in_force
 from kantan_agents.tracing import record_metadata
 
 
@@ -24,6 +24,10 @@ class Owner(Protocol):
 
     async def render(self, context: dict[str, Any]) -> str:
         """Return the instructions for this context."""
+        ...
+
+    def linked_sdk_agent(self) -> SDKAgent:
+        """Return its SDK agent with hand-offs brought up to date."""
         ...
 
     def trace_metadata(self, context: dict[str, Any], run_id: str) -> dict[str, Any]:
@@ -63,12 +67,14 @@ class SDKAgent(agents.Agent[Any]):
         """Copy the agent as the SDK does, the tools it holds included."""
         copied = cast("SDKAgent", super().clone(**changes))
         copied.owner = self.owner
-        copied._held_tools = self._held_tools
+        copied._held_tools = () if "tools" in changes else self._held_tools
         copied._tool_order = self._tool_order
         return copied
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
         """Return the rendered instructions; the SDK asks once a turn."""
+        if self.instructions is not None:  # only a clone has its own
+            return await super().get_system_prompt(run_context)
         context = run_context.context if isinstance(run_context.context, dict) else {}
         run = current_run.get()
         if run is None:
@@ -84,12 +90,14 @@ class SDKAgent(agents.Agent[Any]):
         recorded = run.state.setdefault(_RECORDED, set())
         if id(self) not in recorded:
             recorded.add(id(self))
-            record_metadata(self.owner.trace_metadata(context, run.id))
+            record_metadata(run, self.owner.trace_metadata(context, run.id))
         return await self.owner.render(context)
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the tools the model may see now: enabled, and permitted by the rules in force."""
-        held = [tool for tool in self._held_tools if tool.is_enabled]
+        # Whoever runs this agent, and however it was reached: the SDK asks for the tools first.
+        self.owner.linked_sdk_agent()
+        held = [tool for tool in self._held_tools if is_switched_on(tool)]
         tools: list[Tool] = list(held)
         if self.tools or self.mcp_servers:
             tools += await super().get_all_tools(run_context)

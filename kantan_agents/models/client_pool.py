@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import MutableMapping
 from functools import cache
 from importlib import import_module
-from threading import Lock
 from typing import cast
 from weakref import WeakKeyDictionary, ref
 
@@ -34,29 +32,29 @@ class ClientPool:
 
     def __init__(self, bundle: AsyncClientBundle) -> None:
         self._bundle = bundle
-        self._first_loop: ref[asyncio.AbstractEventLoop] | None = None
-        self._models: MutableMapping[asyncio.AbstractEventLoop, Model] = WeakKeyDictionary()
-        self._lock = Lock()
+        self._owner: dict[str, ref[asyncio.AbstractEventLoop]] = {}
+        self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, Model] = WeakKeyDictionary()
 
     def model(self) -> Model:
         """Return the SDK model for the running loop."""
         loop = asyncio.get_running_loop()
         model = self._models.get(loop)
         if model is None:
-            with self._lock:
-                self._drop_closed_loops()
-                model = self._models[loop] = sdk_model(self._bundle_for(loop))
+            self._drop_closed_loops()
+            model = self._models[loop] = sdk_model(self._bundle_for(loop))
         return model
 
     def _drop_closed_loops(self) -> None:
         # An idle connection refers to its loop, so no weak reference alone lets go of either: a program
         # that begins many loops one after another would run out of sockets.
-        for loop in [loop for loop in self._models if loop.is_closed()]:
-            del self._models[loop]
+        for reference in self._models.keyrefs():
+            loop = reference()
+            if loop is not None and loop.is_closed():
+                self._models.pop(loop, None)
 
     def _bundle_for(self, loop: asyncio.AbstractEventLoop) -> AsyncClientBundle:
-        if self._first_loop is None:
-            self._first_loop = ref(loop)
+        # In one step, so that of two loops on two threads only one gets the first client.
+        if self._owner.setdefault("loop", ref(loop))() is loop:
             return self._bundle
         http_client = DefaultAsyncHttpxClient(verify=_tls_settings())
         client = self._bundle.client.copy(http_client=http_client)

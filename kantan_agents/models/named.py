@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from agents import Model, ModelProvider, ModelResponse, MultiProvider
 from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 
 from kantan_agents.models.client_pool import ClientPool
-from kantan_agents.pipeline import current_run
+from kantan_agents.pipeline import Run, current_run
+
+ProviderFactory = Callable[[], ModelProvider]
 
 
 class NamedModel(Model):
-    """The model kantan-llm resolved a name to, whatever runs the agent and in whatever event loop.
+    """The model a name was resolved to, whatever runs the agent and in whatever event loop.
 
     A model object rather than a name on the SDK agent, because the SDK would send a name to OpenAI
     wherever the agent is run by somebody else: by ``Runner.run(agent.sdk_agent)``, or as the hand-off
@@ -21,20 +23,18 @@ class NamedModel(Model):
     attribute the SDK asks for.
 
     Args:
-        name: The model name as the provider knows it.
-        clients: The clients behind it.
+        name: The model name as the provider knows it; None is the provider's default.
+        clients: What finds the model for the running loop or run.
     """
 
-    def __init__(self, name: str, clients: ClientPool) -> None:
+    def __init__(self, name: str | None, clients: ClientPool | FactoryClients) -> None:
         self.name = name
         self.clients = clients
 
     def _model(self) -> Model:
         run = current_run.get()
-        provider = run.run_config.model_provider if run is not None and run.run_config else None
-        # A model provider the caller has put into the run's RunConfig knows better.
-        if provider is not None and type(provider) not in (MultiProvider, DefaultProvider):
-            model: Model = provider.get_model(self.name)
+        if run is not None and run.model_provider is not None:
+            model: Model = run.model_provider.get_model(self.name)
             return model
         return self.clients.model()
 
@@ -66,6 +66,38 @@ class NamedModel(Model):
 
     def __repr__(self) -> str:
         return f"NamedModel({self.name!r})"
+
+
+class FactoryClients:
+    """Models of the user's own provider, which ``model_provider_factory`` makes once a run.
+
+    Args:
+        factory: Makes the provider.
+        name: The model name to ask it for.
+    """
+
+    def __init__(self, factory: ProviderFactory, name: str | None) -> None:
+        self._factory = factory
+        self._name = name
+
+    def model(self) -> Model:
+        """Return the model for the current run; outside of any, from a provider made for it."""
+        run = current_run.get()
+        provider = run.state.get((_PROVIDER, id(self._factory))) if run is not None else None
+        if provider is None:
+            provider = self._factory()
+            if run is not None:
+                keep_provider(run, self._factory, provider)
+        model: Model = provider.get_model(self._name)
+        return model
+
+
+_PROVIDER = object()
+
+
+def keep_provider(run: Run, factory: ProviderFactory, provider: ModelProvider) -> None:
+    """Use ``provider`` for the rest of ``run`` wherever ``factory`` would make another one."""
+    run.state[_PROVIDER, id(factory)] = provider
 
 
 class DefaultProvider(ModelProvider):

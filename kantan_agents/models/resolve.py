@@ -13,7 +13,7 @@ from kantan_llm.resolver import ResolvedLLM, resolve_llm
 
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
 from kantan_agents.models.client_pool import ClientPool, sdk_model
-from kantan_agents.models.named import NamedModel
+from kantan_agents.models.named import FactoryClients, NamedModel, ProviderFactory
 
 _pools: LRUCache[ResolvedLLM, ClientPool] = LRUCache(maxsize=128)
 _pools_lock = Lock()
@@ -42,29 +42,30 @@ class ResolvedModel:
         settings: The SDK's defaults for that model, where it cannot find them by itself.
     """
 
-    model: str | Model | None
+    model: Model | None
     settings: ModelSettings | None = None
 
 
-def resolve_model(model: object, *, own_provider: bool) -> ResolvedModel:
+def resolve_model(model: object, provider_factory: ProviderFactory | None = None) -> ResolvedModel:
     """Resolve the ``model`` option of an Agent.
 
     Args:
         model: A name, kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK ``Model``, or
-            None for the SDK's default model.
-        own_provider: Whether the user supplies the model provider; names are then left to it.
+            None for the default model.
+        provider_factory: Makes the user's own model provider; names are then left to it.
 
     Raises:
         ModelNotFoundError: E19, kantan-llm knows no such model or lacks its configuration.
         InvalidOptionError: E75, ``model`` is none of these.
     """
+    if provider_factory is not None and (model is None or isinstance(model, str)):
+        named = NamedModel(model, FactoryClients(provider_factory, model))
+        return ResolvedModel(named, get_default_model_settings(model))
     if model is None or isinstance(model, Model):
         return ResolvedModel(model)
     if isinstance(model, str):
-        if own_provider:
-            return ResolvedModel(model)
-        named = NamedModel(*_pool_for(model))
-        return ResolvedModel(named, get_default_model_settings(named.name))
+        name, pool = _pool_for(model)
+        return ResolvedModel(NamedModel(name, pool), get_default_model_settings(name))
     if isinstance(model, KantanAsyncLLM):
         base_url = str(model.client.base_url)
         model = AsyncClientBundle(model.client, model.model, model.provider, base_url)

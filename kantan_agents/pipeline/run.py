@@ -21,6 +21,8 @@ class Run:
         options: What the caller gave besides, for ``Runner.run``: ``max_turns``, ``session``, ...
         run_config: The SDK's ``RunConfig`` of this run.
         metadata: The trace metadata, complete before the first stage (spec 4).
+        model_provider: The model provider the caller has put into the RunConfig, which then answers for
+            every agent of the run; else None.
         instructions: The rendered instructions. A stage between ``render_instructions`` and
             ``call_sdk`` may replace them; what it sets is used for every turn of the run.
         rendered: What the renderer returned last; ``instructions`` is another object where a stage
@@ -39,6 +41,7 @@ class Run:
     options: dict[str, Any] = attrs.field(factory=dict)
     run_config: Any = None
     metadata: dict[str, Any] = attrs.field(factory=dict)
+    model_provider: Any = None
     instructions: str | None = None
     rendered: str | None = None
     turns: int = 0
@@ -64,10 +67,19 @@ class Run:
         while len(self._undo) > mark:
             self._undo.pop()()
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # It travels on exceptions, and those cross process borders: what identifies the run goes along.
+        text = self.input if isinstance(self.input, str) else None
+        return (_recalled, (text, self.id, self.trace_id, self.metadata))
+
     def __repr__(self) -> str:
         name = getattr(self.agent, "name", None)
         state = "finished" if self.result is not None else "open"
         return f"<Run {self.id} of {name!r}, {state}>"
+
+
+def _recalled(text: str | None, run_id: str, trace_id: str | None, metadata: dict[str, Any]) -> Run:
+    return Run(None, text, {}, run_id, metadata=metadata, trace_id=trace_id)
 
 
 current_run: ContextVar[Run | None] = ContextVar("kantan_agents_current_run", default=None)

@@ -79,18 +79,25 @@ def _check_callable(stage: object) -> None:
 class _CallNext:
     """The ``call_next`` of one stage in one run; refuses what would corrupt the run."""
 
-    __slots__ = ("_name", "_next", "_open", "_pending", "_task")
+    __slots__ = ("_before", "_name", "_next", "_open", "_pending", "_task")
 
     def __init__(self, name: str, following: Next) -> None:
         self._name = name
         self._next = following
         self._open = False
+        self._before: tuple[int, Any] | None = None
         self._pending: Coroutine[Any, Any, None] | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def __call__(self, run: Run) -> Awaitable[None]:
         if self._open:
             raise ConcurrentCallNextError(stage=self._name)
+        if self._before is None:
+            self._before = (run.mark(), run.result)
+        else:
+            # A stage that tries again: context and result as they were before its first call.
+            mark, run.result = self._before
+            run.roll_back(mark)
         self._open = True
         self._pending = self._forward(run)
         return self._pending
@@ -101,7 +108,7 @@ class _CallNext:
         try:
             await self._next(run)
         except BaseException:
-            # A stage that tries again must find the context as it was before.
+            # A stage that handles the failure must find the context as it was before.
             run.roll_back(mark)
             raise
         finally:
@@ -169,13 +176,14 @@ S = TypeVar("S", bound=Stage)
 
 def calls_next_last(stage: S) -> S:
     """Mark a stage function in which nothing follows its one ``await call_next(run)``."""
-    stage.calls_next_last = True  # type: ignore[attr-defined]
+    # The mark is the function itself: `functools.wraps` copies it to a wrapper that may do otherwise.
+    stage.calls_next_last = stage  # type: ignore[attr-defined]
     return stage
 
 
 def link(named: NamedStage, following: Next) -> Next:
     """Return what runs ``named`` and, when it calls on, ``following``."""
-    if getattr(named.stage, "calls_next_last", False):
+    if getattr(named.stage, "calls_next_last", None) is named.stage:
         if isinstance(following, _Steps):
             return following.preceded_by(named)
         return _Steps((named,), following)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kantan_agents.bridge import detach_result
 from kantan_agents.context import store
-from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
 
 
 @calls_next_last
@@ -15,13 +15,18 @@ async def call_sdk(run: Run, call_next: Next) -> None:
     """
     if run.result is None:
         agent = run.agent
-        run.result = await agent.runner.run(
-            agent.linked_sdk_agent(),
-            run.input,
-            context=run.context,
-            run_config=run.run_config,
-            **run.options,
-        )
+        # A stage may have sent on a run of its own making.
+        token = current_run.set(run)
+        try:
+            run.result = await agent.runner.run(
+                agent.linked_sdk_agent(),
+                run.input,
+                context=run.context,
+                run_config=run.run_config,
+                **run.options,
+            )
+        finally:
+            current_run.reset(token)
     run.on_failure(store(run.context, "result", run.result))
     detach_result(run.result, run.context)
     await call_next(run)

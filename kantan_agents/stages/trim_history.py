@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from kantan_agents.context import append_history
+from kantan_agents.context import append_history, check_history
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing import user_input
@@ -19,6 +19,9 @@ async def trim_history(run: Run, call_next: Next) -> None:
     Two dicts ``{"role": "user" | "assistant", "text": str}`` a run; the agent's ``history`` is the
     number of dicts kept. With 0 the context's history is not touched. A run that waits for an approval
     has no answer yet: both are added when it is resumed and finishes.
+
+    Raises:
+        HistoryTypeError: E6, a tool or a stage has replaced the list by something else.
     """
     limit = run.agent.history
     if limit > 0 and not getattr(run.result, "interruptions", None):
@@ -26,7 +29,8 @@ async def trim_history(run: Run, call_next: Next) -> None:
             {"role": "user", "text": input_text(user_input(run))},
             {"role": "assistant", "text": output_text(run.result)},
         ]
-        run.on_failure(append_history(run.context["history"], entries, limit))
+        history = check_history(run.context.setdefault("history", []))
+        run.on_failure(append_history(history, entries, limit))
     await call_next(run)
 
 

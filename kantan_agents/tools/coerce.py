@@ -25,6 +25,13 @@ def coerce_tool(tool: Any) -> Any:
 
 
 def coerce_tools(tools: Iterable[Any]) -> list[Any]:
-    """Return SDK tools in order; of several with one name the last one stays (as in 0.1.x)."""
-    named = {tool.name: tool for tool in map(coerce_tool, tools)}
+    """Return SDK tools in order; of several functions with one name the last one stays (as in 0.1.x)."""
+    named = {_identity(tool): tool for tool in map(coerce_tool, tools)}
     return list(named.values())
+
+
+def _identity(tool: Any) -> Any:
+    # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
+    if not isinstance(tool, agents.FunctionTool):
+        return id(tool)
+    return getattr(tool, "qualified_name", tool.name)

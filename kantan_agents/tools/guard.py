@@ -32,10 +32,11 @@ class GuardedInvoker:
     original invoker runs unchanged behind this one.
     """
 
-    __slots__ = ("_invoke", "_tool")
+    __slots__ = ("_invoke", "_tool", "original")
 
-    def __init__(self, tool: FunctionTool) -> None:
+    def __init__(self, tool: FunctionTool, original: FunctionTool) -> None:
         self._tool = tool
+        self.original = original
         self._invoke: Callable[..., Awaitable[Any]] = tool.on_invoke_tool
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
@@ -44,7 +45,8 @@ class GuardedInvoker:
         refusal: KantanAgentsError | None
         try:
             # A tool kept outside Agent.tools is not looked at again by the SDK before it runs.
-            permitted = self._tool.is_enabled and rules_in_force(tool_context.context).permits(name)
+            switched_on = is_switched_on(self._tool)
+            permitted = switched_on and rules_in_force(tool_context.context).permits(name)
             refusal = None if permitted else ToolNotAllowedError(tool_name=name)
         except KantanAgentsError as error:
             refusal = error
@@ -62,8 +64,14 @@ class GuardedInvoker:
         return getattr(self._invoke, attribute)
 
 
+def is_switched_on(tool: FunctionTool) -> bool:
+    """Return whether a guarded tool, and the user's own tool behind it, have not been disabled."""
+    original: FunctionTool | None = getattr(tool.on_invoke_tool, "original", None)
+    return bool(tool.is_enabled) and (original is None or bool(original.is_enabled))
+
+
 def guard(tool: FunctionTool) -> FunctionTool:
     """Return a copy of ``tool`` that asks the rules in force before each call."""
     guarded = copy.copy(tool)
-    guarded.on_invoke_tool = GuardedInvoker(guarded)
+    guarded.on_invoke_tool = GuardedInvoker(guarded, tool)
     return guarded

@@ -3,7 +3,7 @@
 from agents import add_trace_processor, set_trace_processors
 
 from kantan_agents.tracing.ids import new_run_id, trace_id_of
-from kantan_agents.tracing.metadata import flatten_meta, prompt_metadata, run_metadata
+from kantan_agents.tracing.metadata import finite, flatten_meta, prompt_metadata, run_metadata
 from kantan_agents.tracing.spans import (
     record_final_output,
     record_metadata,
@@ -13,6 +13,7 @@ from kantan_agents.tracing.spans import (
 
 __all__ = [
     "add_trace_processor",
+    "finite",
     "flatten_meta",
     "new_run_id",
     "prompt_metadata",

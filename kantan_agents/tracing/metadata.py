@@ -11,11 +11,25 @@ from kantan_agents.prompt import Prompt, hash_text
 PROMPT_META_PREFIX = "prompt_meta_"
 
 
+def finite(value: Any) -> Any:
+    """Return ``value`` with None for every NaN and infinity in it, however deep, and str keys.
+
+    JSON knows no such numbers, and one of them would make SQLite refuse every metadata search in the
+    file.
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): finite(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(inner) for inner in value]
+    return value
+
+
 def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float | bool]:
     """Return the scalar entries of ``Prompt.meta`` as ``prompt_meta_<key>`` (spec 2.8).
 
-    Strings, numbers and booleans only. NaN and infinities are no numbers JSON knows, and one of them
-    would make SQLite refuse every metadata search in the file, so they are left out.
+    Strings, numbers and booleans only; NaN and infinities are left out, as JSON has none.
     """
     return {
         f"{PROMPT_META_PREFIX}{key}": value
@@ -46,9 +60,6 @@ def prompt_metadata(agent_name: str, instructions: str | Prompt) -> dict[str, An
     }
 
 
-def run_metadata(user: Mapping[Any, Any] | None, standard: Mapping[str, Any], run_id: str) -> dict[str, Any]:
+def run_metadata(user: dict[str, Any], standard: Mapping[str, Any], run_id: str) -> dict[str, Any]:
     """Return the metadata of one run: the user's own, then the standard keys, which always win."""
-    merged = {str(key): value for key, value in user.items()} if user else {}
-    merged.update(standard)
-    merged["agent_run_id"] = run_id
-    return merged
+    return {**user, **standard, "agent_run_id": run_id}

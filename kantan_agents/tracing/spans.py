@@ -14,6 +14,7 @@ from kantan_agents.judging import rubric_of
 from kantan_agents.pipeline import Run
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing.ids import trace_id_of
+from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 RUN_SPAN = "agent_run"
 JUDGE_SPAN = "judge"
@@ -27,11 +28,12 @@ def run_trace(run: Run) -> Iterator[None]:
     ``agent_run`` instead, so that it is never lost (spec 4). A failure is recorded before it passes
     on; the trace is closed in any case.
     """
+    share_sqlite_tracers()
     outer = get_current_trace()
     record: Any
     if outer is not None:
-        run.trace_id = outer.trace_id
-        record = custom_span(RUN_SPAN, run.metadata)
+        run.trace_id = _known_id(outer)
+        record = custom_span(RUN_SPAN, run.metadata, disabled=_disabled(run))
     else:
         config = run.run_config
         record = agents.trace(
@@ -42,7 +44,7 @@ def run_trace(run: Run) -> Iterator[None]:
             tracing=config.tracing,
             disabled=config.tracing_disabled,
         )
-        run.trace_id = record.trace_id
+        run.trace_id = _known_id(record)
     with record:
         try:
             yield
@@ -50,9 +52,15 @@ def run_trace(run: Run) -> Iterator[None]:
             span_error = _span_error(run, error)
             if outer is not None:
                 record.set_error(span_error)
-            with generation_span(input=_input(run) if _may_record(run) else None) as span:
+            recorded = _input(run) if _may_record(run) else None
+            with generation_span(input=recorded, disabled=_disabled(run)) as span:
                 span.set_error(span_error)
             raise
+
+
+def _known_id(trace: agents.Trace) -> str | None:
+    # With tracing off the SDK calls every trace "no-op"; it has no data to export either.
+    return trace.trace_id if trace.export() else None
 
 
 def _span_error(run: Run, error: BaseException) -> Any:
@@ -73,7 +81,7 @@ def record_final_output(run: Run) -> None:
     """
     result = run.result
     if not _may_record(run):
-        with generation_span():
+        with generation_span(disabled=_disabled(run)):
             return
     output = getattr(result, "final_output", result)
     output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
@@ -82,17 +90,22 @@ def record_final_output(run: Run) -> None:
         recorded: Any = {"rubric": rubric}
     else:
         recorded = as_dict(output, json=True) or output
-    with generation_span(input=_input(run), output=_recordable(recorded)):
+    with generation_span(input=_input(run), output=_recordable(recorded), disabled=_disabled(run)):
         pass
     if rubric is not None:
-        with custom_span(JUDGE_SPAN, {"output_kind": "judge", "rubric": _with_comment(rubric)}):
+        data = {"output_kind": "judge", "rubric": _with_comment(rubric)}
+        with custom_span(JUDGE_SPAN, data, disabled=_disabled(run)):
             pass
 
 
-def record_metadata(metadata: dict[str, Any]) -> None:
+def record_metadata(run: Run, metadata: dict[str, Any]) -> None:
     """Record the metadata of an agent that works inside somebody else's run, a hand-off target."""
-    with custom_span(RUN_SPAN, metadata):
+    with custom_span(RUN_SPAN, metadata, disabled=_disabled(run)):
         pass
+
+
+def _disabled(run: Run) -> bool:
+    return bool(run.run_config.tracing_disabled)
 
 
 def _may_record(run: Run) -> bool:

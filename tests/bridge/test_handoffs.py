@@ -137,3 +137,15 @@ async def test_a_hand_off_over_http_between_models_of_their_own(api: Any) -> Non
         a = Agent("a", "A", model=server.bundle("model-a", api=api), handoffs=[b])
         assert (await a.run_async("hi"))["result"].final_output == "done"
         assert [request.model for request in server.requests] == ["model-a", "model-b"]
+
+
+async def test_the_targets_of_a_target_reached_through_its_sdk_agent_are_there() -> None:
+    model = ScriptedModel([transfer("b"), transfer("c", "c2"), say("done")])
+    c = Agent("c", "C", model=model)
+    b = Agent("b", "B", model=model, handoffs=[c])
+    a = Agent("a", "A", model=model, handoffs=[agents.handoff(b.sdk_agent)])
+    assert (await a.run_async("hi"))["result"].last_agent.owner is c
+
+    alone = ScriptedModel([transfer("c"), say("done")])
+    d = Agent("d", "D", model=alone, handoffs=[Agent("c", "C", model=alone)])
+    assert (await agents.Runner.run(d.sdk_agent, "hi", context={})).final_output == "done"

@@ -303,3 +303,36 @@ def test_a_users_own_settings_class_is_left_alone() -> None:
 
     mine = Mine()
     assert QuickSettings.adopt(mine) is mine
+
+
+async def test_tools_that_only_share_a_name_by_kind_are_all_kept() -> None:
+    hosted = [
+        agents.HostedMCPTool(
+            tool_config={"type": "mcp", "server_label": label, "server_url": "http://127.0.0.1/"}
+        )
+        for label in ("a", "b")
+    ]
+    assert len(Agent("a", "b", tools=hosted).sdk_agent.tools) == 2
+
+
+async def test_a_tool_the_user_switches_off_is_neither_shown_nor_run() -> None:
+    log: list[Any] = []
+    tool = tool_named("t", log)
+    model = calling("t", value="x")
+    agent = Agent("a", "b", tools=[tool], model=model)
+
+    class Hooks(agents.RunHooks[Any]):
+        async def on_llm_end(self, *_: Any) -> None:
+            tool.is_enabled = False
+
+    await agent.run_async("hi", hooks=Hooks())
+    assert log == []
+    assert await shown(agent) == []
+
+
+async def test_a_clone_takes_what_it_is_given() -> None:
+    model = ScriptedModel([[assistant_message("x")]])
+    agent = Agent("a", "old", tools=[tool_named("t")], model=model)
+    clone = agent.sdk_agent.clone(instructions="new", tools=[])
+    await agents.Runner.run(clone, "hi", context={})
+    assert (model.calls[0].system_instructions, model.calls[0].tools) == ("new", [])

@@ -47,7 +47,7 @@ def test_every_error_is_listed_with_its_class_and_message_a_cause_and_a_cure() -
 
 def standard_keys() -> set[str]:
     prompt = Prompt("name", "version", "text", meta={"any": "thing"})
-    metadata = run_metadata(None, prompt_metadata("agent", prompt), "id")
+    metadata = run_metadata({}, prompt_metadata("agent", prompt), "id")
     return {"prompt_meta_*" if key.startswith("prompt_meta_") else key for key in metadata}
 
 

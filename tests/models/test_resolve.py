@@ -176,6 +176,38 @@ def test_a_provider_factory_makes_the_provider_of_each_run(server: Any) -> None:
     assert len(made) == 2
 
 
+def test_each_agent_of_a_run_asks_its_own_provider(server: Any) -> None:
+    from kantan_agents.testing import ToolCall
+
+    server._answer = lambda request: (
+        ToolCall("transfer_to_" + {"a": "b", "b": "c"}[request.model])
+        if request.model in ("a", "b")
+        else which(request)
+    )
+    asked = []
+
+    def factory_of(name: str) -> Any:
+        def factory() -> OpenAIProvider:
+            asked.append(name)
+            return OpenAIProvider(base_url=server.base_url, api_key=name, use_responses=name == "A")
+
+        return factory
+
+    c = Agent("c", "x", model="gemini-2.5-pro")
+    b = Agent("b", "x", model="b", model_provider_factory=factory_of("B"), handoffs=[c])
+    a = Agent("a", "x", model="a", model_provider_factory=factory_of("A"), handoffs=[b])
+    assert answer(a) == "gemini-2.5-pro at /v1/chat/completions"
+    assert asked == ["A", "B"]
+    keys = [request.headers["authorization"] for request in server.requests]
+    assert keys == ["Bearer A", "Bearer B", "Bearer offline"]
+
+
+def test_a_model_name_in_the_run_config_goes_to_its_provider_too(server: Any) -> None:
+    agent = Agent("a", "b", model="gpt-4.1")
+    context = agent.run("hi", run_config={"model": "gemini-2.5-pro"})
+    assert context["result"].final_output == "gemini-2.5-pro at /v1/chat/completions"
+
+
 def test_a_provider_in_the_run_config_wins(server: Any) -> None:
     provider = OpenAIProvider(base_url=server.base_url, api_key="x", use_responses=False)
     agent = Agent("a", "b", model="gpt-4.1")

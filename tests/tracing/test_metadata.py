@@ -31,7 +31,7 @@ def test_spec_2_8_only_scalars_are_kept_and_a_bool_stays_a_bool(meta: Any) -> No
 def test_no_key_of_a_prompts_meta_collides_with_a_standard_key(meta: Any) -> None:
     prompt = Prompt("p", "v1", "text", meta=meta)
     assert not STANDARD & set(flatten_meta(meta))
-    metadata = run_metadata(None, prompt_metadata("a", prompt), "r")
+    metadata = run_metadata({}, prompt_metadata("a", prompt), "r")
     assert {key: metadata[key] for key in STANDARD} == {
         "agent_name": "a",
         "prompt_name": "p",

@@ -308,3 +308,50 @@ async def test_a_tool_turn_is_recorded_with_its_tool_call(traces: Any) -> None:
         await Agent("a", "b", model=server.bundle(), tools=[add]).run_async("1+2")
     (span,) = traces.spans(span_type="function")
     assert (span.name, span.output) == ("add", "3")
+
+
+async def test_with_tracing_disabled_a_run_inside_an_open_trace_records_nothing(traces: Any) -> None:
+    seen = []
+
+    async def look(run: Any, call_next: Any) -> None:
+        seen.append(run.trace_id)
+        await call_next(run)
+
+    agent = Agent("a", "b", model=saying("secret answer"), middleware=[look])
+    with trace("outer"):
+        await agent.run_async("secret question", run_config={"tracing_disabled": True})
+    assert traces.spans() == []
+    await Agent("a", "b", model=saying("x"), middleware=[look]).run_async(
+        "hi", run_config={"tracing_disabled": True}
+    )
+    assert seen[1] is None
+
+
+async def test_metadata_with_nan_leaves_the_file_searchable(traces: Any) -> None:
+    bad = {"x": float("nan"), "deep": {"list": [1.5, float("inf")]}}
+    for metadata in (bad, lambda context: bad):
+        await Agent("a", "b", model=saying("x"), metadata=metadata).run_async("hi")
+    await Agent("a", "b", model=saying("x")).run_async("hi", run_config={"trace_metadata": bad})
+    records = traces.traces(metadata={"agent_name": "a"})
+    assert len(records) == 3
+    assert {str((r.metadata["x"], r.metadata["deep"])) for r in records} == {"(None, {'list': [1.5, None]})"}
+
+
+async def test_the_tracing_configuration_of_the_run_config_is_used() -> None:
+    keys = []
+
+    async def look(run: Any, call_next: Any) -> None:
+        keys.append(agents.get_current_trace().tracing_api_key)
+        await call_next(run)
+
+    agent = Agent("a", "b", model=saying("x"), middleware=[look])
+    await agent.run_async("hi", run_config={"tracing": {"api_key": "mine"}})
+    assert keys == ["mine"]
+
+
+async def test_a_metadata_function_that_raises_is_recorded_and_passes_unchanged(traces: Any) -> None:
+    agent = Agent("a", "b", model=saying(), metadata=lambda context: context["missing"])
+    with pytest.raises(KeyError, match="missing") as caught:
+        await agent.run_async("my question")
+    assert caught.value.kantan_run.metadata["agent_name"] == "a"
+    assert len(traces.traces(keywords=["my question"], has_error=True)) == 1

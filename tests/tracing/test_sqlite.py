@@ -88,3 +88,38 @@ def test_other_processors_are_left_alone(tmp_path: Any) -> None:
 @pytest.mark.anyio
 async def test_without_a_processor_a_run_works() -> None:
     assert (await new_agent().run_async("x"))["result"].final_output == "x"
+
+
+def test_a_database_in_memory_keeps_what_it_has() -> None:
+    tracer = SQLiteTracer(":memory:")
+    set_trace_processors([tracer])
+    agent = new_agent()
+    asyncio.run(agent.run_async("one"))
+    agent.run("two")
+    agent.run("three")
+    assert len(tracer.search_traces(query=TraceQuery())) == 3
+    tracer.shutdown()
+
+
+def test_loops_and_threads_at_once_lose_nothing_and_err_nowhere(traces: Any, caplog: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    agent = new_agent(200)
+
+    def async_runs(number: int) -> None:
+        async def main() -> None:
+            await asyncio.gather(*(agent.run_async(f"async {number} {n}") for n in range(10)))
+
+        asyncio.run(main())
+
+    def sync_runs(number: int) -> None:
+        for n in range(10):
+            agent.run(f"sync {number} {n}")
+
+    with ThreadPoolExecutor(6) as pool:
+        work = [pool.submit(function, n) for n in range(3) for function in (async_runs, sync_runs)]
+        for one in work:
+            one.result()
+    assert len(traces.traces()) == 60
+    assert len(traces.spans(span_type="generation")) == 60
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
