@@ -59,6 +59,8 @@ def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
         output: What the SDK gives as ``final_output``.
         json: Whether values must be JSON (a date as text), as a trace needs it, rather than Python's.
     """
+    if output is None or isinstance(output, str):
+        return None
     if isinstance(output, dict):
         return output
     if isinstance(output, BaseModel):

@@ -8,11 +8,15 @@ from typing import Any
 
 from agents import FunctionTool, custom_span
 
+from kantan_agents.context import empty_tool_rules
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
 from kantan_agents.log import get_logger
 from kantan_agents.tool_rules import ToolRules
 
 logger = get_logger("kantan_agents.tools")
+
+_SAYS_NOTHING = empty_tool_rules()
+_PERMITS_ALL = ToolRules()
 
 
 def rules_in_force(context: Any) -> ToolRules:
@@ -22,7 +26,9 @@ def rules_in_force(context: Any) -> ToolRules:
         InvalidToolRulesError: E20, somebody has put a mistake into them meanwhile.
     """
     rules = context.get("tool_rules") if isinstance(context, dict) else None
-    return ToolRules.parse(rules) if rules else ToolRules()
+    if not rules or rules == _SAYS_NOTHING:  # the usual case, and asked several times a run
+        return _PERMITS_ALL
+    return ToolRules.parse(rules)
 
 
 class GuardedInvoker:
