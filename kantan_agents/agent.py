@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import agents
 from agents import ModelProvider, ModelSettings
@@ -20,26 +20,27 @@ from kantan_agents.bridge import (
 from kantan_agents.context import check_context
 from kantan_agents.errors import (
     InputTypeError,
-    InstructionsRequiredError,
-    InvalidOptionError,
     RendererResultError,
 )
 from kantan_agents.models import keep_provider, resolve_model
+from kantan_agents.options import (
+    Context,
+    Metadata,
+    Renderer,
+    checked_history,
+    checked_instructions,
+    checked_metadata,
+    checked_output_dest,
+    checked_renderer,
+)
 from kantan_agents.pipeline import Pipeline, Run, Stage, current_run
 from kantan_agents.portal import background_loop
 from kantan_agents.prompt import Prompt
 from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import output_schema
-from kantan_agents.templating import render_template
 from kantan_agents.tools import coerce_tools
 from kantan_agents.tracing import finite, new_run_id, prompt_metadata, run_metadata, run_trace
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
-
-Context = dict[str, Any]
-Renderer = Callable[..., "str | Awaitable[str]"]
-"""``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""
-
-Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 
@@ -107,17 +108,17 @@ class Agent:
         **sdk_agent_options: Any,
     ) -> None:
         self.name = name
-        self.instructions = _checked_instructions(instructions)
+        self.instructions = checked_instructions(instructions)
         self.allow_env = allow_env
-        self.metadata = _checked_metadata(metadata)
-        self.output_dest = _checked_output_dest(output_dest)
-        self.history = _checked_history(history)
+        self.metadata = checked_metadata(metadata)
+        self.output_dest = checked_output_dest(output_dest)
+        self.history = checked_history(history)
         self.handoffs: list[Any] = list(handoffs or ())
         self.handoff_links = HandoffLinks()
         self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*middleware)
         self.runner = runner
         self._text = instructions.text if isinstance(instructions, Prompt) else instructions
-        self._render, self._render_args = _checked_renderer(renderer)
+        self._render, self._render_args = checked_renderer(renderer)
         self._standard_metadata = prompt_metadata(name, self.instructions)
         self._provider_factory = model_provider_factory
         resolved = resolve_model(model, model_provider_factory)
@@ -214,7 +215,7 @@ class Agent:
         """Return the trace metadata of a run: the user's and, winning, the standard keys (spec 4)."""
         user = self.metadata
         if callable(user):
-            user = _checked_metadata(user(context))
+            user = checked_metadata(user(context))
         return run_metadata(user or {}, self._standard_metadata, run_id)
 
     def _new_run(self, input: Any, context: Context, options: dict[str, Any]) -> tuple[Run, Exception | None]:
@@ -248,64 +249,3 @@ def _attach(error: BaseException, run: Run) -> None:
         error.kantan_run = run  # type: ignore[attr-defined]
     except AttributeError:
         return  # an exception with slots carries nothing more
-
-
-def _checked_instructions(instructions: object) -> str | Prompt:
-    if instructions is None:
-        raise InstructionsRequiredError
-    if isinstance(instructions, (str, Prompt)):
-        return instructions
-    raise InvalidOptionError(
-        option="instructions",
-        reason=f"must be a str or a Prompt, not {type(instructions).__name__} "
-        "(for instructions made by a function, give it as renderer)",
-    )
-
-
-def _checked_history(history: object) -> int:
-    if isinstance(history, int) and not isinstance(history, bool) and history >= 0:
-        return history
-    raise InvalidOptionError(option="history", reason=f"must be an int, 0 or more, not {history!r}")
-
-
-def _checked_output_dest(output_dest: object) -> str | None:
-    reserved = ("tool_rules", "result", "history")
-    if output_dest is None or (isinstance(output_dest, str) and output_dest not in reserved):
-        return output_dest
-    raise InvalidOptionError(
-        option="output_dest",
-        reason=f"must be a str, and none of {', '.join(reserved)}, not {output_dest!r}",
-    )
-
-
-def _checked_metadata(metadata: Any) -> Any:
-    if metadata is None or callable(metadata):
-        return metadata
-    if isinstance(metadata, Mapping):
-        return cast("dict[str, Any]", finite(metadata))
-    raise InvalidOptionError(
-        option="metadata",
-        reason=f"must be a mapping or a function of the context, not {type(metadata).__name__}",
-    )
-
-
-def _checked_renderer(renderer: Renderer | None) -> tuple[Renderer, int]:
-    """Return the renderer and whether it takes two or three arguments."""
-    if renderer is None:
-        return render_template, 3
-    if not callable(renderer):
-        reason = f"must be callable, not {type(renderer).__name__}"
-        raise InvalidOptionError(option="renderer", reason=reason)
-    try:
-        signature = inspect.signature(renderer)
-    except (TypeError, ValueError):
-        return renderer, 3  # written in C: its signature cannot be read
-    for count in (3, 2):
-        try:
-            signature.bind(*range(count))
-        except TypeError:
-            continue
-        return renderer, count
-    raise InvalidOptionError(
-        option="renderer", reason="must take (text, context) or (text, context, allow_env)"
-    )

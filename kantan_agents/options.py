@@ -1,0 +1,83 @@
+"""The options of an Agent, checked at the boundary so that the rest may trust them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
+
+from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
+from kantan_agents.prompt import Prompt
+from kantan_agents.templating import render_template
+from kantan_agents.tracing import finite
+
+Context = dict[str, Any]
+Renderer = Callable[..., "str | Awaitable[str]"]
+"""``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""
+
+Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
+
+
+def checked_instructions(instructions: object) -> str | Prompt:
+    """Return ``instructions``; E1 without any, E75 if they are of another kind."""
+    if instructions is None:
+        raise InstructionsRequiredError
+    if isinstance(instructions, (str, Prompt)):
+        return instructions
+    raise InvalidOptionError(
+        option="instructions",
+        reason=f"must be a str or a Prompt, not {type(instructions).__name__} "
+        "(for instructions made by a function, give it as renderer)",
+    )
+
+
+def checked_history(history: object) -> int:
+    """Return the number of history entries to keep; E75 unless it is an int, 0 or more."""
+    if isinstance(history, int) and not isinstance(history, bool) and history >= 0:
+        return history
+    raise InvalidOptionError(option="history", reason=f"must be an int, 0 or more, not {history!r}")
+
+
+def checked_output_dest(output_dest: object) -> str | None:
+    """Return the context key for the structured output; E75 if it is reserved or no str."""
+    reserved = ("tool_rules", "result", "history")
+    if output_dest is None or (isinstance(output_dest, str) and output_dest not in reserved):
+        return output_dest
+    raise InvalidOptionError(
+        option="output_dest",
+        reason=f"must be a str, and none of {', '.join(reserved)}, not {output_dest!r}",
+    )
+
+
+def checked_metadata(metadata: Any) -> Any:
+    """Return ``metadata``, a mapping copied and made fit for JSON; E75 if it is of another kind."""
+    if metadata is None or callable(metadata):
+        return metadata
+    if isinstance(metadata, Mapping):
+        return cast("dict[str, Any]", finite(metadata))
+    raise InvalidOptionError(
+        option="metadata",
+        reason=f"must be a mapping or a function of the context, not {type(metadata).__name__}",
+    )
+
+
+def checked_renderer(renderer: Renderer | None) -> tuple[Renderer, int]:
+    """Return the renderer and whether it takes two or three arguments."""
+    if renderer is None:
+        return render_template, 3
+    if not callable(renderer):
+        reason = f"must be callable, not {type(renderer).__name__}"
+        raise InvalidOptionError(option="renderer", reason=reason)
+    try:
+        signature = inspect.signature(renderer)
+    except (TypeError, ValueError):
+        return renderer, 3  # written in C: its signature cannot be read
+    for count in (3, 2):
+        try:
+            signature.bind(*range(count))
+        except TypeError:
+            continue
+        return renderer, count
+    raise InvalidOptionError(
+        option="renderer", reason="must take (text, context) or (text, context, allow_env)"
+    )
