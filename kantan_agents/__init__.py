@@ -18,19 +18,40 @@ if TYPE_CHECKING:
     from kantan_agents.pipeline import Next, Pipeline, Run, Stage
     from kantan_agents.prompt import Prompt
     from kantan_agents.stages import DEFAULT_STAGES
+    from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
+    from kantan_agents.tools import (
+        Explanation,
+        RuleViolation,
+        explain,
+        get_effective_tool_rules,
+        get_provider_tool_rules,
+        list_provider_tools,
+        refresh_tool_providers,
+        rule_parameter,
+    )
 
 __all__ = [
     "DEFAULT_STAGES",
     "RUBRIC",
     "Agent",
+    "Explanation",
     "KantanAgentsError",
     "Next",
     "Pipeline",
     "Prompt",
+    "RuleViolation",
     "Run",
     "Stage",
+    "ToolRulesMode",
     "add_trace_processor",
+    "explain",
+    "get_context_with_tool_rules",
+    "get_effective_tool_rules",
+    "get_provider_tool_rules",
     "judge",
+    "list_provider_tools",
+    "refresh_tool_providers",
+    "rule_parameter",
     "set_trace_processors",
 ]
 
@@ -38,14 +59,24 @@ _HOMES = {
     "DEFAULT_STAGES": "kantan_agents.stages",
     "RUBRIC": "kantan_agents.judging",
     "Agent": "kantan_agents.agent",
+    "Explanation": "kantan_agents.tools",
     "KantanAgentsError": "kantan_agents.errors",
     "Next": "kantan_agents.pipeline",
     "Pipeline": "kantan_agents.pipeline",
     "Prompt": "kantan_agents.prompt",
+    "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.pipeline",
     "Stage": "kantan_agents.pipeline",
+    "ToolRulesMode": "kantan_agents.tool_rules",
     "add_trace_processor": "agents",
+    "explain": "kantan_agents.tools",
+    "get_context_with_tool_rules": "kantan_agents.tool_rules",
+    "get_effective_tool_rules": "kantan_agents.tools",
+    "get_provider_tool_rules": "kantan_agents.tools",
     "judge": "kantan_agents.judging",
+    "list_provider_tools": "kantan_agents.tools",
+    "refresh_tool_providers": "kantan_agents.tools",
+    "rule_parameter": "kantan_agents.tools",
     "set_trace_processors": "agents",
 }
 

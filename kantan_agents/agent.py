@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import agents
@@ -38,7 +38,18 @@ from kantan_agents.portal import background_loop
 from kantan_agents.prompt import Prompt
 from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import output_schema
-from kantan_agents.tools import coerce_tools
+from kantan_agents.tools import (
+    AVAILABLE,
+    Explanation,
+    ProviderChoice,
+    RuleViolationPolicy,
+    checked_policy,
+    choose_providers,
+    explain_layers,
+    provider_layers,
+    rules_in_force,
+    tools_with_providers,
+)
 from kantan_agents.tracing import finite, new_run_id, prompt_metadata, run_metadata, run_trace
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
@@ -63,6 +74,10 @@ class Agent:
         tools: Plain functions, or tools of the SDK.
         handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects the run may be handed to.
         mcp_servers: MCP servers of the SDK whose tools may be used.
+        tool_providers: Whose tools and rules come with installed packages (spec 9): ``"available"``, all
+            that can be loaded; ``"all"``, and one that cannot is an error; a list of names; or None.
+        on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` tells the
+            model, ``"raise"`` ends the run, a function of the ``RuleViolation`` says which.
         renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``,
             sync or async.
         allow_env: Whether ``{{ $env.NAME }}`` may read environment variables (spec 8.1).
@@ -80,6 +95,8 @@ class Agent:
     Raises:
         InstructionsRequiredError: E1, there are no instructions.
         ToolNameRequiredError: E4, a tool has no name.
+        ToolProviderInterfaceError, ToolProviderFailedError, DuplicateToolError,
+            UnknownToolProviderError: E7, E22, E23, E24, something is wrong with the tool providers.
         ModelNotFoundError: E19, kantan-llm cannot resolve ``model``.
         NotAStageError, DuplicateStageError: E73, E71, something is wrong with the middleware.
         InvalidOptionError: E75, another option has a value it cannot have.
@@ -96,6 +113,8 @@ class Agent:
         tools: Iterable[Any] | None = (),
         handoffs: Iterable[Any] | None = (),
         mcp_servers: Iterable[Any] | None = (),
+        tool_providers: ProviderChoice = AVAILABLE,
+        on_rule_violation: RuleViolationPolicy = "feedback",
         renderer: Renderer | None = None,
         allow_env: bool = False,
         metadata: Metadata | None = None,
@@ -115,6 +134,9 @@ class Agent:
         self.history = checked_history(history)
         self.handoffs: list[Any] = list(handoffs or ())
         self.handoff_links = HandoffLinks()
+        self.on_rule_violation = checked_policy(on_rule_violation)
+        providers = choose_providers(tool_providers)
+        self.standing_rules = provider_layers(providers)
         self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*middleware)
         self.runner = runner
         self._text = instructions.text if isinstance(instructions, Prompt) else instructions
@@ -126,7 +148,7 @@ class Agent:
             sdk_agent_options["model_settings"] = model_settings
         self._sdk_agent = SDKAgent.make(
             self,
-            coerce_tools(tools or ()),
+            tools_with_providers(tools or (), providers),
             name=name,
             model=resolved.model,
             mcp_servers=list(mcp_servers or ()),
@@ -139,11 +161,10 @@ class Agent:
 
     @property
     def sdk_agent(self) -> SDKAgent:
-        """The SDK's view of this agent, for ``agents.handoff``, ``as_tool`` and the like."""
-        return self._sdk_agent
+        """The SDK's view of this agent, for ``agents.handoff``, ``as_tool``, ``RunState.from_json``, ...
 
-    def linked_sdk_agent(self) -> SDKAgent:
-        """Return the SDK agent with the hand-offs of all reachable agents brought up to date."""
+        The hand-offs of all agents that can be reached from it are brought up to date.
+        """
         link_handoffs(self)
         return self._sdk_agent
 
@@ -210,6 +231,26 @@ class Agent:
         if not isinstance(text, str):
             raise RendererResultError(got=type(text).__name__)
         return text
+
+    def explain_tool(
+        self,
+        tool: Any,
+        arguments: Mapping[str, Any] | str | None = None,
+        context: Context | None = None,
+    ) -> Explanation:
+        """Say whether this agent may use a tool, and which rule of which layer decides that.
+
+        Args:
+            tool: Name of a tool of this agent, or any tool.
+            arguments: Arguments of a call, a mapping or JSON text; None asks about the tool as such.
+            context: A run's context; its ``tool_rules`` are the explicit rules.
+
+        Raises:
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules cannot be read.
+        """
+        explicit = check_context({} if context is None else context)
+        layers = rules_in_force(explicit, self.standing_rules)
+        return explain_layers(layers, self._sdk_agent.tool_named(tool) or tool, arguments)
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
         """Return the trace metadata of a run: the user's and, winning, the standard keys (spec 4)."""

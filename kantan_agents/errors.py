@@ -98,8 +98,22 @@ class HistoryTypeError(KantanAgentsError):
     got: str
 
 
+class ToolProviderInterfaceError(KantanAgentsError):
+    """A tool provider lacks ``list_tools`` or ``get_tool_rules`` (spec 9.4).
+
+    Attributes:
+        provider: Name of its entry point.
+        distribution: Name of the distribution that declares it.
+    """
+
+    code = "E7"
+    template = "Tool provider must implement list_tools and get_tool_rules"
+    provider: str
+    distribution: str
+
+
 class ToolNotAllowedError(KantanAgentsError):
-    """The rules in force do not allow this tool.
+    """The rules in force do not allow this tool, or not this call of it.
 
     Attributes:
         tool_name: Name of the tool that was called.
@@ -108,6 +122,122 @@ class ToolNotAllowedError(KantanAgentsError):
     code = "E8"
     template = "Tool is not allowed: {tool_name}"
     tool_name: str
+
+
+class UnknownToolRulesModeError(KantanAgentsError):
+    """Something was given as a ``ToolRulesMode`` and is none.
+
+    Attributes:
+        mode: What was given.
+    """
+
+    code = "E9"
+    template = "Unknown ToolRulesMode: {mode}"
+    mode: Any
+
+
+class ToolInputError(KantanAgentsError):
+    """The arguments of a tool under parameter rules are no JSON object.
+
+    Duplicate keys, numbers that are not finite and texts that are no Unicode count as none: what they
+    mean depends on who reads them.
+
+    Attributes:
+        tool_name: Name of the tool.
+        reason: What is wrong with the arguments.
+    """
+
+    code = "E10"
+    template = "Tool input must be a JSON object"
+    tool_name: str
+    reason: str
+
+
+class ToolParameterError(KantanAgentsError):
+    """An argument of a tool breaks a parameter rule; each keyword has its own subclass (spec 8.3).
+
+    Attributes:
+        tool_name: Name of the tool.
+        param_name: The parameter as the rule names it, such as ``"filter.limit"``.
+        limit: What the keyword asks for.
+        keyword: The keyword of JSON Schema.
+    """
+
+    tool_name: str
+    param_name: str
+    limit: Any
+    keyword: ClassVar[str]
+
+
+class ToolParameterTypeError(ToolParameterError):
+    """An argument has another JSON type than its rule, or the tool itself, asks for."""
+
+    code = "E11"
+    keyword = "type"
+    template = "Tool parameter type mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterEnumError(ToolParameterError):
+    """An argument is none of the values its rule lists."""
+
+    code = "E12"
+    keyword = "enum"
+    template = "Tool parameter enum mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMinLengthError(ToolParameterError):
+    """An argument has fewer characters than its rule asks for."""
+
+    code = "E13"
+    keyword = "minLength"
+    template = "Tool parameter minLength mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMaxLengthError(ToolParameterError):
+    """An argument has more characters than its rule allows."""
+
+    code = "E14"
+    keyword = "maxLength"
+    template = "Tool parameter maxLength mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterPatternError(ToolParameterError):
+    """The pattern of its rule is nowhere to be found in an argument."""
+
+    code = "E15"
+    keyword = "pattern"
+    template = "Tool parameter pattern mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMinimumError(ToolParameterError):
+    """An argument is less than its rule allows."""
+
+    code = "E16"
+    keyword = "minimum"
+    template = "Tool parameter minimum mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMaximumError(ToolParameterError):
+    """An argument is more than its rule allows."""
+
+    code = "E17"
+    keyword = "maximum"
+    template = "Tool parameter maximum mismatch: {tool_name}.{param_name}"
+
+
+PARAMETER_ERRORS: dict[str, type[ToolParameterError]] = {
+    error.keyword: error
+    for error in (
+        ToolParameterTypeError,
+        ToolParameterEnumError,
+        ToolParameterMinLengthError,
+        ToolParameterMaxLengthError,
+        ToolParameterPatternError,
+        ToolParameterMinimumError,
+        ToolParameterMaximumError,
+    )
+}
+"""The keywords of parameter rules, and the error each raises."""
 
 
 class ToolRulesTypeError(KantanAgentsError):
@@ -147,6 +277,66 @@ class InvalidToolRulesError(KantanAgentsError):
 
     def __init__(self, *, problems: Sequence[str], **_listed: Any) -> None:
         super().__init__(problems=tuple(problems), listed="; ".join(problems))
+
+
+class UnknownToolError(KantanAgentsError):
+    """A model called a tool that its agent does not have.
+
+    Attributes:
+        tool_name: The name it used.
+    """
+
+    code = "E21"
+    template = "There is no tool with this name: {tool_name}"
+    tool_name: str
+
+
+class ToolProviderFailedError(KantanAgentsError):
+    """A tool provider cannot be imported, or its methods fail; its own error is the ``__cause__``.
+
+    Attributes:
+        provider: Name of its entry point.
+        distribution: Name of the distribution that declares it.
+        reason: Type and message of what it raised.
+    """
+
+    code = "E22"
+    template = "Tool provider {provider} of {distribution} failed: {reason}"
+    provider: str
+    distribution: str
+    reason: str
+
+
+class DuplicateToolError(KantanAgentsError):
+    """Two tool providers have a tool of the same name.
+
+    Attributes:
+        tool_name: The name.
+        first: Entry point of the one provider.
+        second: Entry point of the other.
+    """
+
+    code = "E23"
+    template = (
+        "Tool {tool_name} comes from two providers, {first} and {second}; choose with tool_providers=[...]"
+    )
+    tool_name: str
+    first: str
+    second: str
+
+
+class UnknownToolProviderError(KantanAgentsError):
+    """``tool_providers`` names a provider that is not installed.
+
+    Attributes:
+        provider: The name.
+        installed: Names of those that are.
+    """
+
+    code = "E24"
+    template = "Unknown tool provider: {provider} (installed: {installed})"
+    provider: str
+    installed: str
 
 
 class UnknownStageError(KantanAgentsError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from agents import set_trace_processors
 from hypothesis import HealthCheck, settings
 from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRecord
+
+from kantan_agents import refresh_tool_providers
+from tests.distributions import Distribution, Installed, Use
 
 settings.register_profile("fast", max_examples=40, deadline=None)
 settings.register_profile("ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -99,3 +103,26 @@ def traces(tmp_path: Path) -> Iterator[TraceDB]:
     set_trace_processors([])
     database.tracer.shutdown()
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Distributions with tool providers, each pip-installed into a directory of its own."""
+    return Installed(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture
+def use(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
+    """Let distributions be installed for this process, until the end of the test."""
+    used: list[Distribution] = []
+
+    def add(*distributions: Distribution) -> None:
+        for distribution in distributions:
+            monkeypatch.syspath_prepend(installed.path(distribution))
+            used.append(distribution)
+        refresh_tool_providers()
+
+    yield add
+    for distribution in used:
+        sys.modules.pop(distribution.module, None)
+    refresh_tool_providers()

@@ -18,7 +18,31 @@ SPECIFIED = [
     (errors.ToolNameRequiredError(tool=1), "[kantan-agents][E4] Tool must define name"),
     (errors.ContextTypeError(got="list"), "[kantan-agents][E5] Context must be a dict"),
     (errors.HistoryTypeError(got="str"), "[kantan-agents][E6] Context history must be a list"),
+    (
+        errors.ToolProviderInterfaceError(provider="shop", distribution="shop-tools 1.0"),
+        "[kantan-agents][E7] Tool provider must implement list_tools and get_tool_rules",
+    ),
     (errors.ToolNotAllowedError(tool_name="rm"), "[kantan-agents][E8] Tool is not allowed: rm"),
+    (errors.UnknownToolRulesModeError(mode="x"), "[kantan-agents][E9] Unknown ToolRulesMode: x"),
+    (
+        errors.ToolInputError(tool_name="t", reason="they are no JSON object"),
+        "[kantan-agents][E10] Tool input must be a JSON object",
+    ),
+    *(
+        (
+            errors.PARAMETER_ERRORS[keyword](tool_name="search", param_name="query", limit=3),
+            f"[kantan-agents][{code}] Tool parameter {keyword} mismatch: search.query",
+        )
+        for code, keyword in (
+            ("E11", "type"),
+            ("E12", "enum"),
+            ("E13", "minLength"),
+            ("E14", "maxLength"),
+            ("E15", "pattern"),
+            ("E16", "minimum"),
+            ("E17", "maximum"),
+        )
+    ),
     (errors.ToolRulesTypeError(got="str"), "[kantan-agents][E18] Tool rules must be a dict"),
     (errors.ModelNotFoundError(model="x"), "[kantan-agents][E19] Model not found: x"),
 ]
@@ -26,7 +50,7 @@ SPECIFIED = [
 CLASSES = [
     value
     for value in vars(errors).values()
-    if isinstance(value, type) and issubclass(value, KantanAgentsError) and value is not KantanAgentsError
+    if isinstance(value, type) and issubclass(value, KantanAgentsError) and hasattr(value, "code")
 ]
 
 

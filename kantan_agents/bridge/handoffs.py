@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import agents
 from agents import Handoff
 
+from kantan_agents.bridge.guarded_agent import guard_agent, guard_handoff
 from kantan_agents.bridge.sdk_agent import SDKAgent
 from kantan_agents.errors import InvalidOptionError
 
@@ -17,11 +18,7 @@ class Linkable(Protocol):
 
     handoffs: list[Any]
     handoff_links: HandoffLinks
-
-    @property
-    def sdk_agent(self) -> SDKAgent:
-        """Its SDK agent."""
-        ...
+    _sdk_agent: SDKAgent
 
 
 class HandoffLinks:
@@ -42,7 +39,7 @@ class HandoffLinks:
         if targets != self.linked:
             sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
             self.linked = list(targets)
-        return [target for target in targets if hasattr(target, "sdk_agent")]
+        return [target for target in targets if _bare_sdk_agent(target) is not None]
 
 
 def link_handoffs(start: Linkable) -> None:
@@ -53,19 +50,31 @@ def link_handoffs(start: Linkable) -> None:
     seen = {id(start)}
     while waiting:
         agent = waiting.pop()
-        for target in agent.handoff_links.update(agent, agent.sdk_agent):
+        for target in agent.handoff_links.update(agent, agent._sdk_agent):
             if id(target) not in seen:
                 seen.add(id(target))
                 waiting.append(target)
 
 
 def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:
-    if isinstance(target, (agents.Agent, Handoff)):
+    if isinstance(target, Handoff):
+        guard_handoff(target)
+        known = getattr(target, "_agent_ref", None)
+        guard_agent(known() if known is not None else None)
         return target
-    sdk_agent = getattr(target, "sdk_agent", None)
-    if isinstance(sdk_agent, SDKAgent):
+    if isinstance(target, agents.Agent):
+        guard_agent(target)
+        return target
+    sdk_agent = _bare_sdk_agent(target)
+    if sdk_agent is not None:
         return agents.handoff(sdk_agent)
     raise InvalidOptionError(
         option="handoffs",
         reason=f"must hold Agents, SDK agents or agents.handoff(...) objects, not {target!r}",
     )
+
+
+def _bare_sdk_agent(target: Any) -> SDKAgent | None:
+    # Not the public property: that one links hand-offs, which is what is being done.
+    sdk_agent = getattr(target, "_sdk_agent", None)
+    return sdk_agent if isinstance(sdk_agent, SDKAgent) else None

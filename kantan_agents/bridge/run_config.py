@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Any
 
-from agents import Model, ModelProvider, MultiProvider, RunConfig
+from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorFormatterArgs
 
-from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ModelNotFoundError
 from kantan_agents.models import DefaultProvider, ProviderFactory, resolve_model
+from kantan_agents.tools import answer_missing
 
 
 def effective_run_config(
@@ -23,6 +25,40 @@ def effective_run_config(
     Raises:
         InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
     """
+    config, callers_provider = _with_provider(given, factory)
+    # A call to a tool that was not shown is answered by us, not by an exception of the SDK.
+    config.tool_not_found_behavior = "return_error_to_model"
+    config.tool_error_formatter = _answering_missing_tools(config.tool_error_formatter)
+    return config, callers_provider
+
+
+def _answering_missing_tools(formatter: Any) -> Any:
+    if formatter is None:
+        return _answer_missing_tool
+
+    async def format_error(args: ToolErrorFormatterArgs[Any]) -> Any:
+        ours = await _answer_missing_tool(args)
+        if ours is not None:
+            args = dataclasses.replace(args, default_message=ours)
+        message = formatter(args)
+        message = await message if inspect.isawaitable(message) else message
+        return ours if message is None else message
+
+    return format_error
+
+
+async def _answer_missing_tool(args: ToolErrorFormatterArgs[Any]) -> str | None:
+    if args.kind != "tool_not_found":
+        return None
+    try:
+        return await answer_missing(args.run_context, args.tool_name)
+    except KantanAgentsError as error:
+        return str(error)  # ends the run after this turn: the SDK swallows what is raised here
+
+
+def _with_provider(
+    given: RunConfig | dict[str, Any] | None, factory: ProviderFactory | None
+) -> tuple[RunConfig, ModelProvider | None]:
     if given is None:
         return RunConfig(model_provider=factory() if factory else DefaultProvider()), None
     if isinstance(given, dict):

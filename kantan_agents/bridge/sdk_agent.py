@@ -10,23 +10,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
-import agents
 from agents import FunctionTool, RunContextWrapper, Tool
 
+from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guarded_mcp_tools
 from kantan_agents.bridge.settings import QuickSettings
 from kantan_agents.pipeline import current_run
-from kantan_agents.tools import guard, is_switched_on, rules_in_force
+from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.tools import (
+    Rulebook,
+    RuleViolationPolicy,
+    guard,
+    is_switched_on,
+    list_tools,
+    pending_violation,
+    rules_in_force,
+)
 from kantan_agents.tracing import record_metadata
 
 
 class Owner(Protocol):
     """What an SDK agent asks of the Agent it stands for."""
 
+    @property
+    def standing_rules(self) -> RuleLayers:
+        """The rules beneath those of a run's context."""
+        ...
+
+    @property
+    def on_rule_violation(self) -> RuleViolationPolicy:
+        """What happens when the rules refuse a call."""
+        ...
+
     async def render(self, context: dict[str, Any]) -> str:
         """Return the instructions for this context."""
         ...
 
-    def linked_sdk_agent(self) -> SDKAgent:
+    @property
+    def sdk_agent(self) -> SDKAgent:
         """Return its SDK agent with hand-offs brought up to date."""
         ...
 
@@ -35,7 +55,7 @@ class Owner(Protocol):
         ...
 
 
-class SDKAgent(agents.Agent[Any]):
+class SDKAgent(RuledAgent):
     """The SDK's view of an Agent; ``agent.sdk_agent`` returns it.
 
     It is an ordinary ``agents.Agent`` to the SDK and to users: it can be handed to ``Runner.run``, be a
@@ -47,28 +67,42 @@ class SDKAgent(agents.Agent[Any]):
 
     owner: Owner
     _held_tools: Sequence[FunctionTool] = ()
+    _made_tools: Sequence[Tool] = ()  # kept, so that their ids stay theirs
     _tool_order: dict[int, int]
 
     @classmethod
     def make(cls, owner: Owner, tools: Sequence[Tool], **options: Any) -> SDKAgent:
         """Return the SDK agent for ``owner``; ``options`` are those of ``agents.Agent``."""
         prefixed_mcp_names = (options.get("mcp_config") or {}).get("include_server_in_tool_names")
-        guarded = [guard(tool) if isinstance(tool, FunctionTool) else tool for tool in tools]
+        guarded = [guard(tool, owner) for tool in tools]
+        for tool in guarded:
+            guard_nested(tool)
         held = [] if prefixed_mcp_names else [tool for tool in guarded if _can_be_held(tool)]
         inside = [tool for tool in guarded if tool not in held] if held else guarded
         agent = cls(tools=list(inside), **options)
         agent.owner = owner
         agent.model_settings = QuickSettings.adopt(agent.model_settings)
         agent._held_tools = cast("list[FunctionTool]", held)
+        agent._made_tools = guarded
         agent._tool_order = {id(tool): place for place, tool in enumerate(guarded)}
         return agent
+
+    @property
+    def book(self) -> Rulebook | None:
+        """The Agent: its base and provider rules lie beneath the explicit ones."""
+        return self.owner
+
+    def tool_named(self, name: Any) -> Tool | None:
+        """Return the tool of its own, guarded, that has this name; None if there is none."""
+        own = (*self._held_tools, *self.tools)
+        return next((tool for tool in own if isinstance(name, str) and tool.name == name), None)
 
     def clone(self, **changes: Any) -> SDKAgent:
         """Copy the agent as the SDK does, the tools it holds included."""
         copied = cast("SDKAgent", super().clone(**changes))
         copied.owner = self.owner
         copied._held_tools = () if "tools" in changes else self._held_tools
-        copied._tool_order = self._tool_order
+        copied._made_tools, copied._tool_order = self._made_tools, self._tool_order
         return copied
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
@@ -95,15 +129,26 @@ class SDKAgent(agents.Agent[Any]):
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the tools the model may see now: enabled, and permitted by the rules in force."""
+        violation = pending_violation(current_run.get())
+        if violation is not None:  # raised where the SDK made a text of it
+            raise violation
         # Whoever runs this agent, and however it was reached: the SDK asks for the tools first.
-        self.owner.linked_sdk_agent()
+        _ = self.owner.sdk_agent
         held = [tool for tool in self._held_tools if is_switched_on(tool)]
         tools: list[Tool] = list(held)
         if self.tools or self.mcp_servers:
-            tools += await super().get_all_tools(run_context)
+            # One that somebody has put into `Agent.tools` since is not guarded yet.
+            tools += [
+                tool if id(tool) in self._tool_order else self.guarded_tool(tool)
+                for tool in await super().get_all_tools(run_context)
+            ]
             tools.sort(key=lambda tool: self._tool_order.get(id(tool), -1))
-        rules = rules_in_force(run_context.context)
-        return tools if rules.permits_all else [tool for tool in tools if rules.permits(tool.name)]
+        layers = rules_in_force(run_context.context, self.owner.standing_rules)
+        return list_tools(run_context, tools, layers, self.owner)
+
+    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        """Return the tools of the MCP servers, guarded; the SDK makes them anew for each turn."""
+        return guarded_mcp_tools(await super().get_mcp_tools(run_context), self.owner)
 
 
 _RECORDED = object()

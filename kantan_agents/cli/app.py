@@ -13,6 +13,7 @@ from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli import tools
 from kantan_agents.cli.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 
 PROGRAM = "kantan-agents"
@@ -138,6 +139,9 @@ def run(
     from kantan_agents.cli.run import answer
 
     answer(asked, model=model, instructions=told, context=context, database=db, as_json=as_json)
+
+
+app.add_typer(tools.app, name="tools")
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from kantan_agents.cli.plain import one_line
 from kantan_agents.errors import (
     ContextTypeError,
+    DuplicateToolError,
     FileArgumentError,
     HistoryTypeError,
     InputTypeError,
@@ -16,23 +17,32 @@ from kantan_agents.errors import (
     InvalidToolRulesError,
     KantanAgentsError,
     ModelNotFoundError,
+    ToolProviderFailedError,
+    ToolProviderInterfaceError,
     ToolRulesTypeError,
+    UnknownToolProviderError,
+    UnknownToolRulesModeError,
 )
 
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
-# What the caller of the program can put right in its arguments and files.
+# What the caller of the program can put right: arguments, files, installed tool providers.
 _BAD_INPUT = (
     ContextTypeError,
+    DuplicateToolError,
     FileArgumentError,
     HistoryTypeError,
     InputTypeError,
     InvalidOptionError,
     InvalidToolRulesError,
     ModelNotFoundError,
+    ToolProviderFailedError,
+    ToolProviderInterfaceError,
     ToolRulesTypeError,
+    UnknownToolProviderError,
+    UnknownToolRulesModeError,
 )
 
 _CODED = re.compile(r"\[[\w.-]+\]\[\w+\] ")

@@ -20,9 +20,7 @@ def read_question(question: str) -> str:
         InvalidOptionError: E75, there is nothing but white space.
     """
     if question == STDIN:
-        if sys.stdin is None:
-            raise FileArgumentError(path=STDIN, reason="there is no standard input")
-        question = _decoded(sys.stdin.buffer.read(), STDIN).rstrip("\r\n")
+        question = read_stdin().rstrip("\r\n")
     if not question.strip():
         raise InvalidOptionError(option="QUESTION", reason="must not be empty")
     return question
@@ -35,11 +33,19 @@ def read_instructions(instructions: str) -> str:
         FileArgumentError: E79, the file cannot be read or is no UTF-8 text.
         InvalidOptionError: E75, there is nothing but white space.
     """
-    if instructions.startswith("@"):
-        instructions = read_text(Path(instructions[1:]))
+    instructions = text_or_file(instructions)
     if not instructions.strip():
         raise InvalidOptionError(option="--instructions", reason="must not be empty")
     return instructions
+
+
+def text_or_file(text: str) -> str:
+    """Return ``text``, read from a file if it is ``@FILE``.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be read or is no UTF-8 text.
+    """
+    return read_text(Path(text[1:])) if text.startswith("@") else text
 
 
 def read_context(path: Path | None) -> dict[str, Any]:
@@ -59,6 +65,17 @@ def read_context(path: Path | None) -> dict[str, Any]:
         kind = type(context).__name__
         raise FileArgumentError(path=str(path), reason=f"it must hold a JSON object, not a {kind}")
     return context
+
+
+def read_stdin() -> str:
+    """Return the text of standard input; a byte order mark is dropped.
+
+    Raises:
+        FileArgumentError: E79, there is none or it is no UTF-8 text.
+    """
+    if sys.stdin is None:
+        raise FileArgumentError(path=STDIN, reason="there is no standard input")
+    return _decoded(sys.stdin.buffer.read(), STDIN)
 
 
 def read_text(path: Path) -> str:

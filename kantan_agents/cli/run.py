@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import typer
 from kantan_agents.agent import Agent
 from kantan_agents.cli.database import check_recorded, recording
 from kantan_agents.cli.note_runs import note_runs
-from kantan_agents.cli.plain import printable
+from kantan_agents.cli.plain import json_text, printable
 from kantan_agents.pipeline import Run
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import as_dict
@@ -59,12 +58,7 @@ def context_json(run: Run, *, recorded: bool) -> str:
         recorded: Whether its trace is in a database, so that its id leads somewhere.
     """
     context = {**run.context, "result": result_data(run, recorded=recorded)}
-    return json.dumps(
-        context,
-        ensure_ascii=not (sys.stdout.encoding or "").lower().startswith("utf"),
-        indent=2 if sys.stdout.isatty() else None,
-        default=str,
-    )
+    return json_text(context, default=str)
 
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from kantan_agents.bridge import detach_result
 from kantan_agents.context import store
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
+from kantan_agents.tools import (
+    forget_violation,
+    hidden_tool_called,
+    pending_violation,
+    refuse_hosted_calls,
+)
 
 
 @calls_next_last
@@ -18,13 +24,25 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         # A stage may have sent on a run of its own making.
         token = current_run.set(run)
         try:
+            forget_violation(run)
             run.result = await agent.runner.run(
-                agent.linked_sdk_agent(),
+                agent.sdk_agent,
                 run.input,
                 context=run.context,
                 run_config=run.run_config,
                 **run.options,
             )
+        except Exception as error:
+            violation = pending_violation(run) or await hidden_tool_called(error)
+            if violation is None or violation is error:
+                raise
+            raise violation from error
+        else:
+            await refuse_hosted_calls(run.result, agent)
+            violation = pending_violation(run)
+            if violation is not None:  # of a last turn, after which the SDK asks for no tools
+                run.result = None
+                raise violation
         finally:
             current_run.reset(token)
     run.on_failure(store(run.context, "result", run.result))

@@ -16,5 +16,5 @@ async def guard_tools(run: Run, call_next: Next) -> None:
     Raises:
         InvalidToolRulesError: E20, with every mistake of the rule set.
     """
-    rules_in_force(run.context)
+    rules_in_force(run.context, run.agent.standing_rules)
     await call_next(run)

@@ -1,5 +1,41 @@
 """The rules that say which tools a run may use; pure functions and values."""
 
-from kantan_agents.tool_rules.rules import ToolRules
+from kantan_agents.tool_rules.arguments import parse_arguments
+from kantan_agents.tool_rules.decide import (
+    Decision,
+    ToolFacts,
+    decide_call,
+    decide_entries,
+    decide_parameters,
+    decide_tool,
+    is_quick,
+    needs_arguments,
+)
+from kantan_agents.tool_rules.layers import BASE, EXPLICIT, RuleLayers, merge, provider_layer
+from kantan_agents.tool_rules.modes import ToolRulesMode, get_context_with_tool_rules, rules_of
+from kantan_agents.tool_rules.parameters import Breach, ParameterChecks
+from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 
-__all__ = ["ToolRules"]
+__all__ = [
+    "BASE",
+    "EXPLICIT",
+    "NO_RULES",
+    "Breach",
+    "Decision",
+    "ParameterChecks",
+    "RuleLayers",
+    "ToolFacts",
+    "ToolRules",
+    "ToolRulesMode",
+    "decide_call",
+    "decide_entries",
+    "decide_parameters",
+    "decide_tool",
+    "get_context_with_tool_rules",
+    "is_quick",
+    "merge",
+    "needs_arguments",
+    "parse_arguments",
+    "provider_layer",
+    "rules_of",
+]

@@ -5,68 +5,275 @@ A mistake in a rule set is an error that names it, never a rule that silently al
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, cast
+import copy
+import json
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, cast
 
 import attrs
 
-from kantan_agents.errors import InvalidToolRulesError
+from kantan_agents.errors import InvalidToolRulesError, ToolRulesTypeError
+from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
+from kantan_agents.tool_rules.names import EVERY, REMEMBERED, NamePatterns, Names, NameSet, united
+from kantan_agents.tool_rules.parameters import ParameterChecks, ParameterRule, parse_path, parse_rule
+from kantan_agents.tool_rules.wording import path_step, shown
 
-Names = frozenset[str] | Literal["*"] | None
+Params = Mapping[str, Mapping[str, Mapping[str, Any]]]
+"""``{tool: {parameter: {keyword: value}}}``."""
 
-_KEYS = ("allow", "deny", "params")
+KEYS = ("allow", "deny", "params")
+_NOTHING: Params = MappingProxyType({})
 
 
-@attrs.frozen
+def _spelled(params: Params) -> str:
+    # For comparisons: to Python, but not to JSON, True is 1.
+    return json.dumps(params, default=dict)
+
+
+@attrs.frozen(slots=False, hash=False)
 class ToolRules:
-    """Which tools may be used.
+    """Which tools may be used, in which calls and with which arguments.
 
-    Args:
-        allow: Names that may be used, ``"*"`` for all, None when nothing is said (all are allowed).
-        deny: Names that may not be used, ``"*"`` for all, None when nothing is said. Deny wins.
+    Made by ``parse`` or ``merge``; equal if they say the same in the same order.
+
+    Attributes:
+        allow: Entries that may be used, ``"*"`` for all, None when nothing is said (all are allowed).
+        deny: Entries that may not be used, ``"*"`` for all, None when nothing is said. Deny wins.
+        params: Rules for arguments: tool, parameter, keyword.
     """
 
     allow: Names = None
     deny: Names = None
+    params: Params = attrs.field(default=_NOTHING, eq=_spelled)
 
     @classmethod
     def parse(cls, rules: Mapping[str, Any]) -> ToolRules:
         """Read the public dict shape ``{"allow": ..., "deny": ..., "params": {...}}``.
 
         Raises:
-            InvalidToolRulesError: E20, with every mistake and its path. Parameter rules are refused
-                as long as nothing enforces them.
+            ToolRulesTypeError: E18, ``rules`` is no mapping.
+            InvalidToolRulesError: E20, with every mistake and its path.
         """
+        if not isinstance(rules, Mapping):
+            raise ToolRulesTypeError(got=type(rules).__name__)
         problems = [
-            f"{key}: unknown key, there are allow, deny and params" for key in rules if key not in _KEYS
+            f"{path_step(key)}: unknown key, there are allow, deny and params"
+            for key in rules
+            if key not in KEYS
         ]
         allow = _parse_names("allow", rules.get("allow"), problems)
         deny = _parse_names("deny", rules.get("deny"), problems)
-        if rules.get("params"):
-            problems.append("params: parameter rules are not enforced by this version")
+        params = _parse_params(rules.get("params"), problems)
         if problems:
             raise InvalidToolRulesError(problems=problems)
-        return cls(allow, deny)
+        return cls(allow, deny, params)
 
-    def permits(self, tool_name: str) -> bool:
-        """Return whether the tool may be used: allowed and not denied."""
-        if self.deny == "*" or (self.deny is not None and tool_name in self.deny):
-            return False
-        return self.allow is None or self.allow == "*" or tool_name in self.allow
+    def to_dict(self) -> dict[str, Any]:
+        """Return the public dict shape; a copy of its own that ``parse`` reads back."""
+        return {
+            "allow": list(self.allow) if isinstance(self.allow, tuple) else self.allow,
+            "deny": list(self.deny) if isinstance(self.deny, tuple) else self.deny,
+            "params": {
+                tool: {name: _thawed(rule) for name, rule in rules.items()}
+                for tool, rules in self.params.items()
+            },
+        }
+
+    def merge(self, later: ToolRules) -> ToolRules:
+        """Return both as one rule set, ``later`` being the layer that wins (spec 9.2, 9.3).
+
+        Allow and deny are unions; parameter rules merge for each tool, parameter and keyword.
+        """
+        if later is NO_RULES or self is NO_RULES:
+            return self if later is NO_RULES else later
+        params = {tool: dict(rules) for tool, rules in self.params.items()}
+        for tool, rules in later.params.items():
+            merged = params.setdefault(tool, {})
+            for name, rule in rules.items():
+                merged[name] = {**merged.get(name, {}), **rule}
+        return ToolRules(united(self.allow, later.allow), united(self.deny, later.deny), _frozen(params))
 
     @property
     def permits_all(self) -> bool:
-        """Whether no tool at all is ruled out."""
-        return not self.deny and (self.allow is None or self.allow == "*")
+        """Whether nothing is ruled out: no tool, no call and no argument."""
+        return not self.deny and self.allow in (None, EVERY) and not self.params
+
+    def permits(self, *names: str) -> bool:
+        """Return whether a tool that goes by ``names`` may be used at all: in some calls at least."""
+        return self.denying(names) is None and (
+            self.allow in (None, EVERY)
+            or self.allowing(names) is not None
+            or bool(self._allowed.calls_of(names))
+        )
+
+    def denying(self, names: Iterable[str]) -> str | None:
+        """Return the entry of deny that rules the tool out altogether, or None."""
+        return self._denied.entry_for(names)
+
+    def allowing(self, names: Iterable[str]) -> str | None:
+        """Return the entry of allow that covers the tool in all its calls, or None."""
+        return self._allowed.entry_for(names)
+
+    def denied_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
+        """Return the entries of deny that are about some of its calls."""
+        return self._denied.calls_of(names)
+
+    def allowed_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
+        """Return the entries of allow that are about some of its calls."""
+        return self._allowed.calls_of(names)
+
+    def checks(self, names: tuple[str, ...]) -> ParameterChecks | None:
+        """Return what its arguments must keep, compiled, or None if no rule is about them."""
+        if not self.params:
+            return None
+        try:
+            return self._checks[names]
+        except KeyError:  # asked for the first time, or forgotten meanwhile
+            checks = self._checks[names] = self._compiled(names)
+            return checks
+
+    def _compiled(self, names: tuple[str, ...]) -> ParameterChecks | None:
+        tools = dict.fromkeys(tool for name in names for tool in self._param_tools.covering(name))
+        rules = tuple(
+            ParameterRule(tool, path, keywords)
+            for tool in tools
+            for path, keywords in self.params[tool].items()
+            if keywords
+        )
+        return ParameterChecks(rules) if rules else None
+
+    def about(self, names: Iterable[str]) -> dict[str, Any]:
+        """Return, in the public dict shape, only what concerns a tool that goes by ``names``."""
+        names = tuple(names)
+        tools = dict.fromkeys(tool for name in names for tool in self._param_tools.covering(name))
+        whole = self.to_dict()
+        return {
+            "allow": self._allowed.entries_about(names),
+            "deny": self._denied.entries_about(names),
+            "params": {tool: whole["params"][tool] for tool in tools},
+        }
+
+    @cached_property
+    def parameter_entries(self) -> frozenset[str]:
+        """Every ``tool.parameter`` and ``tool.parameter.keyword`` there is a rule for."""
+        paths = {
+            f"{tool}.{path}": rule for tool, rules in self.params.items() for path, rule in rules.items()
+        }
+        return frozenset(paths) | {f"{path}.{keyword}" for path, rule in paths.items() for keyword in rule}
+
+    @cached_property
+    def _allowed(self) -> NameSet:
+        return NameSet(self.allow)
+
+    @cached_property
+    def _denied(self) -> NameSet:
+        return NameSet(self.deny)
+
+    @cached_property
+    def _param_tools(self) -> NamePatterns:
+        return NamePatterns(self.params)
+
+    @cached_property
+    def _checks(self) -> _Remembered:
+        return _Remembered()
+
+    def __hash__(self) -> int:
+        return hash((self.allow, self.deny))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (ToolRules.parse, (self.to_dict(),))
+
+
+class _Remembered(dict[tuple[str, ...], "ParameterChecks | None"]):
+    """A dict that a model which invents tool names cannot make grow for ever."""
+
+    def __setitem__(self, key: tuple[str, ...], value: ParameterChecks | None) -> None:
+        if len(self) >= REMEMBERED:
+            self.clear()
+        super().__setitem__(key, value)
+
+
+NO_RULES = ToolRules()
+"""The neutral element of ``merge``: nothing is said, everything is allowed."""
 
 
 def _parse_names(key: str, value: object, problems: list[str]) -> Names:
-    if value is None or value == "*":
+    if value is None or (isinstance(value, str) and value == EVERY):
         return cast("Names", value)
-    if isinstance(value, str) or not isinstance(value, (list, tuple, set, frozenset)):
-        problems.append(f'{key}: must be "*", a list of tool names or None, not {value!r}')
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        problems.append(f'{key}: must be "*", a list of tool names or None, not {shown(value)}')
         return None
-    wrong = [name for name in value if not isinstance(name, str) or not name]
-    problems.extend(f"{key}: {name!r} is not a tool name" for name in wrong)
-    names = frozenset(name for name in value if isinstance(name, str))
-    return "*" if "*" in names else names
+    # Sets have no order of their own, and what is made of them must not differ from run to run.
+    entries = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
+    for entry in entries:
+        if not _is_name(entry):
+            problems.append(f"{key}: {shown(entry)} is not a tool name")
+        elif is_call_pattern(entry):
+            try:
+                parse_call_pattern(entry)
+            except ValueError as error:
+                problems.append(f"{key}: {error}")
+    names = tuple(dict.fromkeys(entry for entry in entries if isinstance(entry, str)))
+    return EVERY if EVERY in names else names
+
+
+def _is_name(value: object) -> bool:
+    # No tool has a name with white space around it: the rule would be about nothing.
+    return isinstance(value, str) and bool(value) and value == value.strip()
+
+
+def _parse_params(value: object, problems: list[str]) -> Params:
+    if value is None:
+        return _NOTHING
+    if not isinstance(value, Mapping):
+        problems.append(f"params: must be a dict of tool names, not {shown(value)}")
+        return _NOTHING
+    params: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for tool, rules in value.items():
+        at = f"params.{path_step(tool)}"
+        if not _is_name(tool) or is_call_pattern(tool):
+            problems.append(f"params: {shown(tool)} is not a tool name")
+        elif not isinstance(rules, Mapping):
+            problems.append(f"{at}: must be a dict of parameter names, not {shown(rules)}")
+        else:
+            params[tool] = _parse_rules(at, rules, problems)
+    return _NOTHING if problems else _frozen(params)
+
+
+def _parse_rules(at: str, rules: Mapping[Any, Any], problems: list[str]) -> dict[str, Mapping[str, Any]]:
+    parsed: dict[str, Mapping[str, Any]] = {}
+    for name, rule in rules.items():
+        if not isinstance(name, str) or not name:
+            problems.append(f"{at}: {shown(name)} is not a parameter name")
+            continue
+        try:
+            parse_path(name)
+        except ValueError as error:
+            problems.append(f"{at}.{name}: {error}")
+        keywords = parse_rule(f"{at}.{name}", rule, problems)
+        if problems:  # what is wrong may not even be something that can be copied
+            continue
+        # A copy: what the caller does to its lists afterwards is no business of ours.
+        parsed[name] = {
+            keyword: tuple(copy.deepcopy(value)) if isinstance(value, list) else copy.deepcopy(value)
+            for keyword, value in keywords.items()
+        }
+    return parsed
+
+
+def _frozen(params: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Params:
+    return MappingProxyType(
+        {
+            tool: MappingProxyType({name: MappingProxyType(dict(rule)) for name, rule in rules.items()})
+            for tool, rules in params.items()
+        }
+    )
+
+
+def _thawed(rule: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        keyword: copy.deepcopy(list(value) if isinstance(value, tuple) else value)
+        for keyword, value in rule.items()
+    }

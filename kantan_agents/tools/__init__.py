@@ -1,6 +1,61 @@
-"""Tools on their way to the SDK: made uniform, and guarded."""
+"""Tools on their way to the SDK: made uniform, guarded, listed; and those that providers bring."""
 
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
-from kantan_agents.tools.guard import guard, is_switched_on, rules_in_force
+from kantan_agents.tools.executors import guard
+from kantan_agents.tools.explain import Explanation, explain, explain_layers
+from kantan_agents.tools.facts import rule_parameter
+from kantan_agents.tools.guard import Guard, Rulebook, guard_function, is_switched_on
+from kantan_agents.tools.hosted import refuse_hosted_calls
+from kantan_agents.tools.in_force import rules_in_force
+from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_tools
+from kantan_agents.tools.providers import (
+    AVAILABLE,
+    ProviderChoice,
+    choose_providers,
+    get_effective_tool_rules,
+    get_provider_tool_rules,
+    list_provider_tools,
+    provider_layers,
+    refresh_tool_providers,
+    tools_with_providers,
+)
+from kantan_agents.tools.violations import (
+    RuleViolation,
+    RuleViolationPolicy,
+    checked_policy,
+    forget_violation,
+    pending_violation,
+)
 
-__all__ = ["coerce_tool", "coerce_tools", "guard", "is_switched_on", "rules_in_force"]
+__all__ = [
+    "AVAILABLE",
+    "Explanation",
+    "Guard",
+    "ProviderChoice",
+    "RuleViolation",
+    "RuleViolationPolicy",
+    "Rulebook",
+    "answer_missing",
+    "checked_policy",
+    "choose_providers",
+    "coerce_tool",
+    "coerce_tools",
+    "explain",
+    "explain_layers",
+    "forget_violation",
+    "get_effective_tool_rules",
+    "get_provider_tool_rules",
+    "guard",
+    "guard_function",
+    "hidden_tool_called",
+    "is_switched_on",
+    "list_provider_tools",
+    "list_tools",
+    "pending_violation",
+    "provider_layers",
+    "refresh_tool_providers",
+    "refuse_hosted_calls",
+    "rule_parameter",
+    "rules_in_force",
+    "tools_with_providers",
+]

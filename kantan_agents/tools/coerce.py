@@ -8,6 +8,7 @@ from typing import Any
 import agents
 
 from kantan_agents.errors import ToolNameRequiredError
+from kantan_agents.tools.facts import keep_declaration
 
 
 def coerce_tool(tool: Any) -> Any:
@@ -20,7 +21,9 @@ def coerce_tool(tool: Any) -> Any:
         return tool
     name = getattr(tool, "__name__", None)
     if callable(tool) and isinstance(name, str) and name.isidentifier():
-        return agents.function_tool(tool)
+        made = agents.function_tool(tool)
+        keep_declaration(made, tool)
+        return made
     raise ToolNameRequiredError(tool=tool)
 
 

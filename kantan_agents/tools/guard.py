@@ -1,66 +1,184 @@
-"""The check at the moment a tool is called; whatever the model was shown before."""
+"""The check at the moment a tool is called; whatever the model was shown before.
+
+A guard stands where the tool's executor stood and asks the rules first. Everything else of the tool
+(approval, timeout, guardrails, deferred loading, failure handling) stays the SDK's and the user's: a
+copy is made with one part exchanged, never a new tool field by field.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Awaitable, Callable
-from typing import Any
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
 
-from agents import FunctionTool, custom_span
+import attrs
+from agents import FunctionTool
 
-from kantan_agents.context import empty_tool_rules
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.log import get_logger
-from kantan_agents.tool_rules import ToolRules
+from kantan_agents.pipeline import current_run
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts, decide_tool
+from kantan_agents.tools.check import check_call
+from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
+from kantan_agents.tools.violations import RuleViolation, RuleViolationPolicy, hint_for, refuse
 
-logger = get_logger("kantan_agents.tools")
 
-_SAYS_NOTHING = empty_tool_rules()
-_PERMITS_ALL = ToolRules()
+class Rulebook(Protocol):
+    """Where the rules beneath the explicit ones come from: an Agent."""
+
+    @property
+    def standing_rules(self) -> RuleLayers:
+        """The base and provider layers."""
+        ...
+
+    @property
+    def on_rule_violation(self) -> RuleViolationPolicy:
+        """What happens on a violation."""
+        ...
 
 
-def rules_in_force(context: Any) -> ToolRules:
-    """Return the rules of a run's context as they stand now.
+@attrs.frozen(eq=False)
+class Guard:
+    """Asks the rules in force about the calls of one tool.
 
-    Raises:
-        InvalidToolRulesError: E20, somebody has put a mistake into them meanwhile.
+    Attributes:
+        facts: The tool.
+        book: The agent the tool belongs to; None for an agent of the SDK, for which the rules of the
+            agent that was run count.
     """
-    rules = context.get("tool_rules") if isinstance(context, dict) else None
-    if not rules or rules == _SAYS_NOTHING:  # the usual case, and asked several times a run
-        return _PERMITS_ALL
-    return ToolRules.parse(rules)
+
+    facts: ToolFacts
+    book: Rulebook | None
+
+    def layers(self, context: Any) -> RuleLayers:
+        """Return the rules that hold for a run with this context."""
+        book = self.book or _running_agent()
+        return rules_in_force(context, book.standing_rules if book is not None else NO_LAYERS)
+
+    async def refusal(
+        self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool = True
+    ) -> str | None:
+        """Return what the model is told instead of a result, or None if the call may be made.
+
+        Args:
+            wrapper: The SDK's context of the run or of the tool call.
+            arguments: What the tool is called with.
+            switched_on: Whether the tool is enabled.
+
+        Raises:
+            KantanAgentsError: The violation, if the policy is to raise it.
+        """
+        layers, decision = await self._decide(wrapper, arguments, switched_on=switched_on)
+        if decision is None or decision.error is None:
+            return None
+        return await self.refuse(decision, layers, wrapper, arguments)
+
+    async def require(self, wrapper: Any, arguments: Mapping[str, Any]) -> None:
+        """Raise the violation, whatever the policy: for calls whose result cannot be a text.
+
+        Raises:
+            KantanAgentsError: The call may not be made.
+        """
+        layers, decision = await self._decide(wrapper, arguments)
+        if decision is not None and decision.error is not None:
+            await self.refuse(decision, layers, wrapper, arguments, policy="raise")
+
+    async def report(self, wrapper: Any) -> None:
+        """Record a call that has been made although the rules do not permit the tool; or raise.
+
+        Raises:
+            KantanAgentsError: The violation, if the policy is to raise it.
+        """
+        layers = NO_LAYERS
+        try:
+            layers = self.layers(getattr(wrapper, "context", None))
+            decision = decide_tool(layers.rules, self.facts)
+        except KantanAgentsError as error:
+            decision = Decision(allowed=False, key="tool_rules", error=error)
+        if decision.error is not None:
+            await self.refuse(decision, layers, wrapper, "")
+
+    async def _decide(
+        self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool = True
+    ) -> tuple[RuleLayers, Decision | None]:
+        layers = NO_LAYERS
+        if not switched_on:
+            disabled = ToolNotAllowedError(tool_name=self.facts.name)
+            return layers, Decision(allowed=False, key="is_enabled", error=disabled)
+        try:
+            layers = self.layers(getattr(wrapper, "context", None))
+            if layers.rules.permits_all:
+                return layers, None
+            return layers, await check_call(layers.rules, self.facts, arguments)
+        except KantanAgentsError as error:  # the rules have been made unreadable during the run
+            return layers, Decision(allowed=False, key="tool_rules", error=error)
+
+    async def refuse(
+        self,
+        decision: Decision,
+        layers: RuleLayers,
+        wrapper: Any,
+        arguments: str | Mapping[str, Any],
+        policy: RuleViolationPolicy | None = None,
+    ) -> str:
+        """Record a refusal and return what the model is told; or raise it, if that is the policy."""
+        if decision.error is None:
+            raise TypeError("only a decision against a call can be refused")
+        run = current_run.get()
+        book = _running_agent() or self.book
+        violation = RuleViolation(
+            tool=self.facts.name,
+            error=decision.error,
+            rule=decision.rule,
+            layers=layers.deciding(decision),
+            agent=getattr(getattr(wrapper, "agent", None), "name", None),
+            arguments=arguments if isinstance(arguments, str) else json.dumps(arguments, default=str),
+            context=getattr(wrapper, "context", None),
+        )
+        config = run.run_config if run is not None else getattr(wrapper, "run_config", None)
+        calls = layers.rules.allowed_calls(self.facts.names) if decision.key == "allow" else ()
+        return await refuse(
+            violation,
+            policy or (book.on_rule_violation if book is not None else "feedback"),
+            sensitive=bool(getattr(config, "trace_include_sensitive_data", True)),
+            hint=hint_for(decision, tuple(call.entry for call in calls)),
+        )
+
+
+def _running_agent() -> Rulebook | None:
+    run = current_run.get()
+    return run.agent if run is not None else None
 
 
 class GuardedInvoker:
-    """Stands where a function tool's ``on_invoke_tool`` stood and asks the rules first.
+    """Stands where a function tool's ``on_invoke_tool`` stood and asks the rules first."""
 
-    Everything else of the tool (approval, timeout, guardrails, failure handling) stays the SDK's: the
-    original invoker runs unchanged behind this one.
-    """
+    __slots__ = ("_guard", "_invoke", "_tool", "original")
 
-    __slots__ = ("_invoke", "_tool", "original")
-
-    def __init__(self, tool: FunctionTool, original: FunctionTool) -> None:
+    def __init__(self, tool: FunctionTool, original: FunctionTool, guard: Guard) -> None:
         self._tool = tool
         self.original = original
+        self._guard = guard
         self._invoke: Callable[..., Awaitable[Any]] = tool.on_invoke_tool
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
         """Run the tool, or return why it may not run: the model reads that as its result."""
-        name = self._tool.name
-        refusal: KantanAgentsError | None
-        try:
-            # A tool kept outside Agent.tools is not looked at again by the SDK before it runs.
-            switched_on = is_switched_on(self._tool)
-            permitted = switched_on and rules_in_force(tool_context.context).permits(name)
-            refusal = None if permitted else ToolNotAllowedError(tool_name=name)
-        except KantanAgentsError as error:
-            refusal = error
-        if refusal is None:
-            return await self._invoke(tool_context, arguments)
-        logger.info("tool call refused", tool=name, code=refusal.code)
-        with custom_span("tool_refused", {"tool": name, "code": refusal.code}):
-            return str(refusal)
+        # A tool kept outside Agent.tools is not looked at again by the SDK before it runs.
+        switched_on = is_switched_on(self._tool)
+        refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
+        return await self._invoke(tool_context, arguments) if refusal is None else refusal
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        # The SDK reads from the first parameter which context the invoker wants.
+        return inspect.signature(self._invoke)
+
+    @property
+    def facts(self) -> ToolFacts:
+        """The tool, as the rules know it."""
+        return self._guard.facts
 
     def __getattr__(self, attribute: str) -> Any:
         # The SDK leaves marks on invokers (a sync function, say). Binding is not one of them: bound
@@ -76,8 +194,10 @@ def is_switched_on(tool: FunctionTool) -> bool:
     return bool(tool.is_enabled) and (original is None or bool(original.is_enabled))
 
 
-def guard(tool: FunctionTool) -> FunctionTool:
-    """Return a copy of ``tool`` that asks the rules in force before each call."""
+def guard_function(tool: FunctionTool, book: Rulebook | None = None) -> FunctionTool:
+    """Return a guarded copy of a function tool: of a plain function, an MCP server or an agent as tool."""
+    if isinstance(tool.on_invoke_tool, GuardedInvoker):
+        return tool
     guarded = copy.copy(tool)
-    guarded.on_invoke_tool = GuardedInvoker(guarded, tool)
+    guarded.on_invoke_tool = GuardedInvoker(guarded, tool, Guard(facts_of(tool), book))
     return guarded

@@ -230,7 +230,8 @@ async def test_a_tool_denied_while_the_run_is_on_its_way_is_not_run(traces: Any)
     assert log == []
     assert "[kantan-agents][E8] Tool is not allowed: danger" in str(late.last_call.input[-1])
     (refused,) = traces.spans(name="tool_refused")
-    assert refused.raw["span_data"]["data"] == {"tool": "danger", "code": "E8"}
+    data = refused.raw["span_data"]["data"]
+    assert (data["tool"], data["code"], data["rule"]) == ("danger", "E8", "deny: danger")
 
 
 async def test_a_tool_switched_off_between_the_model_call_and_its_execution_is_not_run() -> None:

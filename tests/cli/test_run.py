@@ -17,6 +17,7 @@ import pytest
 from agents import TracingProcessor, set_trace_processors
 
 from kantan_agents.testing import OfflineServer, Reply, ToolCall
+from tests.distributions import HALF, Use
 
 NO_RETRY = {"x-should-retry": "false"}
 
@@ -128,6 +129,13 @@ class TestJson:
             outcome = kantan_agents("run", "second", "--json", "--context", str(context))
         said = [entry["text"] for entry in json.loads(outcome.stdout)["history"]]
         assert said == ["first", "one", "second", "two"]
+
+    def test_no_control_character_stands_in_it(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(["\x1b[2J\x7f\x9b2J"]) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", "--json")
+        assert not {"\x1b", "\x7f", "\x9b"} & set(outcome.stdout)
+        assert json.loads(outcome.stdout)["result"]["final_output"] == "\x1b[2J\x7f\x9b2J"
 
     def test_where_the_encoding_lacks_a_letter_the_json_is_still_json(
         self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
@@ -430,11 +438,23 @@ class TestFailedRun:
         assert outcome.stderr.count("\n") == 1
 
     def test_errors_of_the_sdk_keep_their_name(self, kantan_agents: Any, serve: Any) -> None:
-        with OfflineServer([ToolCall("no_such_tool")]) as server:
+        # A call of a tool that does not exist is answered; a model that never stops is not.
+        with OfflineServer(lambda _request: ToolCall("no_such_tool")) as server:
             serve(server)
             outcome = kantan_agents("run", "hi")
         assert outcome.code == 1
-        assert outcome.stderr.startswith("error: [agents][ModelBehaviorError] ")
+        assert outcome.stderr.startswith("error: [agents][MaxTurnsExceeded] ")
+
+    def test_providers_that_cannot_be_used_are_for_the_caller_to_mend(
+        self, kantan_agents: Any, serve: Any, use: Use
+    ) -> None:
+        use(HALF)
+        with OfflineServer() as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi")
+        assert (outcome.code, outcome.stdout) == (2, "")
+        assert outcome.stderr.startswith("error: [kantan-agents][E7] Tool provider must implement ")
+        assert server.requests == []
 
     def test_a_reader_that_goes_away_is_no_scandal(
         self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import typer
@@ -39,8 +40,7 @@ def test_every_error_is_listed_with_its_class_and_message_a_cause_and_a_cure() -
     defined = {
         value.code: (name, value.template)
         for name, value in vars(errors).items()
-        if isinstance(value, type) and issubclass(value, KantanAgentsError)
-        if value is not KantanAgentsError
+        if isinstance(value, type) and issubclass(value, KantanAgentsError) and hasattr(value, "code")
     }
     assert written == defined
 
@@ -92,12 +92,20 @@ def test_every_public_name_is_in_the_api_reference() -> None:
             assert re.search(rf"\b{name}\b", text), f"{module.__name__}.{name}"
 
 
+def commands(group: Any, name: str) -> Iterator[tuple[str, Any]]:
+    for command in vars(group)["commands"].values():
+        full = f"{name} {command.name}"
+        if "commands" in vars(command):
+            yield from commands(command, full)
+        else:
+            yield full, command
+
+
 def test_the_command_line_page_lists_every_option() -> None:
-    commands: dict[str, Any] = vars(typer.main.get_command(app))["commands"]
-    for name, command in commands.items():
+    for name, command in commands(typer.main.get_command(app), "kantan-agents"):
         listed = {
             re.split("[ =]", code_spans(first)[0])[0]
-            for first, *_ in rows(page("cli").section(f"`kantan-agents {name}`"))
+            for first, *_ in rows(page("cli").section(f"`{name}`"))
             if "--" in first
         }
         options = {option for parameter in command.params for option in parameter.opts}

@@ -3,11 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any
+from typing import Any, Literal
 
 from typing_extensions import assert_type
 
-from kantan_agents import DEFAULT_STAGES, RUBRIC, Agent, Next, Pipeline, Prompt, Run, Stage, judge
+from kantan_agents import (
+    DEFAULT_STAGES,
+    RUBRIC,
+    Agent,
+    Explanation,
+    KantanAgentsError,
+    Next,
+    Pipeline,
+    Prompt,
+    RuleViolation,
+    Run,
+    Stage,
+    ToolRulesMode,
+    explain,
+    get_context_with_tool_rules,
+    get_effective_tool_rules,
+    get_provider_tool_rules,
+    judge,
+    list_provider_tools,
+    rule_parameter,
+)
 
 
 async def stage(run: Run, call_next: Next) -> None:
@@ -46,7 +66,38 @@ async def use() -> None:
     Agent("a", "b", middleware=[("name", as_stage)])
 
 
+def decide(violation: RuleViolation) -> Literal["feedback", "raise"]:
+    assert_type(violation.error, KantanAgentsError)
+    assert_type(violation.layers, tuple[str, ...])
+    return "raise"
+
+
+async def decide_later(violation: RuleViolation) -> Literal["feedback", "raise"]:
+    return decide(violation)
+
+
+@rule_parameter("command")
+def bash(directory: str, command: str) -> str:
+    return directory + command
+
+
+def tool_rules() -> None:
+    Agent("a", "b", tools=[bash], tool_providers="all", on_rule_violation="raise")
+    Agent("a", "b", tool_providers=["shop"], on_rule_violation=decide)
+    agent = Agent("a", "b", tool_providers=None, on_rule_violation=decide_later)
+    assert_type(bash("a", "b"), str)
+    assert_type(agent.explain_tool("bash", {"command": "ls"}), Explanation)
+    assert_type(explain("bash", tool_rules=ToolRulesMode.DENY_ALL).layer, str | None)
+    assert_type(get_context_with_tool_rules({"allow": ["bash"]}), dict[str, Any])
+    assert_type(get_effective_tool_rules(context={}), dict[str, Any])
+    assert_type(get_provider_tool_rules(), dict[str, Any])
+    assert_type(list_provider_tools(), list[str])
+
+
 def mistakes() -> None:
+    Agent("a", "b", on_rule_violation="ignore")  # type: ignore[arg-type]
+    Agent("a", "b", tool_providers=3)  # type: ignore[arg-type]
+    explain("bash", tool_rules="deny_all")  # type: ignore[arg-type]
     Agent("a", None)  # type: ignore[arg-type]
     Agent("a", "b", history="5")  # type: ignore[arg-type]
     Agent("a", "b", middleware=[two])  # type: ignore[list-item]

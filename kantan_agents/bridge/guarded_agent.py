@@ -1,0 +1,149 @@
+"""Agents of the SDK that a run of ours can reach: their tools obey the same rules.
+
+Hand-offs and agents as tools lead the SDK to agents that are not ours, and it runs the very objects it
+is led to. So they are guarded in place: their class becomes one that asks the rules whenever the SDK
+asks for tools. Identity, type checks, ``clone`` and what hooks see stay as they are, and outside a run
+of ours nothing changes at all.
+"""
+
+from __future__ import annotations
+
+import functools
+from threading import Lock
+from typing import Any
+
+import agents
+from agents import FunctionTool, Handoff, RunContextWrapper, Tool
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.pipeline import current_run
+from kantan_agents.tools import (
+    Rulebook,
+    guard,
+    guard_function,
+    list_tools,
+    pending_violation,
+    rules_in_force,
+)
+
+_MARK = "__kantan_guarded__"
+_COPIES = "_kantan_guarded_tools"
+_lock = Lock()
+
+
+class RuledAgent(agents.Agent[Any]):
+    """An agent whose ``get_all_tools`` asks the rules: ours, and those that have been guarded."""
+
+    def guarded_tool(self, tool: Tool) -> Tool:
+        """Return a guarded copy of a tool of this agent, the same one each time."""
+        # One copy for each tool: the SDK compares tools by identity when a run is resumed.
+        copies: dict[int, tuple[Tool, Tool]] = self.__dict__.setdefault(_COPIES, {})
+        known = copies.get(id(tool))
+        if known is not None and known[0] is tool:
+            return known[1]
+        guarded = guard(tool, self.book)
+        guard_nested(tool)
+        if any(tool is own for own in self.tools):  # those of MCP servers are new each time
+            copies[id(tool)] = (tool, guarded)
+        return guarded
+
+    @property
+    def book(self) -> Rulebook | None:
+        """Whose rules lie beneath the explicit ones; None for those of the agent that was run."""
+        return None
+
+
+class GuardedAgent(RuledAgent):
+    """Mixed into the class of an SDK agent: what the model is shown and may call is up to the rules."""
+
+    async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        """Return the tools the model may see now, each guarded."""
+        run = current_run.get()
+        if run is None:
+            return await super().get_all_tools(run_context)
+        violation = pending_violation(run)
+        if violation is not None:
+            raise violation
+        guard_reachable(self)
+        tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]
+        layers = rules_in_force(run_context.context, run.agent.standing_rules)
+        return list_tools(run_context, tools, layers, None)
+
+
+@functools.lru_cache(maxsize=256)
+def _guarded_class(kind: Any) -> Any:
+    # The names stay: the SDK identifies an agent by them when a run is stored.
+    names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (GuardedAgent, kind), names)
+
+
+def guard_agent(agent: Any) -> None:
+    """Guard an agent of the SDK in place, and every agent that can be reached from it.
+
+    Raises:
+        InvalidOptionError: E75, its class cannot be extended, so its tools could not be ruled.
+    """
+    waiting, seen = [agent], set()
+    while waiting:
+        reached = waiting.pop()
+        if id(reached) in seen or not isinstance(reached, agents.Agent):
+            continue
+        seen.add(id(reached))
+        with _lock:
+            if not isinstance(reached, RuledAgent):
+                try:
+                    kind: Any = type(reached)
+                    reached.__class__ = _guarded_class(kind)
+                except TypeError as error:
+                    reason = (
+                        f"agent {reached.name!r} of class {type(reached).__name__} cannot be guarded: {error}"
+                    )
+                    raise InvalidOptionError(option="handoffs", reason=reason) from error
+        waiting += _targets(reached)
+
+
+def guard_reachable(agent: agents.Agent[Any]) -> None:
+    """Guard the agents an SDK agent can hand over to, or has as tools."""
+    for target in _targets(agent):
+        guard_agent(target)
+
+
+def guard_nested(tool: Any) -> None:
+    """Guard the agent of the SDK that a tool runs, if it runs one."""
+    nested = getattr(tool, "_agent_instance", None)
+    if nested is not None:
+        guard_agent(nested)
+
+
+def guard_handoff(handoff: Handoff[Any, Any]) -> None:
+    """See to it that whatever agent a hand-off leads to is guarded; in place, as the SDK may hold it."""
+    invoke = handoff.on_invoke_handoff
+    if hasattr(invoke, _MARK):
+        return
+
+    @functools.wraps(invoke)
+    async def guarded_invoke(context: RunContextWrapper[Any], arguments: str) -> Any:
+        target = await invoke(context, arguments)
+        guard_agent(target)
+        return target
+
+    setattr(guarded_invoke, _MARK, True)
+    handoff.on_invoke_handoff = guarded_invoke
+
+
+def _targets(agent: agents.Agent[Any]) -> list[Any]:
+    targets: list[Any] = []
+    for handoff in agent.handoffs:
+        if isinstance(handoff, Handoff):
+            guard_handoff(handoff)
+            known = getattr(handoff, "_agent_ref", None)
+            targets.append(known() if known is not None else None)
+        else:
+            targets.append(handoff)
+    targets += [getattr(tool, "_agent_instance", None) for tool in agent.tools]
+    return targets
+
+
+def guarded_mcp_tools(tools: list[Tool], owner: Any) -> list[Tool]:
+    """Return tools of MCP servers guarded for the agent they belong to."""
+    return [guard_function(tool, owner) if isinstance(tool, FunctionTool) else tool for tool in tools]

@@ -1,0 +1,120 @@
+"""The short form ``Tool(param pattern)`` in allow and deny: some calls of a tool, not all of them.
+
+``Bash(git status)`` is exactly that call, ``Bash(git:*)`` every call that begins with the word ``git``,
+``Bash(*)`` any call. There is no other wildcard: a pattern that only looks like one is refused, so that
+nobody believes in a rule that is not there.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import Any
+
+import attrs
+
+from kantan_agents.tool_rules.commands import NEXT, holds_command, readings, without_quotes
+
+_FORM = re.compile(r"(?P<tool>[^()]+)\((?P<argument>.*)\)", re.DOTALL)
+_ANY = "*"
+_PREFIX = ":*"
+
+# What strings shell commands together, sends them elsewhere or runs one inside another, in any of sh, bash,
+# zsh, fish, PowerShell and cmd. Quotes are no excuse: which shell will read them is not known, and a quote
+# for one is a letter for another.
+_CHAINS = re.compile(r"[;&|<>`\r\n()]|\$\{")
+
+
+@attrs.frozen(slots=False)
+class CallPattern:
+    """One entry of the short form.
+
+    Attributes:
+        entry: The entry as it was written.
+        tool: Name of the tool, which may be a glob pattern.
+        argument: What the looked-at parameter must be, or must begin with; blanks in a row are one.
+        form: ``"any"``, ``"prefix"`` or ``"exact"``.
+    """
+
+    entry: str
+    tool: str
+    argument: str
+    form: str
+
+    def grants(self, values: list[str]) -> bool:
+        """Return whether all ``values`` are covered; a prefix never covers a chained command."""
+        return bool(values) and all(self._covers(value) for value in values)
+
+    def denies(self, values: list[str]) -> bool:
+        """Return whether one of ``values``, or one command strung into it, is covered.
+
+        Several values may also be the words of one command, so they are read that way too.
+        """
+        whole = [" ".join(values)] if len(values) > 1 else []
+        return any(self._covers(value) or self._is_hidden_in(value) for value in [*values, *whole])
+
+    def _covers(self, value: str) -> bool:
+        if self.form == "any":
+            return True
+        words = _spaced(value)
+        if self.form == "exact":
+            return words == self.argument
+        return not _CHAINS.search(words) and (words == self.argument or words.startswith(f"{self.argument} "))
+
+    def _is_hidden_in(self, value: str) -> bool:
+        if not self._words or self._words[0] not in without_quotes(value):  # the usual case, and quick
+            return False
+        return any(holds_command(words, self._words, more=self.form == "prefix") for words in readings(value))
+
+    @cached_property
+    def _words(self) -> list[str]:
+        words = next(readings(self.argument))
+        return [word for place, word in enumerate(words) if word != NEXT or 0 < place < len(words) - 1]
+
+
+def is_call_pattern(entry: str) -> bool:
+    """Return whether an entry of allow or deny is meant as the short form."""
+    return "(" in entry or ")" in entry
+
+
+def parse_call_pattern(entry: str) -> CallPattern:
+    """Read ``Tool(param pattern)``.
+
+    Raises:
+        ValueError: It is none; the message says what is wrong.
+    """
+    match = _FORM.fullmatch(entry)
+    if match is None:
+        raise ValueError(f"{entry!r} is neither a tool name nor Tool(param pattern)")
+    tool, argument = match["tool"].strip(), _spaced(match["argument"])
+    form = "exact"
+    if argument == _ANY:
+        form = "any"
+    elif argument.endswith(_PREFIX):
+        form, argument = "prefix", argument[: -len(_PREFIX)].rstrip()
+    if not tool or not argument:
+        raise ValueError(f"{entry!r} must name a tool and, in parentheses, what its call looks like")
+    if form != "any" and _ANY in argument:
+        raise ValueError(
+            f"{entry!r}: only a last :* stands for more words; for anything else write params with a pattern"
+        )
+    if form == "prefix" and _CHAINS.search(argument):
+        raise ValueError(f"{entry!r}: a prefix covers no chained command, so it cannot hold one")
+    return CallPattern(entry, tool, argument, form)
+
+
+def looked_at(value: Any) -> list[str] | None:
+    """Return the texts a pattern is held against, or None where the parameter holds no text.
+
+    A list (the commands of a shell tool) is held against the pattern item by item.
+    """
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+        return value
+    return None
+
+
+def _spaced(text: str) -> str:
+    # Other white space than blanks is a letter to a shell, or the end of a command.
+    return " ".join(filter(None, text.strip(" \t\n").replace("\t", " ").split(" ")))

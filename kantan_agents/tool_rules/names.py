@@ -1,0 +1,142 @@
+"""Allow and deny: which tools an entry is about, looked up in the same time however many there are."""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Literal
+
+import attrs
+
+from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
+
+Names = tuple[str, ...] | Literal["*"] | None
+"""Entries in the order they were written, ``"*"`` for every tool, None where nothing is said."""
+
+EVERY: Literal["*"] = "*"
+_GLOB = re.compile(r"[*?\[]")
+REMEMBERED = 4096
+"""How many names answers are kept for."""
+
+
+def is_glob(name: str) -> bool:
+    """Return whether a name is a pattern: it holds ``*``, ``?`` or ``[``."""
+    return _GLOB.search(name) is not None
+
+
+def united(one: Names, other: Names) -> Names:
+    """Return both sets of entries as one (spec 9.2); None adds nothing, ``"*"`` holds all others."""
+    if one is None or other is None:
+        return other if one is None else one
+    if EVERY in (one, other):
+        return EVERY
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+class NamePatterns:
+    """Names of which some are glob patterns; says which one covers a name.
+
+    A plain name is looked up, and what the patterns said to a name is remembered, so that ten thousand
+    entries cost no more than one.
+    """
+
+    __slots__ = ("_exact", "_globs", "_seen")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        names = tuple(names)
+        self._exact = frozenset(names)
+        self._globs = [(name, re.compile(fnmatch.translate(name))) for name in names if is_glob(name)]
+        self._seen: dict[str, tuple[str, ...]] = {}
+
+    def covering(self, name: str) -> tuple[str, ...]:
+        """Return the entries that cover ``name``: itself first, then patterns in their order."""
+        exact = (name,) if name in self._exact else ()
+        if not self._globs:
+            return exact
+        found = self._seen.get(name)
+        if found is None:
+            found = exact + tuple(
+                entry for entry, pattern in self._globs if entry != name and pattern.match(name)
+            )
+            if len(self._seen) >= REMEMBERED:  # a model may invent any number of names
+                self._seen.clear()
+            self._seen[name] = found
+        return found
+
+
+@attrs.frozen(slots=False, eq=False)
+class NameSet:
+    """One of allow and deny, made ready for questions.
+
+    Attributes:
+        names: The entries.
+    """
+
+    names: Names
+
+    @property
+    def everything(self) -> bool:
+        """Whether it is ``"*"``."""
+        return self.names == EVERY
+
+    def entry_for(self, names: Iterable[str]) -> str | None:
+        """Return the entry that covers a tool that goes by ``names``, or None."""
+        if self.everything:
+            return EVERY
+        if not self.names:
+            return None
+        for name in names:
+            found = self._patterns.covering(name)
+            if found:
+                return self._written[found[0]]
+        return None
+
+    def calls_of(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
+        """Return the entries that are about some calls of a tool that goes by ``names``."""
+        if not self._calls:
+            return ()
+        covering = dict.fromkeys(tool for name in names for tool in self._call_tools.covering(name))
+        return tuple(call for tool in covering for call in self._calls[tool])
+
+    def entries_about(self, names: Iterable[str]) -> list[str] | str | None:
+        """Return the entries that concern a tool that goes by ``names``."""
+        if self.names is None or self.names == EVERY:
+            return self.names
+        names = tuple(names)
+        plain = [self._written[entry] for name in names for entry in self._patterns.covering(name)]
+        return list(dict.fromkeys([*plain, *(call.entry for call in self.calls_of(names))]))
+
+    @cached_property
+    def _entries(self) -> tuple[str, ...]:
+        return () if self.names is None or self.names == EVERY else tuple(self.names)
+
+    @cached_property
+    def _patterns(self) -> NamePatterns:
+        return NamePatterns(self._written)
+
+    @cached_property
+    def _written(self) -> dict[str, str]:
+        """Names of the tools that are covered in all their calls, and the entry that says so."""
+        written = {name: name for name in self._entries if not is_call_pattern(name)}
+        for call in self._short_forms:
+            if call.form == "any":
+                written.setdefault(call.tool, call.entry)
+        return written
+
+    @cached_property
+    def _calls(self) -> dict[str, list[CallPattern]]:
+        calls: dict[str, list[CallPattern]] = {}
+        for call in self._short_forms:
+            if call.form != "any":
+                calls.setdefault(call.tool, []).append(call)
+        return calls
+
+    @cached_property
+    def _short_forms(self) -> tuple[CallPattern, ...]:
+        return tuple(parse_call_pattern(name) for name in self._entries if is_call_pattern(name))
+
+    @cached_property
+    def _call_tools(self) -> NamePatterns:
+        return NamePatterns(self._calls)

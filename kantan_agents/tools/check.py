@@ -1,0 +1,99 @@
+"""The check of one call against the rules in force, without ever holding the event loop for long."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+
+from kantan_agents.errors import (
+    PARAMETER_ERRORS,
+    KantanAgentsError,
+    ToolInputError,
+    ToolNotAllowedError,
+)
+from kantan_agents.tool_rules import (
+    Decision,
+    ToolFacts,
+    ToolRules,
+    decide_call,
+    decide_parameters,
+    decide_tool,
+    is_quick,
+    needs_arguments,
+    parse_arguments,
+)
+
+_PATIENCE_SECONDS = 20
+# The child looks for packages where this process does, and not in the working directory.
+_WORKER = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
+    "from kantan_agents.tool_rules.worker import main; main()"
+)
+
+
+async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
+    """Say whether the rules allow a call: as ``decide_call``, for an event loop.
+
+    Args:
+        rules: The rules in force.
+        tool: The tool that is called.
+        arguments: JSON text as the model wrote it, or the arguments themselves.
+
+    Returns:
+        The decision. Arguments that cannot be read are refused (E10), not raised.
+    """
+    decision = decide_tool(rules, tool)
+    if not decision.allowed or not needs_arguments(rules, tool):
+        return decision
+    try:
+        if isinstance(arguments, str):
+            arguments = parse_arguments(tool.name, arguments)
+        if is_quick(rules, tool, arguments):
+            return decide_call(rules, tool, arguments)
+        decision = await _decide_elsewhere(rules, tool, arguments)
+        if not decision.allowed:
+            return decision
+        return decide_parameters(rules, tool, arguments, None) or decision
+    except KantanAgentsError as error:
+        return Decision(allowed=False, key="params", entry=tool.name, error=error)
+
+
+async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
+    """Decide in a process of its own what would take milliseconds or seconds.
+
+    A thread would not do: the validator keeps the interpreter lock. Rare, a long text under a large
+    pattern; starting Python costs a tenth of a second, of which the event loop feels nothing.
+    """
+    task = {
+        "rules": rules.about(tool.names),
+        "names": tool.names,
+        "parameter": tool.parameter,
+        "arguments": arguments,
+    }
+    try:
+        with anyio.fail_after(_PATIENCE_SECONDS):
+            done = await anyio.run_process(
+                [sys.executable, "-I", "-c", _WORKER, json.dumps(sys.path)],
+                input=json.dumps(task).encode(),
+                stderr=subprocess.DEVNULL,
+            )
+        found = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError, TimeoutError) as error:
+        # What cannot be checked is not allowed.
+        reason = f"they could not be checked ({type(error).__name__})"
+        raise ToolInputError(tool_name=tool.name, reason=reason) from error
+    return Decision(found["allowed"], found["key"], found["entry"], _error_of(found, tool))
+
+
+def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | None:
+    if found["allowed"]:
+        return None
+    if "keyword" not in found:
+        return ToolNotAllowedError(tool_name=tool.name)
+    kind = PARAMETER_ERRORS[found["keyword"]]
+    return kind(tool_name=tool.name, param_name=found["param_name"], limit=found["limit"])

@@ -1,0 +1,89 @@
+"""The guard of a computer tool: every action on the computer asks the rules first."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from agents import AsyncComputer, ComputerProvider, ComputerTool
+
+from kantan_agents.tools.guard import Guard
+
+_ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
+
+# The SDK makes one computer for each tool object and run; agents that share a tool go on sharing it.
+_guarded: WeakKeyDictionary[ComputerTool[Any], ComputerTool[Any]] = WeakKeyDictionary()
+
+
+class GuardedComputer(AsyncComputer):
+    """Stands where the computer of a run stood.
+
+    What an action returns is a screenshot, so a refusal cannot be told to the model: it ends the run.
+    """
+
+    def __init__(self, computer: Any, guard: Guard, run_context: Any) -> None:
+        self.guarded = computer
+        for name in _ACTIONS:
+            action = getattr(computer, name, None)
+            if callable(action):
+                setattr(self, name, _asking_first(name, action, guard, run_context))
+
+    @property
+    def environment(self) -> Any:
+        """What the guarded computer says."""
+        return self.guarded.environment
+
+    @property
+    def dimensions(self) -> Any:
+        """What the guarded computer says."""
+        return self.guarded.dimensions
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self.guarded, attribute)
+
+
+# Its actions are set on each instance, with the signature of the computer behind it.
+GuardedComputer.__abstractmethods__ = frozenset()
+
+
+def _asking_first(name: str, action: Any, guard: Guard, run_context: Any) -> Any:
+    @functools.wraps(action)
+    async def guarded_action(*args: Any, **kwargs: Any) -> Any:
+        await guard.require(run_context, {"action": name})
+        result = action(*args, **kwargs)
+        return await result if inspect.isawaitable(result) else result
+
+    return guarded_action
+
+
+def guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
+    """Return a copy of a computer tool whose computer, given or made for each run, is guarded."""
+    known = _guarded.get(tool)
+    if known is not None:
+        return known
+    given = tool.computer
+
+    async def create(*, run_context: Any) -> Any:
+        made: Any = given
+        if isinstance(given, ComputerProvider):
+            made = given.create(run_context=run_context)
+        elif callable(given):
+            made = given(run_context=run_context)
+        made = await made if inspect.isawaitable(made) else made
+        kind: Any = GuardedComputer  # abstract by its declaration only
+        return kind(made, guard, run_context)
+
+    async def dispose(*, run_context: Any, computer: Any) -> None:
+        if isinstance(given, ComputerProvider) and given.dispose is not None:
+            done = given.dispose(run_context=run_context, computer=computer.guarded)
+            if inspect.isawaitable(done):
+                await done
+
+    provider: Any = ComputerProvider(create=create, dispose=dispose)
+    guarded: ComputerTool[Any] = dataclasses.replace(tool, computer=provider)
+    _guarded[tool] = guarded
+    _guarded[guarded] = guarded
+    return guarded

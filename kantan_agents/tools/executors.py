@@ -1,0 +1,103 @@
+"""Guards for tools of the SDK that are no function tools but run here: shells, patches, custom tools."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool, Tool
+from agents.editor import ApplyPatchResult
+
+from kantan_agents.tools.computer import guard_computer
+from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.guard import Guard, Rulebook, guard_function
+
+ToolT = TypeVar("ToolT")
+
+
+def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
+    """Return a copy of a tool that asks the rules in force before each call.
+
+    Tools that run on the provider's servers are returned as they are: they are ruled by being shown or
+    not (see ``listing``). So are tools that are guarded already.
+    """
+    if isinstance(tool, FunctionTool):
+        return guard_function(tool, book)
+    if isinstance(tool, CustomTool):
+        return _with_executor(tool, "on_invoke_tool", _custom_executor(tool, Guard(facts_of(tool), book)))
+    if isinstance(tool, (ShellTool, LocalShellTool)):
+        if tool.executor is None:  # it runs in a container of the provider
+            return tool
+        return _with_executor(tool, "executor", _shell_executor(tool.executor, Guard(facts_of(tool), book)))
+    if isinstance(tool, ApplyPatchTool):
+        return _with_executor(tool, "editor", GuardedEditor(tool.editor, Guard(facts_of(tool), book)))
+    if isinstance(tool, ComputerTool):
+        return guard_computer(tool, Guard(facts_of(tool), book))
+    return tool
+
+
+def _with_executor(tool: ToolT, field: str, executor: Any) -> ToolT:
+    guarded = copy.copy(tool)
+    setattr(guarded, field, executor)
+    return guarded
+
+
+def _custom_executor(tool: CustomTool, guard: Guard) -> Callable[..., Awaitable[Any]]:
+    invoke = tool.on_invoke_tool
+
+    async def guarded_executor(tool_context: Any, text: str) -> Any:
+        refusal = await guard.refusal(tool_context, {"input": text})
+        return await _result(invoke(tool_context, text)) if refusal is None else refusal
+
+    return guarded_executor
+
+
+def _shell_executor(execute: Callable[..., Any], guard: Guard) -> Callable[..., Awaitable[Any]]:
+    async def guarded_executor(request: Any) -> Any:
+        action = request.data.action
+        if hasattr(action, "commands"):
+            arguments: dict[str, Any] = {"commands": list(action.commands)}
+        else:
+            # One command as a list of words, as local_shell sends it.
+            arguments = {"command": " ".join(action.command)}
+        refusal = await guard.refusal(request.ctx_wrapper, arguments)
+        return await _result(execute(request)) if refusal is None else refusal
+
+    return guarded_executor
+
+
+class GuardedEditor:
+    """Stands where the editor of an apply_patch tool stood and asks the rules before each operation."""
+
+    def __init__(self, editor: Any, guard: Guard) -> None:
+        self._editor = editor
+        self._guard = guard
+
+    async def create_file(self, operation: Any) -> Any:
+        """Create a file, if the rules allow it."""
+        return await self._edit(self._editor.create_file, operation)
+
+    async def update_file(self, operation: Any) -> Any:
+        """Change a file, if the rules allow it."""
+        return await self._edit(self._editor.update_file, operation)
+
+    async def delete_file(self, operation: Any) -> Any:
+        """Delete a file, if the rules allow it."""
+        return await self._edit(self._editor.delete_file, operation)
+
+    async def _edit(self, edit: Callable[[Any], Any], operation: Any) -> Any:
+        for path in (operation.path, operation.move_to):  # a file may be moved while it is changed
+            arguments = {"type": operation.type, "path": path, "diff": operation.diff}
+            refusal = await self._guard.refusal(operation.ctx_wrapper, arguments) if path else None
+            if refusal is not None:
+                return ApplyPatchResult(status="failed", output=refusal)
+        return await _result(edit(operation))
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._editor, attribute)
+
+
+async def _result(value: Any) -> Any:
+    return await value if inspect.isawaitable(value) else value

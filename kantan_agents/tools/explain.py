@@ -1,0 +1,163 @@
+"""Why a tool, or one call of it, may or may not be made: which rule of which layer decides."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from kantan_agents.context import Context
+from kantan_agents.errors import KantanAgentsError, ToolInputError
+from kantan_agents.tool_rules import (
+    EXPLICIT,
+    Decision,
+    RuleLayers,
+    ToolFacts,
+    ToolRules,
+    ToolRulesMode,
+    decide_call,
+    decide_tool,
+    needs_arguments,
+    parse_arguments,
+)
+from kantan_agents.tools.coerce import coerce_tool
+from kantan_agents.tools.entry_points import ToolProvider
+from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.providers import (
+    AVAILABLE,
+    ProviderChoice,
+    choose_providers,
+    explicit_rules,
+    provider_layers,
+)
+
+
+@attrs.frozen
+class Explanation:
+    """A decision and where it comes from. ``str()`` tells it in words.
+
+    Attributes:
+        tool: Name of the tool.
+        allowed: Whether it may be used, or called with the arguments given.
+        rule: The deciding rule, such as ``"deny: fs.*"`` or ``"params: search.query.maxLength"``.
+        layer: The layer that decides: ``"base"``, ``"provider NAME"`` or ``"explicit"``; None where no
+            rule is about the tool.
+        error: What a call is refused with; None if it is allowed.
+        merged: What all layers together say about the tool, in the public dict shape.
+        layers: The same for each layer, in the order they are merged.
+    """
+
+    tool: str
+    allowed: bool
+    rule: str
+    layer: str | None
+    error: KantanAgentsError | None
+    merged: dict[str, Any]
+    layers: dict[str, dict[str, Any]]
+
+    def __str__(self) -> str:
+        by = f", in {self.layer}" if self.layer else ""
+        lines = [
+            f"{_line(self.tool)}: {'allowed' if self.allowed else 'refused'}",
+            f"  rule: {_line(self.rule + by)}",
+        ]
+        if self.error is not None:
+            lines.append(f"  error: {_line(str(self.error))}")
+        if isinstance(self.error, ToolInputError):
+            lines.append(f"  arguments: {_line(self.error.reason)}")
+        lines += [f"  {_line(name)}: {_shown(rules)}" for name, rules in self.layers.items()]
+        lines.append(f"  merged: {_shown(self.merged)}")
+        return "\n".join(lines)
+
+
+def explain(
+    tool: Any,
+    arguments: Mapping[str, Any] | str | None = None,
+    *,
+    context: Context | None = None,
+    tool_rules: ToolRulesMode | Mapping[str, Any] | None = None,
+    tool_providers: ProviderChoice = AVAILABLE,
+) -> Explanation:
+    """Say whether a tool may be used, and which rule of which layer decides that.
+
+    Args:
+        tool: A name, or a tool: with a tool, its other names and its parameters are known too.
+        arguments: Arguments of a call, as a mapping or as JSON text; without them the question is
+            whether the tool may be used at all.
+        context: A context; its ``tool_rules`` are the explicit rules.
+        tool_rules: Explicit rules or a mode; they count instead of those of ``context``.
+        tool_providers: The providers whose rules lie beneath, as for ``Agent``.
+
+    Raises:
+        UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules
+            cannot be read. What is wrong with the arguments (E10) is part of the answer.
+        ContextTypeError: E5, ``context`` is no dict.
+        ToolProviderInterfaceError, ToolProviderFailedError, UnknownToolProviderError: E7, E22, E24, as
+            for ``Agent``.
+    """
+    rules = explicit_rules(context, tool_rules)
+    providers = choose_providers(tool_providers)
+    if isinstance(tool, str):
+        tool = _provider_tool(tool, providers) or tool
+    return explain_layers(provider_layers(providers).with_layer(EXPLICIT, rules), tool, arguments)
+
+
+def explain_layers(
+    layers: RuleLayers, tool: Any, arguments: Mapping[str, Any] | str | None = None
+) -> Explanation:
+    """Explain a decision of layers that have been put together already."""
+    facts = ToolFacts((tool,), guessed=True) if isinstance(tool, str) else facts_of(coerce_tool(tool))
+    decision = _decision(layers.rules, facts, arguments)
+    return Explanation(
+        tool=facts.name,
+        allowed=decision.allowed,
+        rule=decision.rule,
+        layer=_deciding(layers, decision, facts),
+        error=decision.error,
+        merged=layers.rules.about(facts.names),
+        layers=dict(layers.about(facts.names)),
+    )
+
+
+def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
+    tools = [tool for provider in providers for tool in provider.tools]
+    exact = (tool for tool in tools if tool.name == name)
+    return next(exact, None) or next((tool for tool in tools if name in facts_of(tool).names), None)
+
+
+def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] | str | None) -> Decision:
+    """Decide as the guard does: arguments are read only where a rule is about them."""
+    decision = decide_tool(rules, facts)
+    if arguments is None or not decision.allowed or not needs_arguments(rules, facts):
+        return decision
+    try:
+        if isinstance(arguments, str):
+            arguments = parse_arguments(facts.name, arguments)
+        return decide_call(rules, facts.for_arguments(arguments), arguments)
+    except ToolInputError as error:
+        return Decision(allowed=False, key="params", entry=facts.name, error=error)
+
+
+def _deciding(layers: RuleLayers, decision: Decision, facts: ToolFacts) -> str | None:
+    deciding = layers.deciding(decision)
+    if isinstance(decision.error, ToolInputError):
+        # No entry says so: it is every rule about the arguments that cannot be held against these.
+        deciding = tuple(name for name, rules in layers.layers if _is_about_arguments(rules, facts))
+    return deciding[-1] if deciding else None
+
+
+def _is_about_arguments(rules: ToolRules, facts: ToolFacts) -> bool:
+    calls = rules.denied_calls(facts.names) or rules.allowed_calls(facts.names)
+    return bool(calls) or rules.checks(facts.names) is not None
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _shown(rules: Mapping[str, Any]) -> str:
+    # An empty list in allow says something: that there are entries, and none of them for this tool.
+    said = {key: value for key, value in rules.items() if value or (key == "allow" and value is not None)}
+    return json.dumps(said, ensure_ascii=False) if said else "says nothing about it"

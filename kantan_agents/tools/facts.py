@@ -1,0 +1,149 @@
+"""What the rules need to know of a tool: the names it goes by, and which parameter a pattern looks at."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from agents import (
+    ApplyPatchTool,
+    ComputerTool,
+    CustomTool,
+    FunctionTool,
+    HostedMCPTool,
+    LocalShellTool,
+    ShellTool,
+    WebSearchTool,
+)
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.tool_rules import ToolFacts
+
+ToolT = TypeVar("ToolT")
+
+_MARK = "__kantan_rule_parameter__"
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+
+# Kinds whose name in the SDK is not the only one an operator would write.
+_ALIASES: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (ComputerTool, ("computer", "computer_use")),
+    (WebSearchTool, ("web_search", "web_search_preview")),
+)
+_PARAMETERS: tuple[tuple[type, str], ...] = (
+    (ShellTool, "commands"),
+    (LocalShellTool, "command"),
+    (ApplyPatchTool, "path"),
+    (CustomTool, "input"),
+)
+
+
+def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
+    """Declare which parameter of a tool ``Tool(param pattern)`` in its rules looks at.
+
+    Without it that is the only string parameter, or the first of several. A decorator for functions
+    and for tools of the SDK::
+
+        @rule_parameter("command")
+        def bash(directory: str, command: str) -> str: ...
+
+    Args:
+        name: Name of the parameter.
+
+    Raises:
+        InvalidOptionError: E75, when an ``Agent`` is made, if the tool has no such parameter.
+    """
+
+    def declare(tool: ToolT) -> ToolT:
+        setattr(tool, _MARK, name)
+        return tool
+
+    return declare
+
+
+def keep_declaration(tool: Any, function: Any) -> None:
+    """Carry the declaration of a function over to the tool made from it."""
+    declared = getattr(function, _MARK, None)
+    if declared is not None:
+        setattr(tool, _MARK, declared)
+
+
+def facts_of(tool: Any) -> ToolFacts:
+    """Return what the rules need to know of any tool of the SDK.
+
+    Raises:
+        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool has not.
+    """
+    if isinstance(tool, FunctionTool):
+        return _function_facts(tool)
+    if isinstance(tool, HostedMCPTool):
+        return ToolFacts((tool.name, f"mcp__{_label(tool)}"))
+    names = [tool.name]
+    for kind, aliases in _ALIASES:
+        if isinstance(tool, kind):
+            names += aliases
+    parameter = next((name for kind, name in _PARAMETERS if isinstance(tool, kind)), None)
+    return ToolFacts(tuple(dict.fromkeys(names)), parameter)
+
+
+def hosted_mcp_facts(tool: HostedMCPTool, called: str) -> ToolFacts:
+    """Return the facts of one tool of a hosted MCP server."""
+    label = _label(tool)
+    names = (called, f"mcp__{label}__{called}", tool.name, f"mcp__{label}")
+    return ToolFacts(tuple(dict.fromkeys(names)))
+
+
+def _function_facts(tool: FunctionTool) -> ToolFacts:
+    schema = tool.params_json_schema
+    names = dict.fromkeys((tool.name, tool.qualified_name, *_mcp_names(tool)))
+    return ToolFacts(tuple(names), _looked_at(tool, schema), schema)
+
+
+def _mcp_names(tool: FunctionTool) -> tuple[str, ...]:
+    server = getattr(getattr(tool, "_tool_origin", None), "mcp_server_name", None)
+    if not server:
+        return ()
+    own = _name_on_server(tool)
+    return (own, f"mcp__{safe(server)}__{own}", f"mcp__{safe(server)}__{safe(own)}")
+
+
+def _name_on_server(tool: FunctionTool) -> str:
+    # With prefixed names the model sees a name that the SDK made up. The server's own name stands only
+    # in the call the SDK has bound: there is no public way to it.
+    invoke = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
+    bound = invoke.args if isinstance(invoke, functools.partial) else ()
+    names = [getattr(argument, "name", None) for argument in bound[1:2]]
+    return next((name for name in names if isinstance(name, str)), tool.name)
+
+
+def safe(name: str) -> str:
+    """Return ``name`` with everything replaced that a tool's name cannot hold."""
+    return _UNSAFE.sub("_", name)
+
+
+def _label(tool: HostedMCPTool) -> str:
+    return safe(str(tool.tool_config.get("server_label", "")))
+
+
+def _looked_at(tool: FunctionTool, schema: Mapping[str, Any]) -> str | None:
+    properties = schema.get("properties") or {}
+    declared = getattr(tool, _MARK, None) or getattr(getattr(tool, "__wrapped__", None), _MARK, None)
+    if declared is None:
+        return next((name for name, value in properties.items() if _is_text(value)), None)
+    if declared not in properties:
+        known = ", ".join(properties) or "none"
+        raise InvalidOptionError(
+            option="rule_parameter",
+            reason=f"tool {tool.name} has no parameter {declared!r} (it has: {known})",
+        )
+    return str(declared)
+
+
+def _is_text(schema: Any) -> bool:
+    if not isinstance(schema, Mapping):
+        return False
+    types = schema.get("type")
+    if types == "string" or (isinstance(types, list) and "string" in types):
+        return True
+    return any(_is_text(option) for option in schema.get("anyOf") or ())

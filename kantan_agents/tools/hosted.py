@@ -1,0 +1,104 @@
+"""Tools that run on the provider's servers: what can be ruled there, and how."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any, cast
+
+from agents import HostedMCPTool
+
+from kantan_agents.tool_rules import RuleLayers, ToolFacts
+from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, safe
+from kantan_agents.tools.guard import Guard, Rulebook
+
+# What a provider's answer calls the tools it ran by itself: type of the item, names of the tool.
+_HOSTED_CALLS = {
+    "web_search_call": ("web_search", "web_search_preview"),
+    "file_search_call": ("file_search",),
+    "code_interpreter_call": ("code_interpreter",),
+    "image_generation_call": ("image_generation",),
+}
+
+
+def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | None) -> HostedMCPTool | None:
+    """Return the tool as the rules let the model have it, or None if they do not.
+
+    A hosted MCP server goes by ``hosted_mcp`` and ``mcp__LABEL``, a tool of it by its own name and
+    ``mcp__LABEL__TOOL``. The provider calls these tools without coming back here, unless an approval
+    is asked for: where a rule may be about single tools of the server, every call is made to ask.
+    """
+    if layers.rules.permits_all:
+        return tool
+    any_tool = hosted_mcp_facts(tool, "*")
+    if layers.rules.denying(any_tool.names) is not None or not _may_be_used(layers, facts_of(tool), any_tool):
+        return None
+    if tool.on_approval_request is None and _asks(tool):
+        # Its approvals come to a person, who is not told of the rules.
+        return None
+    ruled = copy.copy(tool)
+    ruled.tool_config = cast("Any", {**tool.tool_config, "require_approval": "always"})
+    ruled.on_approval_request = _ApprovalByRules(tool, book)
+    return ruled
+
+
+def _may_be_used(layers: RuleLayers, server: ToolFacts, any_tool: ToolFacts) -> bool:
+    rules = layers.rules
+    if rules.allow is None or rules.permits(*any_tool.names):
+        return True
+    prefix = f"{server.names[-1]}__"
+    return isinstance(rules.allow, tuple) and any(entry.startswith(prefix) for entry in rules.allow)
+
+
+def _asks(tool: HostedMCPTool) -> bool:
+    return tool.tool_config.get("require_approval", "always") != "never"
+
+
+class _ApprovalByRules:
+    """Answers a hosted MCP server's approval request: first the rules, then who was to be asked."""
+
+    def __init__(self, tool: HostedMCPTool, book: Rulebook | None) -> None:
+        self._tool = tool
+        self._book = book
+
+    async def __call__(self, request: Any) -> Any:
+        guard = Guard(hosted_mcp_facts(self._tool, request.data.name), self._book)
+        refusal = await guard.refusal(request.ctx_wrapper, request.data.arguments)
+        if refusal is not None:
+            return {"approve": False, "reason": refusal}
+        if self._tool.on_approval_request is None or not self._asked(request.data.name):
+            return {"approve": True}
+        answer: Any = self._tool.on_approval_request(request)
+        return await answer if inspect.isawaitable(answer) else answer
+
+    def _asked(self, name: str) -> bool:
+        setting: Any = self._tool.tool_config.get("require_approval", "always")
+        if isinstance(setting, str):
+            return setting != "never"
+        never = (setting or {}).get("never") or {}
+        return name not in (never.get("tool_names") or ())
+
+
+async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
+    """Record the calls of hosted tools that the provider has made although the rules refuse them.
+
+    A provider is not shown such a tool. If it uses one all the same, the call has happened by the time
+    its answer is here: all that is left is to record it, or to end the run.
+
+    Raises:
+        KantanAgentsError: The violation, if the policy is to raise it.
+    """
+    for response in getattr(result, "raw_responses", None) or ():
+        for item in getattr(response, "output", None) or ():
+            facts = _hosted_facts(item)
+            if facts is not None:
+                await Guard(facts, book).report(getattr(result, "context_wrapper", None))
+
+
+def _hosted_facts(item: Any) -> ToolFacts | None:
+    kind = str(getattr(item, "type", ""))
+    if kind == "mcp_call":
+        label = safe(item.server_label)
+        return ToolFacts((item.name, f"mcp__{label}__{item.name}", "hosted_mcp", f"mcp__{label}"))
+    names = _HOSTED_CALLS.get(kind)
+    return ToolFacts(names) if names else None

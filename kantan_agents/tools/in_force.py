@@ -1,0 +1,105 @@
+"""The rules of a run as they stand at this moment."""
+
+from __future__ import annotations
+
+import marshal
+from threading import Lock
+from typing import Any
+
+import attrs
+from cachetools import LRUCache
+
+from kantan_agents.context import empty_tool_rules
+from kantan_agents.errors import ToolRulesTypeError
+from kantan_agents.pipeline import Run, current_run
+from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules
+
+NO_LAYERS = RuleLayers()
+
+_SAYS_NOTHING = empty_tool_rules()
+_MEMO = object()
+_parsed: LRUCache[Any, RuleLayers] = LRUCache(maxsize=256)
+_lock = Lock()
+
+
+@attrs.frozen(eq=False)
+class _Memo:
+    """What a run's explicit rules came to, and how to see that they are still the same.
+
+    Somebody may change the dict, or a list in it, while the run is on its way. Comparing a list with
+    its copy costs a nanosecond a name, parsing it again a thousand times as much.
+    """
+
+    explicit: dict[str, Any]
+    standing: RuleLayers
+    allow: Any
+    deny: Any
+    rest: bytes
+    layers: RuleLayers
+
+    def holds_for(self, explicit: dict[str, Any], standing: RuleLayers) -> bool:
+        return (
+            self.explicit is explicit
+            and self.standing is standing
+            and self.allow == explicit.get("allow")
+            and self.deny == explicit.get("deny")
+            and self.rest == _rest_of(explicit)
+        )
+
+
+def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
+    """Return the layers that hold for a run with this context, the explicit rules on top (spec 9.7).
+
+    Args:
+        context: The run's context.
+        standing: The layers beneath: an agent's base and provider rules.
+
+    Raises:
+        ToolRulesTypeError: E18, somebody has put something else in place of the rules.
+        InvalidToolRulesError: E20, somebody has put a mistake into them.
+    """
+    explicit = context.get("tool_rules") if isinstance(context, dict) else None
+    if explicit is None or explicit == _SAYS_NOTHING:  # the usual case, and asked several times a run
+        return standing
+    if not isinstance(explicit, dict):
+        raise ToolRulesTypeError(got=type(explicit).__name__)
+    run = current_run.get()
+    memo = run.state.get(_MEMO) if run is not None else None
+    if memo is not None and memo.holds_for(explicit, standing):
+        return memo.layers  # type: ignore[no-any-return]
+    return _read(run, explicit, standing)
+
+
+def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> RuleLayers:
+    allow, deny, rest = _copied(explicit.get("allow")), _copied(explicit.get("deny")), _rest_of(explicit)
+    # Services give every request a dict of its own that says the same: compiled once.
+    key = (standing, _key(allow), _key(deny), rest) if rest else None
+    with _lock:
+        layers = _parsed.get(key) if key else None
+    if layers is None:
+        layers = standing.with_layer(EXPLICIT, ToolRules.parse(explicit))
+        if key:
+            with _lock:
+                _parsed[key] = layers
+    if run is not None and rest:
+        run.state[_MEMO] = _Memo(explicit, standing, allow, deny, rest, layers)
+    return layers
+
+
+def _rest_of(explicit: dict[str, Any]) -> bytes:
+    """Return everything but the names as bytes that tell 1 from True; none at all if it has none."""
+    if explicit.keys() <= {"allow", "deny"}:
+        return b"-"
+    rest = {key: value for key, value in explicit.items() if key not in ("allow", "deny")}
+    try:
+        return marshal.dumps(rest, 2)  # version 2: equal values give equal bytes
+    except ValueError:
+        return b""  # of a type of the user's own: parsed each time it is asked for
+
+
+def _copied(names: Any) -> Any:
+    return names.copy() if isinstance(names, (list, set)) else names
+
+
+def _key(names: Any) -> Any:
+    return (type(names).__name__, *names) if isinstance(names, (list, tuple)) else repr(names)

@@ -1,0 +1,265 @@
+"""Tools and rules that installed distributions bring along (spec 9): collected once, chosen per agent."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Iterable, Mapping
+from threading import RLock
+from typing import Any, Literal, cast
+
+from agents import FunctionTool, HostedMCPTool
+
+from kantan_agents.context import Context, check_context
+from kantan_agents.errors import (
+    DuplicateToolError,
+    InvalidOptionError,
+    KantanAgentsError,
+    ToolProviderFailedError,
+    ToolRulesTypeError,
+    UnknownToolProviderError,
+)
+from kantan_agents.tool_rules import (
+    BASE,
+    NO_RULES,
+    RuleLayers,
+    ToolRules,
+    ToolRulesMode,
+    merge,
+    provider_layer,
+    rules_of,
+)
+from kantan_agents.tools.coerce import coerce_tools
+from kantan_agents.tools.entry_points import Collected, ToolProvider, collect
+from kantan_agents.tools.facts import facts_of
+
+AVAILABLE = "available"
+ALL = "all"
+
+ProviderChoice = Literal["available", "all"] | Iterable[str] | None
+"""``"available"``, ``"all"`` (strict), names of entry points (strict), or None for no provider."""
+
+
+class _Cache:
+    """The one collection of this process."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()  # not Lock: a provider that asks for the providers is to hear an error
+        self._collecting = False
+        self._collected: Collected | None = None
+
+    def get(self) -> Collected:
+        collected = self._collected
+        if collected is None:
+            with self._lock:
+                if self._collected is None:
+                    self._collected = self._collect()
+                collected = self._collected
+        return collected
+
+    def clear(self) -> None:
+        with self._lock:
+            self._collected = None
+
+    def _collect(self) -> Collected:
+        if self._collecting:
+            raise InvalidOptionError(
+                option="tool_providers",
+                reason="must be None for an Agent that a tool provider makes: they are not collected yet",
+            )
+        self._collecting = True
+        try:
+            return collect()
+        finally:
+            self._collecting = False
+
+
+_cache = _Cache()
+
+
+def collected_providers() -> Collected:
+    """Return all installed providers; they are looked for once, whatever thread asks first."""
+    return _cache.get()
+
+
+def refresh_tool_providers() -> None:
+    """Look for providers again the next time they are needed: after an installation, say.
+
+    Agents that exist already keep the tools and rules they were made with, and a module that has been
+    imported already stays as it is.
+    """
+    importlib.invalidate_caches()
+    _cache.clear()
+
+
+def choose_providers(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
+    """Return the providers an agent is to have.
+
+    Args:
+        choice: ``"available"``: all that can be loaded, the others are logged; ``"all"``: all, and one
+            that cannot be loaded is an error; names: only these; None: none.
+
+    Raises:
+        InvalidOptionError: E75, ``choice`` is something else.
+        ToolProviderInterfaceError: E7, a chosen provider lacks a method; for ``"available"`` as well.
+        ToolProviderFailedError: E22, a chosen provider cannot be loaded.
+        InvalidToolRulesError: E20, the rules of a chosen provider have mistakes; for ``"available"`` as
+            well: without them its tools would be under no rules.
+        UnknownToolProviderError: E24, a name is not installed.
+    """
+    if choice is None:
+        return ()
+    names = _checked(choice)
+    collected = collected_providers()
+    if isinstance(names, str):
+        for failure in collected.failures:
+            if names == ALL or not isinstance(failure.error, ToolProviderFailedError):
+                raise _fresh(failure.error)
+        return collected.providers
+    return tuple(provider for name in names for provider in _named(name, collected))
+
+
+def _checked(choice: Any) -> str | list[str]:
+    if choice in (AVAILABLE, ALL):
+        return cast("str", choice)
+    if isinstance(choice, Iterable) and not isinstance(choice, (str, bytes)):
+        names = list(choice)
+        if all(isinstance(name, str) for name in names):
+            return list(dict.fromkeys(names))
+    raise InvalidOptionError(
+        option="tool_providers",
+        reason=f'must be "available", "all", a list of names or None, not {choice!r}',
+    )
+
+
+def _named(name: str, collected: Collected) -> list[ToolProvider]:
+    for failure in collected.failures:
+        if failure.name == name:
+            raise _fresh(failure.error)
+    found = [provider for provider in collected.providers if provider.name == name]
+    if found:
+        return found
+    installed = {provider.name for provider in collected.providers}
+    installed |= {failure.name for failure in collected.failures}
+    raise UnknownToolProviderError(provider=name, installed=", ".join(sorted(installed)) or "none")
+
+
+def _fresh(error: KantanAgentsError) -> KantanAgentsError:
+    # Raised itself, the one error would gather the frames of everybody who ever asked.
+    again = copy.copy(error)
+    again.__cause__ = error.__cause__
+    return again
+
+
+def provider_layers(providers: Iterable[ToolProvider]) -> RuleLayers:
+    """Return the layers beneath the explicit rules: base, then each provider (spec 9.3)."""
+    rules: dict[str, ToolRules] = {}
+    for provider in providers:  # two distributions may use one name
+        rules[provider.name] = merge(rules.get(provider.name, NO_RULES), provider.rules)
+    layers = RuleLayers(((BASE, NO_RULES),))
+    for name, recommended in rules.items():
+        layers = layers.with_layer(provider_layer(name), recommended)
+    return layers
+
+
+def tools_with_providers(tools: Iterable[Any], providers: Iterable[ToolProvider]) -> list[Any]:
+    """Return an agent's tools and those of its providers; the agent's own win over equal names.
+
+    Raises:
+        ToolNameRequiredError: E4, a tool has no name.
+        DuplicateToolError: E23, two providers have a tool of the same name.
+    """
+    own = coerce_tools(tools)
+    taken = {_identity(tool) for tool in own}
+    brought: dict[str, ToolProvider] = {}
+    more: list[Any] = []
+    for provider in providers:
+        for tool in provider.tools:
+            identity = _identity(tool)
+            if identity in taken:
+                continue
+            first = brought.setdefault(identity, provider)
+            if first is not provider:
+                raise _duplicate(identity, first, provider)
+            more.append(tool)
+    return own + more
+
+
+def _identity(tool: Any) -> str:
+    if isinstance(tool, FunctionTool):
+        return tool.qualified_name
+    if isinstance(tool, HostedMCPTool):  # all have one name, and each stands for a server of its own
+        return facts_of(tool).names[-1]
+    return str(tool.name)
+
+
+def _duplicate(tool_name: str, first: ToolProvider, second: ToolProvider) -> DuplicateToolError:
+    names = [first.name, second.name]
+    if first.name == second.name:
+        names = [f"{provider.name} of {provider.declared}" for provider in (first, second)]
+    return DuplicateToolError(tool_name=tool_name, first=names[0], second=names[1])
+
+
+def list_provider_tools() -> list[str]:
+    """Return the names of all tools that installed providers bring (spec 9.5).
+
+    Raises:
+        ToolProviderInterfaceError: E7, a provider lacks a method.
+        InvalidToolRulesError: E20, a provider's rules have mistakes.
+    """
+    return [tool.name for provider in choose_providers(AVAILABLE) for tool in provider.tools]
+
+
+def get_provider_tool_rules() -> dict[str, Any]:
+    """Return the rules of all installed providers, merged, in the public dict shape (spec 9.6).
+
+    Raises:
+        ToolProviderInterfaceError: E7, a provider lacks a method.
+        InvalidToolRulesError: E20, a provider's rules have mistakes.
+
+    Returns:
+        ``{"allow": ..., "deny": ..., "params": {tool: {parameter: {keyword: value}}}}``.
+    """
+    return provider_layers(choose_providers(AVAILABLE)).rules.to_dict()
+
+
+def get_effective_tool_rules(
+    *,
+    context: Context | None = None,
+    tool_rules: ToolRulesMode | Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Return the providers' rules with explicit rules merged on top (spec 9.7).
+
+    Args:
+        context: A context; its ``tool_rules`` are the explicit ones.
+        tool_rules: Explicit rules or a mode; they count instead of those of ``context``.
+
+    Raises:
+        ContextTypeError: E5, ``context`` is no dict.
+        UnknownToolRulesModeError: E9, ``tool_rules`` is a str that is no mode.
+        ToolRulesTypeError: E18, ``tool_rules`` is neither a mode nor a mapping, or the rules of
+            ``context`` are no dict.
+        InvalidToolRulesError: E20, with every mistake of the rules and its path.
+        ToolProviderInterfaceError: E7, a provider lacks a method.
+
+    Returns:
+        ``{"allow": ..., "deny": ..., "params": {tool: {parameter: {keyword: value}}}}``.
+    """
+    explicit = explicit_rules(context, tool_rules)
+    return merge(provider_layers(choose_providers(AVAILABLE)).rules, explicit).to_dict()
+
+
+def explicit_rules(context: object, tool_rules: object) -> ToolRules:
+    """Return the rules that count as explicit: ``tool_rules`` before those of ``context`` (spec 9.7).
+
+    Raises:
+        KantanAgentsError: E5, E9, E18, E20, as ``get_effective_tool_rules`` has it.
+    """
+    if tool_rules is not None:
+        return ToolRules.parse(rules_of(tool_rules))
+    rules = check_context(context).get("tool_rules") if context is not None else None
+    if rules is None:
+        return NO_RULES
+    if not isinstance(rules, dict):  # as a run has it: a mode in a context is no dict
+        raise ToolRulesTypeError(got=type(rules).__name__)
+    return ToolRules.parse(rules)

@@ -1,0 +1,126 @@
+"""What happens when the rules refuse a call: who is told, what is recorded, whether the run goes on."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import Any, Literal
+
+import attrs
+from agents import custom_span
+
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolParameterError
+from kantan_agents.log import get_logger
+from kantan_agents.pipeline import Run, current_run
+from kantan_agents.tool_rules import Decision
+
+logger = get_logger("kantan_agents.tools")
+
+Answer = Literal["feedback", "raise"]
+REFUSAL_SPAN = "tool_refused"
+_PENDING = object()
+
+
+@attrs.frozen
+class RuleViolation:
+    """A call that the rules refuse, as ``on_rule_violation`` gets it.
+
+    Attributes:
+        tool: Name of the tool.
+        error: What it is refused with; ``error.code`` is the E-code.
+        rule: The deciding rule, such as ``"deny: fs.*"`` or ``"params: search.query.maxLength"``.
+        layers: The layers that hold this rule: ``"base"``, ``"provider NAME"``, ``"explicit"``.
+        agent: Name of the agent that called the tool, where it is known.
+        arguments: The arguments as the model wrote them, JSON text for a function tool.
+        context: The context of the run.
+    """
+
+    tool: str
+    error: KantanAgentsError
+    rule: str
+    layers: tuple[str, ...]
+    agent: str | None
+    arguments: str = attrs.field(repr=False)
+    context: Any = attrs.field(repr=False)
+
+
+RuleViolationPolicy = Answer | Callable[[RuleViolation], "Answer | Awaitable[Answer]"]
+"""``"feedback"``, ``"raise"``, or a function, sync or async, that says one of them for each violation."""
+
+
+def checked_policy(policy: Any) -> RuleViolationPolicy:
+    """Return ``policy``; E75 unless it is ``"feedback"``, ``"raise"`` or callable."""
+    if policy in ("feedback", "raise") or callable(policy):
+        return policy  # type: ignore[no-any-return]
+    raise InvalidOptionError(
+        option="on_rule_violation", reason=f'must be "feedback", "raise" or a function, not {policy!r}'
+    )
+
+
+async def refuse(
+    violation: RuleViolation, policy: RuleViolationPolicy, *, sensitive: bool, hint: str = ""
+) -> str:
+    """Record a violation and return what the model is told in place of a result.
+
+    Raises:
+        KantanAgentsError: The violation's own error, if the policy says so. The SDK may wrap it or
+            make a text of it on its way; ``pending_violation`` has it for whoever ends the run.
+    """
+    answer = await _answer(violation, policy)
+    _record(violation, answer, sensitive=sensitive)
+    if answer == "raise":
+        run = current_run.get()
+        if run is not None:
+            run.state.setdefault(_PENDING, violation.error)
+        raise violation.error
+    return f"{violation.error}\n{hint}" if hint else str(violation.error)
+
+
+async def _answer(violation: RuleViolation, policy: RuleViolationPolicy) -> Answer:
+    if not callable(policy):
+        return policy
+    answer: Any = policy(violation)
+    if inspect.isawaitable(answer):
+        answer = await answer
+    if answer not in ("feedback", "raise"):
+        raise InvalidOptionError(
+            option="on_rule_violation", reason=f'must return "feedback" or "raise", it returned {answer!r}'
+        )
+    return answer  # type: ignore[no-any-return]
+
+
+def _record(violation: RuleViolation, answer: Answer, *, sensitive: bool) -> None:
+    data: dict[str, Any] = {
+        "tool": violation.tool,
+        "code": violation.error.code,
+        "rule": violation.rule,
+        "layers": list(violation.layers),
+        "agent": violation.agent,
+        "answer": answer,
+    }
+    logger.info("tool call refused", **data)
+    if sensitive:
+        data["arguments"] = violation.arguments
+    with custom_span(REFUSAL_SPAN, data):
+        pass
+
+
+def hint_for(decision: Decision, allowed_calls: tuple[str, ...] = ()) -> str:
+    """Return what a model needs besides the message to correct itself."""
+    error = decision.error
+    if isinstance(error, ToolParameterError):
+        return f"The rule is {error.keyword}: {error.limit!r}."
+    if allowed_calls:
+        return f"Calls that are allowed: {', '.join(allowed_calls)}."
+    reason = getattr(error, "reason", None)
+    return f"The reason is: {reason}." if reason else ""
+
+
+def pending_violation(run: Run | None) -> KantanAgentsError | None:
+    """Return the violation that is to end this run, if there has been one."""
+    return run.state.get(_PENDING) if run is not None else None
+
+
+def forget_violation(run: Run) -> None:
+    """Begin anew: a middleware may try a run again."""
+    run.state.pop(_PENDING, None)

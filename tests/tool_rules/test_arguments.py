@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kantan_agents.errors import ToolInputError
+from kantan_agents.testing.strategies import json_values
+from kantan_agents.tool_rules import parse_arguments
+
+objects = st.dictionaries(st.text(max_size=8), json_values())
+
+
+def reason_of(text: str) -> str:
+    with pytest.raises(ToolInputError) as caught:
+        parse_arguments("search", text)
+    assert caught.value.tool_name == "search"
+    assert str(caught.value) == "[kantan-agents][E10] Tool input must be a JSON object"
+    return caught.value.reason
+
+
+def wrapped(text: str, shape: list[bool]) -> str:
+    """Put JSON text into arrays and objects, and that into an object."""
+    for in_array in shape:
+        text = f"[1, {text}]" if in_array else f'{{"k": {text}}}'
+    return f'{{"argument": {text}}}'
+
+
+shapes = st.lists(st.booleans(), max_size=4)
+
+
+def strictly(value: Any) -> Any:
+    """Tell 1 from 1.0 and True, which Python takes for equal."""
+    return json.dumps(value)
+
+
+@given(objects, st.booleans(), st.sampled_from([None, 2, "\t"]), st.sampled_from(["", " ", "\r\n\t"]))
+def test_an_object_is_read_as_json_reads_it(
+    arguments: Any, ascii_only: bool, indent: Any, around: str
+) -> None:
+    text = around + json.dumps(arguments, ensure_ascii=ascii_only, indent=indent) + around
+    assert strictly(parse_arguments("search", text)) == strictly(json.loads(text)) == strictly(arguments)
+
+
+def test_no_text_is_an_empty_object_as_it_is_to_the_sdk() -> None:
+    assert parse_arguments("search", "") == {}
+
+
+@given(json_values().filter(lambda value: not isinstance(value, dict)))
+def test_json_that_is_no_object_is_e10(value: Any) -> None:
+    assert reason_of(json.dumps(value)) == "they are no JSON object"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " ",
+        "{",
+        "{}}",
+        "{} {}",
+        "{'a': 1}",
+        '{"a": 1,}',
+        '{"a": 01}',
+        '{"a": +1}',
+        '{"a": .5}',
+        '{"a": 0x1}',
+        '{"a": tru}',
+        "{a: 1}",
+        '{"a": 1} // why',
+        '{"a": "\t"}',
+        '{"a": "\\x41"}',
+        "\ufeff{}",
+        "query=lamp",
+    ],
+)
+def test_text_that_is_no_json_is_e10(text: str) -> None:
+    assert reason_of(text) == "they are no JSON object"
+
+
+@given(st.text(max_size=4), json_values(max_leaves=2), json_values(max_leaves=2), shapes)
+@example("a", 1, 1, [])
+def test_a_key_that_stands_twice_is_e10_at_any_depth(
+    key: str, one: Any, other: Any, shape: list[bool]
+) -> None:
+    name = json.dumps(key)
+    twice = f'{{{name}: {json.dumps(one)}, "between": 0, {name}: {json.dumps(other)}}}'
+    assert reason_of(wrapped(twice, shape)) == "a key stands in them twice"
+
+
+def test_a_key_spelt_in_two_ways_stands_twice() -> None:
+    assert reason_of('{"path": "/tmp", "p\\u0061th": "/etc"}') == "a key stands in them twice"
+
+
+@pytest.mark.parametrize("key", ["Path", "path ", "p\N{CYRILLIC SMALL LETTER A}th"])
+def test_keys_that_only_look_alike_are_two_keys(key: str) -> None:
+    assert parse_arguments("search", json.dumps({"path": 1, key: 2})) == {"path": 1, key: 2}
+
+
+@given(
+    st.sampled_from(["NaN", "Infinity", "-Infinity", "1e999", "-1e999", "1.0E+400", "123456789e400"]), shapes
+)
+def test_a_number_that_is_not_finite_is_e10_at_any_depth(number: str, shape: list[bool]) -> None:
+    assert reason_of(wrapped(number, shape)) in (
+        "a number in them is too large",
+        f"{number} is no number of JSON",
+    )
+
+
+@given(st.sampled_from(["1e308", "5e-324", "1e-999", "-0.0", "-0", "1" * 400, "1E5", "1.0"]))
+def test_any_finite_number_is_read(number: str) -> None:
+    assert strictly(parse_arguments("search", f'{{"n": {number}}}')) == strictly({"n": json.loads(number)})
+
+
+def test_a_number_of_thousands_of_digits_is_e10() -> None:
+    reason_of('{"n": ' + "1" * 10_000 + "}")
+
+
+@given(
+    st.sampled_from(
+        ['"\\ud800"', '"\\uDFFF\\uD800"', '"a\\udc00b"', '"\ud800"', '{"\\ud83d": 1}', '"\\ud83d\\u0041"']
+    ),
+    shapes,
+)
+def test_half_a_surrogate_pair_is_e10_at_any_depth(text: str, shape: list[bool]) -> None:
+    assert reason_of(wrapped(text, shape)) == "a text in them is no Unicode"
+
+
+@pytest.mark.parametrize("text", ['"\\ud83d\\ude00"', '"\\\\ud800"', '"\\uD83D\\uDE00 \\\\udfff"'])
+def test_a_whole_surrogate_pair_is_one_character(text: str) -> None:
+    assert parse_arguments("search", f'{{"a": {text}}}') == {"a": json.loads(text)}
+
+
+@pytest.mark.parametrize("text", ["1", '"\\ud800"'])
+@pytest.mark.parametrize("depth", [500, 2_000, 100_000])
+def test_nesting_without_end_is_read_or_e10(depth: int, text: str) -> None:
+    nested = '{"a": ' + "[" * depth + text + "]" * depth + "}"
+    try:
+        arguments = parse_arguments("search", nested)
+    except ToolInputError:
+        return
+    assert text == "1"
+    assert list(arguments) == ["a"]
+
+
+def test_nesting_beyond_any_limit_is_e10() -> None:
+    reason_of('{"a": ' + "[" * 1_000_000)
+    reason_of('{"a":' * 1_000_000)
+
+
+@given(st.text(max_size=20) | st.text('{}[]":,0e9\\u d83t-', max_size=20) | st.characters(categories=["Cs"]))
+def test_any_text_is_an_object_or_e10(text: str) -> None:
+    try:
+        arguments = parse_arguments("search", text)
+    except ToolInputError:
+        return
+    assert arguments == (json.loads(text) if text else {})

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.errors import ToolInputError, ToolNotAllowedError, ToolParameterTypeError
+from kantan_agents.testing.strategies import tool_calls, tool_rules
+from kantan_agents.tool_rules import (
+    NO_RULES,
+    Decision,
+    RuleLayers,
+    ToolFacts,
+    ToolRules,
+    decide_call,
+    decide_entries,
+    decide_parameters,
+    decide_tool,
+    needs_arguments,
+)
+
+BASH = ToolFacts(("Bash",), "command")
+public_rules = tool_rules()
+
+
+def rule_for(rules: dict[str, Any], tool: ToolFacts, arguments: dict[str, Any]) -> str:
+    return decide_call(ToolRules.parse(rules), tool, arguments).rule
+
+
+def test_without_rules_everything_is_allowed() -> None:
+    decision = decide_call(NO_RULES, BASH, {"command": "rm"})
+    assert decision == Decision(allowed=True)
+    assert decision.rule == "no rule is about it"
+
+
+@pytest.mark.parametrize(
+    ("rules", "rule"),
+    [
+        ({"allow": "*", "deny": "*"}, "deny: *"),
+        ({"allow": ["Bash"], "deny": ["Bash"]}, "deny: Bash"),
+        ({"allow": ["Bash"], "deny": ["B*"]}, "deny: B*"),
+        ({"allow": ["Bash(git:*)"], "deny": ["Bash"]}, "deny: Bash"),
+        ({"allow": ["Bash"], "deny": ["Bash(git:*)"]}, "deny: Bash(git:*)"),
+        ({"allow": ["Bash(git log)"], "deny": ["Bash(git:*)"]}, "deny: Bash(git:*)"),
+        ({"allow": ["Bash"], "deny": ["Bash(*)"]}, "deny: Bash(*)"),
+        ({"allow": [], "params": {"Bash": {"command": {"maxLength": 1}}}}, "allow has no entry for it"),
+        (
+            {"allow": ["Bash(npm:*)"], "params": {"Bash": {"command": {"maxLength": 1}}}},
+            "allow has no entry for it",
+        ),
+        ({"deny": ["Bash(git:*)"], "params": {"Bash": {"command": {"maxLength": 1}}}}, "deny: Bash(git:*)"),
+        (
+            {"allow": ["Bash"], "params": {"Bash": {"command": {"maxLength": 1}}}},
+            "params: Bash.command.maxLength",
+        ),
+        ({"params": {"B*": {"command": {"maxLength": 1}}}}, "params: B*.command.maxLength"),
+    ],
+)
+def test_deny_decides_before_allow_and_allow_before_params(rules: dict[str, Any], rule: str) -> None:
+    decision = decide_call(ToolRules.parse(rules), BASH, {"command": "git log"})
+    assert not decision.allowed
+    assert decision.rule == rule
+
+
+@pytest.mark.parametrize(
+    ("rules", "rule"),
+    [
+        ({}, "no rule is about it"),
+        ({"deny": ["x"], "params": {"Bash": {"command": {"maxLength": 9}}}}, "no rule is about it"),
+        ({"allow": "*"}, "allow: *"),
+        ({"allow": ["B*", "Bash"]}, "allow: Bash"),
+        ({"allow": ["[AB]*"]}, "allow: [AB]*"),
+        ({"allow": ["Bash(*)"]}, "allow: Bash(*)"),
+        ({"allow": ["Bash(npm:*)", "Bash(git:*)"], "deny": ["Bash(git push:*)"]}, "allow: Bash(git:*)"),
+    ],
+)
+def test_a_call_that_is_allowed_knows_the_entry_that_allows_it(rules: dict[str, Any], rule: str) -> None:
+    decision = decide_call(ToolRules.parse(rules), BASH, {"command": "git log"})
+    assert decision.allowed
+    assert decision.error is None
+    assert decision.rule == rule
+
+
+@pytest.mark.parametrize("rules", [{"deny": ["fs.read"]}, {"allow": []}, {"deny": ["read(/etc:*)"]}])
+def test_what_is_not_allowed_is_e8_with_the_name_the_model_sees(rules: dict[str, Any]) -> None:
+    tool = ToolFacts(("read", "fs.read"), "path")
+    error = decide_call(ToolRules.parse(rules), tool, {"path": "/etc"}).error
+    assert isinstance(error, ToolNotAllowedError)
+    assert str(error) == "[kantan-agents][E8] Tool is not allowed: read"
+
+
+def test_an_entry_may_use_any_name_of_the_tool() -> None:
+    tool = ToolFacts(("get", "mcp__github__get"), "id")
+    for entry in ("get", "mcp__github__get", "mcp__github__*", "mcp__github__get(*)"):
+        assert rule_for({"deny": [entry]}, tool, {}) == f"deny: {entry}"
+        assert rule_for({"allow": [entry]}, tool, {}) == f"allow: {entry}"
+    assert rule_for({"allow": ["mcp__github__get(7)"]}, tool, {"id": "7"}) == "allow: mcp__github__get(7)"
+
+
+@given(public_rules, st.data())
+def test_a_call_of_a_tool_that_may_not_be_used_is_never_allowed(
+    public: dict[str, Any], data: st.DataObject
+) -> None:
+    rules = ToolRules.parse(public)
+    name, arguments = data.draw(tool_calls(rules))
+    tool = ToolFacts((name,), "command")
+    decision = decide_tool(rules, tool)
+    assert decision.allowed == rules.permits(name)
+    if not decision.allowed:
+        assert not decide_call(rules, tool, arguments).allowed
+    elif not needs_arguments(rules, tool):
+        assert decide_call(rules, tool, arguments) == decision
+
+
+@given(public_rules, st.data())
+def test_the_decision_is_that_of_the_entries_and_then_of_the_parameters(
+    public: dict[str, Any], data: st.DataObject
+) -> None:
+    rules = ToolRules.parse(public)
+    name, arguments = data.draw(tool_calls(rules))
+    tool = ToolFacts((name,), "command")
+    by_entries = decide_entries(rules, tool, arguments)
+    checks = rules.checks(tool.names)
+    breach = checks.breach(name, arguments) if checks is not None else None
+    decision = decide_call(rules, tool, arguments)
+    assert decision.allowed == (by_entries.allowed and breach is None)
+    if by_entries.allowed:
+        expected = decide_parameters(rules, tool, arguments, breach) or by_entries
+        assert (decision.key, decision.entry) == (expected.key, expected.entry)
+
+
+@given(public_rules, st.data())
+def test_a_refusal_has_an_error_and_a_rule_and_nothing_else_has_one(
+    public: dict[str, Any], data: st.DataObject
+) -> None:
+    rules = ToolRules.parse(public)
+    name, arguments = data.draw(tool_calls(rules))
+    decision = decide_call(rules, ToolFacts((name,), "command"), arguments)
+    assert (decision.error is None) == decision.allowed
+    assert decision.allowed or decision.key is not None
+    if decision.key in ("allow", "deny") and decision.entry is not None:
+        listed = getattr(rules, decision.key)
+        assert decision.entry == listed or decision.entry in listed
+
+
+@given(st.lists(public_rules.map(ToolRules.parse), min_size=1, max_size=3), st.data())
+def test_whatever_decides_stands_in_a_layer(stacked: list[ToolRules], data: st.DataObject) -> None:
+    layers = RuleLayers(tuple((f"layer {place}", rules) for place, rules in enumerate(stacked)))
+    name, arguments = data.draw(tool_calls(data.draw(st.sampled_from(stacked))))
+    decision = decide_call(layers.rules, ToolFacts((name,), "command"), arguments)
+    deciding = layers.deciding(decision)
+    assert (decision.key is None) == (deciding == ())
+    assert list(deciding) == [layer for layer, _ in layers.layers if layer in deciding], (
+        "the winning one last"
+    )
+
+
+def test_every_layer_that_has_the_entry_is_named_the_winning_one_last() -> None:
+    base = {"deny": ["shell"], "params": {"search": {"limit": {"maximum": 10}}}}
+    provider = {"allow": ["search"], "params": {"search": {"query": {"minLength": 1}}}}
+    explicit = {"deny": ["shell", "fetch"], "params": {"search": {"limit": {"maximum": 5}}}}
+    layers = RuleLayers()
+    for name, rules in {"base": base, "provider notes": provider, "explicit": explicit}.items():
+        layers = layers.with_layer(name, ToolRules.parse(rules))
+
+    def deciding(tool: str, arguments: dict[str, Any]) -> tuple[str, ...]:
+        return layers.deciding(decide_call(layers.rules, ToolFacts((tool,)), arguments))
+
+    assert deciding("shell", {}) == ("base", "explicit")
+    assert deciding("fetch", {}) == ("explicit",)
+    assert deciding("other", {}) == ("provider notes",)
+    assert deciding("search", {"limit": 7}) == ("base", "explicit")
+    assert deciding("search", {"query": ""}) == ("provider notes",)
+    assert deciding("search", {}) == ("provider notes",)
+
+
+def test_a_layer_that_denies_every_call_in_the_short_form_is_named() -> None:
+    layers = RuleLayers().with_layer("explicit", ToolRules.parse({"deny": ["Bash(*)"]}))
+    assert layers.deciding(decide_tool(layers.rules, BASH)) == ("explicit",)
+
+
+def test_a_type_the_tool_does_not_declare_is_laid_to_the_rule_that_asked() -> None:
+    tool = ToolFacts(("search",), schema={"properties": {"limit": {"type": "integer"}}})
+    layers = RuleLayers().with_layer(
+        "explicit", ToolRules.parse({"params": {"search": {"limit": {"maximum": 9}}}})
+    )
+    decision = decide_call(layers.rules, tool, {"limit": "10"})
+    assert isinstance(decision.error, ToolParameterTypeError)
+    assert decision.rule == "params: search.limit"
+    assert layers.deciding(decision) == ("explicit",)
+
+
+@pytest.mark.parametrize(
+    ("rules", "needed"),
+    [
+        ({}, False),
+        ({"allow": "*"}, False),
+        ({"allow": ["Bash"]}, False),
+        ({"allow": ["Bash", "Bash(git:*)"]}, False),
+        ({"allow": ["Bash(git:*)"]}, True),
+        ({"deny": ["Bash(git:*)"]}, True),
+        ({"deny": ["sh(git:*)"]}, False),
+        ({"params": {"Bash": {"command": {"type": "string"}}}}, True),
+        ({"params": {"Bash": {"command": {}}}}, False),
+        ({"params": {"sh": {"command": {"type": "string"}}}}, False),
+    ],
+)
+def test_arguments_are_needed_only_where_a_rule_is_about_them(rules: dict[str, Any], needed: bool) -> None:
+    assert needs_arguments(ToolRules.parse(rules), BASH) is needed
+
+
+def test_a_tool_known_by_name_only_is_looked_at_in_the_first_text_of_a_call() -> None:
+    tool = ToolFacts(("Bash",), guessed=True)
+    assert tool.for_arguments({"timeout": 3, "command": "git", "note": "x"}).parameter == "command"
+    assert tool.for_arguments({"timeout": 3}).parameter is None
+    assert BASH.for_arguments({"note": "x"}) is BASH
+
+
+def test_arguments_that_are_no_unicode_are_e10() -> None:
+    rules = ToolRules.parse({"params": {"Bash": {"command": {"pattern": "^a"}}}})
+    with pytest.raises(ToolInputError):
+        decide_call(rules, BASH, {"command": "a\ud800"})

@@ -1,0 +1,98 @@
+"""A check never holds the event loop for long, and what cannot be checked is not allowed."""
+
+from __future__ import annotations
+
+import random
+import sys
+from typing import Any
+
+import pytest
+
+from kantan_agents.tool_rules import ToolFacts, ToolRules
+from kantan_agents.tools.check import check_call
+
+pytestmark = pytest.mark.anyio
+
+TOOL = ToolFacts(("t",), "value", {"properties": {"value": {"type": "string"}}})
+DEAR = "[ab]*a[ab]{200}c"
+RANDOM = random.Random(1)
+LONG = "".join(RANDOM.choice("ab") for _ in range(100_000))
+
+
+def rules(pattern: str) -> ToolRules:
+    return ToolRules.parse({"params": {"t": {"value": {"pattern": pattern}}}})
+
+
+async def in_how_many_processes(
+    monkeypatch: pytest.MonkeyPatch, ruled: ToolRules | str, value: str
+) -> tuple[int, Any]:
+    """Return how often the check left the event loop, and its decision."""
+    import anyio
+
+    started: list[Any] = []
+    run = anyio.run_process
+
+    async def counted(*args: Any, **kwargs: Any) -> Any:
+        started.append(args)
+        return await run(*args, **kwargs)
+
+    monkeypatch.setattr(anyio, "run_process", counted)
+    ruled = rules(ruled) if isinstance(ruled, str) else ruled
+    decision = await check_call(ruled, TOOL, {"value": value})
+    return len(started), decision
+
+
+async def test_a_dear_pattern_and_a_long_text_are_checked_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    away, refused = await in_how_many_processes(monkeypatch, DEAR, LONG)
+    assert (away, refused.allowed, refused.error.code) == (1, False, "E15")
+    assert refused.rule == "params: t.value.pattern"
+    assert refused.error.limit == DEAR
+
+
+async def test_what_keeps_the_rule_is_allowed_after_a_check_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away, allowed = await in_how_many_processes(monkeypatch, DEAR, f"{LONG}a{'b' * 200}c")
+    assert (away, allowed.allowed) == (1, True)
+
+
+@pytest.mark.parametrize(("pattern", "value"), [("^(a+)+$", "a" * 100_000 + "!"), (DEAR, "a" * 300)])
+async def test_what_is_quick_is_checked_at_once(
+    monkeypatch: pytest.MonkeyPatch, pattern: str, value: str
+) -> None:
+    away, refused = await in_how_many_processes(monkeypatch, pattern, value)
+    assert (away, refused.error.code) == (0, "E15")
+
+
+async def test_a_check_that_cannot_be_carried_out_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    decision = await check_call(rules(DEAR), TOOL, {"value": LONG})
+    assert decision.error is not None
+    assert decision.error.code == "E10"
+    assert "FileNotFoundError" in getattr(decision.error, "reason", "")
+
+
+@pytest.mark.parametrize(
+    ("entries", "value", "allowed"),
+    [
+        ({"deny": ["t(rm:*)"]}, "env x; " * 10_000 + "rm -rf /", False),
+        ({"deny": ["t(rm:*)"]}, "env x; " * 10_000, True),
+        ({"allow": ["t(git:*)"]}, "git " + "x " * 10_000, True),
+        ({"allow": ["t(git:*)"]}, "git " + "x " * 10_000 + "; rm", False),
+    ],
+)
+async def test_a_long_command_is_read_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, entries: Any, value: str, allowed: bool
+) -> None:
+    away, decision = await in_how_many_processes(monkeypatch, ToolRules.parse(entries), value)
+    assert (away, decision.allowed) == (1, allowed)
+    assert decision.error is None if allowed else decision.error.code == "E8"
+    assert decision.rule == ANSWERS[allowed, next(iter(entries))]
+
+
+ANSWERS = {
+    (True, "deny"): "no rule is about it",
+    (False, "deny"): "deny: t(rm:*)",
+    (True, "allow"): "allow: t(git:*)",
+    (False, "allow"): "allow has no entry for it",
+}

@@ -1,0 +1,417 @@
+"""The rules reach as far as a run does: hand-offs of every kind, agents as tools, MCP servers."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import agents
+import pytest
+from agents import Handoff, HostedMCPTool, Runner, RunState
+from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
+from openai.types.responses.response_output_item import McpApprovalRequest, McpCall
+
+from kantan_agents import Agent
+from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from tests.tools.conftest import Executed, calls, outputs, shown
+
+pytestmark = pytest.mark.anyio
+
+DENIED = "[kantan-agents][E8] Tool is not allowed: "
+SERVER = Path(__file__).with_name("mcp_server.py")
+
+
+def handing_over(to: str) -> ScriptedModel:
+    return ScriptedModel([[function_call(f"transfer_to_{to}", {}, call_id=f"to-{to}")]])
+
+
+def dynamic(target: Any) -> Handoff[Any, Any]:
+    """Return a hand-off that does not say beforehand which agent it leads to."""
+
+    async def invoke(context: Any, arguments: str) -> Any:
+        return target
+
+    return Handoff(
+        tool_name="transfer_to_target",
+        tool_description="d",
+        input_json_schema={},
+        on_invoke_handoff=invoke,
+        agent_name="target",
+    )
+
+
+WAYS: dict[str, Any] = {
+    "ours": lambda target: target,
+    "sdk agent": lambda target: target,
+    "handoff object": agents.handoff,
+    "handoff that tells its target late": dynamic,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_the_tools_of_a_hand_off_target_obey_the_rules_of_the_run(executed: Executed, way: str) -> None:
+    model = calls(("delete", {"value": "x"}), ("read", {"value": "secret"}), ("read", {"value": "ok"}))
+    tools: list[Any] = [executed.tool("delete"), executed.tool("read")]
+    target: Any
+    if way == "ours":
+        target = Agent("target", "x", tools=tools, model=model)
+    else:
+        target = agents.Agent(name="target", tools=tools, model=model)
+    start = Agent("start", "x", handoffs=[WAYS[way](target)], model=handing_over("target"))
+    rules = {"deny": ["delete"], "params": {"read": {"value": {"maxLength": 3}}}}
+    context = await start.run_async("hi", {"tool_rules": rules})
+    assert executed == [("read", "ok")]
+    assert shown(model) == ["read"]
+    assert outputs(model)[-3].startswith(f"{DENIED}delete\nTools you may use: read.")
+    assert "E14" in outputs(model)[-2]
+    last = context["result"].last_agent
+    assert last is (target.sdk_agent if way == "ours" else target)
+
+
+async def test_a_subclass_of_the_sdks_agent_stays_what_it_is(executed: Executed) -> None:
+    class Mine(agents.Agent[Any]):
+        owner = "me"
+
+        async def get_all_tools(self, run_context: Any) -> list[Any]:
+            return [executed.tool("more"), *await super().get_all_tools(run_context)]
+
+    model = calls(("more", {}), ("own", {}))
+    target = Mine(name="target", tools=[executed.tool("own")], model=model)
+    start = Agent("start", "x", handoffs=[target], model=handing_over("target"))
+    await start.run_async("hi", {"tool_rules": {"allow": ["own"]}})
+    assert executed == [("own", "")]
+    assert isinstance(target, Mine)
+    assert type(target).__qualname__ == Mine.__qualname__
+    assert repr(target).startswith(f"{Mine.__qualname__}(name='target'")
+
+
+async def test_cycles_and_hand_offs_of_hand_off_targets_are_guarded(executed: Executed) -> None:
+    third_model = calls(("delete", {}))
+    third = agents.Agent[Any](name="third", tools=[executed.tool("delete")], model=third_model)
+    second = agents.Agent[Any](name="second", model=handing_over("third"))
+    first = agents.Agent[Any](name="first", handoffs=[second], model=handing_over("second"))
+    second.handoffs = [agents.handoff(third), first]
+    third.handoffs = [first]
+    start = Agent("start", "x", handoffs=[first], model=handing_over("first"))
+    await start.run_async("hi", {"tool_rules": {"deny": ["delete"]}})
+    assert executed == []
+    assert shown(third_model) == []
+
+
+async def test_a_target_that_is_added_while_the_run_is_on_its_way_is_guarded(executed: Executed) -> None:
+    late_model = calls(("delete", {}))
+    late = agents.Agent[Any](name="late", tools=[executed.tool("delete")], model=late_model)
+    script = [[function_call("add", {}, call_id="a")], [function_call("transfer_to_late", {}, call_id="b")]]
+    target = agents.Agent[Any](name="target", model=ScriptedModel(script))
+
+    @agents.function_tool
+    def add() -> str:
+        """Add a target."""
+        target.handoffs.append(late)
+        return "added"
+
+    target.tools.append(add)
+    start = Agent("start", "x", handoffs=[target], model=handing_over("target"))
+    await start.run_async("hi", {"tool_rules": {"deny": ["delete"]}})
+    assert executed == []
+    assert outputs(late_model)[-1].startswith(f"{DENIED}delete")
+
+
+async def test_outside_a_run_of_ours_a_guarded_agent_is_as_it_was(executed: Executed) -> None:
+    target = agents.Agent[Any](name="target", tools=[executed.tool("delete")], model=calls(("delete", {})))
+    assert Agent("start", "x", handoffs=[target]).sdk_agent.handoffs == [target]
+    await Runner.run(target, "hi", context={"tool_rules": {"deny": ["delete"]}})
+    assert executed == [("delete", "")]
+    assert target.clone(name="other").tools == target.tools
+
+
+@pytest.mark.parametrize("ours", [True, False])
+async def test_an_agent_as_a_tool_is_ruled_as_a_tool_and_its_tools_as_well(
+    executed: Executed, ours: bool
+) -> None:
+    inner_model = calls(("delete", {}), ("read", {"value": "1"}), then="inner done")
+    tools: list[Any] = [executed.tool("delete"), executed.tool("read")]
+    inner: Any = agents.Agent(name="inner", tools=tools, model=inner_model)
+    if ours:
+        inner = Agent("inner", "x", tools=tools, model=inner_model).sdk_agent
+    tool = inner.as_tool("ask_inner", "Ask.")
+    model = calls(("ask_inner", {"input": "q"}))
+    context = await Agent("a", "x", tools=[tool], model=model).run_async(
+        "hi", {"tool_rules": {"deny": ["delete"]}}
+    )
+    assert executed == [("read", "1")]
+    assert outputs(model) == ["inner done"]
+    assert context["result"].final_output == "done"
+
+    hidden = calls(("ask_inner", {"input": "q"}))
+    await Agent("a", "x", tools=[tool], model=hidden).run_async("hi", {"tool_rules": {"deny": ["ask_inner"]}})
+    assert outputs(hidden)[0].startswith(f"{DENIED}ask_inner")
+
+
+async def test_an_agent_as_a_tool_of_a_hand_off_target_is_guarded(executed: Executed) -> None:
+    inner = agents.Agent[Any](name="inner", tools=[executed.tool("delete")], model=calls(("delete", {})))
+    target = agents.Agent[Any](
+        name="target", tools=[inner.as_tool("ask", "Ask.")], model=calls(("ask", {"input": "q"}))
+    )
+    start = Agent("start", "x", handoffs=[target], model=handing_over("target"))
+    await start.run_async("hi", {"tool_rules": {"deny": ["delete"]}})
+    assert executed == []
+
+
+async def test_a_run_inside_a_tool_obeys_the_rules_of_its_own_context(executed: Executed) -> None:
+    inner = Agent("inner", "x", tools=[executed.tool("delete")], model=calls(("delete", {})))
+
+    async def ask(ctx: agents.RunContextWrapper[Any]) -> str:
+        """Ask the inner agent."""
+        await inner.run_async("q", {"tool_rules": ctx.context["tool_rules"]})
+        return "asked"
+
+    outer = Agent("outer", "x", tools=[ask], model=calls(("ask", {})))
+    await outer.run_async("hi", {"tool_rules": {"deny": ["delete"]}})
+    assert executed == []
+
+
+async def test_a_run_resumed_from_json_runs_no_tool_that_was_denied_meanwhile(executed: Executed) -> None:
+    def team() -> Agent:
+        tools: list[Any] = [executed.tool("delete", needs_approval=True)]
+        target = agents.Agent[Any](name="target", tools=tools, model=calls(("delete", {})))
+        return Agent("start", "x", handoffs=[target], model=handing_over("target"))
+
+    paused = (await team().run_async("hi"))["result"]
+    stored = json.dumps(paused.to_state().to_json())
+    later = team()
+    state = await RunState.from_json(later.sdk_agent, json.loads(stored))
+    target = later.handoffs[0]
+    target.model = ScriptedModel([[assistant_message("done")]])
+    for interruption in state.get_interruptions():
+        state.approve(interruption)
+    context = await later.run_async(state, {"tool_rules": {"deny": ["delete"]}})
+    assert executed == []
+    assert context["result"].final_output == "done"
+
+
+async def test_an_agent_whose_class_cannot_be_extended_is_refused() -> None:
+    class Sealed(agents.Agent[Any]):
+        def __init_subclass__(cls) -> None:
+            raise TypeError("sealed")
+
+    target = Sealed(name="target")
+    start = Agent("start", "x", handoffs=[target], model=handing_over("target"))
+    with pytest.raises(ValueError, match=r"\[E75\] Invalid option handoffs: agent 'target' of class Sealed"):
+        await start.run_async("hi")
+
+
+# --- MCP servers ----------------------------------------------------------------------------------------
+
+
+class Calls:
+    """The calls an MCP server has really executed, as it wrote them down."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.path.read_text(encoding="utf-8").splitlines()
+
+
+@pytest.fixture
+def mcp_calls(tmp_path: Path) -> Calls:
+    return Calls(tmp_path / "calls.txt")
+
+
+@pytest.fixture
+def http_server(mcp_calls: Calls) -> Iterator[str]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, str(SERVER), "http", str(port)]
+    process = subprocess.Popen(
+        command, env={"CALLS": str(mcp_calls.path), "PATH": ""}, stderr=subprocess.DEVNULL
+    )
+    try:
+        for _ in range(200):
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.05)
+        yield f"http://127.0.0.1:{port}/mcp"
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def stdio_server(mcp_calls: Calls) -> MCPServerStdio:
+    params: Any = {
+        "command": sys.executable,
+        "args": [str(SERVER), "stdio"],
+        "env": {"CALLS": str(mcp_calls.path)},
+    }
+    return MCPServerStdio(params, name="files", client_session_timeout_seconds=30)
+
+
+MCP_SCRIPT = (
+    ("delete", {"path": "x"}),
+    ("read", {"path": "x", "limit": 500}),
+    ("read", {"path": "x", "limit": "500"}),
+    ("read", {"path": "x", "limit": 5}),
+)
+
+
+@pytest.mark.parametrize(
+    "denied", [["delete"], ["mcp__files__delete"], ["mcp__files__de*"], ["mcp__*__delete"]]
+)
+async def test_tools_of_a_stdio_server_obey_the_rules(mcp_calls: Calls, denied: list[str]) -> None:
+    model = calls(*MCP_SCRIPT)
+    rules = {"deny": denied, "params": {"mcp__files__read": {"limit": {"maximum": 10}}}}
+    async with stdio_server(mcp_calls) as server:
+        agent = Agent("a", "x", mcp_servers=[server], model=model)
+        await agent.run_async("hi", {"tool_rules": rules})
+    assert mcp_calls.lines == ["read x 5"]
+    assert shown(model) == ["read"]
+    told = outputs(model)
+    assert [("[E8]" in t, "[E17]" in t, "[E11]" in t) for t in told[:3]] == [
+        (True, False, False),
+        (False, True, False),
+        (False, False, True),
+    ]
+
+
+async def test_tools_of_an_http_server_obey_the_rules_of_a_hand_off(
+    mcp_calls: Calls, http_server: str
+) -> None:
+    model = calls(*MCP_SCRIPT)
+    params: Any = {"url": http_server}
+    rules = {"allow": ["mcp__files__read"], "params": {"read": {"limit": {"maximum": 10}}}}
+    async with MCPServerStreamableHttp(params, name="files", client_session_timeout_seconds=30) as server:
+        target = agents.Agent[Any](name="target", mcp_servers=[server], model=model)
+        start = Agent("start", "x", handoffs=[target], model=handing_over("target"))
+        await start.run_async("hi", {"tool_rules": rules})
+    assert mcp_calls.lines == ["read x 5"]
+    assert shown(model) == ["read"]
+
+
+async def test_names_prefixed_with_their_server_are_ruled_by_either_name(mcp_calls: Calls) -> None:
+    async with stdio_server(mcp_calls) as server:
+        for denied in ("delete", "mcp__files__delete", "mcp_files__delete"):
+            model = calls(("mcp_files__delete", {"path": "x"}))
+            agent = Agent(
+                "a",
+                "x",
+                mcp_servers=[server],
+                mcp_config={"include_server_in_tool_names": True},
+                model=model,
+            )
+            await agent.run_async("hi", {"tool_rules": {"deny": [denied]}})
+            assert shown(model) == ["mcp_files__read"]
+    assert mcp_calls.lines == []
+
+
+async def test_a_rule_that_comes_after_the_listing_stops_a_call_to_a_server(mcp_calls: Calls) -> None:
+    model = calls(("delete", {"path": "x"}))
+    context: dict[str, Any] = {}
+
+    class Hooks(agents.RunHooks[Any]):
+        async def on_llm_end(self, ctx: Any, agent: Any, response: Any) -> None:
+            context["tool_rules"]["deny"] = ["mcp__files__*"]
+
+    async with stdio_server(mcp_calls) as server:
+        await Agent("a", "x", mcp_servers=[server], model=model).run_async("hi", context, hooks=Hooks())
+    assert mcp_calls.lines == []
+    assert "delete" in shown(model)
+
+
+def hosted(**options: Any) -> HostedMCPTool:
+    config: Any = {"type": "mcp", "server_label": "github", "server_url": "http://127.0.0.1:9/"}
+    asks = options.pop("require_approval", None)
+    if asks is not None:
+        config["require_approval"] = asks
+    return HostedMCPTool(tool_config=config, **options)
+
+
+def approval_request(name: str, arguments: str = "{}", label: str = "github") -> Any:
+    return McpApprovalRequest(
+        id=f"ask-{name}", arguments=arguments, name=name, server_label=label, type="mcp_approval_request"
+    )
+
+
+async def approvals(tool: HostedMCPTool, rules: Any, *names: str) -> dict[str, bool]:
+    """Return how the run answered a hosted server that asks for these of its tools."""
+    model = ScriptedModel([[approval_request(name) for name in names], [assistant_message("done")]])
+    await Agent("a", "x", tools=[tool], model=model).run_async("hi", {"tool_rules": rules})
+    assert model.last_call is not None
+    answers = [item for item in model.last_call.input if item.get("type") == "mcp_approval_response"]
+    return {answer["approval_request_id"].removeprefix("ask-"): answer["approve"] for answer in answers}
+
+
+async def test_a_hosted_server_is_hidden_as_a_whole() -> None:
+    for denied in ("hosted_mcp", "mcp__github", "mcp__github__*", "mcp__*", "*"):
+        model = calls()
+        agent = Agent("a", "x", tools=[hosted(require_approval="never")], model=model)
+        await agent.run_async("hi", {"tool_rules": {"deny": [denied]}})
+        assert shown(model) == []
+
+
+async def test_single_tools_of_a_hosted_server_are_ruled_by_having_every_call_approved() -> None:
+    tool = hosted(require_approval="never")
+    for rules in (
+        {"deny": ["mcp__github__delete_repo"]},
+        {"deny": ["delete_repo"]},
+        {"allow": ["mcp__github__list_*"]},
+    ):
+        assert await approvals(tool, rules, "list_issues", "delete_repo") == {
+            "list_issues": True,
+            "delete_repo": False,
+        }
+    assert "on_approval_request" not in vars(tool) or tool.on_approval_request is None
+    assert tool.tool_config["require_approval"] == "never"
+
+
+async def test_who_was_to_approve_is_still_asked_after_the_rules() -> None:
+    asked: list[str] = []
+
+    async def ask(request: Any) -> Any:
+        asked.append(request.data.name)
+        return {"approve": request.data.name != "merge"}
+
+    tool = hosted(require_approval="always", on_approval_request=ask)
+    rules = {"deny": ["mcp__github__delete_repo"]}
+    answers = await approvals(tool, rules, "list_issues", "merge", "delete_repo")
+    assert answers == {"list_issues": True, "merge": False, "delete_repo": False}
+    assert asked == ["list_issues", "merge"]
+
+
+async def test_arguments_of_a_hosted_servers_call_are_checked() -> None:
+    rules = {"params": {"mcp__github__read": {"path": {"pattern": "^docs/"}}}}
+    model = ScriptedModel(
+        [[approval_request("read", '{"path": "/etc/passwd"}')], [assistant_message("done")]]
+    )
+    agent = Agent("a", "x", tools=[hosted(require_approval="never")], model=model)
+    await agent.run_async("hi", {"tool_rules": rules})
+    assert model.last_call is not None
+    (answer,) = [item for item in model.last_call.input if item.get("type") == "mcp_approval_response"]
+    assert answer["approve"] is False
+    assert "E15" in answer["reason"]
+
+
+async def test_a_server_whose_approvals_go_to_a_person_is_hidden_where_single_tools_are_ruled() -> None:
+    model = calls()
+    agent = Agent("a", "x", tools=[hosted(require_approval="always")], model=model)
+    await agent.run_async("hi", {"tool_rules": {"deny": ["mcp__github__delete_repo"]}})
+    assert shown(model) == []
+
+
+async def test_a_call_a_hosted_server_made_against_the_rules_is_recorded(traces: Any) -> None:
+    call = McpCall(id="i", arguments="{}", name="delete_repo", server_label="github", type="mcp_call")
+    model = ScriptedModel([[call, assistant_message("done")]])
+    agent = Agent("a", "x", tools=[hosted(require_approval="never")], model=model)
+    await agent.run_async("hi", {"tool_rules": {"deny": ["mcp__github__delete_repo"]}})
+    (span,) = traces.spans(name="tool_refused")
+    assert span.raw["span_data"]["data"]["rule"] == "deny: mcp__github__delete_repo"
