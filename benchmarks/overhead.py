@@ -13,13 +13,9 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import platform
-import statistics
 import sys
-import time
 import tracemalloc
-from collections.abc import Callable, Coroutine
-from importlib.metadata import version
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +31,11 @@ from rich.console import Console
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks.measure import RATIO_WIDTHS, Rows, RunOnce, compare, environment, timed
 from kantan_agents import Agent, set_trace_processors
 
 INSTRUCTIONS = "You answer questions about the weather, briefly and politely."
 GOALS = {"one turn": 1.00, "tool turn": 0.95, "100 tools": 0.45, "structured": 0.70}
-
-RunOnce = Callable[[], Coroutine[Any, Any, Any]]
 
 
 class Report(BaseModel):
@@ -137,30 +132,6 @@ def at_once(run: RunOnce, count: int) -> RunOnce:
     return run_all
 
 
-async def batch(run: RunOnce, count: int) -> float:
-    """Return the seconds one run took, on average over ``count`` in a row."""
-    gc.collect()
-    start = time.perf_counter()
-    for _ in range(count):
-        await run()
-    return (time.perf_counter() - start) / count
-
-
-async def compare(a: RunOnce, b: RunOnce, repeats: int, count: int) -> tuple[float, float]:
-    """Return the median seconds of ``a`` and the median ratio b/a of neighbouring batches."""
-    await batch(a, count)
-    await batch(b, count)
-    seconds, ratios = [], []
-    for number in range(repeats):
-        # Which side goes first alternates, so that a drift of the machine favours neither.
-        first, second = (a, b) if number % 2 == 0 else (b, a)
-        one, two = await batch(first, count), await batch(second, count)
-        plain, other = (one, two) if number % 2 == 0 else (two, one)
-        seconds.append(plain)
-        ratios.append(other / plain)
-    return statistics.median(seconds), statistics.median(ratios)
-
-
 async def memory_held(make: Callable[[Model], RunOnce], count: int) -> float:
     """Return the bytes one run holds while it waits for its model, over ``count`` held open."""
     gate = asyncio.Event()
@@ -201,23 +172,19 @@ async def main(repeats: int, held_open: int) -> None:
     """Measure everything and print the table."""
     set_trace_processors([])
     console = Console(width=96)
-    packages = ("openai-agents", "openai", "kantan-llm")
-    versions = ", ".join(f"{name} {version(name)}" for name in packages)
-    console.print(
-        f"Python {platform.python_version()}, {versions}; {platform.machine()}, "
-        f"{platform.system()}; {repeats} repeats",
-        highlight=False,
-    )
-    show = Rows(console)
+    where = environment("openai-agents", "openai", "kantan-llm")
+    console.print(f"{where}; {repeats} repeats", highlight=False)
+    headings = ("workload", "plain SDK", "kantan_agents", "ratio", "A/A", "goal")
+    show = Rows(console, *headings, widths=RATIO_WIDTHS)
     for name, ((plain, ours), count) in workloads().items():
-        seconds, ratio = await compare(plain, ours, repeats, count)
-        _, control = await compare(plain, plain, repeats, count)
+        seconds, ratio = await compare(timed(plain), timed(ours), repeats, count)
+        _, control = await compare(timed(plain), timed(plain), repeats, count)
         show.row(
             name,
             f"{seconds * 1e6:,.0f} us",
             f"{seconds * ratio * 1e6:,.0f} us",
-            ratio,
-            control,
+            f"{ratio:.2f}",
+            f"{control:.2f}",
             f"{GOALS[name]:.2f}" if name in GOALS else "-",
         )
 
@@ -229,27 +196,10 @@ async def main(repeats: int, held_open: int) -> None:
         f"memory, {held_open:,} open",
         f"{first / 1024:,.1f} KiB/run",
         f"{ours_held / 1024:,.1f} KiB/run",
-        ours_held / first,
-        second / first,
+        f"{ours_held / first:.2f}",
+        f"{second / first:.2f}",
         "-",
     )
-
-
-class Rows:
-    """Prints a table row by row, as the figures come."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._print("workload", "plain SDK", "kantan_agents", "ratio", "A/A", "goal")
-
-    def row(self, name: str, plain: str, ours: str, ratio: float, control: float, goal: str) -> None:
-        """Print one row."""
-        self._print(name, plain, ours, f"{ratio:.2f}", f"{control:.2f}", goal)
-
-    def _print(self, name: str, *cells: str) -> None:
-        widths = (16, 16, 6, 6, 6)
-        row = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
-        self._console.print(f"{name:<22}{row}", highlight=False)
 
 
 if __name__ == "__main__":

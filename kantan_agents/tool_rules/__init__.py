@@ -5,22 +5,19 @@ from kantan_agents.tool_rules.decide import (
     Decision,
     ToolFacts,
     decide_call,
-    decide_entries,
-    decide_parameters,
     decide_tool,
     is_quick,
     needs_arguments,
 )
 from kantan_agents.tool_rules.layers import BASE, EXPLICIT, RuleLayers, merge, provider_layer
 from kantan_agents.tool_rules.modes import ToolRulesMode, get_context_with_tool_rules, rules_of
-from kantan_agents.tool_rules.parameters import Breach, ParameterChecks
+from kantan_agents.tool_rules.parameters import ParameterChecks
 from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 
 __all__ = [
     "BASE",
     "EXPLICIT",
     "NO_RULES",
-    "Breach",
     "Decision",
     "ParameterChecks",
     "RuleLayers",
@@ -28,8 +25,6 @@ __all__ = [
     "ToolRules",
     "ToolRulesMode",
     "decide_call",
-    "decide_entries",
-    "decide_parameters",
     "decide_tool",
     "get_context_with_tool_rules",
     "is_quick",

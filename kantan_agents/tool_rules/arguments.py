@@ -12,7 +12,7 @@ from kantan_agents.errors import ToolInputError
 NON_OBJECT = "they are no JSON object"
 
 # Half of a pair that stands for one character: on its own it is none, and readers differ about it.
-_MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
@@ -24,11 +24,11 @@ def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        value = json.loads(
-            text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite
-        )
-        if _MAYBE_SURROGATE.search(text):
-            _check_unicode(value)
+        value = _decoder.decode(text)
+        if not text.isascii():
+            _check_unicode(text)
+        if "\\u" in text and _MAYBE_SURROGATE.search(text):
+            _check_unicode(json.dumps(value, ensure_ascii=False))
     except (ValueError, RecursionError, TypeError) as error:
         raise ToolInputError(tool_name=tool_name, reason=_reason(error)) from error
     if not isinstance(value, dict):
@@ -36,9 +36,9 @@ def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
     return value
 
 
-def _check_unicode(value: Any) -> None:
+def _check_unicode(text: str) -> None:
     try:
-        json.dumps(value, ensure_ascii=False).encode()
+        text.encode()
     except UnicodeEncodeError as error:
         raise ValueError("a text in them is no Unicode") from error
 
@@ -63,3 +63,6 @@ def _finite(text: str) -> float:
     if not isfinite(number):
         raise ValueError("a number in them is too large")
     return number
+
+
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)

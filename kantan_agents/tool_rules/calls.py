@@ -22,7 +22,8 @@ _PREFIX = ":*"
 # What strings shell commands together, sends them elsewhere or runs one inside another, in any of sh, bash,
 # zsh, fish, PowerShell and cmd. Quotes are no excuse: which shell will read them is not known, and a quote
 # for one is a letter for another.
-_CHAINS = re.compile(r"[;&|<>`\r\n()]|\$\{")
+_CHAINS = re.compile(r"[;&|<>`\r\n()]")
+_EXPANSION = "${"
 
 
 @attrs.frozen(slots=False)
@@ -59,7 +60,8 @@ class CallPattern:
         words = _spaced(value)
         if self.form == "exact":
             return words == self.argument
-        return not _CHAINS.search(words) and (words == self.argument or words.startswith(f"{self.argument} "))
+        begins = words == self.argument or words.startswith(f"{self.argument} ")
+        return begins and not _is_chained(words)
 
     def _is_hidden_in(self, value: str) -> bool:
         if not self._words or self._words[0] not in without_quotes(value):  # the usual case, and quick
@@ -98,7 +100,7 @@ def parse_call_pattern(entry: str) -> CallPattern:
         raise ValueError(
             f"{entry!r}: only a last :* stands for more words; for anything else write params with a pattern"
         )
-    if form == "prefix" and _CHAINS.search(argument):
+    if form == "prefix" and _is_chained(argument):
         raise ValueError(f"{entry!r}: a prefix covers no chained command, so it cannot hold one")
     return CallPattern(entry, tool, argument, form)
 
@@ -113,6 +115,10 @@ def looked_at(value: Any) -> list[str] | None:
     if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
         return value
     return None
+
+
+def _is_chained(text: str) -> bool:
+    return _EXPANSION in text or _CHAINS.search(text) is not None
 
 
 def _spaced(text: str) -> str:

@@ -10,7 +10,6 @@ import attrs
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
 from kantan_agents.tool_rules.calls import looked_at
 from kantan_agents.tool_rules.names import EVERY
-from kantan_agents.tool_rules.parameters import Breach
 from kantan_agents.tool_rules.rules import ToolRules
 
 
@@ -107,18 +106,22 @@ def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any])
     Raises:
         ToolInputError: E10, the arguments hold a text that is no Unicode.
     """
-    decision = decide_entries(rules, tool, arguments)
+    decision = decide_tool(rules, tool)
+    if decision.allowed:
+        decision = _decide_entries(rules, tool, arguments, decision)
     checks = rules.checks(tool.names) if decision.allowed else None
     if checks is None:
         return decision
-    return decide_parameters(rules, tool, arguments, checks.breach(tool.name, arguments)) or decision
-
-
-def decide_entries(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
-    """Decide by allow and deny alone, ``Tool(param pattern)`` entries included."""
-    decision = decide_tool(rules, tool)
-    if not decision.allowed:
+    breach = checks.breach(tool.name, arguments) or checks.undeclared(tool.name, tool.schema, arguments)
+    if breach is None:
         return decision
+    return Decision(allowed=False, key="params", entry=breach.entry, error=breach.error)
+
+
+def _decide_entries(
+    rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any], decision: Decision
+) -> Decision:
+    """Go on from a decision about the tool to one about a call, by allow and deny alone."""
     texts = looked_at(arguments.get(tool.parameter)) if tool.parameter is not None else None
     for call in rules.denied_calls(tool.names):
         # A call that cannot be looked at might be the very one that is denied.
@@ -130,21 +133,6 @@ def decide_entries(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, An
                 return Decision(allowed=True, key="allow", entry=call.entry)
         return _refused(tool, "allow", None)
     return decision
-
-
-def decide_parameters(
-    rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any], breach: Breach | None
-) -> Decision | None:
-    """Turn a breach of a parameter rule into the decision; None where there is none to be made.
-
-    Without a breach the arguments are held against the types that the tool declares.
-    """
-    if breach is None:
-        checks = rules.checks(tool.names)
-        breach = checks.undeclared(tool.name, tool.schema, arguments) if checks is not None else None
-    if breach is None:
-        return None
-    return Decision(allowed=False, key="params", entry=breach.entry, error=breach.error)
 
 
 def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:

@@ -16,8 +16,9 @@ import attrs
 
 from kantan_agents.errors import InvalidToolRulesError, ToolRulesTypeError
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
+from kantan_agents.tool_rules.keywords import parse_rule
 from kantan_agents.tool_rules.names import EVERY, REMEMBERED, NamePatterns, Names, NameSet, united
-from kantan_agents.tool_rules.parameters import ParameterChecks, ParameterRule, parse_path, parse_rule
+from kantan_agents.tool_rules.parameters import ParameterChecks, ParameterRule, parse_path
 from kantan_agents.tool_rules.wording import path_step, shown
 
 Params = Mapping[str, Mapping[str, Mapping[str, Any]]]

@@ -6,30 +6,34 @@ import json
 import sys
 from typing import Any
 
-from kantan_agents.tool_rules.decide import ToolFacts, decide_entries
+from kantan_agents.errors import ToolInputError, ToolParameterError
+from kantan_agents.tool_rules.arguments import parse_arguments
+from kantan_agents.tool_rules.decide import ToolFacts, decide_call
 from kantan_agents.tool_rules.rules import ToolRules
 
 
 def decide(task: dict[str, Any]) -> dict[str, Any]:
-    """Return the decision about a call by its entries and parameter rules.
+    """Return the decision about a call.
 
     Args:
-        task: ``rules`` in the public dict shape, ``names`` and ``parameter`` of the tool, and the
-            ``arguments`` of the call.
+        task: ``rules`` in the public dict shape; ``names``, ``parameter`` and ``schema`` of the tool; the
+            ``arguments`` of the call as JSON text.
 
     Returns:
         ``allowed``, ``key`` and ``entry`` of the decision; of a broken parameter rule also ``keyword``,
-        ``param_name`` and ``limit``.
+        ``param_name`` and ``limit``, of arguments that cannot be read ``reason``.
     """
-    rules, tool = ToolRules.parse(task["rules"]), ToolFacts(tuple(task["names"]), task["parameter"])
-    decision = decide_entries(rules, tool, task["arguments"])
-    checks = rules.checks(tool.names) if decision.allowed else None
-    breach = checks.breach(tool.name, task["arguments"]) if checks is not None else None
-    if breach is None:
-        return {"allowed": decision.allowed, "key": decision.key, "entry": decision.entry}
-    error = breach.error
-    found = {"keyword": error.keyword, "param_name": error.param_name, "limit": error.limit}
-    return {"allowed": False, "key": "params", "entry": breach.entry, **found}
+    tool = ToolFacts(tuple(task["names"]), task["parameter"], task["schema"])
+    try:
+        arguments = parse_arguments(tool.name, task["arguments"])
+        decision = decide_call(ToolRules.parse(task["rules"]), tool, arguments)
+    except ToolInputError as error:
+        return {"allowed": False, "key": "params", "entry": tool.name, "reason": error.reason}
+    found = {"allowed": decision.allowed, "key": decision.key, "entry": decision.entry}
+    broken = decision.error
+    if isinstance(broken, ToolParameterError):
+        found |= {"keyword": broken.keyword, "param_name": broken.param_name, "limit": broken.limit}
+    return found
 
 
 def main() -> None:

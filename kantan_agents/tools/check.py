@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 
 from kantan_agents.errors import (
     PARAMETER_ERRORS,
@@ -21,7 +22,6 @@ from kantan_agents.tool_rules import (
     ToolFacts,
     ToolRules,
     decide_call,
-    decide_parameters,
     decide_tool,
     is_quick,
     needs_arguments,
@@ -29,6 +29,8 @@ from kantan_agents.tool_rules import (
 )
 
 _PATIENCE_SECONDS = 20
+_DENSE_LENGTH = 10_000
+_DENSE_VALUES = 2_000
 # The child looks for packages where this process does, and not in the working directory.
 _WORKER = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
@@ -52,18 +54,24 @@ async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping
         return decision
     try:
         if isinstance(arguments, str):
-            arguments = parse_arguments(tool.name, arguments)
+            if _is_dense(arguments):
+                return await _decide_elsewhere(rules, tool, arguments)
+            text, arguments = arguments, parse_arguments(tool.name, arguments)
+        else:
+            text = None
         if is_quick(rules, tool, arguments):
             return decide_call(rules, tool, arguments)
-        decision = await _decide_elsewhere(rules, tool, arguments)
-        if not decision.allowed:
-            return decision
-        return decide_parameters(rules, tool, arguments, None) or decision
+        return await _decide_elsewhere(rules, tool, text if text is not None else json.dumps(arguments))
     except KantanAgentsError as error:
         return Decision(allowed=False, key="params", entry=tool.name, error=error)
 
 
-async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
+def _is_dense(text: str) -> bool:
+    """Return whether reading a text as JSON takes long: it has many values, not only long ones."""
+    return len(text) > _DENSE_LENGTH and text.count(",") + text.count("{") > _DENSE_VALUES
+
+
+async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: str) -> Decision:
     """Decide in a process of its own what would take milliseconds or seconds.
 
     A thread would not do: the validator keeps the interpreter lock. Rare, a long text under a large
@@ -73,8 +81,10 @@ async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: Mappin
         "rules": rules.about(tool.names),
         "names": tool.names,
         "parameter": tool.parameter,
+        "schema": tool.schema,
         "arguments": arguments,
     }
+    await anyio.lowlevel.checkpoint()  # what came before has taken its share of this step
     try:
         with anyio.fail_after(_PATIENCE_SECONDS):
             done = await anyio.run_process(
@@ -93,6 +103,8 @@ async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: Mappin
 def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | None:
     if found["allowed"]:
         return None
+    if "reason" in found:
+        return ToolInputError(tool_name=tool.name, reason=found["reason"])
     if "keyword" not in found:
         return ToolNotAllowedError(tool_name=tool.name)
     kind = PARAMETER_ERRORS[found["keyword"]]

@@ -155,13 +155,15 @@ def _running_agent() -> Rulebook | None:
 class GuardedInvoker:
     """Stands where a function tool's ``on_invoke_tool`` stood and asks the rules first."""
 
-    __slots__ = ("_guard", "_invoke", "_tool", "original")
+    __slots__ = ("__signature__", "_guard", "_invoke", "_tool", "original")
 
     def __init__(self, tool: FunctionTool, original: FunctionTool, guard: Guard) -> None:
         self._tool = tool
         self.original = original
         self._guard = guard
         self._invoke: Callable[..., Awaitable[Any]] = tool.on_invoke_tool
+        # The SDK reads from the first parameter, at every call, which context the invoker wants.
+        self.__signature__ = inspect.signature(self._invoke)
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
         """Run the tool, or return why it may not run: the model reads that as its result."""
@@ -169,11 +171,6 @@ class GuardedInvoker:
         switched_on = is_switched_on(self._tool)
         refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
         return await self._invoke(tool_context, arguments) if refusal is None else refusal
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        # The SDK reads from the first parameter which context the invoker wants.
-        return inspect.signature(self._invoke)
 
     @property
     def facts(self) -> ToolFacts:

@@ -41,8 +41,8 @@ class _Memo:
         return (
             self.explicit is explicit
             and self.standing is standing
-            and self.allow == explicit.get("allow")
-            and self.deny == explicit.get("deny")
+            and _same(self.allow, explicit.get("allow"))
+            and _same(self.deny, explicit.get("deny"))
             and self.rest == _rest_of(explicit)
         )
 
@@ -95,6 +95,11 @@ def _rest_of(explicit: dict[str, Any]) -> bytes:
         return marshal.dumps(rest, 2)  # version 2: equal values give equal bytes
     except ValueError:
         return b""  # of a type of the user's own: parsed each time it is asked for
+
+
+def _same(kept: Any, names: Any) -> bool:
+    # Nobody can change a tuple, so however long it is, it is known at once.
+    return (kept is names and isinstance(names, (tuple, frozenset, str))) or kept == names
 
 
 def _copied(names: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from threading import RLock
 from typing import Any, Literal, cast
 
@@ -152,7 +153,15 @@ def _fresh(error: KantanAgentsError) -> KantanAgentsError:
 
 
 def provider_layers(providers: Iterable[ToolProvider]) -> RuleLayers:
-    """Return the layers beneath the explicit rules: base, then each provider (spec 9.3)."""
+    """Return the layers beneath the explicit rules: base, then each provider (spec 9.3).
+
+    The same ones for the same providers: rules read for one agent are then read for all.
+    """
+    return _layers(tuple(providers))
+
+
+@lru_cache(maxsize=64)
+def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
     rules: dict[str, ToolRules] = {}
     for provider in providers:  # two distributions may use one name
         rules[provider.name] = merge(rules.get(provider.name, NO_RULES), provider.rules)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.testing.strategies import json_values, tool_calls, tool_rules
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call, decide_tool, needs_arguments
+from kantan_agents.tool_rules.calls import parse_call_pattern
 
 BASH = ToolFacts(("Bash",), "command")
 
@@ -125,6 +126,12 @@ def test_a_star_denies_every_call() -> None:
     rules = ToolRules.parse({"deny": ["Bash(*)"]})
     assert not rules.permits("Bash")
     assert decide_tool(rules, BASH).rule == "deny: Bash(*)"
+
+
+def test_a_star_covers_any_text() -> None:
+    pattern = parse_call_pattern("Bash(*)")
+    assert pattern.grants(["a; b"])
+    assert pattern.denies(["a; b"])
 
 
 def test_a_plain_name_beside_a_short_form_covers_all_calls() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,11 +16,10 @@ from kantan_agents.tool_rules import (
     ToolFacts,
     ToolRules,
     decide_call,
-    decide_entries,
-    decide_parameters,
     decide_tool,
     needs_arguments,
 )
+from kantan_agents.tool_rules.decide import is_quick
 
 BASH = ToolFacts(("Bash",), "command")
 public_rules = tool_rules()
@@ -121,14 +121,14 @@ def test_the_decision_is_that_of_the_entries_and_then_of_the_parameters(
     rules = ToolRules.parse(public)
     name, arguments = data.draw(tool_calls(rules))
     tool = ToolFacts((name,), "command")
-    by_entries = decide_entries(rules, tool, arguments)
+    by_entries = decide_call(attrs.evolve(rules, params={}), tool, arguments)
     checks = rules.checks(tool.names)
     breach = checks.breach(name, arguments) if checks is not None else None
     decision = decide_call(rules, tool, arguments)
     assert decision.allowed == (by_entries.allowed and breach is None)
     if by_entries.allowed:
-        expected = decide_parameters(rules, tool, arguments, breach) or by_entries
-        assert (decision.key, decision.entry) == (expected.key, expected.entry)
+        expected = ("params", breach.entry) if breach is not None else (by_entries.key, by_entries.entry)
+        assert (decision.key, decision.entry) == expected
 
 
 @given(public_rules, st.data())
@@ -209,6 +209,28 @@ def test_a_type_the_tool_does_not_declare_is_laid_to_the_rule_that_asked() -> No
 )
 def test_arguments_are_needed_only_where_a_rule_is_about_them(rules: dict[str, Any], needed: bool) -> None:
     assert needs_arguments(ToolRules.parse(rules), BASH) is needed
+
+
+@pytest.mark.parametrize(
+    "rules", [{}, {"deny": ["Bash"]}, {"params": {"Bash": {"command": {"maxLength": 9}}}}]
+)
+def test_a_decision_without_patterns_is_quick_with_any_text(rules: dict[str, Any]) -> None:
+    assert is_quick(ToolRules.parse(rules), BASH, {"command": "a" * 1_000_000})
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"deny": ["Bash(rm:*)"]},
+        {"allow": ["Bash(git:*)"]},
+        {"params": {"Bash": {"command": {"pattern": r"(\w{1,50}\s){1,20}$"}}}},
+    ],
+)
+def test_a_decision_by_patterns_is_quick_with_a_short_text_only(rules: dict[str, Any]) -> None:
+    assert is_quick(ToolRules.parse(rules), BASH, {"command": "git log"})
+    assert is_quick(ToolRules.parse(rules), BASH, {"command": 3})
+    assert not is_quick(ToolRules.parse(rules), BASH, {"command": "a;rm" * 50_000})
+    assert is_quick(ToolRules.parse(rules), BASH, {"other": "a" * 1_000_000})
 
 
 def test_a_tool_known_by_name_only_is_looked_at_in_the_first_text_of_a_call() -> None:

@@ -15,7 +15,6 @@ from kantan_agents.tool_rules import (
     ToolFacts,
     ToolRules,
     decide_call,
-    decide_entries,
     merge,
     provider_layer,
 )
@@ -63,7 +62,7 @@ def test_no_layer_takes_back_a_denied_call(stacked: list[ToolRules], data: st.Da
     asked = data.draw(st.sampled_from(stacked))
     name, arguments = data.draw(tool_calls(asked, NAMES))
     facts = ToolFacts((name,), "command")
-    if decide_entries(asked, facts, arguments).key == "deny":
+    if decide_call(asked, facts, arguments).key == "deny":
         assert not decide_call(merge(*stacked), facts, arguments).allowed
 
 

@@ -19,7 +19,8 @@ from kantan_agents.errors import (
 )
 from kantan_agents.testing.strategies import json_values
 from kantan_agents.tool_rules import Decision, ParameterChecks, ToolFacts, ToolRules, decide_call
-from kantan_agents.tool_rules.parameters import TYPES, parse_path
+from kantan_agents.tool_rules.keywords import TYPES
+from kantan_agents.tool_rules.parameters import parse_path
 
 whole = st.integers(-5, 5) | st.sampled_from([2**53, 2**53 + 1, -(2**63) - 1, 2**64, 10**30, 10**400])
 numbers = whole | st.floats(-5, 5) | st.floats(allow_nan=False, allow_infinity=False)
@@ -359,6 +360,8 @@ DECLARED = {
         "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
         "choice": {"oneOf": [FILTER, {"type": "object", "properties": {"limit": {"type": "number"}}}]},
         "tree": {"$ref": "#/$defs/Tree"},
+        "elsewhere": {"$ref": "https://example.com/schema.json"},
+        "nowhere": {"$ref": "#/$defs/Nothing/at/all"},
     },
     "$defs": {
         "Filter": {"$ref": "#/$defs/Filter~1Really"},
@@ -417,6 +420,8 @@ def test_a_value_of_a_type_the_tool_does_not_declare_gets_around_no_limit(path: 
         ("choice.limit", {"choice": {"limit": 1.5}}),
         ("tree.size", {"tree": {"size": 3}}),
         ("undeclared", {"undeclared": "500"}),
+        ("elsewhere", {"elsewhere": "500"}),
+        ("nowhere", {"nowhere": "500"}),
         ("limit", {"name": 3}),
     ],
 )

@@ -96,3 +96,18 @@ ANSWERS = {
     (True, "allow"): "allow: t(git:*)",
     (False, "allow"): "allow has no entry for it",
 }
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ('{"ids": [' + "1, " * 20_000 + "99]}", "E17"),
+        ('{"ids": [' + "1, " * 20_000 + "2]}", None),
+        ('{"ids": [' + "1, " * 20_000 + "]}", "E10"),
+        ('{"ids": [' + '{"a": 1}, ' * 9_000 + '{"a": 1, "a": 2}]}', "E10"),
+    ],
+)
+async def test_a_text_of_very_many_values_is_read_elsewhere(text: str, code: str | None) -> None:
+    ruled = ToolRules.parse({"params": {"t": {"ids[]": {"maximum": 50}}}})
+    decision = await check_call(ruled, TOOL, text)
+    assert (decision.error.code if decision.error is not None else None) == code
