@@ -111,6 +111,11 @@ class ToolProviderInterfaceError(KantanAgentsError):
     provider: str
     distribution: str
 
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        # The message is the specification's to the letter; Python 3.11 shows this below it.
+        self.__notes__ = [f"The entry point is {self.provider!r} of {self.distribution}."]
+
 
 class ToolNotAllowedError(KantanAgentsError):
     """The rules in force do not allow this tool, or not this call of it.

@@ -22,7 +22,7 @@ from agents import (
     ShellTool,
     WebSearchTool,
 )
-from agents.editor import ApplyPatchResult
+from agents.editor import ApplyPatchOperation, ApplyPatchResult
 from openai.types.responses import (
     ResponseComputerToolCall,
     ResponseCustomToolCall,
@@ -488,3 +488,90 @@ async def test_a_tool_put_onto_the_sdk_agent_afterwards_is_guarded_as_well(execu
     assert executed == [("late", "ok")]
     (tool,) = await clone.get_all_tools(RunContextWrapper({}))
     assert tool is not clone.tools[0]
+
+
+@pytest.mark.parametrize("operation", ["create_file", "update_file", "delete_file"])
+async def test_each_operation_of_an_editor_asks_the_rules(executed: Executed, operation: str) -> None:
+    class Mine(Editor):
+        kept = "the editor's own"
+
+    tool = ApplyPatchTool(editor=Mine(executed))
+    script = [[patch_call(path, operation)] for path in ("a.txt", "docs/b.txt")]
+    for number, (call,) in enumerate(script):
+        call["call_id"] = f"c{number}"
+        if operation != "delete_file":
+            call["operation"]["diff"] = "+x"
+    agent = Agent("a", "x", tools=[tool], model=ScriptedModel([*script, [assistant_message("done")]]))
+    rules = {"params": {"apply_patch": {"path": {"pattern": "^docs/"}}}}
+    await agent.run_async("hi", {"tool_rules": rules})
+    assert executed == [("apply_patch", "docs/b.txt")]
+    (guarded,) = await agent.sdk_agent.get_all_tools(RunContextWrapper({}))
+    assert isinstance(guarded, ApplyPatchTool)
+    assert getattr(guarded.editor, "kept", None) == "the editor's own"
+
+
+async def test_a_file_is_not_moved_where_the_rules_do_not_allow_a_file(executed: Executed) -> None:
+    agent = Agent("a", "x", tools=[ApplyPatchTool(editor=Editor(executed))])
+    (tool,) = await agent.sdk_agent.get_all_tools(RunContextWrapper({}))
+    assert isinstance(tool, ApplyPatchTool)
+    rules = {"params": {"apply_patch": {"path": {"pattern": "^docs/"}}}}
+    operation = ApplyPatchOperation(
+        "update_file",
+        "docs/a.txt",
+        diff="+x",
+        ctx_wrapper=RunContextWrapper({"tool_rules": rules}),
+        move_to="secret/a.txt",
+    )
+    answer: Any = await tool.editor.update_file(operation)  # type: ignore[misc]
+    assert (answer.status, executed) == ("failed", [])
+    assert "E15" in answer.output
+
+
+class Rules(dict[str, Any]):
+    """Rules of a type of the user's own."""
+
+
+async def test_rules_of_a_type_of_the_users_own_hold_and_are_followed(executed: Executed) -> None:
+    model = calls(("read", {"value": "1"}), ("read", {"value": "12"}), ("read", {"value": "1"}))
+    limits = Rules(maxLength=1)
+    context: dict[str, Any] = {"tool_rules": Rules(params=Rules(read=Rules(value=limits)))}
+
+    class Hooks(agents.RunHooks[Any]):
+        async def on_llm_end(self, ctx: Any, agent: Any, response: Any) -> None:
+            if len(model.calls) == 3:
+                limits["maxLength"] = 0
+
+    agent = Agent("a", "x", tools=[executed.tool("read")], model=model)
+    await agent.run_async("hi", context, hooks=Hooks())
+    assert executed == [("read", "1")]
+    assert [("E14" in told) for told in outputs(model)] == [False, True, True]
+
+
+@pytest.mark.parametrize(("rules", "code"), [([], "E18"), ("*", "E18"), ({"deny": "rm"}, "E20")])
+async def test_rules_that_are_none_any_more_refuse_every_call(
+    executed: Executed, rules: Any, code: str
+) -> None:
+    model = calls(("read", {"value": "1"}))
+    context: dict[str, Any] = {}
+
+    class Hooks(agents.RunHooks[Any]):
+        async def on_llm_end(self, ctx: Any, agent: Any, response: Any) -> None:
+            context["tool_rules"] = rules
+
+        async def on_tool_end(self, ctx: Any, agent: Any, tool: Any, result: Any) -> None:
+            context["tool_rules"] = {}
+
+    agent = Agent(
+        "a", "x", tools=[executed.tool("read")], model=model, tool_use_behavior="stop_on_first_tool"
+    )
+    context = await agent.run_async("hi", context, hooks=Hooks())
+    assert executed == []
+    assert f"[{code}]" in context["result"].final_output
+
+
+async def test_a_shell_in_a_container_of_the_provider_is_shown_by_the_rules() -> None:
+    tool = ShellTool(environment={"type": "container_auto"})
+    for rules, seen in (({}, ["shell"]), ({"deny": ["shell"]}, [])):
+        model = calls()
+        await Agent("a", "x", tools=[tool], model=model).run_async("hi", {"tool_rules": rules})
+        assert shown(model) == seen
