@@ -2,8 +2,8 @@
 
 Hand-offs and agents as tools lead the SDK to agents that are not ours, and it runs the very objects it
 is led to. So they are guarded in place: their class becomes one that asks the rules whenever the SDK
-asks for tools. Identity, type checks, ``clone`` and what hooks see stay as they are, and outside a run
-of ours nothing changes at all.
+asks for tools. Identity, type checks, ``clone`` and what hooks see stay as they are, and where there are
+no rules, outside a run of ours, nothing changes at all.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.pipeline import current_run
 from kantan_agents.tools import (
+    NO_LAYERS,
     Rulebook,
     guard,
     guard_function,
@@ -59,15 +60,34 @@ class GuardedAgent(RuledAgent):
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the tools the model may see now, each guarded."""
         run = current_run.get()
-        if run is None:
+        if run is None and not _carries_rules(run_context.context):
             return await super().get_all_tools(run_context)
         violation = pending_violation(run)
         if violation is not None:
             raise violation
         guard_reachable(self)
         tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]
-        layers = rules_in_force(run_context.context, run.agent.standing_rules)
-        return list_tools(run_context, tools, layers, None)
+        standing = run.agent.standing_rules if run is not None else NO_LAYERS
+        return list_tools(run_context, tools, rules_in_force(run_context.context, standing), None)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        # The class was made here and cannot be found by its name: a copy, or what comes out of a pickle,
+        # gets it again.
+        reduced: Any = super().__reduce_ex__(protocol)
+        _, (_, *args), state, *rest = reduced
+        if isinstance(state, dict):
+            state = {name: value for name, value in state.items() if name != _COPIES}
+        return (_blank, (type(self).__bases__[1], *args), state, *rest)
+
+
+def _blank(kind: Any, *args: Any) -> Any:
+    guarded = _guarded_class(kind)
+    return guarded.__new__(guarded, *args)
+
+
+def _carries_rules(context: Any) -> bool:
+    # The SDK's own runner may have been given one of our agents, which then handed over.
+    return isinstance(context, dict) and bool(context.get("tool_rules"))
 
 
 @functools.lru_cache(maxsize=256)

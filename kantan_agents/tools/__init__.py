@@ -6,7 +6,7 @@ from kantan_agents.tools.explain import Explanation, explain, explain_layers
 from kantan_agents.tools.facts import rule_parameter
 from kantan_agents.tools.guard import Guard, Rulebook, guard_function, is_switched_on
 from kantan_agents.tools.hosted import refuse_hosted_calls
-from kantan_agents.tools.in_force import rules_in_force
+from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_tools
 from kantan_agents.tools.providers import (
     AVAILABLE,
@@ -29,6 +29,7 @@ from kantan_agents.tools.violations import (
 
 __all__ = [
     "AVAILABLE",
+    "NO_LAYERS",
     "Explanation",
     "Guard",
     "ProviderChoice",

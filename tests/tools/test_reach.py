@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
+import pickle
 import socket
 import subprocess
 import sys
@@ -13,7 +15,7 @@ from typing import Any
 
 import agents
 import pytest
-from agents import Handoff, HostedMCPTool, Runner, RunState
+from agents import Handoff, HostedMCPTool, RunContextWrapper, Runner, RunState
 from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
 from openai.types.responses.response_output_item import McpApprovalRequest, McpCall
 
@@ -126,9 +128,40 @@ async def test_a_target_that_is_added_while_the_run_is_on_its_way_is_guarded(exe
 async def test_outside_a_run_of_ours_a_guarded_agent_is_as_it_was(executed: Executed) -> None:
     target = agents.Agent[Any](name="target", tools=[executed.tool("delete")], model=calls(("delete", {})))
     assert Agent("start", "x", handoffs=[target]).sdk_agent.handoffs == [target]
-    await Runner.run(target, "hi", context={"tool_rules": {"deny": ["delete"]}})
+    await Runner.run(target, "hi", context={"mine": 1})
     assert executed == [("delete", "")]
     assert target.clone(name="other").tools == target.tools
+    assert await target.get_all_tools(RunContextWrapper({})) == target.tools
+
+
+@pytest.mark.parametrize(
+    "duplicate", [copy.copy, copy.deepcopy, lambda agent: pickle.loads(pickle.dumps(agent))]
+)
+async def test_a_guarded_agent_can_be_copied_and_pickled(duplicate: Any) -> None:
+    target = agents.Agent[Any](name="target", instructions="Help.")
+    assert Agent("start", "x", handoffs=[target]).sdk_agent.handoffs == [target]
+    other = duplicate(target)
+    assert other is not target
+    assert other == target
+    assert (other.name, other.instructions) == ("target", "Help.")
+    assert type(other) is type(target)
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_the_sdks_own_runner_takes_the_rules_along_to_hand_off_targets(
+    executed: Executed, streamed: bool
+) -> None:
+    model = calls(("read", {"value": "secret"}), ("read", {"value": "ok"}))
+    target = agents.Agent[Any](name="target", tools=[executed.tool("read")], model=model)
+    start = Agent("start", "x", handoffs=[target], model=handing_over("target"))
+    context = {"tool_rules": {"params": {"read": {"value": {"maxLength": 3}}}}}
+    if streamed:
+        running = Runner.run_streamed(start.sdk_agent, "hi", context=context)
+        async for _ in running.stream_events():
+            pass
+    else:
+        await Runner.run(start.sdk_agent, "hi", context=context)
+    assert executed == [("read", "ok")]
 
 
 @pytest.mark.parametrize("ours", [True, False])
