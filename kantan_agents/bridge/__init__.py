@@ -1,7 +1,7 @@
 """What the SDK sees of us: the only room that builds objects for it."""
 
 from kantan_agents.bridge.handoffs import HandoffLinks, link_handoffs
-from kantan_agents.bridge.paused import context_of, detach_result
+from kantan_agents.bridge.paused import context_of, detach_result, guard_resumed
 from kantan_agents.bridge.run_config import effective_run_config
 from kantan_agents.bridge.sdk_agent import SDKAgent
 from kantan_agents.bridge.settings import QuickSettings
@@ -13,5 +13,6 @@ __all__ = [
     "context_of",
     "detach_result",
     "effective_run_config",
+    "guard_resumed",
     "link_handoffs",
 ]

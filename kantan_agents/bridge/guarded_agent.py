@@ -29,6 +29,7 @@ from kantan_agents.tools import (
 
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
+_COPIES_KEPT = 1024
 _lock = Lock()
 
 
@@ -38,14 +39,17 @@ class RuledAgent(agents.Agent[Any]):
     def guarded_tool(self, tool: Tool) -> Tool:
         """Return a guarded copy of a tool of this agent, the same one each time."""
         # One copy for each tool: the SDK compares tools by identity when a run is resumed.
-        copies: dict[int, tuple[Tool, Tool]] = self.__dict__.setdefault(_COPIES, {})
+        copies: dict[int, tuple[Tool, Tool, dict[str, Any]]] = self.__dict__.setdefault(_COPIES, {})
         known = copies.get(id(tool))
-        if known is not None and known[0] is tool:
+        # The user may have changed the tool since: an approval that is needed now, another name.
+        if known is not None and known[0] is tool and known[2] == vars(tool):
             return known[1]
         guarded = guard(tool, self.book)
         guard_nested(tool)
         if any(tool is own for own in self.tools):  # those of MCP servers are new each time
-            copies[id(tool)] = (tool, guarded)
+            if len(copies) >= _COPIES_KEPT:  # tools that were exchanged again and again
+                copies.clear()
+            copies[id(tool)] = (tool, guarded, dict(vars(tool)))
         return guarded
 
     @property
@@ -87,7 +91,8 @@ def _blank(kind: Any, *args: Any) -> Any:
 
 def _carries_rules(context: Any) -> bool:
     # The SDK's own runner may have been given one of our agents, which then handed over.
-    return isinstance(context, dict) and bool(context.get("tool_rules"))
+    rules = context.get("tool_rules") if isinstance(context, dict) else None
+    return isinstance(rules, dict) and bool(rules) and rules.keys() <= {"allow", "deny", "params"}
 
 
 @functools.lru_cache(maxsize=256)

@@ -6,6 +6,8 @@ from typing import Any
 
 from agents import RunState
 
+from kantan_agents.bridge.guarded_agent import guard_agent
+
 
 class PausedContext(dict[str, Any]):
     """The context a paused run's state carries: the caller's, without the result of that very run.
@@ -28,6 +30,12 @@ def detach_result(result: Any, context: dict[str, Any]) -> None:
     paused = PausedContext({key: value for key, value in context.items() if key != "result"})
     paused.caller_context = context
     wrapper.context = paused
+
+
+def guard_resumed(input: Any) -> None:
+    """Guard the agent that a resumed run goes on with; it need not be one that ours hand over to."""
+    if isinstance(input, RunState):
+        guard_agent(getattr(input, "_current_agent", None))
 
 
 def context_of(state: RunState[Any, Any]) -> dict[str, Any]:

@@ -12,13 +12,14 @@ from typing import Any, Protocol, cast
 
 from agents import FunctionTool, RunContextWrapper, Tool
 
-from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guarded_mcp_tools
+from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guard_reachable, guarded_mcp_tools
 from kantan_agents.bridge.settings import QuickSettings
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
     Rulebook,
     RuleViolationPolicy,
+    facts_of,
     guard,
     is_switched_on,
     list_tools,
@@ -93,9 +94,9 @@ class SDKAgent(RuledAgent):
         return self.owner
 
     def tool_named(self, name: Any) -> Tool | None:
-        """Return the tool of its own, guarded, that has this name; None if there is none."""
+        """Return the tool of its own, guarded, that goes by this name; None if there is none."""
         own = (*self._held_tools, *self.tools)
-        return next((tool for tool in own if isinstance(name, str) and tool.name == name), None)
+        return next((tool for tool in own if isinstance(name, str) and name in facts_of(tool).names), None)
 
     def clone(self, **changes: Any) -> SDKAgent:
         """Copy the agent as the SDK does, the tools it holds included."""
@@ -134,6 +135,8 @@ class SDKAgent(RuledAgent):
             raise violation
         # Whoever runs this agent, and however it was reached: the SDK asks for the tools first.
         _ = self.owner.sdk_agent
+        if self.handoffs:
+            guard_reachable(self)  # somebody may have put more of them onto this very object
         held = [tool for tool in self._held_tools if is_switched_on(tool)]
         tools: list[Tool] = list(held)
         if self.tools or self.mcp_servers:

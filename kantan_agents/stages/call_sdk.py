@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kantan_agents.bridge import detach_result
+from kantan_agents.bridge import detach_result, guard_resumed
 from kantan_agents.context import store
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
 from kantan_agents.tools import (
@@ -25,6 +25,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         token = current_run.set(run)
         try:
             forget_violation(run)
+            guard_resumed(run.input)
             run.result = await agent.runner.run(
                 agent.sdk_agent,
                 run.input,

@@ -8,7 +8,7 @@ nobody believes in a rule that is not there.
 from __future__ import annotations
 
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import attrs
@@ -66,12 +66,18 @@ class CallPattern:
     def _is_hidden_in(self, value: str) -> bool:
         if not self._words or self._words[0] not in without_quotes(value):  # the usual case, and quick
             return False
-        return any(holds_command(words, self._words, more=self.form == "prefix") for words in readings(value))
+        return any(holds_command(words, self._words, more=self.form == "prefix") for words in _read(value))
 
     @cached_property
     def _words(self) -> list[str]:
         words = next(readings(self.argument))
         return [word for place, word in enumerate(words) if word != NEXT or 0 < place < len(words) - 1]
+
+
+@lru_cache(maxsize=8)
+def _read(value: str) -> tuple[list[str], ...]:
+    # Many entries look at one command.
+    return tuple(readings(value))
 
 
 def is_call_pattern(entry: str) -> bool:

@@ -68,8 +68,7 @@ class Decision:
         return f"{self.key}: {self.entry}" if self.entry is not None else f"{self.key} has no entry for it"
 
 
-# Reading a command in all the ways a shell may mean it takes about a microsecond a character.
-_CHARACTERS_AT_ONCE = 2500
+_MICROSECONDS_AT_ONCE = 2500
 _UNRULED = Decision(allowed=True)
 
 
@@ -139,7 +138,10 @@ def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) ->
     """Return whether ``decide_call`` keeps an event loop for a few milliseconds at the very most."""
     calls = len(rules.denied_calls(tool.names)) + len(rules.allowed_calls(tool.names))
     texts = looked_at(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
-    if sum(map(len, texts or ())) * calls > _CHARACTERS_AT_ONCE:
+    length = sum(len(text) + 1 for text in texts or ())
+    # Reading a command in all the ways a shell may mean it takes a microsecond a character, holding an
+    # entry against it a tenth of that, and a microsecond at least.
+    if length + calls * (1 + length / 10) > _MICROSECONDS_AT_ONCE:
         return False
     checks = rules.checks(tool.names)
     return checks is None or checks.is_quick(arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import attrs
@@ -35,6 +35,11 @@ def united(one: Names, other: Names) -> Names:
     return tuple(dict.fromkeys((*one, *other)))
 
 
+@lru_cache(maxsize=REMEMBERED)
+def _pattern(glob: str) -> re.Pattern[str]:
+    return re.compile(fnmatch.translate(glob))
+
+
 class NamePatterns:
     """Names of which some are glob patterns; says which one covers a name.
 
@@ -47,7 +52,7 @@ class NamePatterns:
     def __init__(self, names: Iterable[str]) -> None:
         names = tuple(names)
         self._exact = frozenset(names)
-        self._globs = [(name, re.compile(fnmatch.translate(name))) for name in names if is_glob(name)]
+        self._globs = [(name, _GLOB.split(name, maxsplit=1)[0]) for name in names if is_glob(name)]
         self._seen: dict[str, tuple[str, ...]] = {}
 
     def covering(self, name: str) -> tuple[str, ...]:
@@ -58,7 +63,9 @@ class NamePatterns:
         found = self._seen.get(name)
         if found is None:
             found = exact + tuple(
-                entry for entry, pattern in self._globs if entry != name and pattern.match(name)
+                entry
+                for entry, beginning in self._globs
+                if entry != name and name.startswith(beginning) and _pattern(entry).match(name)
             )
             if len(self._seen) >= REMEMBERED:  # a model may invent any number of names
                 self._seen.clear()

@@ -139,7 +139,7 @@ class ParameterChecks:
         if known is not None and known[0] is schema:
             return known[1]
         found = [
-            (steps[:end], types, rule)
+            (steps[:end], _without_texts(types, rule) if end == len(steps) else types, rule)
             for steps, rule in self._places
             for end in range(1, len(steps) + ("type" not in rule.keywords))
             if (types := declared_types(schema, steps[:end]))
@@ -188,6 +188,13 @@ class ParameterChecks:
     @cached_property
     def _declared(self) -> dict[int, tuple[Any, list[Any]]]:
         return {}
+
+
+def _without_texts(types: tuple[str, ...], rule: ParameterRule) -> tuple[str, ...]:
+    # A decimal number may come as a text, of which `maximum` would say nothing.
+    if not {"minimum", "maximum"} & rule.keywords.keys() or not {"number", "integer"} & set(types):
+        return types
+    return tuple(kind for kind in types if kind != "string")
 
 
 def _schema_at(steps: tuple[str, ...], rule: Mapping[str, Any]) -> dict[str, Any]:

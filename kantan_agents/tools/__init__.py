@@ -3,7 +3,7 @@
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
 from kantan_agents.tools.executors import guard
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
-from kantan_agents.tools.facts import rule_parameter
+from kantan_agents.tools.facts import facts_of, rule_parameter
 from kantan_agents.tools.guard import Guard, Rulebook, guard_function, is_switched_on
 from kantan_agents.tools.hosted import refuse_hosted_calls
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
@@ -43,6 +43,7 @@ __all__ = [
     "coerce_tools",
     "explain",
     "explain_layers",
+    "facts_of",
     "forget_violation",
     "get_effective_tool_rules",
     "get_provider_tool_rules",

@@ -29,6 +29,8 @@ from kantan_agents.tool_rules import (
 )
 
 _PATIENCE_SECONDS = 20
+_PROCESSES_AT_ONCE = 2
+_limiters: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("kantan_agents_checks")
 _DENSE_LENGTH = 10_000
 _DENSE_VALUES = 2_000
 # The child looks for packages where this process does, and not in the working directory.
@@ -71,6 +73,16 @@ def _is_dense(text: str) -> bool:
     return len(text) > _DENSE_LENGTH and text.count(",") + text.count("{") > _DENSE_VALUES
 
 
+def _limiter() -> anyio.CapacityLimiter:
+    """Return what keeps one event loop from starting a process for every call of a burst."""
+    try:
+        return _limiters.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(_PROCESSES_AT_ONCE)
+        _limiters.set(limiter)
+        return limiter
+
+
 async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: str) -> Decision:
     """Decide in a process of its own what would take milliseconds or seconds.
 
@@ -84,14 +96,14 @@ async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: str) -
         "schema": tool.schema,
         "arguments": arguments,
     }
+    command = [sys.executable or "", "-I", "-c", _WORKER, json.dumps([str(place) for place in sys.path])]
     await anyio.lowlevel.checkpoint()  # what came before has taken its share of this step
     try:
-        with anyio.fail_after(_PATIENCE_SECONDS):
-            done = await anyio.run_process(
-                [sys.executable, "-I", "-c", _WORKER, json.dumps(sys.path)],
-                input=json.dumps(task).encode(),
-                stderr=subprocess.DEVNULL,
-            )
+        async with _limiter():
+            with anyio.fail_after(_PATIENCE_SECONDS):
+                done = await anyio.run_process(
+                    command, input=json.dumps(task).encode(), stderr=subprocess.DEVNULL
+                )
         found = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError, TimeoutError) as error:
         # What cannot be checked is not allowed.

@@ -5,17 +5,14 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import weakref
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from agents import AsyncComputer, ComputerProvider, ComputerTool
 
 from kantan_agents.tools.guard import Guard
 
 _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
-
-# The SDK makes one computer for each tool object and run; agents that share a tool go on sharing it.
-_guarded: WeakKeyDictionary[ComputerTool[Any], ComputerTool[Any]] = WeakKeyDictionary()
 
 
 class GuardedComputer(AsyncComputer):
@@ -42,6 +39,8 @@ class GuardedComputer(AsyncComputer):
         return self.guarded.dimensions
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_") or attribute == "guarded":  # one that is being copied
+            raise AttributeError(attribute)
         return getattr(self.guarded, attribute)
 
 
@@ -61,10 +60,10 @@ def _asking_first(name: str, action: Any, guard: Guard, run_context: Any) -> Any
 
 def guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
     """Return a copy of a computer tool whose computer, given or made for each run, is guarded."""
-    known = _guarded.get(tool)
-    if known is not None:
-        return known
     given = tool.computer
+    facts = guard.facts
+    # The SDK keeps what makes a computer for as long as the tool lives, so it must not hold the agent.
+    find_book = weakref.ref(guard.book) if guard.book is not None else None
 
     async def create(*, run_context: Any) -> Any:
         made: Any = given
@@ -74,7 +73,8 @@ def guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
             made = given(run_context=run_context)
         made = await made if inspect.isawaitable(made) else made
         kind: Any = GuardedComputer  # abstract by its declaration only
-        return kind(made, guard, run_context)
+        book = find_book() if find_book is not None else None
+        return kind(made, Guard(facts, book), run_context)
 
     async def dispose(*, run_context: Any, computer: Any) -> None:
         if isinstance(given, ComputerProvider) and given.dispose is not None:
@@ -83,7 +83,4 @@ def guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
                 await done
 
     provider: Any = ComputerProvider(create=create, dispose=dispose)
-    guarded: ComputerTool[Any] = dataclasses.replace(tool, computer=provider)
-    _guarded[tool] = guarded
-    _guarded[guarded] = guarded
-    return guarded
+    return dataclasses.replace(tool, computer=provider)

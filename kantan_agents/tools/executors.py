@@ -96,6 +96,8 @@ class GuardedEditor:
         return await _result(edit(operation))
 
     def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("_"):  # of one that is being copied nothing is there yet
+            raise AttributeError(attribute)
         return getattr(self._editor, attribute)
 
 

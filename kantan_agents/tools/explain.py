@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.context import Context
-from kantan_agents.errors import KantanAgentsError, ToolInputError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
 from kantan_agents.tool_rules import (
     EXPLICIT,
     Decision,
@@ -108,6 +108,9 @@ def explain_layers(
     layers: RuleLayers, tool: Any, arguments: Mapping[str, Any] | str | None = None
 ) -> Explanation:
     """Explain a decision of layers that have been put together already."""
+    if arguments is not None and not isinstance(arguments, (str, Mapping)):
+        reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
+        raise InvalidOptionError(option="arguments", reason=reason)
     facts = ToolFacts((tool,), guessed=True) if isinstance(tool, str) else facts_of(coerce_tool(tool))
     decision = _decision(layers.rules, facts, arguments)
     return Explanation(

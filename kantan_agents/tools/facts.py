@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -54,9 +55,18 @@ def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
     Raises:
         InvalidOptionError: E75, when an ``Agent`` is made, if the tool has no such parameter.
     """
+    if not isinstance(name, str):
+        raise InvalidOptionError(option="rule_parameter", reason=f"must be a parameter's name, not {name!r}")
 
     def declare(tool: ToolT) -> ToolT:
-        setattr(tool, _MARK, name)
+        try:
+            setattr(tool, _MARK, name)
+        except AttributeError as error:
+            reason = f"cannot be declared on {tool!r}: write a function with def"
+            raise InvalidOptionError(option="rule_parameter", reason=reason) from error
+        implementation = _implementation(tool)
+        if inspect.isfunction(implementation):
+            setattr(implementation, _MARK, name)  # `dataclasses.replace(tool, ...)` keeps nothing but this
         return tool
 
     return declare
@@ -108,10 +118,15 @@ def _mcp_names(tool: FunctionTool) -> tuple[str, ...]:
     return (own, f"mcp__{safe(server)}__{own}", f"mcp__{safe(server)}__{safe(own)}")
 
 
+def _implementation(tool: Any) -> Any:
+    # What the SDK made of the function, for this tool alone; all copies of the tool share it.
+    return getattr(getattr(tool, "on_invoke_tool", None), "_invoke_tool_impl", None)
+
+
 def _name_on_server(tool: FunctionTool) -> str:
     # With prefixed names the model sees a name that the SDK made up. The server's own name stands only
     # in the call the SDK has bound: there is no public way to it.
-    invoke = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
+    invoke = _implementation(tool)
     bound = invoke.args if isinstance(invoke, functools.partial) else ()
     names = [getattr(argument, "name", None) for argument in bound[1:2]]
     return next((name for name in names if isinstance(name, str)), tool.name)
@@ -128,7 +143,8 @@ def _label(tool: HostedMCPTool) -> str:
 
 def _looked_at(tool: FunctionTool, schema: Mapping[str, Any]) -> str | None:
     properties = schema.get("properties") or {}
-    declared = getattr(tool, _MARK, None) or getattr(getattr(tool, "__wrapped__", None), _MARK, None)
+    places = (tool, _implementation(tool), getattr(tool, "__wrapped__", None))
+    declared = next((mark for place in places if (mark := getattr(place, _MARK, None)) is not None), None)
     if declared is None:
         return next((name for name, value in properties.items() if _is_text(value)), None)
     if declared not in properties:

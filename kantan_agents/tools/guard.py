@@ -133,7 +133,7 @@ class Guard:
             error=decision.error,
             rule=decision.rule,
             layers=layers.deciding(decision),
-            agent=getattr(getattr(wrapper, "agent", None), "name", None),
+            agent=getattr(getattr(wrapper, "agent", None) or self.book, "name", None),
             arguments=arguments if isinstance(arguments, str) else json.dumps(arguments, default=str),
             context=getattr(wrapper, "context", None),
         )
@@ -168,9 +168,17 @@ class GuardedInvoker:
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
         """Run the tool, or return why it may not run: the model reads that as its result."""
         # A tool kept outside Agent.tools is not looked at again by the SDK before it runs.
-        switched_on = is_switched_on(self._tool)
+        switched_on = is_switched_on(self._tool) and await self._is_enabled_now(tool_context)
         refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
         return await self._invoke(tool_context, arguments) if refusal is None else refusal
+
+    async def _is_enabled_now(self, tool_context: Any) -> bool:
+        # On an agent of the SDK the SDK would ask the user's own tool, which is not the one it has here.
+        enabled = self.original.is_enabled
+        if self._guard.book is not None or not callable(enabled):
+            return True
+        answer: Any = enabled(tool_context, getattr(tool_context, "agent", None))  # type: ignore[arg-type]
+        return bool(await answer if inspect.isawaitable(answer) else answer)
 
     @property
     def facts(self) -> ToolFacts:
@@ -180,8 +188,8 @@ class GuardedInvoker:
     def __getattr__(self, attribute: str) -> Any:
         # The SDK leaves marks on invokers (a sync function, say). Binding is not one of them: bound
         # again to a copy, the original invoker would take this guard's place.
-        if attribute == "__agents_bind_function_tool__":
-            raise AttributeError(attribute)
+        if attribute == "__agents_bind_function_tool__" or attribute in GuardedInvoker.__slots__:
+            raise AttributeError(attribute)  # the slots of one that is being copied are still empty
         return getattr(self._invoke, attribute)
 
 

@@ -12,6 +12,8 @@ from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, safe
 from kantan_agents.tools.guard import Guard, Rulebook
 
+_ANY_NAME = "\0any\0"  # no tool's name; only what covers every tool of the server covers it
+
 # What a provider's answer calls the tools it ran by itself: type of the item, names of the tool.
 _HOSTED_CALLS = {
     "web_search_call": ("web_search", "web_search_preview"),
@@ -30,8 +32,11 @@ def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | No
     """
     if layers.rules.permits_all:
         return tool
-    any_tool = hosted_mcp_facts(tool, "*")
-    if layers.rules.denying(any_tool.names) is not None or not _may_be_used(layers, facts_of(tool), any_tool):
+    rules, server = layers.rules, facts_of(tool)
+    if not rules.deny and not rules.params and (rules.allow is None or rules.allowing(server.names)):
+        return tool  # no rule is about a single tool of it
+    any_tool = hosted_mcp_facts(tool, _ANY_NAME)
+    if rules.denying(any_tool.names) is not None or not _may_be_used(layers, server, any_tool):
         return None
     if tool.on_approval_request is None and _asks(tool):
         # Its approvals come to a person, who is not told of the rules.

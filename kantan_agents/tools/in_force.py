@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import attrs
 from cachetools import LRUCache
@@ -18,6 +18,7 @@ NO_LAYERS = RuleLayers()
 
 _SAYS_NOTHING = empty_tool_rules()
 _MEMO = object()
+_NO_REST = b"-"
 _parsed: LRUCache[Any, RuleLayers] = LRUCache(maxsize=256)
 _lock = Lock()
 
@@ -74,10 +75,11 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
     allow, deny, rest = _copied(explicit.get("allow")), _copied(explicit.get("deny")), _rest_of(explicit)
     # Services give every request a dict of its own that says the same: compiled once.
     key = (standing, _key(allow), _key(deny), rest) if rest else None
-    with _lock:
-        layers = _parsed.get(key) if key else None
+    layers = _known(key)
     if layers is None:
-        layers = standing.with_layer(EXPLICIT, ToolRules.parse(explicit))
+        # What was copied is read, not the dict itself: another thread may change that one meanwhile.
+        copied = {**_rest_again(rest, explicit), "allow": allow, "deny": deny}
+        layers = standing.with_layer(EXPLICIT, ToolRules.parse(copied))
         if key:
             with _lock:
                 _parsed[key] = layers
@@ -86,10 +88,26 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
     return layers
 
 
+def _known(key: Any) -> RuleLayers | None:
+    try:
+        with _lock:
+            return _parsed.get(key) if key else None
+    except TypeError:
+        return None  # something among the names is no name: reading the rules says so
+
+
+def _rest_again(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
+    if rest == _NO_REST:
+        return {}
+    if rest:
+        return cast("dict[str, Any]", marshal.loads(rest))  # noqa: S302 - written here, a line before
+    return {key: value for key, value in explicit.items() if key not in ("allow", "deny")}
+
+
 def _rest_of(explicit: dict[str, Any]) -> bytes:
     """Return everything but the names as bytes that tell 1 from True; none at all if it has none."""
     if explicit.keys() <= {"allow", "deny"}:
-        return b"-"
+        return _NO_REST
     rest = {key: value for key, value in explicit.items() if key not in ("allow", "deny")}
     try:
         return marshal.dumps(rest, 2)  # version 2: equal values give equal bytes

@@ -66,14 +66,22 @@ async def refuse(
         KantanAgentsError: The violation's own error, if the policy says so. The SDK may wrap it or
             make a text of it on its way; ``pending_violation`` has it for whoever ends the run.
     """
-    answer = await _answer(violation, policy)
+    try:
+        answer = await _answer(violation, policy)
+    except Exception as error:
+        _end_run(error)  # the SDK would make a text of it
+        raise
     _record(violation, answer, sensitive=sensitive)
     if answer == "raise":
-        run = current_run.get()
-        if run is not None:
-            run.state.setdefault(_PENDING, violation.error)
+        _end_run(violation.error)
         raise violation.error
     return f"{violation.error}\n{hint}" if hint else str(violation.error)
+
+
+def _end_run(error: Exception) -> None:
+    run = current_run.get()
+    if run is not None:
+        run.state.setdefault(_PENDING, error)
 
 
 async def _answer(violation: RuleViolation, policy: RuleViolationPolicy) -> Answer:
@@ -116,8 +124,8 @@ def hint_for(decision: Decision, allowed_calls: tuple[str, ...] = ()) -> str:
     return f"The reason is: {reason}." if reason else ""
 
 
-def pending_violation(run: Run | None) -> KantanAgentsError | None:
-    """Return the violation that is to end this run, if there has been one."""
+def pending_violation(run: Run | None) -> Exception | None:
+    """Return the violation that is to end this run, or what its policy raised, if there has been one."""
     return run.state.get(_PENDING) if run is not None else None
 
 

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import dataclasses
+import gc
 import json
+import weakref
+from decimal import Decimal
 from typing import Any
 
 import agents
@@ -33,6 +38,7 @@ from openai.types.responses.response_output_item import LocalShellCall, LocalShe
 from kantan_agents import Agent, KantanAgentsError, rule_parameter
 from kantan_agents.errors import ToolNotAllowedError
 from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message
+from kantan_agents.tool_rules import ToolRules
 from tests.tools.conftest import Executed, calls, outputs, shown
 
 pytestmark = pytest.mark.anyio
@@ -575,3 +581,73 @@ async def test_a_shell_in_a_container_of_the_provider_is_shown_by_the_rules() ->
         model = calls()
         await Agent("a", "x", tools=[tool], model=model).run_async("hi", {"tool_rules": rules})
         assert shown(model) == seen
+
+
+async def test_a_copy_of_a_tool_keeps_the_parameter_it_declares() -> None:
+    ran: list[str] = []
+
+    def shell(directory: str, command: str) -> str:
+        """Run a command."""
+        ran.append(command)
+        return directory
+
+    declared = rule_parameter("command")(agents.function_tool(shell))
+    renamed = dataclasses.replace(declared, name="bash")
+    model = calls(("bash", {"directory": "git", "command": "rm x"}))
+    agent = Agent("a", "x", tools=[renamed], model=model)
+    await agent.run_async("hi", {"tool_rules": {"allow": ["bash(git:*)"]}})
+    assert ran == []
+    assert (
+        rule_parameter("directory")(agents.function_tool(shell)) is not None
+    )  # another tool, another choice
+    await Agent(
+        "a", "x", tools=[declared], model=calls(("shell", {"directory": "x", "command": "git x"}))
+    ).run_async("hi", {"tool_rules": {"allow": ["shell(git:*)"]}})
+    assert ran == ["git x"]
+
+
+async def test_agents_that_share_a_computer_tool_each_have_their_own_guard(executed: Executed) -> None:
+    tool: Any = ComputerTool(computer=Screen(executed))
+    Agent("lax", "x", tools=[tool])
+    strict = Agent("strict", "x", tools=[tool], model=ScriptedModel([[computer_call()]]))
+    rules = ToolRules.parse({"params": {"computer": {"action": {"enum": ["screenshot"]}}}})
+    strict.standing_rules = strict.standing_rules.with_layer("provider house", rules)
+    with pytest.raises(KantanAgentsError, match="E12"):
+        await strict.run_async("hi")
+    assert executed == []
+
+
+async def test_agents_with_a_computer_are_let_go_of(executed: Executed) -> None:
+    agent = Agent("a", "x", tools=[ComputerTool(computer=Screen(executed))])
+    gone = weakref.ref(agent)
+    del agent
+    gc.collect()
+    assert gone() is None
+
+
+async def test_a_decimal_number_as_a_text_does_not_get_around_a_maximum() -> None:
+    paid: list[Decimal] = []
+
+    def pay(amount: Decimal) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    model = calls(("pay", {"amount": "500"}), ("pay", {"amount": 5}))
+    rules = {"params": {"pay": {"amount": {"maximum": 50}}}}
+    await Agent("a", "x", tools=[pay], model=model).run_async("hi", {"tool_rules": rules})
+    assert paid == [Decimal(5)]
+    assert "E11" in outputs(model)[0]
+
+
+@pytest.mark.parametrize("rules", [{"allow": [["x"]]}, {"deny": [{}]}, {"allow": ({},)}])
+async def test_names_that_cannot_be_hashed_are_a_mistake_like_any_other(rules: Any) -> None:
+    with pytest.raises(KantanAgentsError, match="E20"):
+        await Agent("a", "x", model=calls()).run_async("hi", {"tool_rules": rules})
+
+
+def test_guarded_tools_can_be_copied(executed: Executed) -> None:
+    tools = [executed.tool("read"), ApplyPatchTool(editor=Editor(executed))]
+    guarded = [*Agent("a", "x", tools=tools).sdk_agent._made_tools]
+    for tool in guarded:
+        assert copy.deepcopy(tool).name == tool.name

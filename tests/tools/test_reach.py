@@ -229,6 +229,58 @@ async def test_a_run_resumed_from_json_runs_no_tool_that_was_denied_meanwhile(ex
     assert context["result"].final_output == "done"
 
 
+async def test_an_agent_put_onto_the_sdk_agent_itself_is_guarded(executed: Executed) -> None:
+    target = agents.Agent[Any](name="target", tools=[executed.tool("delete")], model=calls(("delete", {})))
+    start = Agent("start", "x", model=handing_over("target"))
+    start.sdk_agent.handoffs.append(agents.handoff(target))
+    await start.run_async("hi", {"tool_rules": {"deny": ["delete"]}})
+    assert executed == []
+
+
+async def test_a_paused_run_of_an_sdk_agent_is_resumed_under_the_rules(executed: Executed) -> None:
+    tools: list[Any] = [executed.tool("delete", needs_approval=True)]
+    plain = agents.Agent[Any](name="plain", tools=tools, model=calls(("delete", {})))
+    state = (await Runner.run(plain, "hi", context={})).to_state()
+    for interruption in state.get_interruptions():
+        state.approve(interruption)
+    ours = Agent("ours", "x", model=calls())
+    context = await ours.run_async(state, {"tool_rules": {"deny": ["delete"]}})
+    assert executed == []
+    assert context["result"].final_output == "done"
+
+
+async def test_a_tool_switched_off_after_it_was_shown_is_not_run_on_a_hand_off_target(
+    executed: Executed,
+) -> None:
+    on = [True]
+    tool = executed.tool("delete", is_enabled=lambda ctx, agent: on[0])
+    model = calls(("delete", {}))
+    target = agents.Agent[Any](name="target", tools=[tool], model=model)
+    start = Agent("start", "x", handoffs=[target], model=handing_over("target"))
+
+    class Hooks(agents.RunHooks[Any]):
+        async def on_llm_end(self, ctx: Any, agent: Any, response: Any) -> None:
+            on[0] = agent is not target
+
+    await start.run_async("hi", hooks=Hooks())
+    assert executed == []
+
+
+async def test_an_approval_that_is_needed_from_now_on_is_asked_for(executed: Executed) -> None:
+    tool = executed.tool("delete")
+
+    def team() -> Agent:
+        target.model = calls(("delete", {}))
+        return Agent("start", "x", handoffs=[target], model=handing_over("target"))
+
+    target = agents.Agent[Any](name="target", tools=[tool])
+    await team().run_async("hi")
+    tool.needs_approval = True
+    paused = (await team().run_async("hi"))["result"]
+    assert len(paused.interruptions) == 1
+    assert len(executed) == 1
+
+
 async def test_an_agent_whose_class_cannot_be_extended_is_refused() -> None:
     class Sealed(agents.Agent[Any]):
         def __init_subclass__(cls) -> None:
@@ -405,6 +457,15 @@ async def test_single_tools_of_a_hosted_server_are_ruled_by_having_every_call_ap
         }
     assert "on_approval_request" not in vars(tool) or tool.on_approval_request is None
     assert tool.tool_config["require_approval"] == "never"
+
+
+async def test_a_hosted_server_that_is_allowed_as_a_whole_stays_as_it_is() -> None:
+    for asks in ("always", "never"):
+        model = calls()
+        agent = Agent("a", "x", tools=[hosted(require_approval=asks)], model=model)
+        await agent.run_async("hi", {"tool_rules": {"allow": ["mcp__github"]}})
+        (tool,) = model.calls[0].tools
+        assert tool.tool_config["require_approval"] == asks
 
 
 async def test_who_was_to_approve_is_still_asked_after_the_rules() -> None:

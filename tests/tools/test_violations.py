@@ -149,6 +149,17 @@ async def test_a_function_that_answers_nonsense_allows_nothing(executed: Execute
     assert executed == []
 
 
+@pytest.mark.parametrize("step", [("read", {"value": "secret"}), ("delete", {})])
+async def test_what_a_policy_raises_ends_the_run(executed: Executed, step: Any) -> None:
+    def decide(violation: RuleViolation) -> Any:
+        raise LookupError("no such policy")
+
+    agent, model = reading(executed, step, on_rule_violation=decide)
+    with pytest.raises(LookupError, match="no such policy"):
+        await agent.run_async("hi", {"tool_rules": RULES})
+    assert len(model.calls) == 1
+
+
 def test_a_policy_that_is_none_is_an_error_at_once() -> None:
     with pytest.raises(KantanAgentsError, match=r"\[E75\] Invalid option on_rule_violation: must be"):
         Agent("a", "x", on_rule_violation="ignore")  # type: ignore[arg-type]
