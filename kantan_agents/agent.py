@@ -29,6 +29,7 @@ from kantan_agents.options import (
     Renderer,
     checked_history,
     checked_instructions,
+    checked_items,
     checked_metadata,
     checked_output_dest,
     checked_renderer,
@@ -132,7 +133,7 @@ class Agent:
         self.metadata = checked_metadata(metadata)
         self.output_dest = checked_output_dest(output_dest)
         self.history = checked_history(history)
-        self.handoffs: list[Any] = list(handoffs or ())
+        self.handoffs: list[Any] = checked_items("handoffs", handoffs)
         self.handoff_links = HandoffLinks()
         self.on_rule_violation = checked_policy(on_rule_violation)
         providers = choose_providers(tool_providers)
@@ -148,10 +149,10 @@ class Agent:
             sdk_agent_options["model_settings"] = model_settings
         self._sdk_agent = SDKAgent.make(
             self,
-            tools_with_providers(tools or (), providers),
+            tools_with_providers(checked_items("tools", tools), providers),
             name=name,
             model=resolved.model,
-            mcp_servers=list(mcp_servers or ()),
+            mcp_servers=checked_items("mcp_servers", mcp_servers),
             output_type=output_schema(output_type),
             **sdk_agent_options,
         )

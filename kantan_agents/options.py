@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
@@ -29,6 +29,15 @@ def checked_instructions(instructions: object) -> str | Prompt:
         reason=f"must be a str or a Prompt, not {type(instructions).__name__} "
         "(for instructions made by a function, give it as renderer)",
     )
+
+
+def checked_items(option: str, items: Any) -> list[Any]:
+    """Return a list of ``items``, empty for None; E75 unless they can be listed."""
+    if items is None:
+        return []
+    if isinstance(items, Iterable) and not isinstance(items, (str, bytes, Mapping)):
+        return list(items)
+    raise InvalidOptionError(option=option, reason=f"must be a list, not {items!r}")
 
 
 def checked_history(history: object) -> int:

@@ -583,3 +583,15 @@ async def test_an_exception_with_its_run_crosses_process_borders() -> None:
     original = caught.value.kantan_run
     assert (copied.kantan_run.id, copied.kantan_run.input) == (original.id, "hi")
     assert copied.kantan_run.metadata == original.metadata
+
+
+@pytest.mark.parametrize("option", ["tools", "handoffs", "mcp_servers"])
+@pytest.mark.parametrize("value", [5, len, "text", {"a": 1}])
+def test_what_is_no_list_is_an_error_that_names_the_option(option: Any, value: Any) -> None:
+    with pytest.raises(InvalidOptionError, match=rf"\[E75\] Invalid option {option}: must be a list, not "):
+        Agent("a", "x", **{option: value})
+
+
+async def test_a_field_that_a_run_config_has_not_is_named() -> None:
+    with pytest.raises(InvalidOptionError, match="run_config: RunConfig has no field foo"):
+        await Agent("a", "x").run_async("hi", run_config={"foo": 1})

@@ -128,9 +128,13 @@ def guard_agent(agent: Any) -> None:
 
 
 def guard_reachable(agent: agents.Agent[Any]) -> None:
-    """Guard the agents an SDK agent can hand over to, or has as tools."""
+    """Guard the agents an SDK agent can hand over to, or has as tools; asked for each turn.
+
+    Those that are guarded see to their own targets when it is their turn.
+    """
     for target in _targets(agent):
-        guard_agent(target)
+        if target is not None and not isinstance(target, RuledAgent):
+            guard_agent(target)
 
 
 def guard_nested(tool: Any) -> None:

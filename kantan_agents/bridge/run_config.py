@@ -62,6 +62,10 @@ def _with_provider(
     if given is None:
         return RunConfig(model_provider=factory() if factory else DefaultProvider()), None
     if isinstance(given, dict):
+        known = {field.name for field in dataclasses.fields(RunConfig)}
+        unknown = ", ".join(sorted(map(str, given.keys() - known)))
+        if unknown:
+            raise InvalidOptionError(option="run_config", reason=f"RunConfig has no field {unknown}")
         given = RunConfig(**given)
     if not isinstance(given, RunConfig):
         raise InvalidOptionError(

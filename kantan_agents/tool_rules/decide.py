@@ -53,12 +53,14 @@ class Decision:
         entry: The deciding entry of that key: a name, a pattern, or ``tool.parameter.keyword``. None
             where ``allow`` decides by not having one.
         error: What a call is refused with.
+        awaited: Whether other tasks could run while it was made.
     """
 
     allowed: bool
     key: str | None = None
     entry: str | None = None
     error: KantanAgentsError | None = None
+    awaited: bool = attrs.field(default=False, eq=False, repr=False)
 
     @property
     def rule(self) -> str:

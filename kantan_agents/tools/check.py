@@ -109,7 +109,8 @@ async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: str) -
         # What cannot be checked is not allowed.
         reason = f"they could not be checked ({type(error).__name__})"
         raise ToolInputError(tool_name=tool.name, reason=reason) from error
-    return Decision(found["allowed"], found["key"], found["entry"], _error_of(found, tool))
+    refusal = _error_of(found, tool)
+    return Decision(found["allowed"], found["key"], found["entry"], refusal, awaited=True)
 
 
 def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | None:

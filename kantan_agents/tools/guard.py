@@ -111,9 +111,19 @@ class Guard:
             layers = self.layers(getattr(wrapper, "context", None))
             if layers.rules.permits_all:
                 return layers, None
-            return layers, await check_call(layers.rules, self.facts, arguments)
+            return await self._decide_by(layers, wrapper, arguments)
         except KantanAgentsError as error:  # the rules have been made unreadable during the run
             return layers, Decision(allowed=False, key="tool_rules", error=error)
+
+    async def _decide_by(
+        self, layers: RuleLayers, wrapper: Any, arguments: str | Mapping[str, Any]
+    ) -> tuple[RuleLayers, Decision]:
+        decision = await check_call(layers.rules, self.facts, arguments)
+        if decision.awaited:
+            now = self.layers(getattr(wrapper, "context", None))
+            if now.rules != layers.rules:  # somebody has changed them meanwhile
+                return await self._decide_by(now, wrapper, arguments)
+        return layers, decision
 
     async def refuse(
         self,

@@ -6,9 +6,12 @@ import random
 import sys
 from typing import Any
 
+import anyio
 import pytest
+from agents import RunContextWrapper
 
 from kantan_agents.tool_rules import ToolFacts, ToolRules
+from kantan_agents.tools import Guard
 from kantan_agents.tools.check import check_call
 
 pytestmark = pytest.mark.anyio
@@ -27,8 +30,6 @@ async def in_how_many_processes(
     monkeypatch: pytest.MonkeyPatch, ruled: ToolRules | str, value: str
 ) -> tuple[int, Any]:
     """Return how often the check left the event loop, and its decision."""
-    import anyio
-
     started: list[Any] = []
     run = anyio.run_process
 
@@ -111,3 +112,21 @@ async def test_a_text_of_very_many_values_is_read_elsewhere(text: str, code: str
     ruled = ToolRules.parse({"params": {"t": {"ids[]": {"maximum": 50}}}})
     decision = await check_call(ruled, TOOL, text)
     assert (decision.error.code if decision.error is not None else None) == code
+
+
+async def test_rules_that_change_during_a_check_are_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rules: dict[str, Any] = {"params": {"t": {"value": {"pattern": DEAR}}}}
+    run = anyio.run_process
+
+    async def denying_meanwhile(*args: Any, **kwargs: Any) -> Any:
+        done = await run(*args, **kwargs)
+        rules["deny"] = ["t"]
+        return done
+
+    monkeypatch.setattr(anyio, "run_process", denying_meanwhile)
+    wrapper = RunContextWrapper({"tool_rules": rules})
+    refusal = await Guard(TOOL, None).refusal(wrapper, {"value": f"{LONG}a{'b' * 200}c"})
+    assert refusal is not None
+    assert "[E8]" in refusal
