@@ -51,7 +51,9 @@ from kantan_agents.tools import (
     rules_in_force,
     tools_with_providers,
 )
-from kantan_agents.tracing import finite, new_run_id, prompt_metadata, run_metadata, run_trace
+from kantan_agents.tracing.ids import new_run_id
+from kantan_agents.tracing.metadata import finite, prompt_metadata, run_metadata
+from kantan_agents.tracing.spans import run_trace
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)

@@ -26,7 +26,7 @@ from kantan_agents.tools import (
     pending_violation,
     rules_in_force,
 )
-from kantan_agents.tracing import record_metadata
+from kantan_agents.tracing.spans import record_metadata
 
 
 class Owner(Protocol):

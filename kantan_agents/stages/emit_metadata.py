@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kantan_agents.pipeline import Next, Run, calls_next_last
-from kantan_agents.tracing import record_final_output
+from kantan_agents.tracing.spans import record_final_output
 
 
 @calls_next_last

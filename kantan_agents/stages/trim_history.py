@@ -9,7 +9,7 @@ from typing import Any
 from kantan_agents.context import append_history, check_history
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.structured import as_dict
-from kantan_agents.tracing import user_input
+from kantan_agents.tracing.spans import user_input
 
 
 @calls_next_last

@@ -14,10 +14,8 @@ from kantan_agents.judging import rubric_of
 from kantan_agents.pipeline import Run
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing.ids import trace_id_of
+from kantan_agents.tracing.span_names import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
-
-RUN_SPAN = "agent_run"
-JUDGE_SPAN = "judge"
 
 
 @contextmanager

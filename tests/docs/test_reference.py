@@ -11,7 +11,7 @@ import typer
 import kantan_agents
 from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Pipeline, Prompt, errors, testing
 from kantan_agents.cli.app import app
-from kantan_agents.tracing import prompt_metadata, run_metadata
+from kantan_agents.tracing.metadata import prompt_metadata, run_metadata
 
 from .pages import PAGES, ROOT, Page, code_spans, rows
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import Prompt
-from kantan_agents.tracing import flatten_meta, prompt_metadata, run_metadata
+from kantan_agents.tracing.metadata import flatten_meta, prompt_metadata, run_metadata
 
 STANDARD = {"agent_name", "prompt_name", "prompt_version", "prompt_id", "agent_run_id"}
 scalars = st.one_of(st.text(), st.integers(), st.booleans(), st.floats())

@@ -1,0 +1,8 @@
+"""The recorder: traces on their way into the database."""
+
+from kantan_agents.tracing.recorder.record import record_traces
+from kantan_agents.tracing.recorder.recorder import SQLiteRecorder
+from kantan_agents.tracing.recorder.redaction import redact_texts
+from kantan_agents.tracing.recorder.stats import RecorderStats
+
+__all__ = ["RecorderStats", "SQLiteRecorder", "record_traces", "redact_texts"]

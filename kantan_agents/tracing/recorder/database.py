@@ -1,0 +1,261 @@
+"""The connection that writes: opened when it is needed, a batch at a time in one transaction."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sqlite3
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from kantan_agents.tracing.recorder.output_parts import add_usage
+from kantan_agents.tracing.recorder.rows import SpanRow
+from kantan_agents.tracing.schema import COLUMNS, has_tables, make_indexes, make_tables
+
+# A transaction that another process holds is waited for by trying again, not by sleeping inside SQLite:
+# between two tries the writer can be told to stop.
+_BUSY_SECONDS = 0.25
+
+# Rows in one statement. SQLite works on a statement without Python's lock, and to get the lock back from a
+# busy event loop takes up to 5 ms: with a statement for each row that would be the cost of a row. A span has
+# 17 values, and older versions take no more than 999 in a statement.
+_ROWS_AT_ONCE = 58
+
+_CACHE_KIB = 16_384
+
+# Of an OperationalError: what is wrong with the file, and not with a row. Python 3.10 tells no error codes.
+_FILE_TROUBLE = (
+    "locked",
+    "busy",
+    "readonly",
+    "disk",
+    "full",
+    "unable to open",
+    "no such table",
+    "no such column",
+    "no column named",
+)
+
+# A span whose trace is not there yet gets a row for it with nothing but the id, as kantan-llm does it. When
+# the trace comes after all, from the parent of a forked process for example, it takes the place of that row.
+_INSTEAD_OF_STUB = """
+    ON CONFLICT(id) DO UPDATE SET
+        workflow_name = excluded.workflow_name,
+        group_id = excluded.group_id,
+        metadata_json = CASE
+            WHEN traces.metadata_json LIKE '{"usage_total": %'
+                AND json_valid(traces.metadata_json) AND json_valid(excluded.metadata_json)
+            THEN json_set(
+                CASE excluded.metadata_json WHEN 'null' THEN '{}' ELSE excluded.metadata_json END,
+                '$.usage_total', json_extract(traces.metadata_json, '$.usage_total')
+            )
+            ELSE excluded.metadata_json
+        END
+    WHERE traces.workflow_name = traces.id AND traces.group_id IS NULL
+        AND (traces.metadata_json IS NULL OR traces.metadata_json = 'null'
+            OR traces.metadata_json LIKE '{"usage_total": %')
+"""
+
+
+class Database:
+    """The file, as the one thread that writes to it sees it. Not safe for use by several threads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._identity: tuple[int, int] | None = None
+        self._log_identity: tuple[int, int] | None = None
+
+    def write(self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]) -> None:
+        """Write all of it, or nothing.
+
+        Raises:
+            sqlite3.Error: The database cannot be used, now or at all.
+            OSError: The file cannot be reached.
+            Exception: A value is none that SQLite can store.
+        """
+        is_new = self._connection is None
+        try:
+            _write(self._opened(), traces, spans)
+            if self._log_identity is None:
+                self._log_identity = _identity(_log_of(self._path))
+        except Exception as error:
+            if is_new or is_locked(error) or not is_the_files_fault(error):
+                raise
+            # Tables dropped or the file exchanged beneath it: what is there now may well be written to.
+            self.close()
+            _write(self._opened(), traces, spans)
+
+    def close(self) -> None:
+        """Close the connection; the next ``write`` opens it again."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def abandon(self) -> sqlite3.Connection | None:
+        """Give up the connection without closing it, in a forked child that must not touch it."""
+        connection, self._connection = self._connection, None
+        return connection
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is not None and self._identity != _identity(self._path):
+            # Deleted or replaced: what is written to the old file, nobody will ever read.
+            self._leave_old_file(self._connection)
+        if self._connection is None:
+            _check_permission(self._path)
+            self._connection = _connect(self._path)
+            self._identity = _identity(self._path)
+            self._log_identity = None
+        return self._connection
+
+    def _leave_old_file(self, connection: sqlite3.Connection) -> None:
+        """Write to the old file what is its own, and take away its log: the new file would get it."""
+        with suppress(sqlite3.Error):
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self.close()
+        log = _log_of(self._path)
+        if self._log_identity is not None and _identity(log) == self._log_identity:
+            log.unlink(missing_ok=True)
+
+
+def is_locked(error: Exception) -> bool:
+    """Tell whether another process holds the database now."""
+    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def is_the_files_fault(error: Exception) -> bool:
+    """Tell whether the same rows may well be written later, or to another file."""
+    if isinstance(error, sqlite3.OperationalError):
+        message = str(error)
+        return any(words in message for words in _FILE_TROUBLE)
+    # Of a file that is no database, or damaged, sqlite3 raises the base class itself.
+    return isinstance(error, OSError) or type(error) is sqlite3.DatabaseError
+
+
+def may_be_the_files_fault(error: Exception) -> bool:
+    """Tell whether it may be: if other rows can be written, it is not."""
+    return isinstance(error, sqlite3.OperationalError)
+
+
+def _write(
+    connection: sqlite3.Connection, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]
+) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        stubs = {span.values[1]: (span.values[1], span.values[1], None, "null") for span in spans}
+        _insert(connection, "INSERT", "traces", traces, _INSTEAD_OF_STUB)
+        _insert(connection, "INSERT OR IGNORE", "traces", list(stubs.values()))
+        numbered = _numbered(connection, spans, stubs)
+        _insert(connection, "INSERT OR REPLACE", "spans", numbered)
+        _add_usage(connection, spans)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _check_permission(path: Path) -> None:
+    """Make sure that file and directory may be written.
+
+    Asked before SQLite is: of a file that may only be read it would make a log and an index of the same kind,
+    and those would still be in the way when the file may be written again.
+
+    Raises:
+        PermissionError: They may not.
+    """
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is read-only")
+    if not os.access(path.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, "its directory is read-only")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        str(path),
+        timeout=_BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,  # a fork closes it from whichever thread forks
+        cached_statements=8 * _ROWS_AT_ONCE,  # the last chunk of a batch has any length
+    )
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        if not has_tables(connection):
+            make_tables(path)
+        make_indexes(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return (found.st_dev, found.st_ino)
+
+
+def _insert(
+    connection: sqlite3.Connection,
+    verb: str,
+    table: str,
+    rows: Sequence[tuple[Any, ...]],
+    otherwise: str = "",
+) -> None:
+    columns = COLUMNS[table]
+    for chunk in _chunks(rows):
+        values = ",".join([f"({','.join('?' * len(columns))})"] * len(chunk))
+        statement = f"{verb} INTO {table}({','.join(columns)}) VALUES {values} {otherwise}"
+        connection.execute(statement, list(chain.from_iterable(chunk)))
+
+
+def _numbered(
+    connection: sqlite3.Connection, spans: Sequence[SpanRow], trace_ids: Iterable[str]
+) -> list[tuple[Any, ...]]:
+    """Return the rows, each with the next number of its trace."""
+    last: dict[str, int] = {}
+    for chunk in _chunks(list(trace_ids)):
+        marks = ",".join("?" * len(chunk))
+        query = f"SELECT trace_id, MAX(ingest_seq) FROM spans WHERE trace_id IN ({marks}) GROUP BY trace_id"  # noqa: S608
+        last.update((trace_id, number or 0) for trace_id, number in connection.execute(query, chunk))
+    rows = []
+    for span in spans:
+        trace_id = span.values[1]
+        number = last.get(trace_id, 0) + 1
+        last[trace_id] = number
+        rows.append((*span.values, number))
+    return rows
+
+
+def _add_usage(connection: sqlite3.Connection, spans: Sequence[SpanRow]) -> None:
+    """Add the usage of ``spans`` to the metadata of their traces, where kantan-llm keeps the sum."""
+    used: dict[str, list[dict[str, Any]]] = {}
+    for span in spans:
+        if span.usage:
+            used.setdefault(span.values[1], []).append(span.usage)
+    for chunk in _chunks(list(used)):
+        marks = ",".join("?" * len(chunk))
+        query = f"SELECT id, metadata_json FROM traces WHERE id IN ({marks})"  # noqa: S608
+        found = connection.execute(query, chunk).fetchall()
+        rows = [(trace_id, add_usage(metadata, used[trace_id])) for trace_id, metadata in found]
+        values = ",".join(["(?,?)"] * len(rows))
+        connection.execute(
+            f"INSERT INTO traces(id, metadata_json) VALUES {values} "  # noqa: S608
+            "ON CONFLICT(id) DO UPDATE SET metadata_json = excluded.metadata_json",
+            [value for row in rows for value in row],
+        )
+
+
+def _chunks(rows: Sequence[Any]) -> Iterable[Sequence[Any]]:
+    return (rows[start : start + _ROWS_AT_ONCE] for start in range(0, len(rows), _ROWS_AT_ONCE))

@@ -1,0 +1,117 @@
+"""From snapshots to rows of kantan-llm's tables; pure, and run on the writer's thread."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple
+
+from kantan_agents.tracing.recorder.masking import is_suspicious, mask_data, mask_name, mask_whole
+from kantan_agents.tracing.recorder.output_parts import derived_text, output_parts, usage_of
+from kantan_agents.tracing.recorder.placement import change_content
+from kantan_agents.tracing.recorder.plain_json import encode, encode_anything, encode_metadata
+from kantan_agents.tracing.recorder.snapshot import Derived, SpanSnapshot, TraceSnapshot, unpack
+
+_NO_CONTENT = (None, None, None, None, None, None, None, "null")
+
+
+class SpanRow(NamedTuple):
+    """A row without its ``ingest_seq``, which only the database knows, and what it adds to its trace."""
+
+    values: tuple[Any, ...]
+    usage: dict[str, Any] | None
+
+
+def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
+    """Return the row of a trace, secrets masked."""
+    exported = unpack(snapshot.packed)
+    metadata = encode_metadata(exported.get("metadata"))
+    if is_suspicious(metadata):
+        metadata = encode(mask_data(json.loads(metadata), mask_name))
+    return (snapshot.id, _masked(exported.get("workflow_name")), _masked(exported.get("group_id")), metadata)
+
+
+def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
+    """Return the row of a span, secrets masked in every column.
+
+    Args:
+        snapshot: The span.
+        limited: Whether kantan-llm limits the length of texts; then none in any column is longer, except for
+            names and keys, by which things are found.
+    """
+    exported = unpack(snapshot.packed)
+    raw = snapshot.packed if isinstance(snapshot.packed, str) else encode_anything(exported)
+    derived = snapshot.derived
+    data = exported.get("span_data") or {}
+    if derived is None and _has_content(exported, data):
+        derived = Derived(
+            parts=[*output_parts(data)],
+            input=derived_text(data.get("input")),
+            output=derived_text(data.get("output")),
+        )
+    is_masked = limited or is_suspicious(raw)
+    if is_masked:
+        exported = _masked_export(raw)
+        raw = encode(exported)
+        data = exported.get("span_data") or {}
+    place = (
+        snapshot.id,
+        exported.get("trace_id"),
+        exported.get("parent_id"),
+        exported.get("started_at"),
+        exported.get("ended_at"),
+        data.get("type"),
+        data.get("name"),
+    )
+    if derived is None:
+        return SpanRow((*place, *_NO_CONTENT, raw), None)
+    usage = usage_of(exported, data)
+    content = (_text(derived.input), _text(derived.output), *_parts(derived, is_masked=is_masked))
+    rest = (_json(usage), encode_anything(exported.get("error")), raw)
+    return SpanRow((*place, *content, *rest), usage or None)
+
+
+def _masked_export(raw: str) -> dict[str, Any]:
+    exported: dict[str, Any] = json.loads(raw)
+    masked = change_content(exported, mask_data)
+    name = (exported.get("span_data") or {}).get("name")
+    if isinstance(name, str):
+        masked["span_data"]["name"] = mask_name(name)  # uncut: tools are found by it
+    return masked
+
+
+def _parts(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
+    """Return kind of output, tool calls, structured output and rubric as their columns."""
+    kind, *parts = derived.parts
+    texts = (_json(part) for part in parts)
+    if not is_masked:
+        return (kind, *texts)
+    return (kind, *(text and encode(mask_data(json.loads(text))) for text in texts))
+
+
+def _has_content(exported: dict[str, Any], data: dict[str, Any]) -> bool:
+    """Whether there is anything to fill columns with; an agent's span, for example, has nothing."""
+    get = data.get
+    if (
+        get("input") is not None
+        or get("output") is not None
+        or get("output_raw") is not None
+        or get("usage") is not None
+        or get("rubric") is not None
+        or exported.get("error") is not None
+        or exported.get("usage") is not None
+    ):
+        return True
+    inner = get("data")
+    return isinstance(inner, dict) and "rubric" in inner
+
+
+def _masked(value: Any) -> Any:
+    return mask_name(value) if isinstance(value, str) else value
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else mask_whole(text)
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else encode_anything(value)

@@ -1,0 +1,62 @@
+"""Traces as plain data, one flat dict each: for JSON Lines, pandas, kantan-lab."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Generator
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any
+
+import attrs
+from kantan_llm.tracing import SpanRecord
+
+from kantan_agents.tracing.metadata import finite
+from kantan_agents.tracing.store.connection import reading
+from kantan_agents.tracing.store.filters import Filters
+from kantan_agents.tracing.store.find import find
+from kantan_agents.tracing.store.records import StoredTrace
+from kantan_agents.tracing.store.summarise import read_trace
+
+_PAGE = 100
+_FROM_METADATA = ("agent_name", "prompt_name", "prompt_version", "prompt_id", "agent_run_id")
+
+
+def export_pages(
+    path: Path, filters: Filters, limit: int | None, tz: tzinfo
+) -> Generator[list[dict[str, Any]], None, None]:
+    """Yield traces as plain data, some at a time; in between, the file is open but not locked.
+
+    Each page may be asked for in another thread. A trace that was deleted meanwhile is left out.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be read.
+    """
+    with reading(path, any_thread=True) as connection:
+        trace_ids = find(connection, filters, limit, tz)
+        for start in range(0, len(trace_ids), _PAGE):
+            traces = [read_trace(connection, trace_id) for trace_id in trace_ids[start : start + _PAGE]]
+            yield [as_plain_data(trace) for trace in traces if trace is not None]
+
+
+def as_plain_data(trace: StoredTrace) -> dict[str, Any]:
+    """Return a trace as a dict that JSON can hold: its summary, who ran, and its spans as dicts."""
+    summary = trace.summary
+    plain: dict[str, Any] = attrs.asdict(summary, recurse=False)
+    plain["metadata"] = dict(summary.metadata)
+    plain["rubric"] = summary.rubric and dict(summary.rubric)
+    plain["duration"] = summary.duration
+    plain |= {key: summary.metadata.get(key) for key in _FROM_METADATA}
+    # Last, and after the count of them: what is long.
+    plain["span_count"] = plain.pop("spans")
+    plain["spans"] = [_span(span) for span in trace.spans]
+    data: dict[str, Any] = finite(_with_iso_times(plain))
+    return data
+
+
+def _span(span: SpanRecord) -> dict[str, Any]:
+    return _with_iso_times({field.name: getattr(span, field.name) for field in dataclasses.fields(span)})
+
+
+def _with_iso_times(values: dict[str, Any]) -> dict[str, Any]:
+    return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in values.items()}

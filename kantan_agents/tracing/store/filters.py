@@ -1,0 +1,184 @@
+"""What to look for: checked once, in kantan-llm's words where it has words for it."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any, NoReturn, TypedDict
+
+import attrs
+from kantan_llm.tracing import TraceQuery
+
+from kantan_agents.errors import InvalidOptionError
+
+_LARGEST_INTEGER = 2**63 - 1
+# SQLite compares these with their escaped form in the file, other characters with themselves; and not every
+# version of it knows a key without any.
+_ESCAPED_IN_JSON = re.compile(r'["\\\x00-\x1f]|^$')
+
+
+class TraceFilters(TypedDict, total=False):
+    """The filters of ``TraceStore.traces``, as keyword arguments."""
+
+    keywords: Sequence[str]
+    metadata: Mapping[str, Any] | None
+    agent: str | None
+    prompt: str | None
+    version: str | None
+    tool: str | None
+    has_error: bool | None
+    rubric_below: float | None
+    started_from: datetime | None
+    started_to: datetime | None
+
+
+@attrs.frozen
+class Filters:
+    """The filters of one search, all of which must hold.
+
+    Attributes:
+        keywords: Words, each of which stands in the input or the output of a span.
+        metadata: Values by key, agent, prompt and version among them.
+        tool: Name of a tool that was called.
+        has_error: Whether there is a span with an error.
+        rubric_below: What the score of a verdict is below.
+        started_from: When a span started at the earliest.
+        started_to: When a span started at the latest.
+    """
+
+    keywords: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = attrs.field(factory=dict)
+    tool: str | None = None
+    has_error: bool | None = None
+    rubric_below: float | None = None
+    started_from: datetime | None = None
+    started_to: datetime | None = None
+
+    @property
+    def odd_keys(self) -> bool:
+        """Whether a key of the metadata has a character that SQLite cannot look up."""
+        return any(_ESCAPED_IN_JSON.search(key) for key in self.metadata)
+
+    def query(self) -> TraceQuery | None:
+        """Return what kantan-llm's search is asked, None if nothing."""
+        query = TraceQuery(
+            keywords=list(self.keywords) or None,
+            metadata={self._json_key(key): value for key, value in self.metadata.items()} or None,
+            has_error=self.has_error,
+            started_from=self.started_from,
+            started_to=self.started_to,
+        )
+        return None if query == TraceQuery() else query
+
+    def _json_key(self, key: str) -> str:
+        # Quoted, a key is taken literally: "a.b" is one key, not the b of an a.
+        return key if self.odd_keys else f'"{key}"'
+
+
+def checked_filters(
+    *,
+    keywords: Sequence[str] = (),
+    metadata: Mapping[str, Any] | None = None,
+    agent: str | None = None,
+    prompt: str | None = None,
+    version: str | None = None,
+    tool: str | None = None,
+    has_error: bool | None = None,
+    rubric_below: float | None = None,
+    started_from: datetime | None = None,
+    started_to: datetime | None = None,
+) -> Filters:
+    """Return the filters, of which those for agent, prompt and version are filters for metadata.
+
+    Raises:
+        InvalidOptionError: E75, one of them is nothing that can be looked for.
+    """
+    if isinstance(keywords, str) or not isinstance(keywords, Sequence):
+        _reject("keywords", f"must be a list of words, not {type(keywords).__name__}")
+    for keyword in keywords:
+        check_text("keywords", keyword)
+    if tool is not None:
+        check_text("tool", tool)
+    if has_error is not None and not isinstance(has_error, bool):
+        _reject("has_error", f"must be True, False or None, not {type(has_error).__name__}")
+    if rubric_below is not None:
+        check_number("rubric_below", rubric_below)
+    for name, time in (("started_from", started_from), ("started_to", started_to)):
+        check_time(name, time)
+    return Filters(
+        keywords=tuple(keywords),
+        metadata=_checked_metadata(metadata, agent=agent, prompt=prompt, version=version),
+        tool=tool,
+        has_error=has_error,
+        rubric_below=rubric_below,
+        started_from=started_from,
+        started_to=started_to,
+    )
+
+
+def check_limit(limit: int | None) -> None:
+    """Make sure that ``limit`` is None or a number of traces; E75 otherwise."""
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        _reject("limit", f"must be a number from 1, or None for all, not {limit!r}")
+
+
+def check_time(name: str, time: datetime | None) -> None:
+    """Make sure that ``time`` is None or a datetime; E75 for the option ``name`` otherwise."""
+    if time is not None and not isinstance(time, datetime):
+        _reject(name, f"must be a datetime, not {type(time).__name__}")
+    if time is not None and time.tzinfo is not None:
+        try:
+            time.astimezone(timezone.utc)
+        except OverflowError:
+            _reject(name, f"{time} is no time that UTC has")
+
+
+def check_number(name: str, number: float) -> None:
+    """Make sure that ``number`` is one; E75 for the option ``name`` otherwise."""
+    known = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not known or math.isnan(number):
+        _reject(name, f"must be a number, not {number!r}")
+
+
+def check_text(option: str, text: Any) -> None:
+    """Make sure that ``text`` is a str that SQLite takes; E75 for ``option`` otherwise."""
+    if not isinstance(text, str):
+        _reject(option, f"must be a str, not {type(text).__name__}")
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        _reject(option, f"{text!r} is no text that UTF-8 could hold")
+
+
+def _checked_metadata(metadata: Mapping[str, Any] | None, **standard: str | None) -> dict[str, Any]:
+    if metadata is not None and not isinstance(metadata, Mapping):
+        _reject("metadata", f"must be a mapping, not {type(metadata).__name__}")
+    wanted = dict(metadata or {})
+    for key, value in wanted.items():
+        _check_value(key, value)
+    for name, value in standard.items():
+        if value is None:
+            continue
+        check_text(name, value)
+        key = f"prompt_{name}" if name == "version" else f"{name}_name"
+        if wanted.setdefault(key, value) != value:
+            _reject(name, f"is {value!r}, but metadata has {wanted[key]!r} for {key}")
+    return wanted
+
+
+def _check_value(key: Any, value: Any) -> None:
+    check_text("metadata", key)
+    if isinstance(value, str):
+        check_text("metadata", value)
+    elif isinstance(value, int):
+        if abs(value) > _LARGEST_INTEGER:
+            _reject("metadata", f"{key}: SQLite has no integer as large as {value}")
+    elif value is not None and not isinstance(value, float):
+        kind = type(value).__name__
+        _reject("metadata", f"{key}: must be a str, int, float, bool or None, not {kind}")
+
+
+def _reject(option: str, reason: str) -> NoReturn:
+    raise InvalidOptionError(option=option, reason=reason)

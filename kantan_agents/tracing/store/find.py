@@ -1,0 +1,168 @@
+"""Which traces a search finds, newest first.
+
+kantan-llm's search decides. It is asked about a window of traces at a time, the newest first, each window
+four times as large as the one before: a filter that many traces pass costs the first window, a rare one
+about as much as asking for the whole file at once. In a window stands what kantan-llm cannot see otherwise:
+the metadata of runs inside an open trace, and only traces that pass the filters it does not have.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timezone, tzinfo
+from itertools import islice
+from typing import Any
+
+from kantan_llm.tracing import TraceQuery
+
+from kantan_agents.tracing.span_names import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.tracing.store.filters import Filters
+from kantan_agents.tracing.store.kantan_search import KantanSearch
+from kantan_agents.tracing.store.runs import traces_with_inner_runs
+from kantan_agents.tracing.store.shadows import storable_json, storable_text, valid_json
+from kantan_agents.tracing.store.stored_spans import mapping_of
+
+_FIRST_WINDOW = 256
+_GROWTH = 4
+_LARGEST_WINDOW = 65_536
+
+# A call stands in the list kantan-llm makes of an output's tool calls or, if it is one of a hosted tool, in
+# the list of items that is the output of a `response` span.
+_CALL = """EXISTS (
+  SELECT 1 FROM spans s, json_tree({calls}) c
+  WHERE s.trace_id = t.id AND {calls} IS NOT NULL AND s.span_type IN ({types})
+  AND (c.path LIKE '$[%]' OR c.path LIKE '$[%].function')
+  AND (c.key = 'name' AND c.atom = :tool OR c.key = 'type' AND c.atom = :tool || '_call'))"""
+
+_CALLED = f"""(
+EXISTS (SELECT 1 FROM spans s WHERE s.trace_id = t.id AND s.span_type = 'function' AND s.name = :tool)
+OR {_CALL.format(calls=valid_json("s.tool_calls_json"), types="'response', 'generation'")}
+OR {_CALL.format(calls=valid_json("s.structured_json"), types="'response'")})"""  # noqa: S608
+
+_JUDGED_BELOW = f"""EXISTS (
+  SELECT 1 FROM spans s
+  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
+  AND json_extract({valid_json("s.rubric_json")}, '$.score') < :score)"""  # noqa: S608
+
+# A text or an array in place of a score is larger than any number to SQLite, so it is below none.
+
+
+def find(
+    connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo = timezone.utc
+) -> list[str]:
+    """Return the ids of the traces that pass ``filters``, newest first, searching only as far as needed.
+
+    Args:
+        connection: From ``reading``.
+        filters: What to look for.
+        limit: How many to return at most; None for all.
+        tz: What times without a zone mean.
+    """
+    query = filters.query()
+    if query is None:
+        with closing(_candidates(connection, filters)) as candidates:
+            return [row["id"] for row in islice(candidates, limit)]
+    # Both before any statement runs, and the window closed after: SQLite changes nothing under one.
+    _teach(connection, filters)
+    with (
+        closing(_Window(connection, inner_runs=bool(filters.metadata))) as window,
+        closing(_candidates(connection, filters)) as candidates,
+    ):
+        search = KantanSearch(connection, tz)
+        return [*islice(_passing(candidates, window, search, query), limit)]
+
+
+def _passing(
+    candidates: sqlite3.Cursor, window: _Window, search: KantanSearch, query: TraceQuery
+) -> Iterator[str]:
+    size = _FIRST_WINDOW
+    while shown := candidates.fetchmany(size):
+        window.show(shown)
+        found = {record.trace_id for record in search.search_traces(query=query)}
+        yield from (row["id"] for row in shown if row["id"] in found)
+        size = min(size * _GROWTH, _LARGEST_WINDOW)
+
+
+def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cursor:
+    """Return rowid and id of the traces that pass the filters kantan-llm does not have, newest first."""
+    conditions = []
+    if filters.tool is not None:
+        conditions.append(_CALLED)
+    if filters.rubric_below is not None:
+        conditions.append(_JUDGED_BELOW)
+    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+    return connection.execute(
+        f"SELECT t.rowid AS position, t.id AS id FROM main.traces t {where}ORDER BY t.rowid DESC",  # noqa: S608
+        {"tool": filters.tool, "score": filters.rubric_below},
+    )
+
+
+class _Window:
+    """What kantan-llm sees as the table of traces: some of them, with a row for each run in them."""
+
+    def __init__(self, connection: sqlite3.Connection, *, inner_runs: bool) -> None:
+        self._connection = connection
+        self._with_inner_runs = traces_with_inner_runs(connection) if inner_runs else set()
+        connection.create_function("run_metadata", 2, _run_metadata, deterministic=True)
+        connection.execute("CREATE TEMP TABLE shown(position INTEGER, metadata_json TEXT)")
+        connection.execute("DROP VIEW temp.traces")
+        # In this order, whatever SQLite thinks of it: the window is small, the table is not.
+        connection.execute(
+            "CREATE TEMP VIEW traces AS SELECT t.id AS id, t.workflow_name AS workflow_name, "
+            "t.group_id AS group_id, COALESCE(w.metadata_json, t.metadata_json) AS metadata_json "
+            "FROM temp.shown w CROSS JOIN all_traces t ON t.rowid = w.position"
+        )
+
+    def close(self) -> None:
+        self._connection.execute("DROP VIEW temp.traces")
+        self._connection.execute("CREATE TEMP VIEW traces AS SELECT * FROM all_traces")
+        self._connection.execute("DROP TABLE temp.shown")
+
+    def show(self, candidates: list[sqlite3.Row]) -> None:
+        self._connection.execute("DELETE FROM temp.shown")
+        # The oldest first: that is the order in which the file is read fastest.
+        positions = [(row["position"],) for row in reversed(candidates)]
+        self._connection.executemany("INSERT INTO temp.shown(position) VALUES(?)", positions)
+        self._connection.executemany(
+            "INSERT INTO temp.shown SELECT t.rowid, run_metadata(t.metadata_json, s.raw_json) "  # noqa: S608
+            "FROM all_traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.rowid = ? "
+            f"AND s.span_type = 'custom' AND s.name = '{RUN_SPAN}'",
+            [(row["position"],) for row in candidates if row["id"] in self._with_inner_runs],
+        )
+
+
+def _run_metadata(metadata_json: str | None, raw_json: str | None) -> str:
+    """Return the metadata of a run inside an open trace: its own, over that of the trace."""
+    span_data = mapping_of(mapping_of(raw_json).get("span_data"))
+    merged = {**mapping_of(metadata_json), **mapping_of(span_data.get("data"))}
+    return storable_json(merged)
+
+
+def _teach(connection: sqlite3.Connection, filters: Filters) -> None:
+    """Replace the functions of SQLite that cannot do what these filters ask; ours are slower."""
+    if filters.odd_keys:
+        connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
+    if any(_has_foreign_case(keyword) for keyword in filters.keywords):
+        # SQLite's own knows the letters of English only, so no "Übersicht" would ever be found.
+        connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def _value_of_key(text: str | None, path: str) -> Any:
+    value = mapping_of(text).get(path.removeprefix("$."))
+    if isinstance(value, (dict, list)):
+        return storable_json(value)
+    if isinstance(value, str):
+        return storable_text(value)
+    if isinstance(value, int) and value.bit_length() > 63:  # noqa: PLR2004 - SQLite's integers
+        return float(value)
+    return value
+
+
+def _has_foreign_case(text: str) -> bool:
+    return any(char.lower() != char.upper() for char in text if not char.isascii())
+
+
+def _lower(text: str | None) -> str | None:
+    return None if text is None else str(text).lower()

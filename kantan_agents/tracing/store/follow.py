@@ -1,0 +1,149 @@
+"""Traces as they come: looked for whenever another connection has changed the file."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Generator, Iterable
+from contextlib import closing
+from pathlib import Path
+
+import attrs
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.store.connection import open_to_read, reading, sqlite_errors
+from kantan_agents.tracing.store.records import TraceSummary
+from kantan_agents.tracing.store.shadows import shadow_tables
+from kantan_agents.tracing.store.stored_spans import mapping_of
+from kantan_agents.tracing.store.summarise import read_summary
+
+# More than one, because those may be deleted; SQLite then gives their places in the table to others.
+_REMEMBERED = 100
+
+_FINAL = "span_type = 'generation' AND name IS NULL AND parent_id IS NULL"
+_GONE = "it was deleted or replaced while it was followed"
+
+
+@attrs.frozen
+class _State:
+    """What there is of a trace."""
+
+    spans: int
+    last: int
+    ended: bool
+
+
+def newest_traces(path: Path) -> list[str]:
+    """Return the ids of the newest traces, after which others are new; the newest comes last.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    with reading(path, by_trace=False) as connection:
+        rows = connection.execute("SELECT id FROM all_traces ORDER BY rowid DESC LIMIT ?", (_REMEMBERED,))
+        return [row["id"] for row in rows][::-1]
+
+
+def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, None, None]:
+    """Yield traces as they settle, looking every ``poll`` seconds; closes ``follower`` when closed itself."""
+    with closing(follower):
+        while True:
+            yield from follower.look()
+            time.sleep(poll)
+
+
+class Follower:
+    """Finds the traces that have settled since the last look; for one thread at a time.
+
+    Args:
+        path: The file, opened at the first look.
+        known: Ids from ``newest_traces``: what was stored after them is new.
+        earlier: Ids of traces before that are wanted as well, the oldest first.
+    """
+
+    def __init__(self, path: Path, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
+        self._path = path
+        self._known = deque(known, _REMEMBERED)
+        self._waiting: dict[str, _State | None] = dict.fromkeys(earlier)
+        self._version: int | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._identity = _identity(path)
+
+    def look(self) -> list[TraceSummary]:
+        """Return the traces that have settled, the oldest first.
+
+        A trace has settled when the span that ends it is there and nothing has come since the last look.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read, was deleted, or is another one now.
+        """
+        if _identity(self._path) != self._identity:
+            raise TraceDatabaseError(path=str(self._path), reason=_GONE)
+        with sqlite_errors(self._path):
+            connection = self._opened()
+            version = connection.execute("PRAGMA data_version").fetchone()[0]
+            if version != self._version:
+                self._version = version
+                self._note_new(connection)
+                settled = [trace_id for trace_id in [*self._waiting] if self._renew(connection, trace_id)]
+            else:
+                settled = [trace_id for trace_id, state in self._waiting.items() if state and state.ended]
+            for trace_id in settled:
+                del self._waiting[trace_id]
+            traces = [read_summary(connection, trace_id) for trace_id in settled]
+        return [trace for trace in traces if trace is not None]
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_to_read(self._path, any_thread=True)
+            shadow_tables(self._connection, by_trace=False)
+        return self._connection
+
+    def _note_new(self, connection: sqlite3.Connection) -> None:
+        marks = ",".join("?" * len(self._known))
+        rows = connection.execute(
+            "SELECT id FROM all_traces WHERE rowid > "  # noqa: S608
+            f"(SELECT COALESCE(MAX(rowid), 0) FROM all_traces WHERE id IN ({marks})) ORDER BY rowid",
+            tuple(self._known),
+        )
+        for row in rows:
+            self._waiting[row["id"]] = None
+            self._known.append(row["id"])
+
+    def _renew(self, connection: sqlite3.Connection, trace_id: str) -> bool:
+        """Look at a waiting trace again; return whether it has settled."""
+        before, now = self._waiting[trace_id], _state(connection, trace_id)
+        if now is None:
+            del self._waiting[trace_id]
+            return False
+        self._waiting[trace_id] = now
+        return now == before and now.ended
+
+
+def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
+    """Return what there is of a trace; None if it was deleted."""
+    trace = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
+    if trace is None:
+        return None
+    # The last thing that a run of ours leaves; the SDK's own spans of it end a moment before.
+    ours = "agent_run_id" in mapping_of(trace["metadata_json"])
+    ending = _FINAL if ours else "parent_id IS NULL"
+    spans, last, ended = connection.execute(
+        f"SELECT COUNT(*), COALESCE(MAX(ingest_seq), 0), MAX({ending}) FROM spans WHERE trace_id = ?",  # noqa: S608
+        (trace_id,),
+    ).fetchone()
+    return _State(spans, last, bool(ended))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,117 @@
+"""What a reader gets from the trace database: frozen values, nothing that still needs the file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import attrs
+from kantan_llm.tracing import SpanRecord
+
+
+@attrs.frozen
+class TraceSummary:
+    """One trace on one line; what a run was, what it cost and how it ended.
+
+    Attributes:
+        trace_id: Id of the trace.
+        workflow_name: Name the trace was opened with.
+        group_id: Group of the trace, such as a conversation.
+        metadata: The trace's metadata, with the standard keys of ``docs/metadata.md``.
+        started_at: Start of the first span, in UTC; None while there is no span.
+        ended_at: End of the last span so far, in UTC.
+        spans: How many spans there are so far.
+        input: What the user said, as recorded on the final ``generation`` span or, without one, the first
+            input found.
+        output: The final answer, likewise.
+        error: Message of the error that ended the run; without one of an ended run, the first error found.
+        rubric: The verdict, if the trace has one.
+        input_tokens: Sum over the model calls.
+        output_tokens: Sum over the model calls.
+        total_tokens: Sum over the model calls.
+    """
+
+    trace_id: str
+    workflow_name: str
+    group_id: str | None
+    metadata: Mapping[str, Any]
+    started_at: datetime | None
+    ended_at: datetime | None
+    spans: int
+    input: str | None
+    output: str | None
+    error: str | None
+    rubric: Mapping[str, Any] | None
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds from the first start to the last end; None while nothing has ended."""
+        if self.started_at is None or self.ended_at is None:
+            return None
+        return (self.ended_at - self.started_at).total_seconds()
+
+
+@attrs.frozen
+class StoredTrace:
+    """A whole trace: its summary and its spans, in the order in which they were stored."""
+
+    summary: TraceSummary
+    spans: Sequence[SpanRecord]
+
+
+@attrs.frozen
+class PromptStats:
+    """What the runs of one version of a prompt have in common.
+
+    Attributes:
+        prompt_name: Name of the prompt.
+        prompt_version: Its version; None for plain text instructions.
+        runs: How many runs there are.
+        failures: How many of them failed.
+        scores: How many verdicts there are on them.
+        mean_score: Mean of these verdicts' scores; None without any.
+        input_tokens: Sum over the runs.
+        output_tokens: Sum over the runs.
+        total_tokens: Sum over the runs.
+        latency_p50: Median duration of a run in seconds; None without a finished one.
+        latency_p95: 95 % of the runs took no longer than this, in seconds.
+        first_run: Start of the oldest run, in UTC.
+        last_run: Start of the newest run, in UTC.
+    """
+
+    prompt_name: str
+    prompt_version: str | None
+    runs: int
+    failures: int
+    scores: int
+    mean_score: float | None
+    input_tokens: int
+    output_tokens: int
+    total_tokens: int
+    latency_p50: float | None
+    latency_p95: float | None
+    first_run: datetime | None
+    last_run: datetime | None
+
+
+@attrs.frozen
+class PruneResult:
+    """What pruning deleted or, as a dry run, would delete.
+
+    Attributes:
+        traces: How many traces.
+        spans: How many spans.
+        bytes_before: Size of the database before, in bytes, its write-ahead log included.
+        bytes_after: Size afterwards; of a dry run, an estimate.
+        dry_run: Whether everything was left as it was.
+    """
+
+    traces: int
+    spans: int
+    bytes_before: int
+    bytes_after: int
+    dry_run: bool

@@ -1,0 +1,77 @@
+"""kantan-llm's ``TraceSearchService``, usable from any thread."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timezone, tzinfo
+from os import PathLike
+from pathlib import Path
+
+from kantan_llm.tracing import SpanQuery, SpanRecord, TraceQuery, TraceRecord, TraceSearchCapabilities
+
+from kantan_agents.tracing.in_use import flush_recorders
+from kantan_agents.tracing.store.connection import check_path, reading
+from kantan_agents.tracing.store.kantan_search import KantanSearch
+
+
+class SearchService:
+    """kantan-llm's own search over a trace database; each call opens the file for itself."""
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self.path = Path(path).absolute()  # also after the process went elsewhere
+        self.default_tz: tzinfo = timezone.utc
+        check_path(self.path)
+        flush_recorders(self.path)  # one that was only just made may not have made the file yet
+        with reading(self.path, by_trace=False):
+            pass
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def search_traces(self, *, query: TraceQuery) -> list[TraceRecord]:
+        """Search traces as kantan-llm does, by id descending."""
+        with self._searching() as search:
+            return search.search_traces(query=query)
+
+    def search_spans(self, *, query: SpanQuery) -> list[SpanRecord]:
+        """Search spans as kantan-llm does."""
+        with self._searching(by_trace=False) as search:
+            return search.search_spans(query=query)
+
+    def get_trace(self, trace_id: str) -> TraceRecord | None:
+        """Return kantan-llm's record of the trace with exactly this id, None if there is none."""
+        with self._searching(by_trace=False) as search:
+            return search.get_trace(trace_id)
+
+    def get_span(self, span_id: str) -> SpanRecord | None:
+        """Return kantan-llm's record of the span with this id, None if there is none."""
+        with self._searching(by_trace=False) as search:
+            return search.get_span(span_id)
+
+    def get_spans_by_trace(self, trace_id: str) -> list[SpanRecord]:
+        """Return kantan-llm's records of the spans of a trace, in the order they were stored in."""
+        with self._searching(by_trace=False) as search:
+            return search.get_spans_by_trace(trace_id)
+
+    def get_spans_since(self, trace_id: str, since_seq: int | None = None) -> list[SpanRecord]:
+        """Return those of a trace's spans whose ``ingest_seq`` is above ``since_seq``."""
+        with self._searching(by_trace=False) as search:
+            return search.get_spans_since(trace_id, since_seq)
+
+    def capabilities(self) -> TraceSearchCapabilities:
+        """Return what kantan-llm's search can do over this database."""
+        with self._searching(by_trace=False) as search:
+            return search.capabilities()
+
+    @contextmanager
+    def _searching(self, *, by_trace: bool = True) -> Iterator[KantanSearch]:
+        with self._reading(by_trace=by_trace) as connection:
+            yield KantanSearch(connection, self.default_tz)
+
+    @contextmanager
+    def _reading(self, *, by_trace: bool = True) -> Iterator[sqlite3.Connection]:
+        flush_recorders(self.path)
+        with reading(self.path, by_trace=by_trace) as connection:
+            yield connection

@@ -1,0 +1,132 @@
+"""TraceStore: a trace database to be asked from any thread, and from async code."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+import anyio
+from anyio.from_thread import check_cancelled
+from anyio.to_thread import run_sync
+from kantan_llm.tracing import SpanRecord
+from typing_extensions import Unpack
+
+from kantan_agents.tracing.store.filters import Filters, TraceFilters, check_limit, checked_filters
+from kantan_agents.tracing.store.reader import TraceReader, check_follow
+from kantan_agents.tracing.store.records import PromptStats, PruneResult, StoredTrace, TraceSummary
+
+
+class TraceStore(TraceReader):
+    """Reads a trace database, whether ``SQLiteRecorder`` or kantan-llm's own tracer wrote it.
+
+    kantan-llm's search decides what is found, and a store can stand wherever kantan-llm takes a
+    ``TraceSearchService``. Every call opens the file for itself, so threads can share a store; what recorders
+    of this process still hold is written first. The methods ending in ``_async`` do the same work in a worker
+    thread.
+
+    Args:
+        path: The file. It is never made.
+
+    Attributes:
+        path: The file.
+        default_tz: What a time without a zone means, UTC unless you set another. The records that
+            kantan-llm's own methods return have times in it, which do not name their zone; all other times
+            are in UTC and say so.
+
+    Raises:
+        TraceDatabaseError: E60, there is no such file, or it is no trace database.
+    """
+
+    async def traces_async(
+        self, *, limit: int | None = 20, **filters: Unpack[TraceFilters]
+    ) -> list[TraceSummary]:
+        """Do the same as ``traces``."""
+        return await run_sync(partial(self.traces, limit=limit, **filters))
+
+    async def trace_async(self, trace_id: str) -> StoredTrace:
+        """Do the same as ``trace``."""
+        return await run_sync(self.trace, trace_id)
+
+    async def prompts_async(self, prompt: str | None = None) -> list[PromptStats]:
+        """Do the same as ``prompts``."""
+        return await run_sync(self.prompts, prompt)
+
+    async def failed_async(
+        self,
+        threshold: float = 0.5,
+        *,
+        prompt: str | None = None,
+        version: str | None = None,
+        limit: int | None = None,
+    ) -> list[SpanRecord]:
+        """Do the same as ``failed``."""
+        return await run_sync(partial(self.failed, threshold, prompt=prompt, version=version, limit=limit))
+
+    async def prune_async(
+        self,
+        *,
+        older_than: timedelta | None = None,
+        keep: int | None = None,
+        max_size: int | None = None,
+        dry_run: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> PruneResult:
+        """Do the same as ``prune``; cancelled, it stops after the transaction it is at.
+
+        ``progress`` is called in the worker thread.
+        """
+
+        def cancellable(done: int, total: int) -> None:
+            if progress is not None:
+                progress(done, total)
+            check_cancelled()
+
+        return await run_sync(
+            partial(
+                self.prune,
+                older_than=older_than,
+                keep=keep,
+                max_size=max_size,
+                dry_run=dry_run,
+                progress=cancellable,
+            )
+        )
+
+    def export_async(
+        self, *, limit: int | None = None, **filters: Unpack[TraceFilters]
+    ) -> AsyncGenerator[dict[str, Any], None]:
+        """Do the same as ``export``; the file is read a page of traces at a time."""
+        check_limit(limit)
+        return self._exported(checked_filters(**filters), limit)
+
+    def follow_async(
+        self, *, poll: float = 0.5, started_after: datetime | None = None
+    ) -> AsyncGenerator[TraceSummary, None]:
+        """Do the same as ``follow``; new are the traces that come after the first step of the iteration."""
+        check_follow(poll, started_after)
+        return self._followed(poll, started_after)
+
+    async def _exported(self, filters: Filters, limit: int | None) -> AsyncGenerator[dict[str, Any], None]:
+        pages = await run_sync(self._export_pages, filters, limit)
+        try:
+            while (page := await run_sync(next, pages, None)) is not None:
+                for trace in page:
+                    yield trace
+        finally:
+            with anyio.CancelScope(shield=True):
+                await run_sync(pages.close)
+
+    async def _followed(
+        self, poll: float, started_after: datetime | None
+    ) -> AsyncGenerator[TraceSummary, None]:
+        follower = await run_sync(self._follower, started_after)
+        try:
+            while True:
+                for trace in await run_sync(follower.look):
+                    yield trace
+                await anyio.sleep(poll)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await run_sync(follower.close)

@@ -1,0 +1,101 @@
+"""What is worth knowing of a trace, on one line."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kantan_llm.tracing import SpanRecord, TraceRecord
+
+from kantan_agents.tracing.span_names import JUDGE_SPAN
+from kantan_agents.tracing.store.kantan_search import KantanSearch, in_utc, utc
+from kantan_agents.tracing.store.records import StoredTrace, TraceSummary
+from kantan_agents.tracing.store.runs import TraceRuns
+from kantan_agents.tracing.store.stored_spans import mapping_of, stored_spans
+
+TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+
+
+def read_trace(connection: sqlite3.Connection, trace_id: str) -> StoredTrace | None:
+    """Return a whole trace; None if there is none with this id, or it was deleted meanwhile."""
+    search = KantanSearch(connection)
+    trace = search.get_trace(trace_id)
+    if trace is None:
+        return None
+    spans = in_utc(search.get_spans_by_trace(trace_id))
+    return StoredTrace(summarise(trace, spans), tuple(spans))
+
+
+def read_summary(connection: sqlite3.Connection, trace_id: str) -> TraceSummary | None:
+    """Return the summary of a trace, None as for ``read_trace``, which takes four times as long."""
+    trace = KantanSearch(connection).get_trace(trace_id)
+    if trace is None:
+        return None
+    return summarise(trace, stored_spans(connection, trace_id, texts=True))
+
+
+def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
+    """Return the summary of a trace with these ``spans``, which stand in the order they were stored in."""
+    metadata = mapping_of(trace.metadata)
+    said, answered, error = _what_was_said(TraceRuns(metadata, spans), spans)
+    verdicts = [span.rubric for span in spans if is_verdict(span) and isinstance(span.rubric, dict)]
+    return TraceSummary(
+        trace_id=trace.trace_id,
+        workflow_name=trace.workflow_name,
+        group_id=trace.group_id,
+        metadata=metadata,
+        started_at=utc(trace.started_at),
+        ended_at=utc(trace.ended_at),
+        spans=len(spans),
+        input=said,
+        output=answered,
+        error=error,
+        rubric=verdicts[-1] if verdicts else None,
+        **tokens(spans),
+    )
+
+
+def tokens(spans: Iterable[SpanRecord]) -> dict[str, int]:
+    """Return the tokens that model calls used, by kind. Only the spans of model calls carry a usage."""
+    used = [span.usage for span in spans if isinstance(span.usage, dict)]
+    return {kind: sum(whole_number(usage.get(kind)) for usage in used) for kind in TOKENS}
+
+
+def whole_number(value: Any) -> int:
+    """Return a count as it was recorded; 0 if it is no number."""
+    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0
+
+
+def is_verdict(span: SpanRecord) -> bool:
+    """Return whether this is the span that carries a rubric."""
+    return span.span_type == "custom" and span.name == JUDGE_SPAN
+
+
+def is_final(span: SpanRecord) -> bool:
+    """Return whether a span looks like the one that ends a run; those of model calls are below others."""
+    return span.span_type == "generation" and span.name is None
+
+
+def _what_was_said(runs: TraceRuns, spans: Sequence[SpanRecord]) -> tuple[str | None, str | None, str | None]:
+    """Return input, output and error of the run, or the runs, that the trace is about."""
+    outermost = {run.span_id for run in runs.outermost()}
+    finals = [span for span in spans if is_final(span) and span.parent_id is None]
+    if finals:
+        finals = finals[-1:]
+    else:
+        finals = [span for span in spans if is_final(span) and span.parent_id in outermost]
+    if finals:
+        return finals[0].input, finals[-1].output, _first_error(finals)
+    by_start = sorted((span for span in spans if span.started_at), key=lambda span: str(span.started_at))
+    inputs = [span.input for span in by_start if span.input is not None]
+    outputs = [span.output for span in spans if span.output is not None]
+    return next(iter(inputs), None), next(reversed(outputs), None), _first_error(spans)
+
+
+def _first_error(spans: Iterable[SpanRecord]) -> str | None:
+    errors: list[Any] = [span.error for span in spans if span.error]
+    if not errors:
+        return None
+    return str(mapping_of(errors[0]).get("message") or errors[0])

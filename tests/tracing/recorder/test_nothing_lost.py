@@ -1,0 +1,638 @@
+"""Every span that has ended is in the file, however the process, the loop or the worker ends.
+
+Where it says ``lazy()``, the recorder would write only after half a minute: what is in the file then, the
+end itself has written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+import socket
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import custom_span, trace
+
+from kantan_agents.tracing.recorder import SQLiteRecorder
+from tests.tracing.recorder.database_file import DatabaseFile
+from tests.tracing.recorder.processes import Process, Start, wait_until
+
+# Ends of a process
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [
+        ("", 0),
+        ("pass", 0),
+        ("sys.exit(3)", 3),
+        ("raise KeyError('mine')", 1),
+        ("set_trace_processors([])", 0),
+        ("signal.raise_signal(signal.SIGINT)", -signal.SIGINT),
+        ("threading.Thread(target=record, args=['c'], kwargs={'parent': w}).start()", 0),
+        ("import atexit; atexit.register(record, 'c', parent=w)", 0),
+    ],
+)
+def test_an_end_without_a_flush_writes_everything(
+    start: Start, file: DatabaseFile, end: str, status: int
+) -> None:
+    body = f"lazy()\nwith trace('w') as w:\n    record('a', 'b')\n{end}\n"
+    script = start(body, file.path, thorough=not end)
+    assert script.wait() == status
+    assert file.names() == (["a", "b", "c"] if "'c'" in end else ["a", "b"])
+    assert [found.workflow_name for found in file.traces()] == ["w"]
+
+
+def test_spans_that_end_after_the_recorders_own_exit_function_are_written(
+    start: Start, file: DatabaseFile
+) -> None:
+    start(
+        """
+        import atexit
+
+        with trace("w", disabled=True):
+            pass
+        def late():
+            with trace("late"):
+                record("late")
+        atexit.register(late)  # before the recorder's own, so run after it
+        lazy()
+        with trace("w"):
+            record("early")
+        """,
+        file.path,
+        wait=True,
+    )
+    assert sorted(file.names()) == ["early", "late"]
+
+
+def test_after_the_end_no_thread_no_file_and_no_complaint_is_left(start: Start, file: DatabaseFile) -> None:
+    start(
+        "recorder = record_traces(path)\nwith trace('w'): record('a')\nrecorder.shutdown()",
+        file.path,
+        wait=True,
+    )
+    assert [found.name for found in file.path.parent.glob("traces*")] == ["traces.sqlite3"]
+
+
+# SIGTERM
+
+
+def test_a_sigterm_that_nobody_handles_writes_everything_and_ends_the_process(
+    start: Start, file: DatabaseFile
+) -> None:
+    script = start("lazy()\nwith trace('w'): record('a', 'b')\nsay('ready')\nsignal.pause()", file.path)
+    assert script.until("ready").send(signal.SIGTERM).wait() == -signal.SIGTERM
+    assert file.names() == ["a", "b"]
+    assert script.err == ""
+
+
+def test_a_sigterm_in_the_middle_of_recording_writes_everything(start: Start, folder: Path) -> None:
+    """The handler runs between any two steps of the recorder, which is also started and stopped here."""
+    body = """
+        recorder = record_traces(path, flush_interval=0.001)
+        with trace("w"):
+            for number in range(1_000_000):
+                record(number)
+                say(number)
+                if number % 7 == 0:
+                    recorder.shutdown()
+        """
+    runs = [(start(body, folder / f"{number}.db"), folder / f"{number}.db") for number in range(8)]
+    for number, (script, path) in enumerate(runs):
+        script.until(str(3 + 10 * number)).send(signal.SIGTERM)
+        assert script.wait() == -signal.SIGTERM, script.err
+        said = script.out.split()
+        names = DatabaseFile(path).names()
+        assert names[: len(said)] == said
+        assert len(names) <= len(said) + 1
+
+
+def test_a_service_that_handles_sigterm_on_its_loop_loses_nothing(start: Start, file: DatabaseFile) -> None:
+    script = start(
+        """
+        async def main():
+            stop = asyncio.Event()
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
+            lazy()
+            with trace("w"):
+                record("before")
+                say("ready")
+                await stop.wait()
+                record("after")
+
+        asyncio.run(main())
+        names = __import__("sqlite3").connect(path).execute("SELECT name FROM spans ORDER BY rowid")
+        say([name for (name,) in names])
+        """,
+        file.path,
+    )
+    assert script.until("ready").send(signal.SIGTERM).wait() == 0, script.err
+    assert script.out.splitlines()[-1] == "['before', 'after']"
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_handler_of_the_users_own_is_left_in_place(start: Start, file: DatabaseFile, when: str) -> None:
+    mine = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
+    first, second = (mine, "lazy()") if when == "before" else ("lazy()", mine)
+    script = start(
+        f"{first}\n{second}\nwith trace('w'): record('a')\nsay('ready')\nsignal.pause()", file.path
+    )
+    assert script.until("ready").send(signal.SIGTERM).wait() == 7
+    assert file.names() == ["a"]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); record_traces(path)",
+        "record_traces(path, flush_on_sigterm=False)",
+        "t = threading.Thread(target=record_traces, args=[path]); t.start(); t.join()",
+    ],
+)
+def test_signals_are_changed_only_where_that_is_wanted_and_possible(
+    start: Start, file: DatabaseFile, how: str
+) -> None:
+    kept = "signal.SIG_IGN" if "SIG_IGN" in how else "signal.SIG_DFL"
+    start(f"{how}\nassert signal.getsignal(signal.SIGTERM) is {kept}", file.path, wait=True)
+
+
+# A server
+
+_SERVED = """
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+from script_0 import *
+
+
+async def answer(request):
+    with trace("request"):
+        record(request.query_params["n"])
+    return PlainTextResponse("done")
+
+
+@asynccontextmanager
+async def lifespan(app):
+    if sys.argv[2] == "lifespan":
+        lazy()
+    say("started")
+    yield
+    with trace("lifespan"):
+        record("last")
+
+
+if sys.argv[2] == "module":
+    lazy()
+app = Starlette(routes=[Route("/", answer)], lifespan=lifespan)
+"""
+
+_SERVE = """
+import uvicorn
+import warnings
+
+warnings.simplefilter("default")  # the server's own business
+if __name__ == "__main__":
+    options = {"workers": int(sys.argv[3]), "uds": sys.argv[4], "log_level": "error", "ws": "none"}
+    uvicorn.run("served:app", **options)
+"""
+
+
+def ask(address: Path, number: int) -> None:
+    """Send a request to the server there, as soon as it listens."""
+
+    def answer() -> bytes:
+        with socket.socket(socket.AF_UNIX) as client:
+            try:
+                client.connect(str(address))
+            except OSError:
+                return b""
+            client.sendall(b"GET /?n=%d HTTP/1.0\r\n\r\n" % number)
+            return b"".join(iter(lambda: client.recv(1024), b""))
+
+    wait_until(lambda: answer().endswith(b"done"))
+
+
+@pytest.mark.parametrize(("made", "workers"), [("module", 1), ("lifespan", 1), ("module", 2)])
+def test_a_server_that_is_sent_sigterm_loses_nothing(
+    start: Start, file: DatabaseFile, folder: Path, made: str, workers: int
+) -> None:
+    """At the end it, or each of its workers, sends itself the signal once more, with the default action."""
+    (folder / "served.py").write_text(_SERVED)
+    server = start(_SERVE, file.path, made, workers, folder / "socket")
+    wait_until(lambda: server.out.count("started") == workers, lambda: server.err)
+    for number in range(5):
+        ask(folder / "socket", number)
+    assert server.send(signal.SIGTERM).wait() in (0, -signal.SIGTERM), server.err
+    assert Counter(file.names()) == Counter(["0", "1", "2", "3", "4"] + ["last"] * workers)
+
+
+# The end of a loop
+
+
+def names_for_kantan_llm(file: DatabaseFile) -> list[str | None]:
+    return [span.name for span in file.spans()]
+
+
+def lazy(recorder_at: Callable[..., SQLiteRecorder], file: DatabaseFile) -> SQLiteRecorder:
+    recorder = recorder_at(file.path, flush_interval=30.0)
+    wait_until(lambda: recorder._queue.sleeping)
+    recorder._queue.urgent = False  # left over from opening the file
+    return recorder
+
+
+async def run_named(name: str) -> None:
+    with trace(name):
+        await asyncio.sleep(0)
+        with custom_span(name):
+            await asyncio.sleep(0)
+
+
+def test_what_a_loop_recorded_is_there_when_it_has_ended(recorder_at: Any, file: DatabaseFile) -> None:
+    lazy(recorder_at, file)
+    for number in range(3):
+        asyncio.run(run_named(str(number)))
+        assert names_for_kantan_llm(file) == [str(n) for n in range(number + 1)]
+
+
+def test_what_a_loop_recorded_in_an_open_trace_is_there_when_it_has_ended(
+    recorder_at: Any, file: DatabaseFile
+) -> None:
+    lazy(recorder_at, file)
+
+    async def main() -> None:
+        with custom_span("inside"):
+            await asyncio.sleep(0)
+
+    with trace("around"):
+        asyncio.run(main())
+        assert names_for_kantan_llm(file) == ["inside"]
+
+
+def test_a_loop_that_fails_or_is_cancelled_loses_nothing(recorder_at: Any, file: DatabaseFile) -> None:
+    lazy(recorder_at, file)
+
+    async def fail() -> None:
+        await run_named("failed")
+        raise KeyError
+
+    async def be_cancelled() -> None:
+        with trace("w"), custom_span("cancelled"):
+            await asyncio.sleep(3600)
+
+    async def leave() -> None:
+        task = asyncio.create_task(be_cancelled())
+        await asyncio.sleep(0)
+        assert not task.done()
+
+    with pytest.raises(KeyError):
+        asyncio.run(fail())
+    asyncio.run(leave())
+    assert names_for_kantan_llm(file) == ["failed", "cancelled"]
+
+
+def test_loops_of_nested_threads_have_each_their_own_end(recorder_at: Any, file: DatabaseFile) -> None:
+    lazy(recorder_at, file)
+    seen = []
+
+    def nested(depth: int) -> None:
+        async def main() -> None:
+            await run_named(f"down {depth}")
+            if depth:
+                await asyncio.to_thread(nested, depth - 1)
+            await run_named(f"up {depth}")
+
+        asyncio.run(main())
+        seen.append(names_for_kantan_llm(file)[-1])
+
+    nested(3)
+    assert seen == ["up 0", "up 1", "up 2", "up 3"]
+    assert len(file.spans()) == 8
+
+
+def test_loops_in_many_threads_at_once_lose_nothing(recorder_at: Any, file: DatabaseFile) -> None:
+    lazy(recorder_at, file)
+    missing = []
+
+    def work(name: str) -> None:
+        asyncio.run(run_named(name))
+        if name not in names_for_kantan_llm(file):
+            missing.append(name)
+
+    threads = [threading.Thread(target=work, args=[str(number)]) for number in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert missing == []
+    assert sorted(file.names(), key=int) == [str(number) for number in range(12)]
+
+
+def test_traces_of_the_last_moments_of_a_loop_are_kept(
+    recorder_at: Any, file: DatabaseFile, logged: Any
+) -> None:
+    recorder = lazy(recorder_at, file)
+
+    async def numbers() -> Any:
+        try:
+            yield 1
+        finally:
+            await run_named("cleaned up")
+
+    async def main() -> None:
+        generator = numbers()
+        await anext(generator)
+        kept.append(generator)
+
+    kept: list[Any] = []
+    asyncio.run(main())
+    assert recorder.force_flush()
+    assert file.names() == ["cleaned up"]
+    assert logged() == []
+
+
+def test_a_loop_closed_without_its_usual_end_loses_nothing(recorder_at: Any, file: DatabaseFile) -> None:
+    recorder = lazy(recorder_at, file)
+    for number in range(3):
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(run_named(str(number)))
+        loop.close()
+    assert recorder.force_flush()
+    assert file.names() == ["0", "1", "2"]
+
+
+# Forks and workers
+
+
+def test_what_waits_at_a_fork_is_written_once_and_by_the_parent(start: Start, file: DatabaseFile) -> None:
+    start(
+        """
+        recorder = lazy()
+        with trace("w", metadata={"k": "v"}):
+            record(*(f"parent {number}" for number in range(2_500)))
+            for number in range(3):
+                pid = os.fork()
+                if pid == 0:
+                    record(f"child {number}")
+                    stats = recorder.stats()
+                    assert (stats.written, stats.queued) == (0, 1), stats
+                    os._exit(0 if recorder.force_flush() else 1)
+                assert os.waitpid(pid, 0)[1] == 0
+            record("parent, last")
+        """,
+        file.path,
+        wait=True,
+    )
+    assert Counter(file.names()) == Counter(
+        [f"parent {n}" for n in range(2_500)] + [f"child {n}" for n in range(3)] + ["parent, last"]
+    )
+    assert file.traces()[0].metadata == {"k": "v"}
+    numbers = [number for (number,) in file.rows("SELECT ingest_seq FROM spans ORDER BY ingest_seq")]
+    assert numbers == list(range(1, 2_505))
+
+
+def test_a_fork_while_other_threads_record_loses_nothing(start: Start, file: DatabaseFile) -> None:
+    start(
+        """
+        import warnings
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads, which this is about
+
+        recorder = record_traces(path, flush_interval=0.01)
+        ended = threading.Event()
+        counts = [0] * 4
+
+        def work(number, parent):
+            while not ended.is_set():
+                record("parent", parent=parent)
+                counts[number] += 1
+                time.sleep(0.0005)
+
+        with trace("w") as w:
+            threads = [threading.Thread(target=work, args=[number, w]) for number in range(4)]
+            for thread in threads:
+                thread.start()
+            for _ in range(10):
+                pid = os.fork()
+                if pid == 0:
+                    record("child", parent=w)
+                    os._exit(0 if recorder.force_flush() else 1)
+                assert os.waitpid(pid, 0)[1] == 0
+            ended.set()
+            for thread in threads:
+                thread.join()
+        assert recorder.force_flush()
+        stats = recorder.stats()
+        assert (stats.written, stats.dropped, stats.failed) == (sum(counts), 0, 0), (stats, counts)
+        say(sum(counts))
+        """,
+        file.path,
+        wait=True,
+    )
+    assert Counter(file.names()) == {"child": 10, "parent": int(start.started[0].out)}
+
+
+def test_a_trace_begun_before_a_fork_keeps_its_metadata_though_the_child_writes_first(
+    start: Start, file: DatabaseFile
+) -> None:
+    start("record_traces(path)", file.path, wait=True)
+    locker = start(
+        """
+        import sqlite3
+
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("BEGIN IMMEDIATE")
+        say("locked")
+        signal.pause()
+        """,
+        file.path,
+    ).until("locked")
+    script = start(
+        """
+        recorder = record_traces(path)
+        with trace("w", metadata={"k": "v"}):
+            record("parent")
+            pid = os.fork()  # with the trace still waiting
+            if pid == 0:
+                record("child")
+                say("forked")
+                os._exit(0 if recorder.force_flush(20) else 1)
+            os.kill(os.getpid(), signal.SIGSTOP)
+            assert os.waitpid(pid, 0)[1] == 0
+        """,
+        file.path,
+    ).until("forked")
+    locker.send(signal.SIGKILL)
+    wait_until(lambda: file.names() == ["child"])
+    assert script.send(signal.SIGCONT).wait() == 0, script.err
+    assert file.names() == ["child", "parent"]
+    (found,) = file.traces()
+    assert (found.workflow_name, found.metadata) == ("w", {"k": "v"})
+
+
+_WORK = """
+import multiprocessing
+import warnings
+
+warnings.simplefilter("ignore", DeprecationWarning)  # of forks, on newer Pythons
+
+
+def work(number):
+    if multiprocessing.get_start_method() != "fork" and number >= 0:
+        lazy()
+    with trace("work"):
+        record(f"worker {number}")
+"""
+
+
+def test_forked_workers_that_call_no_exit_functions_lose_nothing(start: Start, file: DatabaseFile) -> None:
+    start(
+        f"""
+        {_indented(_WORK)}
+        multiprocessing.set_start_method("fork")
+        lazy()
+        with trace("w"):
+            record("parent")
+        workers = [multiprocessing.Process(target=work, args=[number]) for number in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+            assert worker.exitcode == 0
+        with multiprocessing.Pool(2) as pool:  # ends its workers by SIGTERM
+            pool.map(work, range(4, 30))
+        """,
+        file.path,
+        wait=True,
+    )
+    assert sorted(file.names()) == sorted(["parent", *(f"worker {number}" for number in range(30))])
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_new_workers_that_call_no_exit_functions_lose_nothing(
+    start: Start, file: DatabaseFile, method: str
+) -> None:
+    start(
+        f"""
+        {_indented(_WORK)}
+        if __name__ == "__main__":
+            multiprocessing.set_start_method({method!r})
+            worker = multiprocessing.Process(target=work, args=[0])
+            worker.start()
+            worker.join()
+            assert worker.exitcode == 0
+        """,
+        file.path,
+        wait=True,
+    )
+    assert file.names() == ["worker 0"]
+
+
+# Many at once, and the worst end of all
+
+
+def test_threads_of_several_processes_at_once_have_every_span_in_the_file(
+    start: Start, file: DatabaseFile
+) -> None:
+    scripts = [
+        start(
+            """
+            recorder = record_traces(path, flush_interval=0.02)
+            shared = trace("shared", trace_id="trace_shared")
+            shared.start()
+
+            def work(number):
+                with trace(f"{sys.argv[2]} {number}"):
+                    for n in range(50):
+                        record(f"{sys.argv[2]} {number} {n}")
+                        record(f"{sys.argv[2]} {number} {n}", parent=shared)
+
+            threads = [threading.Thread(target=work, args=[number]) for number in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            shared.finish()
+            assert recorder.force_flush(30)
+            stats = recorder.stats()
+            assert (stats.written, stats.queued, stats.dropped, stats.failed) == (800, 0, 0, 0), stats
+            """,
+            file.path,
+            number,
+        )
+        for number in range(4)
+    ]
+    for script in scripts:
+        assert (script.wait(), script.err) == (0, "")
+    wanted = [f"{p} {t} {n}" for p in range(4) for t in range(8) for n in range(50)]
+    assert Counter(file.names()) == Counter(wanted * 2)
+    assert len(file.traces()) == 33
+    for count, last, least in file.rows(
+        "SELECT COUNT(DISTINCT ingest_seq), MAX(ingest_seq), MIN(ingest_seq) FROM spans GROUP BY trace_id"
+    ):
+        assert (last, least) == (count, 1)
+    assert file.is_sound()
+
+
+LOST_SECONDS = 0.5
+
+
+def test_after_sigkill_the_file_is_sound_and_at_most_the_last_half_second_is_missing(
+    start: Start, folder: Path
+) -> None:
+    body = """
+        recorder = record_traces(path)
+        with trace("w"):
+            for number in range(1_000_000):
+                record(number)
+                say(f"{number} {time.monotonic()}")
+                time.sleep(0.0005)
+        """
+    for each in range(5):
+        scripts = [
+            (start(body, folder / f"{each} {number}.db"), folder / f"{each} {number}.db")
+            for number in range(4)
+        ]
+        for script, path in scripts:
+            lasting = random.uniform(0.6, 1.0)
+            wait_until(lambda s=script, seconds=lasting: _lasted(s) > seconds, lambda s=script: s.err)
+            assert script.send(signal.SIGKILL).wait() == -signal.SIGKILL
+            ended = _ended(script)
+            died = ended[-1][1]
+            file = DatabaseFile(path)
+            assert file.is_sound()
+            names = file.names()
+            # What is there is the beginning, without a gap.
+            assert names == [name for name, _ in ended][: len(names)] or names == _and_one_more(ended)
+            missing = [name for name, at in ended[len(names) :] if at < died - LOST_SECONDS]
+            assert missing == []
+
+
+def _ended(script: Process) -> list[tuple[str, float]]:
+    """Return names and times of the spans that it has said to have ended."""
+    lines = script.out.splitlines(keepends=True)
+    words = [line.split() for line in lines if line.endswith("\n")]
+    return [(name, float(at)) for name, at in words]
+
+
+def _lasted(script: Process) -> float:
+    ended = _ended(script)
+    return ended[-1][1] - ended[0][1] if ended else 0.0
+
+
+def _and_one_more(ended: list[tuple[str, float]]) -> list[str]:
+    """Return the names with that of a span which was written before it could be said to have ended."""
+    names = [name for name, _ in ended]
+    return [*names, str(len(names))]
+
+
+def _indented(body: str) -> str:
+    return body.strip().replace("\n", "\n        ")

@@ -1,0 +1,806 @@
+"""A file that cannot be written: said once, tried again, counted; nothing is lost and the run goes on."""
+
+from __future__ import annotations
+
+import array
+import logging
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import custom_span, generation_span, set_trace_processors, trace
+from kantan_llm.tracing import SQLiteTracer
+
+from kantan_agents import Agent
+from kantan_agents.testing import ScriptedModel, assistant_message
+from kantan_agents.tracing.recorder import SQLiteRecorder
+from tests.tracing.recorder.database_file import DatabaseFile
+from tests.tracing.recorder.processes import SECONDS, Start, wait_until
+
+# Far longer than a test may last: what returns at all has not waited for it.
+NEVER = 10 * SECONDS
+
+Mend = Callable[[], Any]
+RecorderAt = Callable[..., SQLiteRecorder]
+Logged = Callable[..., list[str]]
+
+
+def record(*names: str, parent: Any = None) -> None:
+    for name in names:
+        with custom_span(name, parent=parent):
+            pass
+
+
+def be_text(path: Path) -> Mend:
+    _remove(path)
+    path.write_text("Dear diary, " * 1_000)
+    return path.unlink
+
+
+def be_damaged(path: Path) -> Mend:
+    _remove(path)
+    _fill(path)
+    content = bytearray(path.read_bytes())
+    content[1024:] = b"\xff" * len(content[1024:])
+    path.write_bytes(content)
+    return path.unlink
+
+
+def be_foreign(path: Path) -> Mend:
+    _remove(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE traces (ant TEXT)")
+        connection.execute("CREATE TABLE spans (bridge TEXT)")
+        connection.execute("INSERT INTO spans VALUES ('Tay')")
+        connection.commit()
+    return lambda: _remove(path)
+
+
+def be_gone(path: Path) -> Mend:
+    shutil.rmtree(path.parent)
+    return path.parent.mkdir
+
+
+def be_directory(path: Path) -> Mend:
+    _remove(path)
+    path.mkdir()
+    return path.rmdir
+
+
+def be_locked(path: Path) -> Mend:
+    _fill(path)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    connection.execute("BEGIN EXCLUSIVE")
+    return connection.close
+
+
+TROUBLES = [be_text, be_damaged, be_foreign, be_gone, be_directory, be_locked]
+
+
+def _fill(path: Path) -> None:
+    tracer = SQLiteTracer(str(path))
+    tracer.get_trace("")
+    tracer.shutdown()
+
+
+def _remove(path: Path) -> None:
+    for file in path.parent.glob(path.name + "*"):
+        file.unlink()
+
+
+@pytest.fixture
+def file(folder: Path) -> DatabaseFile:
+    (folder / "place").mkdir()
+    return DatabaseFile(folder / "place" / "traces.sqlite3")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("since", ["the beginning", "later"])
+@pytest.mark.parametrize("trouble", TROUBLES)
+async def test_a_run_goes_on_and_what_it_recorded_is_written_when_the_trouble_is_over(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged, trouble: Callable[[Path], Mend], since: str
+) -> None:
+    if since == "the beginning" and trouble in (be_gone, be_directory):
+        pytest.skip("then there is no recorder at all")
+    if since == "the beginning":
+        mend = trouble(file.path)
+        recorder = recorder_at(file.path)
+    else:
+        recorder = recorder_at(file.path)
+        with trace("early"):
+            record("early")
+        assert recorder.force_flush()
+        mend = trouble(file.path)
+    agent = Agent("a", "b", model=ScriptedModel([[assistant_message("my answer")]] * 2))
+    assert (await agent.run_async("my question"))["result"].final_output == "my answer"
+    if trouble is be_locked:
+        assert not recorder.force_flush(0.1)
+    else:
+        assert not recorder.force_flush(NEVER)
+        assert not recorder.force_flush(NEVER)
+    wait_until(lambda: logged("E62"))
+    assert (await agent.run_async("and then"))["result"].final_output == "my answer"
+    waiting = recorder.stats()
+    assert waiting.queued >= 6
+    assert waiting.oldest_unwritten > 0
+    mend()
+    assert recorder.force_flush(SECONDS)
+    stats = recorder.stats()
+    assert (stats.written, stats.queued, stats.dropped, stats.failed) == (
+        waiting.written + waiting.queued,
+        0,
+        0,
+        0,
+    )
+    assert stats.oldest_unwritten == 0.0
+    assert len(file.traces(keywords=["my question"])) == len(file.traces(keywords=["and then"])) == 1
+    assert len(file.traces(metadata={"agent_name": "a"})) == 2
+    messages = logged()
+    assert len(messages) == 2, messages
+    assert str(file.path) in messages[0]
+    assert messages[1] == "traces are written again"
+
+
+def test_a_trouble_is_told_once_and_once_more_when_it_comes_back(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path)
+    assert recorder.force_flush()
+    for _ in range(2):
+        mend = be_text(file.path)
+        with trace("w"):
+            record("a", "b")
+        for _ in range(4):
+            assert not recorder.force_flush(NEVER)
+        mend()
+        assert recorder.force_flush(SECONDS)
+    assert [message.split(": ")[0] for message in logged()] == [
+        "[kantan-agents][E62] Traces cannot be written",
+        "traces are written again",
+    ] * 2
+
+
+@pytest.mark.parametrize("trouble", [be_text, be_damaged])
+def test_a_file_that_is_none_of_ours_is_left_as_it_is(
+    recorder_at: RecorderAt, file: DatabaseFile, trouble: Callable[[Path], Mend]
+) -> None:
+    mend = trouble(file.path)
+    before = file.path.read_bytes()
+    recorder = recorder_at(file.path)
+    with trace("w"):
+        record("a")
+    assert not recorder.force_flush(NEVER)
+    recorder.shutdown(0.1)
+    assert file.path.read_bytes() == before
+    mend()
+
+
+def test_tables_of_somebody_else_keep_what_is_in_them(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    mend = be_foreign(file.path)
+    recorder = recorder_at(file.path)
+    with trace("w"):
+        record("a")
+    assert not recorder.force_flush(NEVER)
+    assert file.rows("SELECT bridge FROM spans") == [("Tay",)]
+    mend()
+
+
+def test_other_tables_in_the_file_do_not_matter(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    with closing(sqlite3.connect(file.path)) as connection:
+        connection.execute("CREATE TABLE bridges (name TEXT)")
+        connection.execute("INSERT INTO bridges VALUES ('Tay')")
+        connection.commit()
+    recorder = recorder_at(file.path)
+    with trace("w"):
+        record("a")
+    assert recorder.force_flush()
+    assert file.names() == ["a"]
+    assert file.rows("SELECT name FROM bridges") == [("Tay",)]
+
+
+# Deleted, replaced, old, shared
+
+
+def test_after_the_file_was_deleted_a_new_one_is_made(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    recorder = recorder_at(file.path)
+    with trace("w"):
+        for number in range(4):
+            record(str(number))
+            assert recorder.force_flush()
+            assert file.names() == [str(number)]
+            if number % 2:
+                _remove(file.path)
+            else:
+                file.path.unlink()
+    assert recorder.stats().written == 4
+
+
+def test_after_the_file_was_replaced_the_new_one_is_written(
+    recorder_at: RecorderAt, file: DatabaseFile, folder: Path
+) -> None:
+    other = DatabaseFile(folder / "other.sqlite3")
+    second = SQLiteRecorder(other.path, flush_on_sigterm=False)
+    set_trace_processors([second])
+    with trace("other"):
+        record("old")
+    second.shutdown()
+    recorder = recorder_at(file.path)
+    with trace("w"):
+        record("a")
+        assert recorder.force_flush()
+        other.path.replace(file.path)
+        record("b")
+    assert recorder.force_flush()
+    assert file.names() == ["old", "b"]
+    assert file.is_sound()
+
+
+def test_a_file_cut_to_nothing_is_filled_anew(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    recorder = recorder_at(file.path)
+    with trace("w"):
+        record("a")
+    recorder.shutdown()
+    os.truncate(file.path, 0)
+    with trace("w"):
+        record("b")
+    assert recorder.force_flush()
+    assert file.names() == ["b"]
+
+
+def test_tables_that_were_dropped_are_made_anew(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    recorder = recorder_at(file.path)
+    with trace("w"):
+        record("a")
+        assert recorder.force_flush()
+        file.rows("DROP TABLE spans")
+        record("b")
+    assert recorder.force_flush(SECONDS)
+    assert file.names() == ["b"]
+
+
+def test_a_database_of_an_older_kantan_llm_is_taken_over_in_place(
+    recorder_at: RecorderAt, file: DatabaseFile
+) -> None:
+    with closing(sqlite3.connect(file.path)) as connection:
+        connection.executescript(
+            """
+            CREATE TABLE traces (id TEXT PRIMARY KEY, workflow_name TEXT, group_id TEXT);
+            CREATE TABLE spans (id TEXT PRIMARY KEY, trace_id TEXT, parent_id TEXT, started_at TEXT,
+                ended_at TEXT, span_type TEXT, input TEXT, output TEXT, error_json TEXT, raw_json TEXT);
+            INSERT INTO traces VALUES ('trace_old', 'old', NULL);
+            INSERT INTO spans VALUES ('span_old', 'trace_old', NULL, '2024-01-01T00:00:00+00:00',
+                '2024-01-01T00:00:01+00:00', 'custom', 'old input', NULL, 'null', '{}');
+            """
+        )
+    recorder = recorder_at(file.path)
+    with trace("old", trace_id="trace_old"):
+        record("continued")
+    with trace("new", metadata={"k": "v"}), generation_span(usage={"input_tokens": 3}):
+        pass
+    assert recorder.force_flush()
+    assert [found.span_id for found in file.spans(keywords=["old input"])] == ["span_old"]
+    assert [found.name for found in file.spans(trace_id="trace_old")] == [None, "continued"]
+    (found,) = file.traces(metadata={"k": "v"})
+    assert found.metadata == {"k": "v", "usage_total": {"input_tokens": 3}}
+
+
+def test_kantan_llms_own_tracer_may_write_at_the_same_time(
+    start: Start, recorder_at: RecorderAt, file: DatabaseFile
+) -> None:
+    recorder = recorder_at(file.path, flush_interval=0.001)
+    other = start(
+        """
+        from agents import generation_span
+        from kantan_llm.tracing import SQLiteTracer
+
+        set_trace_processors([SQLiteTracer(path)])
+        with trace("shared", trace_id="trace_shared"):
+            for number in range(100):
+                with generation_span(input=f"theirs {number}", usage={"input_tokens": 1}):
+                    pass
+                say(number)
+        """,
+        file.path,
+    ).until("0")
+    with trace("shared", trace_id="trace_shared"):
+        for number in range(100):
+            with generation_span(input=f"ours {number}", usage={"input_tokens": 1}):
+                pass
+            recorder.force_flush(0.001)
+    assert other.wait() == 0
+    assert other.err == ""
+    assert recorder.force_flush(SECONDS)
+    spans = file.spans()
+    assert sorted(str(span.input) for span in spans) == sorted(
+        f"{w} {n}" for w in ("ours", "theirs") for n in range(100)
+    )
+    assert [span.ingest_seq for span in spans] == list(range(1, 201))
+    assert file.traces()[0].metadata == {"usage_total": {"input_tokens": 200, "total_tokens": 0}} or (
+        file.traces()[0].metadata == {"usage_total": {"input_tokens": 200}}
+    )
+
+
+# Locked for a while
+
+
+def test_a_file_locked_for_three_seconds_costs_no_span_and_no_error(
+    start: Start, recorder_at: RecorderAt, file: DatabaseFile, folder: Path, logged: Logged
+) -> None:
+    """Once in the mode of the recorder's own files, once in that of a file which kantan-llm has made."""
+    old = folder / "old.sqlite3"
+    _fill(old)
+    recorder = recorder_at(file.path)
+    assert recorder.force_flush()
+    lockers = [
+        start(
+            """
+            import sqlite3
+
+            connection = sqlite3.connect(path, isolation_level=None)
+            connection.execute("BEGIN EXCLUSIVE")
+            say("locked")
+            time.sleep(3)
+            connection.execute("COMMIT")
+            """,
+            path,
+        ).until("locked")
+        for path in (file.path, old)
+    ]
+    second = recorder_at(old)
+    set_trace_processors([recorder, second])
+    ended = 0
+    while any(locker._status() is None for locker in lockers):
+        with trace("w"):
+            record(str(ended))
+        ended += 1
+        threading.Event().wait(0.01)
+    for each in (recorder, second):
+        assert each.force_flush(SECONDS)
+        stats = each.stats()
+        assert (stats.written, stats.dropped, stats.failed) == (ended, 0, 0)
+    assert file.names() == DatabaseFile(old).names() == [str(number) for number in range(ended)]
+    assert len(logged("E62")) <= 2
+    assert all("E62" in message or message == "traces are written again" for message in logged())
+
+
+def test_a_flush_waits_for_a_locked_file_until_its_time_is_over(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path)
+    assert recorder.force_flush()
+    release = be_locked(file.path)
+    with trace("w"):
+        record("a")
+    assert not recorder.force_flush(0.05)
+    wait_until(lambda: logged("E62"))
+    recorder._writer._seconds = NEVER  # it has been locked for long
+    flushed: list[bool] = []
+    flush = threading.Thread(target=lambda: flushed.append(recorder.force_flush(NEVER)))
+    flush.start()
+    wait_until(recorder._queue.markers)
+    assert flushed == []
+    release()
+    flush.join(SECONDS)
+    assert flushed == [True]
+
+
+def test_a_recorder_that_is_shut_down_while_the_file_is_locked_loses_nothing_later(
+    recorder_at: RecorderAt, file: DatabaseFile
+) -> None:
+    recorder = recorder_at(file.path)
+    assert recorder.force_flush()
+    release = be_locked(file.path)
+    with trace("w"):
+        record("a")
+    recorder.shutdown(0.05)
+    release()
+    assert recorder.force_flush(SECONDS)
+    assert file.names() == ["a"]
+
+
+# No right to write, no room to write
+
+
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_what_may_not_be_written_is_written_as_soon_as_it_may_be(
+    start: Start, file: DatabaseFile, kind: str
+) -> None:
+    place = file.path.parent
+    if kind == "file":
+        _fill(file.path)
+        file.path.chmod(0o444)
+    place.chmod(0o555)
+    script = start(
+        f"""
+        import logging
+
+        logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(message).40s")
+        recorder = record_traces(path)
+        with trace("w"):
+            record("a", "b")
+        assert not recorder.force_flush({NEVER})
+        assert not recorder.force_flush({NEVER})
+        assert recorder.stats().queued == 2
+        say("waits")
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+        signal.sigwait([signal.SIGUSR1])
+        assert recorder.force_flush({SECONDS})
+        say("done")
+        """,
+        file.path,
+        unprivileged=True,
+    ).until("waits")
+    if kind == "file":
+        file.path.chmod(0o666)
+    place.chmod(0o777)
+    assert script.send(signal.SIGUSR1).wait() == 0, script.err
+    assert file.names() == ["a", "b"]
+    assert script.out.splitlines() == [
+        "[kantan-agents][E62] Traces cannot be wr",
+        "waits",
+        "traces are written again",
+        "done",
+    ]
+
+
+_FILL_UP = """
+recorder = record_traces(path)
+ended = 0
+with trace("w", metadata={"k": "v"}):
+    while True:
+        with custom_span(f"{ended}", {"text": "word " * 500}):
+            pass
+        ended += 1
+        if ended % 20 == 0 and not recorder.force_flush(600):
+            break
+    say(f"full {ended}")
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+    record("more")
+    make_room()
+    record("last")
+assert recorder.force_flush(30)
+stats = recorder.stats()
+assert (stats.written, stats.dropped, stats.failed) == (ended + 2, 0, 0), stats
+"""
+
+
+def assert_filled_up(file: DatabaseFile) -> None:
+    names = file.names()
+    ended = len(names) - 2
+    assert ended > 20
+    assert names == [*(str(number) for number in range(ended)), "more", "last"]
+    assert file.is_sound()
+    assert file.traces()[0].metadata == {"k": "v"}
+
+
+def test_beyond_the_largest_size_of_a_file_spans_wait_for_room(start: Start, file: DatabaseFile) -> None:
+    limit = """
+import resource
+
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+
+
+def make_room():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+"""
+    start(limit + _FILL_UP, file.path, wait=True)
+    assert_filled_up(file)
+
+
+@pytest.fixture
+def small_disk(folder: Path) -> Iterator[Path]:
+    """A file system with half a megabyte, if this process may make one."""
+    if not shutil.which("mount") or os.getuid() != 0:
+        pytest.skip("only root mounts")
+    disk = folder / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=512k,mode=777", "tmpfs", str(disk)],
+        capture_output=True,
+        check=False,
+    )
+    if mounted.returncode != 0:
+        pytest.skip(mounted.stderr.decode())
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_on_a_full_disk_spans_wait_for_room(start: Start, small_disk: Path) -> None:
+    file = DatabaseFile(small_disk / "traces.sqlite3")
+    ballast = small_disk / "ballast"
+    ballast.write_bytes(b"x" * 200_000)
+    room = "def make_room(): os.unlink(sys.argv[2])\n"
+    start(room + _FILL_UP, file.path, ballast, wait=True)
+    assert_filled_up(file)
+
+
+# A full queue
+
+
+def names_in(file: DatabaseFile) -> list[int]:
+    return [int(name) for name in file.names()]
+
+
+def stuck(recorder: SQLiteRecorder, path: Path, logged: Logged) -> Mend:
+    """Have the recorder wait for long before it tries again, unless it is asked to."""
+    told = len(logged("E62"))
+    mend = be_text(path)
+    recorder._writer._seconds = NEVER
+    with trace("w"):
+        record("0")
+    wait_until(lambda: len(logged("E62")) > told and not recorder._queue.in_hand)
+    return mend
+
+
+def test_with_no_wait_the_oldest_spans_are_dropped_and_counted(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path, max_queue=10)
+    assert recorder.force_flush()
+    for _ in range(2):
+        before = recorder.stats()
+        mend = stuck(recorder, file.path, logged)
+        with trace("w"):
+            record(*map(str, range(1, 50)))
+        stats = recorder.stats()
+        assert 5 <= stats.queued <= 10
+        assert stats.queued + stats.dropped - before.dropped == 50
+        mend()
+        assert recorder.force_flush(SECONDS)
+        assert names_in(file) == list(range(50))[-stats.queued :]
+        _remove(file.path)
+    first, again = logged("E63")
+    assert "10" in first and str(file.path) in first
+    assert first == again
+
+
+def test_no_trace_is_dropped_so_that_every_span_that_is_left_has_its_metadata(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path, max_queue=10)
+    assert recorder.force_flush()
+    mend = stuck(recorder, file.path, logged)
+    first = trace("first", metadata={"number": -1})
+    first.start()
+    for number in range(100):
+        with trace(str(number), metadata={"number": number}):
+            record(str(number))
+    record("-1", parent=first)
+    first.finish()
+    mend()
+    assert recorder.force_flush(SECONDS)
+    left = names_in(file)
+    assert left[-2:] == [99, -1]
+    assert len(left) >= 4
+    found = file.rows(
+        "SELECT spans.name, json_extract(metadata_json, '$.number') "
+        "FROM spans JOIN traces ON trace_id = traces.id"
+    )
+    assert {int(name): number for name, number in found} == {number: number for number in left}
+
+
+def test_with_a_wait_threads_wait_for_room_and_nothing_is_lost(
+    recorder_at: RecorderAt, file: DatabaseFile
+) -> None:
+    recorder = recorder_at(file.path, max_queue=10, max_wait=NEVER)
+    assert recorder.force_flush()
+    release = be_locked(file.path)
+    ended: list[int] = []
+
+    def work(first: int) -> None:
+        with trace("w"):
+            for number in range(first, first + 50):
+                record(str(number))
+                ended.append(number)
+
+    threads = [threading.Thread(target=work, args=[first], daemon=True) for first in (0, 50)]
+    for thread in threads:
+        thread.start()
+    wait_until(lambda: recorder.stats().queued >= 8)
+    assert len(ended) <= 12
+    release()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert recorder.force_flush()
+    assert sorted(names_in(file)) == list(range(100))
+    assert recorder.stats().dropped == 0
+
+
+def test_after_the_wait_the_oldest_spans_are_dropped(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path, max_queue=10, max_wait=0.001)
+    assert recorder.force_flush()
+    mend = stuck(recorder, file.path, logged)
+    with trace("w"):
+        record(*map(str, range(1, 30)))
+    stats = recorder.stats()
+    assert stats.queued + stats.dropped == 30
+    mend()
+    assert recorder.force_flush(SECONDS)
+    assert names_in(file) == list(range(30))[-stats.queued :]
+
+
+def test_a_log_handler_that_records_spans_itself_waits_for_nothing(
+    recorder_at: RecorderAt, file: DatabaseFile
+) -> None:
+    """It is called on the recorder's own thread, which nobody else could wake."""
+    recorder = recorder_at(file.path, max_queue=2, max_wait=NEVER)
+    assert recorder.force_flush()
+
+    class Handler(logging.Handler):
+        def emit(self, message: logging.LogRecord) -> None:
+            recorder.force_flush(NEVER)
+            with trace("logged"):
+                record("1", "2", "3")
+
+    handler = Handler()
+    logger = logging.getLogger("kantan_agents.tracing")
+    logger.addHandler(handler)
+    try:
+        mend = be_text(file.path)
+        with trace("w"):
+            record("0")
+        wait_until(lambda: recorder.stats().dropped)
+        mend()
+        wait_until(lambda: recorder.force_flush(SECONDS))
+    finally:
+        logger.removeHandler(handler)
+
+
+# Strange values
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise KeyError("no text")
+
+    __repr__ = __str__
+
+
+class Speakable:
+    def __str__(self) -> str:
+        return "said"
+
+
+def a_cycle() -> Any:
+    cycle: dict[str, Any] = {"k": [1]}
+    cycle["k"].append(cycle)
+    return cycle
+
+
+def deep(levels: int) -> Any:
+    value: Any = "bottom"
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+STRANGE = {
+    "half a surrogate pair": "x\ud800y",
+    "half a pair as a key": {"\ud800": 1},
+    "a huge int": 2**70,
+    "an int that Python does not write": [10**5_000],
+    "NaN": [float("nan"), float("inf")],
+    "bytes": b"\xff\x00",
+    "a NUL": "a\x00b",
+    "a set": {1, 2},
+    "keys of all kinds": {1: "a", None: "b", False: "c", 2.5: "d"},
+    "keys that are no JSON": {(1, 2): "a", b"k": "b", Speakable(): "c"},
+    "a cycle": a_cycle(),
+    "a text that raises": Unspeakable(),
+    "deep inside, a text that raises": {"a": [Unspeakable(), {"b": Unspeakable()}]},
+    "a key that raises": {Unspeakable(): 1},
+    "an object": Speakable(),
+    "an array": array.array("d", [0.5]),
+    "200 levels": deep(200),
+}
+
+
+@pytest.mark.parametrize("name", STRANGE)
+def test_a_span_with_a_strange_value_anywhere_is_still_recorded(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged, name: str
+) -> None:
+    value = STRANGE[name]
+    recorder = recorder_at(file.path)
+    with trace("w", metadata={"v": value, "k": "v"}) as opened:
+        with custom_span("custom", {"v": value}):
+            pass
+        for number, place in enumerate(("input", "output", "model_config", "usage")):
+            given = {place: [value] if place in ("input", "output") else {"v": value}}
+            with generation_span(**given, model=str(number)):
+                pass
+        with custom_span("judge", {"rubric": {"score": 1, "comments": [value]}}):
+            pass
+        with custom_span("failed") as span:
+            span.set_error({"message": "m", "data": {"v": value}})
+        with custom_span("plain", {"a": 1}):
+            pass
+    assert opened is not None
+    assert recorder.force_flush()
+    stats = recorder.stats()
+    assert (stats.written, stats.failed) == (8, 0), logged()
+    spans = file.spans(trace_id=opened.trace_id)
+    assert [span.name or span.raw["span_data"]["model"] for span in spans] == [
+        "custom",
+        *("0", "1", "2", "3"),
+        "judge",
+        "failed",
+        "plain",
+    ]
+    assert spans[5].rubric["score"] == 1
+    assert spans[6].error["message"] == "m"
+    assert [found.trace_id for found in file.traces(metadata={"k": "v"})] == [opened.trace_id]
+    assert logged() == []
+
+
+@pytest.mark.parametrize("usage", [{"input_tokens": float("nan")}, {"\ud800": 1}, {"k": 2**70}, {(1, 2): 3}])
+def test_strange_usage_leaves_the_file_searchable_by_metadata(
+    recorder_at: RecorderAt, file: DatabaseFile, usage: Any
+) -> None:
+    recorder = recorder_at(file.path)
+    with trace("w", metadata={"k": "v"}), generation_span(usage=usage):
+        pass
+    assert recorder.force_flush()
+    assert recorder.stats().failed == 0
+    assert len(file.traces(metadata={"k": "v"})) == 1
+
+
+class Broken:
+    """A span or trace whose data cannot even be asked for."""
+
+    trace_id = "trace_broken"
+    span_id = "span_broken"
+
+    def export(self) -> dict[str, Any]:
+        raise RuntimeError("broken")
+
+
+def test_what_cannot_be_recorded_at_all_is_counted_and_told_once(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path)
+    broken: Any = Broken()
+    recorder.on_trace_start(broken)
+    for _ in range(3):
+        recorder.on_span_end(broken)
+    recorder.on_trace_end(broken)
+    with trace("w"):
+        record("a")
+    assert recorder.force_flush()
+    stats = recorder.stats()
+    assert (stats.written, stats.failed) == (1, 3)
+    (message,) = logged("E65")
+    assert "RuntimeError: broken" in message
+
+
+def test_a_span_too_deep_to_be_written_costs_no_other_and_counts_once(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path)
+    assert recorder.force_flush()
+    mend = be_locked(file.path)
+    with trace("w", metadata={"deep": deep(100_000)}):
+        record("before")
+        for levels in (900, 1_500, 100_000):
+            with custom_span("deep", {"v": deep(levels)}):
+                pass
+        record("after")
+    for _ in range(3):
+        recorder.force_flush(0.01)
+    mend()
+    assert recorder.force_flush(SECONDS)
+    stats = recorder.stats()
+    assert stats.written + stats.failed == 5
+    names = [name for name in file.names() if name != "deep"]
+    assert names == ["before", "after"]
+    assert len(logged("E65")) <= 4

@@ -1,0 +1,369 @@
+"""What goes, what stays, and what it does to the file and to those who use it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import threading
+from collections.abc import Sequence
+from contextlib import closing
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
+from kantan_agents.tracing.ids import new_run_id, trace_id_of
+from kantan_agents.tracing.store import PruneResult, TraceStore, connection, prune, retention
+from tests.tracing.store.written import Written, written
+
+NOW = datetime.now(timezone.utc)
+
+
+def kept(path: Path) -> list[str]:
+    with closing(sqlite3.connect(path)) as reader:
+        return [row[0] for row in reader.execute("SELECT id FROM traces ORDER BY rowid")]
+
+
+def size(path: Path) -> int:
+    return sum(file.stat().st_size for file in path.parent.iterdir())
+
+
+def fill(database: Written, traces: int, *, text: int = 2000) -> list[str]:
+    return [database.run("x" * text, "y" * text, prompt_name="p") for _ in range(traces)]
+
+
+def test_the_newest_are_kept_and_nothing_is_left_of_the_others(db: Written, store: TraceStore) -> None:
+    trace_ids = fill(db, 9)
+    db.tracer.shutdown()
+    before = size(db.path)
+    result = store.prune(keep=4)
+    assert result == PruneResult(5, 5, before, size(db.path), dry_run=False)
+    assert result.bytes_after < before
+    assert kept(db.path) == trace_ids[5:]
+    with closing(sqlite3.connect(db.path)) as reader:
+        assert reader.execute("SELECT COUNT(*) FROM spans").fetchone() == (4,)
+        assert reader.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    assert store.prune(keep=4) == PruneResult(0, 0, size(db.path), size(db.path), dry_run=False)
+
+
+def test_the_age_of_a_trace_is_that_of_its_newest_span(db: Written, store: TraceStore) -> None:
+    def aged(*days: float) -> str:
+        trace_id = db.trace()
+        for age in days:
+            db.span(trace_id, start=NOW - timedelta(days=age))
+        return trace_id
+
+    aged(40)
+    going_on = aged(40, 1)
+    aged(31, 35)
+    young = aged(29)
+    assert store.prune(older_than=timedelta(days=30)).traces == 2
+    assert kept(db.path) == [going_on, young]
+
+
+def test_a_trace_without_spans_goes_by_the_time_in_its_id_if_there_is_one(
+    db: Written, store: TraceStore
+) -> None:
+    long_ago = int((NOW - timedelta(days=40)).timestamp() * 1000)
+    db.trace(f"trace_{long_ago:012x}7abc8{'0' * 15}")
+    stays = [
+        db.trace(trace_id_of(new_run_id())),
+        db.trace(f"trace_{long_ago:012x}4abc8{'0' * 15}"),  # made at random
+        db.trace(f"trace_{long_ago:012x}7abcc{'0' * 15}"),  # another kind of id
+        db.trace(f"{long_ago:012x}7abc8{'0' * 15}"),
+        db.trace("trace_mine"),
+    ]
+    db.span(db.trace("trace_timeless"), start=None)
+    assert store.prune(older_than=timedelta(days=30)).traces == 1
+    assert kept(db.path) == [*stays, "trace_timeless"]
+
+
+def test_an_age_beyond_all_time_keeps_everything(db: Written, store: TraceStore) -> None:
+    fill(db, 2)
+    assert store.prune(older_than=timedelta.max).traces == 0
+
+
+def test_the_oldest_go_until_the_file_is_small_enough(db: Written, store: TraceStore) -> None:
+    trace_ids = fill(db, 60, text=5000)
+    db.tracer.shutdown()
+    limit = size(db.path) // 2
+    planned = store.prune(max_size=limit, dry_run=True)
+    result = store.prune(max_size=limit)
+    assert result.bytes_after == size(db.path) <= limit
+    assert result.traces == 60 - len(kept(db.path)) > 0
+    assert kept(db.path) == trace_ids[result.traces :]
+    assert result.bytes_after > limit / 2  # not many more than needed
+    assert planned.bytes_after <= limit
+    assert abs(planned.traces - result.traces) <= 3
+
+
+def test_a_size_that_cannot_be_reached_empties_the_file(db: Written, store: TraceStore) -> None:
+    fill(db, 5)
+    db.tracer.shutdown()
+    result = store.prune(max_size=1)
+    assert (result.traces, kept(db.path)) == (5, [])
+    assert store.prune(max_size=1).traces == 0
+
+
+def test_an_estimate_too_low_is_made_good(
+    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(db, 60, text=5000)
+    db.tracer.shutdown()
+    limit = size(db.path) // 2
+    honest, wrong = retention._bytes_in_use, [0.7]
+    monkeypatch.setattr(
+        retention, "_bytes_in_use", lambda reader: int(honest(reader) * (wrong.pop() if wrong else 1))
+    )
+    result = store.prune(max_size=limit)
+    assert result.bytes_after == size(db.path) <= limit
+    assert result.traces == 60 - len(kept(db.path))
+
+
+def test_free_space_is_given_back_before_any_trace_goes(db: Written, store: TraceStore) -> None:
+    fill(db, 30, text=5000)
+    with db.tracer._conn as writer:
+        writer.execute("DELETE FROM spans WHERE rowid % 2")
+    db.tracer.shutdown()
+    limit = size(db.path) * 3 // 4
+    assert store.prune(max_size=limit, dry_run=True).bytes_after <= limit
+    result = store.prune(max_size=limit)
+    assert (result.traces, len(kept(db.path))) == (0, 30)
+    assert result.bytes_after <= limit
+
+
+def test_the_log_counts_as_part_of_the_database(tmp_path: Path) -> None:
+    with written(tmp_path / "t.db") as database:
+        database.tracer._conn.execute("PRAGMA journal_mode = WAL")
+        fill(database, 30, text=5000)
+        store = TraceStore(database.path)
+        log = Path(f"{database.path}-wal").stat().st_size
+        result = store.prune(keep=3)
+        assert result.bytes_before == database.path.stat().st_size + log or result.bytes_before > log
+        assert Path(f"{database.path}-wal").stat().st_size == 0
+        assert result.bytes_after == database.path.stat().st_size < result.bytes_before
+        fill(database, 1)  # whose connection goes on
+    assert len(store.traces()) == 4
+
+
+def test_whatever_one_of_the_limits_says_goes(db: Written, store: TraceStore) -> None:
+    old = db.trace()
+    db.span(old, start=NOW - timedelta(days=50))
+    fresh = [db.trace() for _ in range(3)]
+    for trace_id in fresh:
+        db.span(trace_id, start=NOW)
+    late = db.trace()
+    db.span(late, start=NOW - timedelta(days=50))
+    result = store.prune(older_than=timedelta(days=30), keep=3, max_size=10**9)
+    assert result.traces == 3
+    assert kept(db.path) == fresh[1:]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_dry_run_changes_no_byte(tmp_path: Path, log: bool) -> None:
+    with written(tmp_path / "t.db", indexed=False) as database:
+        if log:
+            database.tracer._conn.execute("PRAGMA journal_mode = WAL")
+        fill(database, 6)
+    before = (tmp_path / "t.db").read_bytes()
+    store = TraceStore(tmp_path / "t.db")
+    for limits in ({"keep": 2}, {"older_than": timedelta(0)}, {"max_size": 4096}):
+        found = store.prune(**limits, dry_run=True, progress=pytest.fail)
+        assert found.dry_run and found.traces >= 4 and found.spans == found.traces
+        assert found.bytes_after < found.bytes_before == len(before)
+    assert (tmp_path / "t.db").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["t.db"]
+    nothing = store.prune(keep=6, dry_run=True)
+    assert (nothing.traces, nothing.bytes_after) == (0, nothing.bytes_before)
+
+
+def test_a_dry_run_leaves_what_a_killed_writer_left(tmp_path: Path) -> None:
+    killed = tmp_path / "killed"
+    killed.mkdir()
+    with written(tmp_path / "t.db") as database:
+        database.tracer._conn.execute("PRAGMA journal_mode = WAL")
+        fill(database, 3)
+        for name in ("t.db", "t.db-wal"):
+            shutil.copy(tmp_path / name, killed / name)
+    files = {name: (killed / name).read_bytes() for name in ("t.db", "t.db-wal")}
+    found = prune.prune_traces(killed / "t.db", retention.Retention(keep=1), None, dry_run=True)
+    assert (found.traces, found.bytes_before) == (2, sum(map(len, files.values())))
+    assert {name: (killed / name).read_bytes() for name in files} == files
+
+
+def test_progress_is_told_after_each_transaction(
+    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
+    fill(db, 6)
+    seen: list[tuple[int, int, int]] = []
+    store.prune(keep=1, progress=lambda done, total: seen.append((done, total, len(kept(db.path)))))
+    assert seen == [(2, 5, 4), (4, 5, 2), (5, 5, 1)]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("broken pipe")])
+def test_what_is_deleted_when_it_is_interrupted_stays_deleted(
+    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch, error: Any
+) -> None:
+    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
+    trace_ids = fill(db, 6)
+
+    def interrupt(done: int, total: int) -> None:
+        raise error
+
+    with pytest.raises(error if isinstance(error, type) else type(error)):
+        store.prune(keep=1, progress=interrupt)
+    assert kept(db.path) == trace_ids[2:]
+    assert len(store.traces()) == 4
+    assert store.prune(keep=1).traces == 3
+
+
+def test_a_file_that_cannot_be_made_smaller_is_an_error_that_says_what_is_done(
+    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(db, 4)
+    db.tracer.shutdown()
+    monkeypatch.setattr(connection, "_CHANGE_WAIT_SECONDS", 0.01)
+    with closing(sqlite3.connect(db.path, check_same_thread=False)) as other:
+        lock = other.execute
+        with pytest.raises(TraceDatabaseError) as caught:
+            store.prune(keep=1, progress=lambda done, total: lock("BEGIN IMMEDIATE"))
+        other.rollback()
+    assert caught.value.reason.startswith("3 traces were deleted, but the file could not be made smaller: ")
+    assert len(store.traces()) == 1
+
+
+def test_a_failing_deletion_leaves_its_transaction_undone(db: Written, store: TraceStore) -> None:
+    trace_ids = fill(db, 3)
+    with db.tracer._conn as writer:
+        writer.execute(
+            "CREATE TRIGGER refuse BEFORE DELETE ON traces BEGIN SELECT RAISE(ABORT, 'not this one'); END"
+        )
+    with pytest.raises(TraceDatabaseError, match="not this one"):
+        store.prune(keep=1)
+    assert kept(db.path) == trace_ids
+    assert [trace.spans for trace in store.traces()] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_others_read_and_write_while_it_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: bool
+) -> None:
+    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 5)
+    with written(tmp_path / "t.db") as database:
+        if log:
+            database.tracer._conn.execute("PRAGMA journal_mode = WAL")
+        fill(database, 100)
+    store = TraceStore(tmp_path / "t.db")
+    started, added, failures = threading.Event(), [], []
+
+    def write() -> None:
+        with written(tmp_path / "t.db") as database:
+            for _ in range(30):
+                added.append(database.run("written meanwhile"))
+                started.set()
+
+    def read() -> None:
+        try:
+            for _ in range(20):
+                store.traces(keywords=["x"], limit=5)
+        except TraceDatabaseError as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=write), threading.Thread(target=read)]
+    for thread in threads:
+        thread.start()
+    started.wait()
+    result = store.prune(keep=50)
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert set(added) <= {*kept(tmp_path / "t.db")}
+    assert result.traces >= 50
+
+
+@pytest.mark.parametrize(
+    ("option", "limits"),
+    [
+        ("older_than, keep, max_size", {}),
+        ("older_than", {"older_than": 30}),
+        ("older_than", {"older_than": timedelta(seconds=-1)}),
+        ("keep", {"keep": -1}),
+        ("keep", {"keep": True}),
+        ("keep", {"keep": 1.5}),
+        ("max_size", {"max_size": 0}),
+        ("max_size", {"max_size": "2GB"}),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_limit_that_is_none_is_an_error_and_deletes_nothing(
+    db: Written, store: TraceStore, option: str, limits: dict[str, Any], dry_run: bool
+) -> None:
+    fill(db, 1)
+    with pytest.raises(InvalidOptionError) as caught:
+        store.prune(**limits, dry_run=dry_run)
+    assert caught.value.option == option
+    assert len(store.traces()) == 1
+
+
+@pytest.mark.anyio
+async def test_a_cancelled_prune_stops_after_the_transaction_it_is_at(
+    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
+    trace_ids = fill(db, 10)
+    with anyio.CancelScope() as scope:
+        await store.prune_async(
+            keep=1,
+            progress=lambda done, total: anyio.from_thread.run_sync(scope.cancel) if done == 4 else None,
+        )
+    assert scope.cancelled_caught
+    assert kept(db.path) == trace_ids[4:]
+    assert (await store.prune_async(keep=1)).traces == 5
+
+
+@attrs.frozen
+class Aged:
+    """A trace of some age in days, with so many spans."""
+
+    days: int
+    spans: int
+
+
+@given(
+    traces=st.lists(st.builds(Aged, days=st.integers(0, 5), spans=st.integers(0, 2)), max_size=8),
+    keep=st.none() | st.integers(0, 8),
+    days=st.none() | st.integers(0, 5),
+    plain=st.booleans(),
+)
+def test_it_keeps_exactly_what_the_limits_say(
+    traces: Sequence[Aged], keep: int | None, days: int | None, plain: bool
+) -> None:
+    if keep is None and days is None:
+        return
+    with TemporaryDirectory() as directory, written(Path(directory) / "t.db", indexed=not plain) as database:
+        stays, spans = [], 0
+        for number, aged in enumerate(traces):
+            trace_id = database.trace()
+            for _ in range(aged.spans):
+                database.span(trace_id, start=NOW - timedelta(days=aged.days, minutes=-5))
+            beyond = keep is not None and len(traces) - number > keep
+            old = days is not None and aged.spans > 0 and aged.days > days
+            if beyond or old:
+                spans += aged.spans
+            else:
+                stays.append(trace_id)
+        limits: dict[str, Any] = {"keep": keep, "older_than": None if days is None else timedelta(days=days)}
+        store = TraceStore(database.path)
+        for dry_run in (True, False):
+            result = store.prune(**limits, dry_run=dry_run)
+            assert (result.traces, result.spans) == (len(traces) - len(stays), spans)
+        assert kept(database.path) == stays
+        assert len(list(store.export())) == len(stays)

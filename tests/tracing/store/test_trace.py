@@ -1,0 +1,121 @@
+"""One trace, by what a person has at hand of its id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import agents
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents import Agent
+from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
+from kantan_agents.testing import ScriptedModel, assistant_message
+from kantan_agents.tracing.store import TraceStore
+from tests.tracing.store.written import Written, written
+
+
+def reason_of(store: TraceStore, wanted: str) -> str:
+    with pytest.raises(TraceNotFoundError) as caught:
+        store.trace(wanted)
+    assert (caught.value.code, caught.value.trace_id, caught.value.path) == ("E61", wanted, str(store.path))
+    return str(caught.value.reason)
+
+
+@pytest.mark.anyio
+async def test_a_run_is_found_by_its_ids_and_by_the_beginning_of_either(traces: Any) -> None:
+    agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
+    await agent.run_async("one")
+    await agent.run_async("two", run_config=agents.RunConfig(trace_id="trace_mine"))
+    store = TraceStore(traces.path)
+    second, first = store.traces()
+    for wanted in (first.trace_id, first.trace_id[:-1], first.metadata["agent_run_id"]):
+        assert store.trace(wanted).summary == first
+    for wanted in ("trace_mine", "trace_m", "mine", "m", second.metadata["agent_run_id"]):
+        assert store.trace(wanted).summary == second
+    assert store.trace("LAST").summary == second
+    assert [span.span_type for span in store.trace("LAST").spans][-1] == "generation"
+
+
+@pytest.mark.anyio
+async def test_a_run_inside_an_open_trace_is_found_by_its_run_id(traces: Any) -> None:
+    agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
+    with agents.trace("mine") as outer:
+        await agent.run_async("one")
+    (span,) = traces.spans(name="agent_run")
+    run_id = span.raw["span_data"]["data"]["agent_run_id"]
+    store = TraceStore(traces.path)
+    for wanted in (run_id, run_id[:30], outer.trace_id):
+        assert store.trace(wanted).summary.trace_id == outer.trace_id
+
+
+def test_spans_come_in_the_order_they_were_stored_in_with_times_in_utc(
+    db: Written, store: TraceStore
+) -> None:
+    trace_id = db.trace()
+    stored = [db.span(trace_id, start=start) for start in (5, 1, 3)]
+    found = store.trace(trace_id)
+    assert [span.span_id for span in found.spans] == stored
+    assert found.spans[1].started_at == found.summary.started_at
+    assert found.summary.duration == 5.0
+
+
+def test_an_unknown_id_is_an_error_that_says_so(db: Written, store: TraceStore) -> None:
+    assert reason_of(store, "LAST") == "it has no traces yet"
+    db.run()
+    assert reason_of(store, "nothing") == "no trace or run has an id that begins so"
+    assert reason_of(store, "last") == "no trace or run has an id that begins so"
+    assert reason_of(store, "%") == "no trace or run has an id that begins so"
+
+
+def test_an_id_that_begins_several_is_an_error_that_lists_the_newest(db: Written, store: TraceStore) -> None:
+    for number in range(4):
+        db.trace(f"trace_ab{number}")
+    assert reason_of(store, "ab") == "4 begin so: trace_ab3, trace_ab2, trace_ab1, ..."
+    store.prune(keep=2)
+    assert reason_of(store, "trace_a") == "2 begin so: trace_ab3, trace_ab2"
+
+
+def test_a_whole_id_is_never_taken_for_a_beginning(db: Written, store: TraceStore) -> None:
+    for trace_id in ("trace_a", "trace_ab", "a"):
+        db.trace(trace_id)
+    assert store.trace("trace_a").summary.trace_id == "trace_a"
+    assert store.trace("a").summary.trace_id == "a"
+
+
+@pytest.mark.parametrize("wanted", [None, 5, "\ud83d"])
+def test_what_is_no_text_is_an_error(db: Written, store: TraceStore, wanted: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="trace_id"):
+        store.trace(wanted)
+
+
+IDS = st.text("0a", min_size=1, max_size=4)
+
+
+@given(
+    trace_ids=st.lists(st.tuples(st.sampled_from(["trace_", ""]), IDS).map("".join), unique=True, max_size=6),
+    run_ids=st.lists(IDS, unique=True, max_size=3),
+    wanted=st.tuples(st.sampled_from(["trace_", ""]), st.text("0a", max_size=4)).map("".join),
+)
+def test_a_beginning_is_enough_exactly_when_one_trace_has_it(
+    trace_ids: list[str], run_ids: list[str], wanted: str
+) -> None:
+    with TemporaryDirectory() as directory, written(Path(directory) / "t.db") as database:
+        runs = dict.fromkeys([*run_ids[: len(trace_ids)]])
+        for trace_id, run_id in zip(trace_ids, [*runs, *[None] * len(trace_ids)], strict=False):
+            database.trace(trace_id, {"agent_run_id": run_id} if run_id else {})
+            if run_id:
+                runs[run_id] = trace_id
+        by_id = {i for i in trace_ids if i.startswith((wanted, f"trace_{wanted}"))}
+        by_run = {trace_id for run_id, trace_id in runs.items() if run_id.startswith(wanted)}
+        expected = {wanted} if wanted in trace_ids else by_id or by_run
+        store = TraceStore(database.path)
+        if len(expected) == 1:
+            assert {store.trace(wanted).summary.trace_id} == expected
+        elif expected:
+            assert reason_of(store, wanted).startswith(f"{len(expected)} begin so: ")
+        else:
+            assert reason_of(store, wanted).startswith("no trace or run")
