@@ -13,7 +13,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli import tools
+from kantan_agents.cli import tools, traces
 from kantan_agents.cli.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 
 PROGRAM = "kantan-agents"
@@ -142,6 +142,7 @@ def run(
 
 
 app.add_typer(tools.app, name="tools")
+app.add_typer(traces.app, name="traces")
 
 
 def invoke(arguments: Sequence[str]) -> int:

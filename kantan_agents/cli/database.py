@@ -6,12 +6,12 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kantan_agents.errors import FileArgumentError
 
 if TYPE_CHECKING:
-    from kantan_llm.tracing import SQLiteTracer
+    from kantan_agents.tracing.recorder import SQLiteRecorder
 
 
 def check_database(path: Path | None) -> None:
@@ -42,13 +42,13 @@ def check_database(path: Path | None) -> None:
 
 
 @contextmanager
-def recording(path: Path | None) -> Iterator[SQLiteTracer | None]:
+def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
     """Send all traces to the database at ``path`` and nowhere else; without a path, nowhere at all.
 
     The SDK's own exporter, which sends traces to OpenAI, is taken out in both cases.
 
     Yields:
-        kantan-llm's tracer, which is also its search service, or None.
+        The recorder, or None.
 
     Raises:
         FileArgumentError: E79, the database cannot be used.
@@ -59,40 +59,35 @@ def recording(path: Path | None) -> Iterator[SQLiteTracer | None]:
         set_trace_processors([])
         yield None
         return
-    from kantan_llm.tracing import SQLiteTracer
+    from kantan_agents.tracing.recorder import SQLiteRecorder
 
-    # Absolute: SQLite takes some names, such as ":memory:", for something else than a file.
-    tracer = SQLiteTracer(str(path.absolute()))
+    _check_tables(path)
+    recorder = SQLiteRecorder(path)
     try:
-        _check_tables(tracer, path)
-        processors: list[Any] = [tracer]  # the SDK's interface by shape, not by inheritance
-        set_trace_processors(processors)
+        set_trace_processors([recorder])
         # Who names a database wants the traces, whatever the environment says in general.
         set_tracing_disabled(False)
-        yield tracer
+        yield recorder
     finally:
         set_trace_processors([])
-        tracer.shutdown()
+        recorder.shutdown()
 
 
-def _check_tables(tracer: SQLiteTracer, path: Path) -> None:
-    """Open the database, which makes its tables, and make sure they are kantan-llm's."""
+def _check_tables(path: Path) -> None:
+    """Make the tables, if they are not there, and make sure they are kantan-llm's."""
+    from kantan_agents.tracing.schema import make_tables
+
     try:
-        tracer.get_trace("")
-        tracer.get_span("")
+        make_tables(path)
     except sqlite3.Error as error:
         raise FileArgumentError(path=str(path), reason=str(error)) from error
 
 
-def check_recorded(tracer: SQLiteTracer, path: Path, trace_id: str | None) -> None:
-    """Make sure that a finished run has arrived in the database.
+def check_recorded(recorder: SQLiteRecorder) -> None:
+    """Make sure that everything has arrived in the database.
 
     Raises:
-        FileArgumentError: E79, nothing of it is there: a full disk, a file replaced meanwhile.
+        FileArgumentError: E79, it has not: a full disk, a file that may no longer be written.
     """
-    try:
-        recorded = bool(tracer.get_spans_by_trace(trace_id or ""))
-    except sqlite3.Error:
-        recorded = False
-    if not recorded:
-        raise FileArgumentError(path=str(path), reason="the run could not be recorded in it")
+    if not recorder.force_flush() or recorder.stats().failed:
+        raise FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")

@@ -44,9 +44,9 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
 
             demo_agents.support_agent(model, [])  # an unknown model is refused before anything is shown
         console.print(view.header(model, path, temporary=database is None))
-        with _model(model) as (answering, server), recording(path) as tracer:
+        with _model(model) as (answering, server), recording(path):
             support = _play(console, answering)
-            _search(console, tracer, support)
+            _search(console, path, support)
         requests = None if server is None else len(server.requests)
     console.print(view.footer(path, kept=keep or database is not None, requests=requests))
 
@@ -83,44 +83,34 @@ def _run(agent: Agent, question: str, context: dict[str, Any]) -> None:
     agent.run(question, context, run_config=RunConfig(trace_include_sensitive_data=True))
 
 
-def _search(console: Console, tracer: Any, support: Run) -> None:
-    """Find the runs again with kantan-llm's own search; the calls are shown, without their limits."""
-    from kantan_llm.tracing import TraceQuery
-    from kantan_llm.tracing.analysis import find_failed_judges, group_failed_by_bucket
+def _search(console: Console, path: Path, support: Run) -> None:
+    """Find the runs again with a ``TraceStore``; the calls are shown, without their limits."""
+    from kantan_llm.tracing.analysis import group_failed_by_bucket
 
     from kantan_agents.cli import demo_agents as cast
+    from kantan_agents.tracing.store import TraceStore
 
-    console.print(view.heading(5, "Found again", "By kantan-llm's search in the trace database."))
+    store = TraceStore(path)
+    console.print(view.heading(5, "Found again", "In the trace database, which is kantan-llm's."))
     keyword, prompt = cast.KEYWORD, cast.SUPPORT_PROMPT
-    console.print(view.query_view(f'tracer.search_traces(query=TraceQuery(keywords=["{keyword}"]))'))
-    found = tracer.search_traces(query=TraceQuery(keywords=[keyword], limit=FOUND))
+    console.print(view.query_view(f'store.traces(keywords=["{keyword}"])'))
+    console.print(trace_view.traces_view(store.traces(keywords=[keyword], limit=FOUND)))
+
+    console.print()
+    console.print(view.query_view(f'store.traces(prompt="{prompt.name}", version="{prompt.version}")'))
+    found = store.traces(prompt=prompt.name, version=prompt.version, limit=FOUND)
     console.print(trace_view.traces_view(found))
 
     console.print()
-    version = {"prompt_name": prompt.name, "prompt_version": prompt.version}
-    console.print(view.query_view(f"tracer.search_traces(query=TraceQuery(metadata=\n    {version}))"))
-    found = tracer.search_traces(query=TraceQuery(metadata=version, limit=FOUND))
-    console.print(trace_view.traces_view(found))
-
-    console.print()
-    console.print(view.query_view(f'tracer.get_spans_by_trace("{support.trace_id}")'))
-    spans = tracer.get_spans_by_trace(support.trace_id)
+    console.print(view.query_view(f'store.trace("{support.trace_id}")'))
+    spans = store.trace(str(support.trace_id)).spans
     console.print(trace_view.spans_view(str(support.trace_id), spans))
 
     console.print()
-    console.print(
-        view.query_view(f"group_failed_by_bucket(find_failed_judges(tracer, threshold={cast.PASS_MARK}))")
-    )
-    judges = TraceQuery(metadata={"prompt_name": cast.JUDGE_PROMPT.name}, limit=FOUND)
-    failed = find_failed_judges(tracer, cast.PASS_MARK, trace_query=judges)
-    judged = {span.trace_id: _judged_trace(tracer, span.trace_id) for span in failed}
+    console.print(view.query_view(f"group_failed_by_bucket(store.failed(threshold={cast.PASS_MARK}))"))
+    failed = store.failed(cast.PASS_MARK, limit=FOUND)
+    judged = {span.trace_id: store.get_trace(store.judged(span.trace_id)) for span in failed}
     console.print(trace_view.failures_view(group_failed_by_bucket(failed), judged))
-
-
-def _judged_trace(tracer: Any, judge_trace_id: str) -> Any:
-    """Return the trace that a judge's trace is about; its metadata names it."""
-    judge = tracer.get_trace(judge_trace_id)
-    return tracer.get_trace((judge.metadata or {}).get("judged_trace_id", ""))
 
 
 @contextmanager

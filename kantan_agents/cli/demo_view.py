@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -133,12 +134,18 @@ def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableTyp
         Rule(style=ACCENT),
         *([] if requests is None else [indented(Text(sent, style=LABEL))]),
         indented(Text(outcome, style=LABEL), plain(database, LABEL), Text()),
+        *([_look(database)] if kept else []),
         indented(
             Text("The same on a real model, in a database of your own:"),
             Text("kantan-agents demo --model gpt-5-mini --db traces.sqlite3", style=f"bold {ACCENT}"),
         ),
         Text(),
     )
+
+
+def _look(database: Path) -> RenderableType:
+    command = plain(f"kantan-agents traces show LAST --db {shlex.quote(str(database))}", f"bold {ACCENT}")
+    return indented(Text("Look at what happened in the newest run:"), command, Text())
 
 
 def _titled(title: str, content: Text) -> Panel:

@@ -20,6 +20,8 @@ from kantan_agents.errors import (
     ToolProviderFailedError,
     ToolProviderInterfaceError,
     ToolRulesTypeError,
+    TraceDatabaseError,
+    TraceNotFoundError,
     UnknownToolProviderError,
     UnknownToolRulesModeError,
 )
@@ -41,6 +43,8 @@ _BAD_INPUT = (
     ToolProviderFailedError,
     ToolProviderInterfaceError,
     ToolRulesTypeError,
+    TraceDatabaseError,
+    TraceNotFoundError,
     UnknownToolProviderError,
     UnknownToolRulesModeError,
 )

@@ -11,8 +11,12 @@ from typing import Any
 
 MAX_LINE = 500
 
-# JSON escapes the control characters of ASCII except this one; some terminals obey the others as well.
-_UNESCAPED = re.compile("[\x7f-\x9f]")
+# JSON escapes the control characters of ASCII except this one; some terminals obey the others as well, and
+# some readers take the two separators for line ends.
+_UNESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
+_NOT_ASCII = re.compile("[^\x00-\x7e]")
+_LAST_OF_FOUR_DIGITS = 0xFFFF
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
@@ -20,6 +24,14 @@ def printable(text: str) -> str:
     return "".join(
         character for character in text if character in "\n\t" or unicodedata.category(character) != "Cc"
     )
+
+
+def whole(text: str) -> str:
+    """Return ``text`` with a replacement character for each half of a surrogate pair.
+
+    Nothing can encode it, and pandas refuses a file in which it is escaped.
+    """
+    return _HALF_A_PAIR.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:
@@ -37,10 +49,20 @@ def json_text(data: Any, default: Callable[[Any], Any] | None = None) -> str:
         data: What ``json.dumps`` takes.
         default: What to make of anything else, as for ``json.dumps``.
     """
-    text = json.dumps(
-        data,
-        ensure_ascii=not (sys.stdout.encoding or "").lower().startswith("utf"),
-        indent=2 if sys.stdout.isatty() else None,
-        default=default,
-    )
-    return _UNESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    return _json(data, default, indent=2 if sys.stdout.isatty() else None)
+
+
+def json_line(data: Any, default: Callable[[Any], Any] | None = None) -> str:
+    """Return ``data`` as JSON on one line, whoever reads it; arguments as for ``json_text``."""
+    return _json(data, default, indent=None)
+
+
+def _json(data: Any, default: Callable[[Any], Any] | None, *, indent: int | None) -> str:
+    text = whole(json.dumps(data, ensure_ascii=False, indent=indent, default=default))
+    encodes_all = (sys.stdout.encoding or "").lower().startswith("utf")
+    return (_UNESCAPED if encodes_all else _NOT_ASCII).sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\u{code:04x}" if code <= _LAST_OF_FOUR_DIGITS else json.dumps(match[0])[1:-1]

@@ -37,17 +37,17 @@ def answer(
     """
     runs: list[Run] = []
     agent = Agent(AGENT_NAME, instructions, model=model, middleware=[note_runs(runs)])
-    with recording(database) as tracer:
+    with recording(database) as recorder:
         agent.run(question, context)
         run = runs[0]
         if as_json:
-            typer.echo(context_json(run, recorded=tracer is not None))
+            typer.echo(context_json(run, recorded=recorder is not None))
         else:
             text = output_text(run.result)
             # A pipe gets every byte of the answer, a terminal nothing that could steer it.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
-        if tracer is not None and database is not None:
-            check_recorded(tracer, database, run.trace_id)
+        if recorder is not None:
+            check_recorded(recorder)
 
 
 def context_json(run: Run, *, recorded: bool) -> str:

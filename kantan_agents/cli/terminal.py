@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from kantan_agents.cli.plain import printable
+from kantan_agents.cli.plain import printable, whole
 
 ACCENT = "cyan"
 LABEL = "dim"
@@ -27,9 +27,14 @@ def terminal() -> Console:
 
     Rich leaves colours and the spinner out where the output is no terminal.
     """
-    console = Console(markup=False, emoji=False, highlight=False)
+    console = wide_terminal()
     console.width = min(console.width, MAX_WIDTH)
     return console
+
+
+def wide_terminal() -> Console:
+    """Return a console for rows, which may be as long as the line of the terminal is."""
+    return Console(markup=False, emoji=False, highlight=False)
 
 
 def working(console: Console, what: str) -> AbstractContextManager[object]:
@@ -45,7 +50,7 @@ def plain(value: object, style: str = "") -> Text:
     """Return ``value`` as text that is shown as it is; for whatever a model or a file says."""
     if isinstance(value, Text):
         return value
-    return Text(printable(str(value)), style=style, overflow="fold")
+    return Text(whole(printable(str(value))), style=style, overflow="fold")
 
 
 def indented(*parts: RenderableType) -> RenderableType:

@@ -10,15 +10,20 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from kantan_agents.cli.plain import one_line
+from kantan_agents.cli.show_quantities import duration_text
+from kantan_agents.cli.span_tree import SpanTree
 from kantan_agents.cli.terminal import ACCENT, BAD, LABEL, STRONG, indented, plain
 
 if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord, TraceRecord
 
+    from kantan_agents.tracing.store import TraceSummary
+
 _SNIPPET = 24
 
 
-def traces_view(traces: Sequence[TraceRecord]) -> RenderableType:
+def traces_view(traces: Sequence[TraceRecord | TraceSummary]) -> RenderableType:
     """Return traces as a table, with ids that can be copied."""
     if not traces:
         return indented(Text("nothing found", style=LABEL))
@@ -34,24 +39,7 @@ def traces_view(traces: Sequence[TraceRecord]) -> RenderableType:
 
 def spans_view(trace_id: str, spans: Iterable[SpanRecord]) -> RenderableType:
     """Return the spans of a trace as a tree: kind, name, how long it took, and what went in."""
-    tree = Tree(plain(trace_id, ACCENT), guide_style=LABEL)
-    waiting = sorted(spans, key=lambda span: str(span.started_at))
-    known = {span.span_id for span in waiting}
-    branches: dict[str | None, Tree] = {}
-    # Parents are stored after their children, and two may carry the same time, so a span whose parent
-    # has no branch yet waits for the next round; each round places at least one.
-    while waiting:
-        later = []
-        for span in waiting:
-            parent = branches.get(span.parent_id) if span.parent_id in known else tree
-            if parent is None:
-                later.append(span)
-            else:
-                branches[span.span_id] = parent.add(_span_line(span))
-        if len(later) == len(waiting):
-            break  # a cycle, which only a damaged database can hold
-        waiting = later
-    return indented(tree)
+    return indented(SpanTree(plain(trace_id, ACCENT), tuple(spans), _span_line))
 
 
 def failures_view(
@@ -67,37 +55,49 @@ def failures_view(
         return indented(Text("nothing failed", style=LABEL))
     tree = Tree(Text("bucket", style=LABEL), guide_style=LABEL)
     for bucket, spans in buckets.items():
-        branch = tree.add(plain(bucket, BAD))
+        branch = tree.add(plain(one_line(bucket), BAD))
         for span in spans:
             leaf = branch.add(_rubric_line(span.rubric or {}))
             trace = judged.get(span.trace_id)
             if trace is not None:
-                leaf.add(Text.assemble(("the answer came from ", LABEL), plain(_prompt_of(trace), STRONG)))
+                if prompt := one_line(_prompt_of(trace)):  # a trace of the user's own has none
+                    leaf.add(Text.assemble(("the answer came from ", LABEL), plain(prompt, STRONG)))
                 leaf.add(Text.assemble(("and stands in ", LABEL), plain(trace.trace_id, ACCENT)))
     return indented(tree)
 
 
-def _prompt_of(trace: TraceRecord) -> str:
-    metadata = trace.metadata or {}
-    return f"{metadata.get('prompt_name', '')} {metadata.get('prompt_version', '')}".strip()
+def prompt_label(metadata: Any) -> str:
+    """Return name and version of a prompt; metadata may be anything that JSON can be."""
+    if not isinstance(metadata, Mapping):
+        return ""
+    return f"{metadata.get('prompt_name') or ''} {metadata.get('prompt_version') or ''}".strip()
 
 
-def _rubric_line(rubric: Mapping[str, Any]) -> Text:
-    return Text.assemble((f"{rubric.get('score')}  ", BAD), plain(rubric.get("comment", "")))
-
-
-def _span_line(span: SpanRecord) -> Text:
-    line = Text.assemble(plain(span.span_type or "span", STRONG))
-    if span.name and span.name != span.span_type:
-        line.append_text(plain(f"  {span.name}"))
+def span_head(span: SpanRecord, name: str | None) -> Text:
+    """Return kind and name of a span, and how long it took."""
+    line = Text.assemble(plain(one_line(str(span.span_type or "span")), STRONG))
+    if name and name != span.span_type:
+        line.append_text(plain(f"  {one_line(str(name))}"))
     if span.started_at and span.ended_at:
-        milliseconds = (span.ended_at - span.started_at).total_seconds() * 1000
-        line.append(f"  {milliseconds:.0f} ms", style=LABEL)
-    if span.input:
-        line.append_text(plain(f"  {_snippet(span.input)}", LABEL))
+        line.append(f"  {duration_text((span.ended_at - span.started_at).total_seconds())}", style=LABEL)
     return line
 
 
+def _prompt_of(trace: TraceRecord | TraceSummary) -> str:
+    return prompt_label(trace.metadata)
+
+
+def _rubric_line(rubric: Mapping[str, Any]) -> Text:
+    return Text.assemble((f"{rubric.get('score')}  ", BAD), plain(one_line(str(rubric.get("comment", "")))))
+
+
+def _span_line(span: SpanRecord) -> tuple[Text, tuple[()]]:
+    line = span_head(span, span.name)
+    if span.input:
+        line.append_text(plain(f"  {_snippet(span.input)}", LABEL))
+    return line, ()
+
+
 def _snippet(text: str) -> str:
-    line = " ".join(text.split())
+    line = " ".join(str(text)[: 20 * _SNIPPET].split())
     return line if len(line) <= _SNIPPET else f"{line[:_SNIPPET]}..."

@@ -17,6 +17,7 @@ from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery
 
 from kantan_agents.cli.app import invoke
 from kantan_agents.testing import OfflineServer
+from tests.cli.recorded_runs import Recorded, record_hostile, record_shop
 
 PROGRAM = (sys.executable, "-m", "kantan_agents.cli.app")
 PROVIDER_PREFIXES = ("OPENAI_", "CLAUDE_", "GOOGLE_", "KANTAN_LLM_", "LMSTUDIO_", "OLLAMA_", "OPENROUTER_")
@@ -138,3 +139,15 @@ class Database:
 @pytest.fixture
 def database(tmp_path: Path) -> Database:
     return Database(tmp_path / "traces.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """Runs of a shop, recorded once; whoever changes the file takes a copy."""
+    return record_shop(tmp_path_factory.mktemp("shop") / "traces.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """A run whose every text is hostile."""
+    return record_hostile(tmp_path_factory.mktemp("hostile") / "traces.sqlite3")

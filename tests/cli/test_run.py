@@ -240,7 +240,7 @@ class TestDatabase:
             kantan_agents("run", "hi", "--db", ":memory:")
         assert [path.name for path in tmp_path.iterdir()] == [":memory:"]
 
-    def test_a_database_lost_on_the_way_is_an_error_and_the_answer_is_printed(
+    def test_tables_lost_on_the_way_are_made_anew(
         self, kantan_agents: Any, serve: Any, database: Any
     ) -> None:
         def drop_tables(_request: Any) -> str:
@@ -250,6 +250,20 @@ class TestDatabase:
             return "the answer"
 
         with OfflineServer(drop_tables) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi", "--db", str(database.path))
+        assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "the answer\n", "")
+        assert len(database.traces(keywords=["the answer"])) == 1
+
+    def test_a_database_lost_on_the_way_is_an_error_and_the_answer_is_printed(
+        self, kantan_agents: Any, serve: Any, database: Any
+    ) -> None:
+        def put_a_directory_there(_request: Any) -> str:
+            database.path.unlink()
+            database.path.mkdir()
+            return "the answer"
+
+        with OfflineServer(put_a_directory_there) as server:
             serve(server)
             outcome = kantan_agents("run", "hi", "--db", str(database.path))
         assert outcome.stdout == "the answer\n"
@@ -378,7 +392,7 @@ class TestBadInput:
             serve(server)
             outcome = kantan_agents("run", "hi", "--db", str(database.path))
         assert outcome.code == 2
-        assert f"[E79] Cannot use {database.path}: no such column" in outcome.stderr
+        assert f"[E79] Cannot use {database.path}: it is no trace database: its table spans" in outcome.stderr
         assert server.requests == []
 
 

@@ -1,0 +1,40 @@
+"""The trace database of ``kantan-agents traces``: looked at before anything slow is imported."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kantan_agents.errors import TraceDatabaseError
+
+if TYPE_CHECKING:
+    from kantan_agents.tracing.store import TraceStore
+
+DATABASE_VARIABLE = "KANTAN_AGENTS_DB"
+
+
+def is_there(path: Path) -> bool:
+    """Return whether there is something at ``path``.
+
+    Raises:
+        TraceDatabaseError: E60, there can be nothing.
+    """
+    try:
+        return path.exists()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise TraceDatabaseError(path=str(path), reason=reason) from error
+
+
+def open_store(path: Path) -> TraceStore:
+    """Return the store that reads ``path``.
+
+    Raises:
+        TraceDatabaseError: E60, there is no such file, or it is no trace database.
+    """
+    if not is_there(path):
+        reason = f"there is no such file; name another with --db or {DATABASE_VARIABLE}"
+        raise TraceDatabaseError(path=str(path), reason=reason)
+    from kantan_agents.tracing.store import TraceStore
+
+    return TraceStore(path)

@@ -1,0 +1,70 @@
+"""Times, durations, sizes and counts as the views show them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timezone
+
+_MINUTE = 60
+_HOUR = 3600
+_KILO = 1000
+
+
+def local_time(moment: datetime | None) -> str:
+    """Return a moment as local time, to the second; nothing for none."""
+    if moment is None:
+        return ""
+    aware = _aware(moment)
+    try:
+        return aware.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return aware.isoformat()  # the first or the last day of the calendar, from a damaged row
+
+
+def iso_time(moment: datetime | None) -> str | None:
+    """Return a moment as ISO 8601 in UTC, for programs."""
+    return None if moment is None else _aware(moment).astimezone(timezone.utc).isoformat()
+
+
+def duration_text(seconds: float | None) -> str:
+    """Return a duration in the unit that suits it; nothing for none."""
+    if seconds is None:
+        return ""
+    if round(seconds, 3) < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if round(seconds, 1) < _MINUTE:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE} min"
+
+
+def size_text(size: float) -> str:
+    """Return a size in bytes, KB, MB, GB or TB, by 1000."""
+    if size < _KILO:
+        return f"{size:.0f} bytes"
+    for unit in ("KB", "MB", "GB"):
+        size /= _KILO
+        if round(size, 1) < _KILO:
+            return f"{size:.1f} {unit}"
+    return f"{size / _KILO:.1f} TB"
+
+
+def count_text(count: float) -> str:
+    """Return a count with commas between thousands."""
+    return f"{count:,.0f}"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return a count with its thing: ``1 trace``, ``12 traces``."""
+    return f"{count_text(count)} {thing}" if count == 1 else f"{count_text(count)} {thing}s"
+
+
+def rate_text(part: int, whole: int) -> str:
+    """Return a part of a whole in per cent; nothing where the whole is nothing."""
+    return f"{part / whole:.1%}" if whole else ""
+
+
+def _aware(moment: datetime) -> datetime:
+    # kantan-llm's own moments are naive, in the UTC its readers are set to here.
+    return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

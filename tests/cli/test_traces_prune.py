@@ -1,0 +1,104 @@
+"""``kantan-agents traces prune``: says what would go, and with ``--yes`` lets it go."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.recorded_runs import Recorded
+
+
+@pytest.fixture
+def copy(shop: Recorded, tmp_path: Path) -> Recorded:
+    """A database of one's own."""
+    path = tmp_path / "copy.sqlite3"
+    shutil.copyfile(shop.path, path)
+    return Recorded(path, shop.ids)
+
+
+def ids(kantan_agents: Any, copy: Recorded) -> list[str]:
+    outcome = kantan_agents("traces", "list", "--json", "--limit", "100", "--db", str(copy.path))
+    return [run["trace_id"] for run in json.loads(outcome.stdout)]
+
+
+def test_without_yes_it_only_says_what_would_go(kantan_agents: Any, copy: Recorded) -> None:
+    before = copy.path.read_bytes()
+    outcome = kantan_agents("traces", "prune", "--keep", "2", "--db", str(copy.path))
+    assert (outcome.code, outcome.stderr) == (0, "")
+    first, second = outcome.stdout.splitlines()
+    assert first.startswith("Would delete 7 traces with ")
+    assert second == "Nothing was deleted. Give the same with --yes to do it."
+    assert copy.path.read_bytes() == before
+
+
+def test_with_yes_it_goes(kantan_agents: Any, copy: Recorded) -> None:
+    outcome = kantan_agents("traces", "prune", "--keep", "2", "--yes", "--db", str(copy.path))
+    assert (outcome.code, outcome.stderr) == (0, "")
+    assert outcome.stdout.startswith("Deleted 7 traces with ")
+    assert ids(kantan_agents, copy) == [copy.ids["open"], copy.ids["items"]]
+    again = kantan_agents("traces", "prune", "--keep", "2", "--yes", "--db", str(copy.path))
+    assert again.stdout.startswith("Nothing to delete: the database is ")
+
+
+def test_by_age(kantan_agents: Any, copy: Recorded) -> None:
+    outcome = kantan_agents("traces", "prune", "--older-than", "30d", "--yes", "--db", str(copy.path))
+    assert outcome.stdout.startswith("Nothing to delete")
+    outcome = kantan_agents("traces", "prune", "--older-than", "0s", "--yes", "--db", str(copy.path))
+    assert outcome.stdout.startswith("Deleted 9 traces with ")
+    assert ids(kantan_agents, copy) == []
+
+
+def test_by_size_and_limits_together(kantan_agents: Any, copy: Recorded) -> None:
+    command = ("traces", "prune", "--max-size", "2GB", "--older-than", "1w", "--keep", "5", "--yes")
+    outcome = kantan_agents(*command, "--db", str(copy.path))
+    assert outcome.stdout.startswith("Deleted 4 traces with ")
+    outcome = kantan_agents("traces", "prune", "--max-size", "1KiB", "--yes", "--db", str(copy.path))
+    assert outcome.stdout.startswith("Deleted 5 traces with ")
+
+
+def test_json(kantan_agents: Any, copy: Recorded) -> None:
+    command = ("traces", "prune", "--keep", "8", "--json", "--db", str(copy.path))
+    told = json.loads(kantan_agents(*command).stdout)
+    assert (told["traces"], told["dry_run"]) == (1, True)
+    assert told["spans"] > 1
+    assert told["bytes_before"] >= told["bytes_after"] > 0
+    told = json.loads(kantan_agents(*command, "--yes").stdout)
+    assert (told["traces"], told["dry_run"]) == (1, False)
+
+
+def test_a_terminal_gets_a_progress_bar_on_standard_error(
+    kantan_agents: Any, copy: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda _self: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    outcome = kantan_agents("traces", "prune", "--keep", "2", "--yes", "--db", str(copy.path))
+    assert outcome.code == 0
+    assert "deleting" in outcome.stderr
+    assert outcome.stdout.startswith("Deleted 7 traces")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "--older-than, --keep, --max-size: give at least one of them"),
+        (["--older-than", "30"], "--older-than: must be a number with s, m, h, d or w, such as"),
+        (["--older-than", "-1d"], "--older-than: must be a number with s, m, h, d or w"),
+        (["--max-size", "2"], "--max-size: must be a number with KB, MB, GB, KiB, MiB or GiB"),
+        (["--max-size", "2XB"], "--max-size: must be a number with KB"),
+        (["--max-size", "0GB"], "--max-size: must be a number with KB"),
+        (["--max-size", "9" * 5000 + "GB"], "--max-size: must be a number with KB"),
+    ],
+)
+def test_limits_that_cannot_be_read(
+    kantan_agents: Any, copy: Recorded, options: list[str], message: str
+) -> None:
+    outcome = kantan_agents("traces", "prune", "--yes", "--db", str(copy.path), *options)
+    assert (outcome.code, outcome.stdout) == (2, "")
+    assert outcome.stderr.startswith(f"error: [kantan-agents][E75] Invalid option {message}")
+    assert outcome.stderr.count("\n") == 1
+    assert len(ids(kantan_agents, copy)) == 9
