@@ -14,9 +14,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from kantan_llm.tracing import SQLiteTracer
+from agents import set_trace_processors
 
 from kantan_agents.testing import OfflineServer
+from kantan_agents.tracing.in_use import recorders
 
 from .pages import PAGES, Page
 
@@ -38,10 +39,10 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     with OfflineServer(page.replies) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
-        names = runpy.run_path(str(script), run_name=f"page_{script.stem}")
-    for value in names.values():
-        if isinstance(value, SQLiteTracer):
-            value.shutdown()
+        runpy.run_path(str(script), run_name=f"page_{script.stem}")
+    set_trace_processors([])
+    for recorder in recorders():
+        recorder.shutdown()
     assert capsys.readouterr().out == page.output
     assert len(server.requests) == len(page.replies), "every reply is asked for, and no more"
 

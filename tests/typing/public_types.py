@@ -16,16 +16,26 @@ from kantan_agents import (
     Next,
     Pipeline,
     Prompt,
+    PromptStats,
+    PruneResult,
+    RecorderStats,
     RuleViolation,
     Run,
+    SQLiteRecorder,
     Stage,
+    StoredTrace,
     ToolRulesMode,
+    TraceStore,
+    TraceSummary,
+    add_trace_processor,
     explain,
     get_context_with_tool_rules,
     get_effective_tool_rules,
     get_provider_tool_rules,
     judge,
     list_provider_tools,
+    record_traces,
+    redact_texts,
     rule_parameter,
 )
 
@@ -92,6 +102,32 @@ def tool_rules() -> None:
     assert_type(get_effective_tool_rules(context={}), dict[str, Any])
     assert_type(get_provider_tool_rules(), dict[str, Any])
     assert_type(list_provider_tools(), list[str])
+
+
+def drop_input(record: dict[str, Any]) -> dict[str, Any] | None:
+    return record if record["object"] == "trace" else None
+
+
+async def traces() -> None:
+    recorder = record_traces("t.sqlite3", max_queue=5, max_wait=1, redact=drop_input)
+    assert_type(recorder, SQLiteRecorder)
+    assert_type(recorder.stats(), RecorderStats)
+    assert_type(recorder.force_flush(1.5), bool)
+    assert_type(await recorder.force_flush_async(), bool)
+    add_trace_processor(SQLiteRecorder(recorder.path, redact=redact_texts(str.lower)))
+    store = TraceStore(recorder.path)
+    assert_type(store.traces(keywords=["a"], metadata={"k": 1}), list[TraceSummary])
+    assert_type(await store.traces_async(prompt="p", version="v", limit=None), list[TraceSummary])
+    assert_type(store.trace("LAST"), StoredTrace)
+    assert_type(store.prompts(), list[PromptStats])
+    assert_type(store.prune(keep=3, dry_run=True), PruneResult)
+    for record in store.export(tool="search"):
+        assert_type(record, dict[str, Any])
+    async for summary in store.follow_async(poll=1.0):
+        assert_type(summary, TraceSummary)
+    record_traces("t.sqlite3", max_que=5)  # type: ignore[call-arg]
+    SQLiteRecorder(5)  # type: ignore[arg-type]
+    store.traces(keyword="a")  # type: ignore[call-arg]
 
 
 def mistakes() -> None:
