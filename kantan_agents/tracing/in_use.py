@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 from weakref import WeakSet
 
 
-class Flushable(Protocol):
+class Recorder(Protocol):
     """What a recorder is to this module, which it imports."""
 
     @property
@@ -21,20 +22,32 @@ class Flushable(Protocol):
     def shutdown(self, timeout: float = ...) -> None:
         """Write what waits and close the file."""
 
+    def before_fork(self) -> None:
+        """Let go of thread and file."""
 
-_recorders: WeakSet[Flushable] = WeakSet()
+    def after_fork_in_parent(self) -> None:
+        """Go on."""
+
+    def after_fork_in_child(self) -> None:
+        """Begin anew, without what the parent will write."""
+
+
+_recorders: WeakSet[Recorder] = WeakSet()
 
 READ_SECONDS = 2.0
 
 
-def register(recorder: Flushable) -> None:
+def register(recorder: Recorder) -> None:
     """Remember ``recorder`` for as long as it lives."""
     _recorders.add(recorder)
 
 
-def recorders() -> list[Flushable]:
+def recorders() -> list[Recorder]:
     """Return the recorders of this process."""
-    return list(_recorders)
+    while True:
+        # Another thread may make one just now. A lock could be held where a signal handler asks.
+        with suppress(RuntimeError):
+            return list(_recorders)
 
 
 def flush_recorders(path: Path) -> None:

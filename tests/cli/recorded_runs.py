@@ -12,10 +12,9 @@ from typing import Any
 import agents
 import attrs
 from agents import set_trace_processors
-from kantan_llm.tracing import SQLiteTracer
 from openai import OpenAIError
 
-from kantan_agents import RUBRIC, Agent, Prompt
+from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder
 from kantan_agents.cli.note_runs import note_runs
 from kantan_agents.pipeline import Run
 from kantan_agents.testing import OfflineServer, Reply, ToolCall
@@ -46,14 +45,13 @@ class Recorded:
 @contextmanager
 def recording(path: Path) -> Iterator[None]:
     """Send the traces of all runs to ``path``, and what is recorded to nobody else."""
-    tracer = SQLiteTracer(str(path))
-    processors: list[Any] = [tracer]
-    set_trace_processors(processors)
+    recorder = SQLiteRecorder(path)
+    set_trace_processors([recorder])
     try:
         yield
     finally:
         set_trace_processors([])
-        tracer.shutdown()
+        recorder.shutdown()
 
 
 def ask(agent: str, prompt: str | Prompt, question: Any, replies: Sequence[Any], **options: Any) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from kantan_agents.tracing.recorder.output_parts import add_usage
 from kantan_agents.tracing.recorder.rows import SpanRow
-from kantan_agents.tracing.schema import COLUMNS, has_tables, make_indexes, make_tables
+from kantan_agents.tracing.schema import COLUMNS, check_owner, has_tables, make_indexes, make_tables
 
 # A transaction that another process holds is waited for by trying again, not by sleeping inside SQLite:
 # between two tries the writer can be told to stop.
@@ -182,6 +182,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         cached_statements=8 * _ROWS_AT_ONCE,  # the last chunk of a batch has any length
     )
     try:
+        check_owner(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")

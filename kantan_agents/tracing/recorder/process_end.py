@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, Protocol, cast
+from typing import Any
 
 from kantan_agents.tracing import in_use
 
@@ -19,26 +19,6 @@ SIGTERM_SECONDS = 2.0
 FORK_SECONDS = 2.0
 # A service that does not end on SIGTERM goes on as before after that.
 NEAR_SECONDS = 60.0
-
-
-class Recorder(Protocol):
-    """What a recorder does around a fork and at the end."""
-
-    def shutdown(self, timeout: float = ...) -> None:
-        """Write what waits and close the file."""
-
-    def before_fork(self) -> None:
-        """Let go of thread and file."""
-
-    def after_fork_in_parent(self) -> None:
-        """Go on."""
-
-    def after_fork_in_child(self) -> None:
-        """Begin anew, without what the parent will write."""
-
-
-def _recorders() -> list[Recorder]:
-    return cast("list[Recorder]", in_use.recorders())
 
 
 class _Watch:
@@ -124,18 +104,18 @@ def has_come() -> bool:
 
 
 def _at_exit() -> None:
-    for recorder in _recorders():
+    for recorder in in_use.recorders():
         recorder.shutdown(EXIT_SECONDS)
     _Watch.has_ended = True
 
 
 def _before_fork() -> None:
-    for recorder in _recorders():
+    for recorder in in_use.recorders():
         recorder.before_fork()
 
 
 def _after_fork_in_parent() -> None:
-    for recorder in _recorders():
+    for recorder in in_use.recorders():
         recorder.after_fork_in_parent()
 
 
@@ -143,7 +123,7 @@ def _after_fork_in_child() -> None:
     _Watch.workers = False
     _Watch.has_ended = False
     _Watch.near_until = 0.0
-    for recorder in _recorders():
+    for recorder in in_use.recorders():
         recorder.after_fork_in_child()
 
 

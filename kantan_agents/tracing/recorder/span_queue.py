@@ -29,7 +29,7 @@ class SpanQueue:
 
     Attributes:
         limit: How many may wait.
-        max_bytes: How large together they may be; looked at when they could not be written.
+        max_bytes: How large together they may be, from the moment on that they cannot be written.
         max_wait: Seconds that a thread waits for room; after that the oldest span is dropped.
         may_wait: Tells whether the calling thread may wait for the writer at all.
         on_drop: Called after the first span of a row of them was dropped.
@@ -55,6 +55,8 @@ class SpanQueue:
     _items: deque[Item] = attrs.field(factory=deque)
     _saved: deque[Item] = attrs.field(factory=deque)
     _dropping: bool = False
+    _in_trouble: bool = False
+    _bytes: int = 0
 
     def __len__(self) -> int:
         return len(self._items) + len(self._saved)
@@ -63,6 +65,8 @@ class SpanQueue:
         """Append ``item``; drop the oldest span if there is no room and none comes in time."""
         if self._is_full():
             self._make_room()
+        if self._in_trouble:
+            self._count_bytes(item)
         self._items.append(item)
         if self.sleeping:
             self.wake.set()
@@ -96,14 +100,9 @@ class SpanQueue:
         with self.lock:
             self._items.extendleft(reversed(self.in_hand))
             self.in_hand = []
-            size = sum(len(item.packed) for item in self._items if isinstance(item, SpanSnapshot))
-            is_first = False
-            while len(self._items) > self.limit or size > self.max_bytes:
-                dropped = self._drop_oldest()
-                if dropped is None:
-                    break
-                size -= len(dropped.packed)
-                is_first, self._dropping = is_first or not self._dropping, True
+            self._in_trouble = True
+            self._bytes = sum(_size(item) for item in self._items.copy())
+            is_first = self._drop_what_is_too_much()
         if is_first:
             self.on_drop()
 
@@ -111,6 +110,7 @@ class SpanQueue:
         """Let go of what is in hand: it was written, or given up."""
         with self.lock:
             self.in_hand = []
+            self._in_trouble = False
             self._dropping = self._dropping and len(self) > 0
             self.lock.notify_all()
 
@@ -122,6 +122,24 @@ class SpanQueue:
     def markers(self) -> list[Marker]:
         """Return the markers that somebody waits at."""
         return [item for item in self.unwritten() if isinstance(item, Marker) and not item.is_left]
+
+    def _count_bytes(self, item: Item) -> None:
+        with self.lock:
+            self._bytes += _size(item)
+            is_first = self._drop_what_is_too_much()
+        if is_first:
+            self.on_drop()
+
+    def _drop_what_is_too_much(self) -> bool:
+        """Drop the oldest until limit and size hold; return whether that is the first of a row."""
+        was_dropping = self._dropping
+        while len(self._items) > self.limit or self._bytes > self.max_bytes:
+            dropped = self._drop_oldest()
+            if dropped is None:
+                break
+            self._bytes -= _size(dropped)
+            self._dropping = True
+        return self._dropping and not was_dropping
 
     def _is_full(self) -> bool:
         # What is in hand comes back if it cannot be written. Those who wait leave room for it; otherwise the
@@ -159,3 +177,7 @@ class SpanQueue:
             if len(self._saved) > max(self.limit, _TRACES_KEPT):
                 self._saved.popleft()
         return None
+
+
+def _size(item: Item) -> int:
+    return 0 if isinstance(item, Marker) else len(item.packed)

@@ -83,6 +83,10 @@ def open_to_read(path: Path, *, any_thread: bool = False, leave_log: bool = Fals
         sqlite3.Error: SQLite cannot open it.
     """
     check_file(path)
+    if not os.access(path, os.W_OK) and not _is_open(path):
+        # Of a file that may only be read SQLite would make a log of the same kind, and that would still be in
+        # the way when the file may be written again.
+        return _opened(path, "immutable=1", any_thread=any_thread)
     # For writing, which a protected file turns into reading: read-only, SQLite would make a log that it could
     # not remove again.
     mode = "mode=ro" if leave_log and _size(path, "-wal") else "mode=rw"
@@ -144,6 +148,11 @@ def _size(path: Path, suffix: str) -> int:
         return Path(f"{path}{suffix}").stat().st_size
     except OSError:
         return 0
+
+
+def _is_open(path: Path) -> bool:
+    """Whether somebody has the database open, or left something of his that is still to be read."""
+    return any(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm", "-journal"))
 
 
 def _opened(path: Path, mode: str, *, any_thread: bool) -> sqlite3.Connection:

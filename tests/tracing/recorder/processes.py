@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-# What every script begins with: its database is the first argument.
+# What every script has: its database is the first argument.
 PRELUDE = """
 import asyncio
 import os
@@ -149,7 +149,7 @@ class Preloaded:
 
 @attrs.define
 class Start:
-    """``start(body, *arguments)``: runs ``PRELUDE`` and ``body`` as a process; all are ended by ``close``."""
+    """``start(body, *arguments)``: runs a script as a process; all of them are ended by ``close``."""
 
     preloaded: Preloaded
     folder: Path
@@ -159,6 +159,7 @@ class Start:
         self,
         body: str,
         *arguments: object,
+        bare: bool = False,
         unprivileged: bool = False,
         thorough: bool = False,
         wait: bool = False,
@@ -166,15 +167,18 @@ class Start:
         """Start a script, and with ``wait`` also wait for it: it must exit with 0 and no complaint.
 
         Args:
-            body: What follows ``PRELUDE``.
+            body: The script.
             *arguments: Its command line; the first is the database.
+            bare: Whether it is to begin without ``PRELUDE``, which imports the SDK.
             unprivileged: Whether it is to run as a user who may write only what all may write.
             thorough: Whether it takes itself apart at the end, to the last module.
             wait: Whether to wait for it.
         """
         number = len(self.started)
         script = self.folder / f"script_{number}.py"
-        script.write_text(PRELUDE + textwrap.dedent(body))
+        if not number:
+            (self.folder / "prelude.py").write_text(PRELUDE)
+        script.write_text(("" if bare else "from prelude import *\n") + textwrap.dedent(body))
         out, err = self.folder / f"out_{number}", self.folder / f"err_{number}"
         pid = self.preloaded.ask(
             script=str(script),

@@ -104,9 +104,9 @@ def test_a_sigterm_in_the_middle_of_recording_writes_everything(start: Start, fo
                 if number % 7 == 0:
                     recorder.shutdown()
         """
-    runs = [(start(body, folder / f"{number}.db"), folder / f"{number}.db") for number in range(8)]
+    runs = [(start(body, folder / f"{number}.db"), folder / f"{number}.db") for number in range(5)]
     for number, (script, path) in enumerate(runs):
-        script.until(str(3 + 10 * number)).send(signal.SIGTERM)
+        script.until(str(3 + 17 * number)).send(signal.SIGTERM)
         assert script.wait() == -signal.SIGTERM, script.err
         said = script.out.split()
         names = DatabaseFile(path).names()
@@ -172,7 +172,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from script_0 import *
+from prelude import *
 
 
 async def answer(request):
@@ -197,8 +197,10 @@ app = Starlette(routes=[Route("/", answer)], lifespan=lifespan)
 """
 
 _SERVE = """
-import uvicorn
+import sys
 import warnings
+
+import uvicorn
 
 warnings.simplefilter("default")  # the server's own business
 if __name__ == "__main__":
@@ -228,7 +230,7 @@ def test_a_server_that_is_sent_sigterm_loses_nothing(
 ) -> None:
     """At the end it, or each of its workers, sends itself the signal once more, with the default action."""
     (folder / "served.py").write_text(_SERVED)
-    server = start(_SERVE, file.path, made, workers, folder / "socket")
+    server = start(_SERVE, file.path, made, workers, folder / "socket", bare=True)
     wait_until(lambda: server.out.count("started") == workers, lambda: server.err)
     for number in range(5):
         ask(folder / "socket", number)
@@ -384,7 +386,7 @@ def test_what_waits_at_a_fork_is_written_once_and_by_the_parent(start: Start, fi
                 if pid == 0:
                     record(f"child {number}")
                     stats = recorder.stats()
-                    assert (stats.written, stats.queued) == (0, 1), stats
+                    assert stats.written + stats.queued == 1, stats
                     os._exit(0 if recorder.force_flush() else 1)
                 assert os.waitpid(pid, 0)[1] == 0
             record("parent, last")
