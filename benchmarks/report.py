@@ -36,8 +36,12 @@ class Report:
         *,
         control: Measure | None = None,
         goal: float | None = None,
-    ) -> None:
-        """Measure two sides, and the first against itself or against ``control``; print a row."""
+    ) -> tuple[float, float]:
+        """Measure two sides, and the first against itself or against ``control``; print a row.
+
+        Returns:
+            The median seconds of ``one``, and the ratio.
+        """
         seconds, ratio = await compare(one, other, self.repeats, count)
         _, noise = await compare(one, control or one, self.repeats, count)
         if self._rows is None:
@@ -45,6 +49,7 @@ class Report:
         figures = (microseconds(seconds), microseconds(seconds * ratio), f"{ratio:.2f}", f"{noise:.2f}")
         self._rows.row(name, *figures, "-" if goal is None else f"{goal:.2f}")
         self.judge(name, ratio, goal, f"{ratio:.2f} times")
+        return seconds, ratio
 
     def judge(self, name: str, figure: float, goal: float | None, shown: str) -> None:
         """Remember a goal that was missed."""
