@@ -39,6 +39,7 @@ def written(original: EndedTrace, recorder: Callable[[], SQLiteRecorder]) -> Mea
         for trace in traces:
             trace.record(current)
         spans = sum(len(trace.spans) for trace in traces)
+        del traces, trace  # nor has a service them any more, for the garbage collector to look through
         if current.stats().queued != spans:
             raise RuntimeError("the writer has begun already")
         gc.collect()

@@ -25,7 +25,11 @@ def derived_text(value: Any) -> str | None:
 
 def output_parts(data: dict[str, Any]) -> tuple[Any, ...]:
     """Return kind of output, tool calls, structured output and rubric of a span's data."""
-    parts: tuple[Any, ...] = _extract_output_parts(data, data.get("output_raw", data.get("output")))
+    output = data.get("output_raw", data.get("output"))
+    try:
+        parts: tuple[Any, ...] = _extract_output_parts(data, output)
+    except Exception:  # noqa: BLE001 - kantan-llm stumbles over a "type" that is a list, and loses the span
+        return ("structured", None, output, None)
     return parts
 
 

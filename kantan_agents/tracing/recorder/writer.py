@@ -138,7 +138,8 @@ class Writer:
 
     def owns_this_thread(self) -> bool:
         """Whether the calling thread is the writer's, which must not wait for itself."""
-        return self.thread is threading.current_thread()
+        # By its number, which a thread has before anything else: it may end spans before it counts as current.
+        return self.thread is not None and self.thread.ident == threading.get_ident()
 
     def _run(self) -> None:
         try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import os
 import shutil
@@ -63,8 +62,6 @@ def recorder_at(folder: Path) -> Iterator[Callable[..., SQLiteRecorder]]:  # clo
     set_trace_processors([])
     for recorder in made:
         recorder.shutdown()
-    made.clear()
-    gc.collect()
 
 
 @pytest.fixture

@@ -703,6 +703,7 @@ STRANGE = {
     "an object": Speakable(),
     "an array": array.array("d", [0.5]),
     "200 levels": deep(200),
+    "a JSON schema": {"type": ["string", "null"], "properties": {"type": {"type": []}}},
 }
 
 
