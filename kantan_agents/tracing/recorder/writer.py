@@ -138,7 +138,7 @@ class Writer:
 
     def owns_this_thread(self) -> bool:
         """Whether the calling thread is the writer's, which must not wait for itself."""
-        # By its number, which a thread has before anything else: it may end spans before it counts as current.
+        # By its number, which a thread has first of all: it may end spans before it counts as current.
         return self.thread is not None and self.thread.ident == threading.get_ident()
 
     def _run(self) -> None:
