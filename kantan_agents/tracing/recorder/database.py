@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from kantan_agents.tracing.permission import may_write
 from kantan_agents.tracing.recorder.output_parts import add_usage
 from kantan_agents.tracing.recorder.rows import SpanRow
 from kantan_agents.tracing.schema import COLUMNS, check_owner, has_tables, make_indexes, make_tables
@@ -167,9 +167,9 @@ def _check_permission(path: Path) -> None:
     Raises:
         PermissionError: They may not.
     """
-    if path.exists() and not os.access(path, os.W_OK):
+    if path.exists() and not may_write(path):
         raise PermissionError(errno.EACCES, "it is read-only")
-    if not os.access(path.parent, os.W_OK):
+    if not may_write(path.parent):
         raise PermissionError(errno.EACCES, "its directory is read-only")
 
 

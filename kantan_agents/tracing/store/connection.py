@@ -10,6 +10,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.permission import may_write
 from kantan_agents.tracing.store.shadows import shadow_tables
 from kantan_agents.tracing.store.tables import check_tables
 
@@ -83,7 +84,7 @@ def open_to_read(path: Path, *, any_thread: bool = False, leave_log: bool = Fals
         sqlite3.Error: SQLite cannot open it.
     """
     check_file(path)
-    if not os.access(path, os.W_OK) and not _is_open(path):
+    if not may_write(path) and not _is_open(path):
         # Of a file that may only be read SQLite would make a log of the same kind, and that would still be in
         # the way when the file may be written again.
         return _opened(path, "immutable=1", any_thread=any_thread)

@@ -24,10 +24,10 @@ _FIGURES = """SELECT json_array(MIN(s.started_at), MAX(s.ended_at), MAX(
 FROM spans s WHERE s.trace_id = t.id"""
 _FAILED = 2
 
-# Figures for the traces of runs of the prompt, if there is one given, and for none else.
-_NAME = "json_extract(t.metadata_json, '$.prompt_name')"
+# With a prompt given, figures are worked out for the traces of its runs only.
 _TRACES = f"""SELECT t.id, t.metadata_json,
-  CASE WHEN {_NAME} = COALESCE(:prompt, {_NAME}) THEN ({_FIGURES}) END AS figures
+  CASE WHEN :prompt IS NULL OR json_extract(t.metadata_json, '$.prompt_name') = :prompt
+  THEN ({_FIGURES}) END AS figures
 FROM all_traces t ORDER BY t.rowid"""  # noqa: S608
 
 

@@ -114,6 +114,57 @@ def test_a_sigterm_in_the_middle_of_recording_writes_everything(start: Start, fo
         assert len(names) <= len(said) + 1
 
 
+def test_a_sigterm_while_the_recorder_is_asked_how_it_stands_writes_everything(
+    start: Start, folder: Path
+) -> None:
+    body = """
+        recorder = lazy()
+        with trace("w"):
+            record("a", "b")
+        say("ready")
+        while True:
+            recorder.stats()
+        """
+    runs = [(start(body, folder / f"{number}.db"), folder / f"{number}.db") for number in range(6)]
+    for script, path in runs:
+        assert script.until("ready").send(signal.SIGTERM).wait() == -signal.SIGTERM
+        assert DatabaseFile(path).names() == ["a", "b"]
+
+
+def test_a_handler_of_the_users_own_is_called_and_then_everything_is_written(
+    start: Start, file: DatabaseFile
+) -> None:
+    script = start(
+        """
+        import sqlite3
+
+        def names():
+            rows = sqlite3.connect(path).execute("SELECT name FROM spans ORDER BY rowid")
+            return [name for (name,) in rows]
+
+        def mine(number, frame):
+            record("in the handler", parent=opened)
+            say(f"handled {number} {frame is not None}")
+
+        signal.signal(signal.SIGTERM, mine)
+        lazy()
+        with trace("w") as opened:
+            record("before")
+            signal.raise_signal(signal.SIGTERM)
+            say(names())
+            record("after")
+        say(names())  # the end is near, so the end of a trace waits until it is written
+        """,
+        file.path,
+        wait=True,
+    )
+    assert script.out.splitlines() == [
+        f"handled {int(signal.SIGTERM)} True",
+        "['before', 'in the handler']",
+        "['before', 'in the handler', 'after']",
+    ]
+
+
 def test_a_service_that_handles_sigterm_on_its_loop_loses_nothing(start: Start, file: DatabaseFile) -> None:
     script = start(
         """
