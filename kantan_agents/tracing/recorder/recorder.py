@@ -42,6 +42,7 @@ _log = get_logger("kantan_agents.tracing")
 FLUSH_SECONDS = 5.0
 _OPEN_TRACES = 10_000
 _TOLD = 100
+_LOOKS = 100
 
 
 class SQLiteRecorder(TracingProcessor):
@@ -157,16 +158,27 @@ class SQLiteRecorder(TracingProcessor):
 
     def stats(self) -> RecorderStats:
         """Return what was written, what waits and what was lost."""
+        # Without the lock if possible: a signal handler that came now and waited for the writer, which waits
+        # for the lock, would wait in vain.
+        for _ in range(_LOOKS):
+            version = self._queue.version
+            stats = self._stats()
+            if version == self._queue.version and version % 2 == 0:
+                return stats
+            time.sleep(0)
         with self._queue.lock:
-            waiting = [item for item in self._queue.unwritten() if isinstance(item, SpanSnapshot)]
-            oldest = min((item.queued_at for item in waiting), default=None)
-            return RecorderStats(
-                written=self._writer.written,
-                queued=len(waiting),
-                dropped=self._queue.dropped,
-                failed=self._writer.failed + self._failed,
-                oldest_unwritten=0.0 if oldest is None else time.monotonic() - oldest,
-            )
+            return self._stats()
+
+    def _stats(self) -> RecorderStats:
+        waiting = [item for item in self._queue.unwritten() if isinstance(item, SpanSnapshot)]
+        oldest = min((item.queued_at for item in waiting), default=None)
+        return RecorderStats(
+            written=self._writer.written,
+            queued=len(waiting),
+            dropped=self._queue.dropped,
+            failed=self._writer.failed + self._failed,
+            oldest_unwritten=0.0 if oldest is None else time.monotonic() - oldest,
+        )
 
     def force_flush(self, timeout: float = FLUSH_SECONDS) -> bool:  # type: ignore[override]
         """Wait until everything that has ended by now is written.

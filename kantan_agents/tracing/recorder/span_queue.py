@@ -10,7 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import attrs
 
@@ -35,7 +36,8 @@ class SpanQueue:
         on_drop: Called after the first span of a row of them was dropped.
         dropped: Spans dropped so far.
         in_hand: What the writer is writing.
-        lock: Held while something is taken out, and by whoever wants to see all of it at one moment.
+        lock: Held while something is taken out.
+        version: Odd while something moves; the same before and after, nothing has moved meanwhile.
         wake: Wakes the writer.
         sleeping: Whether the writer waits for something to do.
         urgent: Whether the writer is to write at once.
@@ -49,6 +51,7 @@ class SpanQueue:
     dropped: int = 0
     in_hand: list[Item] = attrs.field(factory=list)
     lock: threading.Condition = attrs.field(factory=threading.Condition)
+    version: int = 0
     wake: Wake = attrs.field(factory=Wake)
     sleeping: bool = False
     urgent: bool = False
@@ -60,6 +63,16 @@ class SpanQueue:
 
     def __len__(self) -> int:
         return len(self._items) + len(self._saved)
+
+    @contextmanager
+    def moving(self) -> Iterator[None]:
+        """Hold the lock, and let it be seen that what waits, is in hand or was dropped is about to change."""
+        with self.lock:
+            self.version += 1
+            try:
+                yield
+            finally:
+                self.version += 1
 
     def put(self, item: Item) -> None:
         """Append ``item``; drop the oldest span if there is no room and none comes in time."""
@@ -87,7 +100,7 @@ class SpanQueue:
 
     def take(self, count: int) -> list[Item]:
         """Take the oldest items in hand, at most ``count`` and at most the limit, and return them."""
-        with self.lock:
+        with self.moving():
             for source in (self._saved, self._items):
                 while source and len(self.in_hand) < min(count, self.limit):
                     # In this order: whoever looks without the lock, here first and then in the hand, sees it.
@@ -97,7 +110,7 @@ class SpanQueue:
 
     def put_back(self) -> None:
         """Let what is in hand be the oldest that waits: it could not be written."""
-        with self.lock:
+        with self.moving():
             self._items.extendleft(reversed(self.in_hand))
             self.in_hand = []
             self._in_trouble = True
@@ -108,7 +121,7 @@ class SpanQueue:
 
     def done(self) -> None:
         """Let go of what is in hand: it was written, or given up."""
-        with self.lock:
+        with self.moving():
             self.in_hand = []
             self._in_trouble = False
             self._dropping = self._dropping and len(self) > 0
@@ -124,7 +137,7 @@ class SpanQueue:
         return [item for item in self.unwritten() if isinstance(item, Marker) and not item.is_left]
 
     def _count_bytes(self, item: Item) -> None:
-        with self.lock:
+        with self.moving():
             self._bytes += _size(item)
             is_first = self._drop_what_is_too_much()
         if is_first:
@@ -151,7 +164,7 @@ class SpanQueue:
         self.hurry()
         if self.max_wait > 0 and self.may_wait() and self._room_within(self.max_wait):
             return
-        with self.lock:
+        with self.moving():
             is_first = self._drop_oldest() is not None and not self._dropping
             self._dropping = self._dropping or is_first
         if is_first:

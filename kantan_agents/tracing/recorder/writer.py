@@ -237,7 +237,7 @@ class Writer:
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
         spans = [row for item, row in rows if isinstance(item, SpanSnapshot)]
         self._database.write(traces, spans)
-        with self._queue.lock:
+        with self._queue.moving():
             self.written += len(spans)
             written = {id(item) for item, _ in rows}
             self._queue.in_hand = [item for item in self._queue.in_hand if id(item) not in written]
@@ -266,7 +266,7 @@ class Writer:
             self._give_up(item, reason)
 
     def _give_up(self, item: Item, error: Exception) -> None:
-        with self._queue.lock:
+        with self._queue.moving():
             self.failed += isinstance(item, SpanSnapshot)
             self._queue.in_hand = [other for other in self._queue.in_hand if other is not item]
         span_id = "" if isinstance(item, Marker) else item.id

@@ -18,7 +18,8 @@ class TraceSummary:
         trace_id: Id of the trace.
         workflow_name: Name the trace was opened with.
         group_id: Group of the trace, such as a conversation.
-        metadata: The trace's metadata, with the standard keys of ``docs/metadata.md``.
+        metadata: The trace's metadata, with the standard keys of ``docs/metadata.md``; of a trace that was
+            opened around just one run, that run's as well.
         started_at: Start of the first span, in UTC; None while there is no span.
         ended_at: End of the last span so far, in UTC.
         spans: How many spans there are so far.

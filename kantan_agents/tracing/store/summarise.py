@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kantan_llm.tracing import SpanRecord, TraceRecord
@@ -39,13 +39,14 @@ def read_summary(connection: sqlite3.Connection, trace_id: str) -> TraceSummary 
 def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
     """Return the summary of a trace with these ``spans``, which stand in the order they were stored in."""
     metadata = mapping_of(trace.metadata)
-    said, answered, error = _what_was_said(TraceRuns(metadata, spans), spans)
+    runs = TraceRuns(metadata, spans)
+    said, answered, error = _what_was_said(runs, spans)
     verdicts = [span.rubric for span in spans if is_verdict(span) and isinstance(span.rubric, dict)]
     return TraceSummary(
         trace_id=trace.trace_id,
         workflow_name=trace.workflow_name,
         group_id=trace.group_id,
-        metadata=metadata,
+        metadata=_with_only_run(metadata, runs),
         started_at=utc(trace.started_at),
         ended_at=utc(trace.ended_at),
         spans=len(spans),
@@ -92,6 +93,14 @@ def _what_was_said(runs: TraceRuns, spans: Sequence[SpanRecord]) -> tuple[str | 
     inputs = [span.input for span in by_start if span.input is not None]
     outputs = [span.output for span in spans if span.output is not None]
     return next(iter(inputs), None), next(reversed(outputs), None), _first_error(spans)
+
+
+def _with_only_run(metadata: Mapping[str, Any], runs: TraceRuns) -> Mapping[str, Any]:
+    """Return the metadata of a trace; with that of the run in it, if somebody opened it around just one."""
+    outermost = list(runs.outermost())
+    if runs.own is not None or len(outermost) != 1:
+        return metadata
+    return {**outermost[0].metadata, **metadata}
 
 
 def _first_error(spans: Iterable[SpanRecord]) -> str | None:

@@ -571,6 +571,22 @@ def test_with_no_wait_the_oldest_spans_are_dropped_and_counted(
     assert first == again
 
 
+def test_the_size_of_what_was_dropped_does_not_count(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path, max_queue=10, max_queue_bytes=30_000)
+    assert recorder.force_flush()
+    mend = stuck(recorder, file.path, logged)
+    with trace("w"):
+        for number in range(1, 200):
+            with custom_span(str(number), {"text": "x" * 1_000}):
+                pass
+            assert recorder.stats().queued >= min(number, 8)
+    mend()
+    assert recorder.force_flush(SECONDS)
+    assert names_in(file)[-8:] == list(range(192, 200))
+
+
 def test_no_trace_is_dropped_so_that_every_span_that_is_left_has_its_metadata(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:

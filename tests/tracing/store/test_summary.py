@@ -150,3 +150,17 @@ def test_parents_in_a_circle_are_survived(db: Written, store: TraceStore) -> Non
     db.inner_run(trace_id, agent_run_id="r", prompt_name="p")
     assert store.trace(trace_id).summary.output == "b"
     assert [stats.runs for stats in store.prompts()] == [1]
+
+
+@pytest.mark.anyio
+async def test_a_trace_around_one_run_has_the_metadata_of_that_run(traces: Any) -> None:
+    agent = Agent("a", "b", model=saying("x", "y", "z"), metadata={"tenant": "acme", "place": "run"})
+    with agents.trace("request", metadata={"place": "trace"}):
+        await agent.run_async("one")
+    summary = newest(traces)
+    assert (summary.metadata["agent_name"], summary.metadata["tenant"]) == ("a", "acme")
+    assert summary.metadata["place"] == "trace"
+    with agents.trace("request"):
+        await agent.run_async("two")
+        await agent.run_async("three")
+    assert "agent_name" not in newest(traces).metadata  # which of the two would it be?
