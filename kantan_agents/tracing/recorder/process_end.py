@@ -15,7 +15,7 @@ from typing import Any
 from kantan_agents.tracing import in_use
 
 EXIT_SECONDS = 5.0
-SIGTERM_SECONDS = 2.0
+SIGTERM_SECONDS = 5.0
 FORK_SECONDS = 2.0
 # A service that does not end on SIGTERM goes on as before after that.
 NEAR_SECONDS = 60.0

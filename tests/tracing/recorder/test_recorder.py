@@ -438,15 +438,15 @@ def recorder_threads() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if "recorder" in thread.name]
 
 
-def open_files() -> list[str]:
-    """Return what files this process has open, of databases."""
+def open_files(file: DatabaseFile) -> list[str]:
+    """Return what this process has open of a database."""
     found = []
     for number in FILES.iterdir():
         try:
             found.append(str(number.readlink()))
         except OSError:  # that of the listing itself
             continue
-    return [name for name in found if name.endswith(("sqlite3", "-wal", "-shm", ".db"))]
+    return [name for name in found if name.startswith(str(file.path))]
 
 
 @needs_proc
@@ -457,10 +457,10 @@ def test_after_shutdown_thread_and_file_are_gone_and_it_can_be_used_again(
         with trace("w"):
             record(str(number))
         assert recorder.force_flush()
-        assert open_files() != []
+        assert open_files(file) != []
         recorder.shutdown()
         assert recorder_threads() == []
-        assert open_files() == []
+        assert open_files(file) == []
         assert [found.name for found in file.path.parent.iterdir()] == [file.path.name]
     recorder.shutdown()
     assert file.names() == ["0", "1", "2"]
@@ -477,7 +477,7 @@ def test_an_idle_thread_ends_and_starts_again_with_the_next_span(
             record(str(number))
         wait_until(lambda number=number: recorder.stats().written == number + 1)
         wait_until(lambda: recorder_threads() == [])
-        assert open_files() == []
+        assert open_files(file) == []
     assert file.names() == ["0", "1", "2"]
 
 
@@ -589,7 +589,7 @@ def test_a_recorder_that_nobody_has_any_more_is_written_and_collected(
     wait_until(lambda: gc.collect() is not None and gone)
     assert file.names() == ["a", "b"]
     assert recorder_threads() == []
-    assert open_files() == []
+    assert open_files(file) == []
 
 
 @needs_proc
