@@ -353,7 +353,7 @@ def test_it_keeps_exactly_what_the_limits_say(
         for number, aged in enumerate(traces):
             trace_id = database.trace()
             for _ in range(aged.spans):
-                database.span(trace_id, start=NOW - timedelta(days=aged.days, minutes=-5))
+                database.span(trace_id, start=NOW - timedelta(days=aged.days, hours=-12))
             beyond = keep is not None and len(traces) - number > keep
             old = days is not None and aged.spans > 0 and aged.days > days
             if beyond or old:
