@@ -26,6 +26,11 @@ _ROWS_AT_ONCE = 58
 
 _CACHE_KIB = 16_384
 
+_NEW_FILE_MODE = 0o644  # as SQLite makes it
+
+# So often it is opened, if another file takes its place meanwhile.
+_OPENINGS = 3
+
 # Of an OperationalError: what is wrong with the file, and not with a row. Python 3.10 tells no error codes.
 _FILE_TROUBLE = (
     "locked",
@@ -82,6 +87,8 @@ class Database:
             _write(self._opened(), traces, spans)
             if self._log_identity is None:
                 self._log_identity = _identity(_log_of(self._path))
+            if self._identity != _identity(self._path):
+                _write(self._opened(), traces, spans)  # replaced in the midst of it
         except Exception as error:
             if is_new or is_locked(error) or not is_the_files_fault(error):
                 raise
@@ -106,8 +113,7 @@ class Database:
             self._leave_old_file(self._connection)
         if self._connection is None:
             _check_permission(self._path)
-            self._connection = _connect(self._path)
-            self._identity = _identity(self._path)
+            self._connection, self._identity = _connect_surely(self._path)
             self._log_identity = None
         return self._connection
 
@@ -171,6 +177,24 @@ def _check_permission(path: Path) -> None:
         raise PermissionError(errno.EACCES, "it is read-only")
     if not may_write(path.parent):
         raise PermissionError(errno.EACCES, "its directory is read-only")
+
+
+def _connect_surely(path: Path) -> tuple[sqlite3.Connection, tuple[int, int]]:
+    """Return a connection and which file it is to, which SQLite does not tell.
+
+    Raises:
+        OSError: It cannot be told, as files come and go at this path.
+        sqlite3.Error: The database cannot be used.
+    """
+    for _ in range(_OPENINGS):
+        if not path.exists():
+            path.touch(_NEW_FILE_MODE)
+        identity = _identity(path)
+        connection = _connect(path)
+        if identity is not None and identity == _identity(path):
+            return connection, identity
+        connection.close()
+    raise FileNotFoundError(errno.ENOENT, "it was replaced while it was opened")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -112,7 +112,7 @@ class SQLiteRecorder(TracingProcessor):
             limit=self._max_queue,
             max_bytes=self._max_queue_bytes,
             max_wait=self._max_wait,
-            may_wait=lambda: not self._writer.owns_this_thread(),
+            may_wait=lambda: self._writer.may_be_waited_for(),  # noqa: PLW0108 - there is no writer yet
             on_drop=self._on_drop,
         )
         self._writer = Writer(self._path, self._queue, self._interval)

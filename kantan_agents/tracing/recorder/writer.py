@@ -6,6 +6,8 @@ import math
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -53,11 +55,13 @@ class Writer:
         self.failed = 0
         self.thread: threading.Thread | None = None
         self.is_stopping = False
+        self._ending: threading.Thread | None = None
         self._path = path
         self._queue = queue
         self._interval = interval
         self._database = Database(path)
         self._starting = threading.RLock()  # a signal handler may start it while it is being started
+        self._busy_with_it: set[int] = set()
         self._is_held = False
         self._is_starting = False
         self._is_writing_here = False
@@ -71,7 +75,7 @@ class Writer:
         Raises:
             RuntimeError: The interpreter ends and starts no more threads.
         """
-        with self._starting:
+        with self._deciding():
             if self._is_held or self._is_starting:
                 return
             self.is_stopping = False
@@ -96,8 +100,8 @@ class Writer:
 
     def stop(self, seconds: float) -> None:
         """End the thread after the batch it has in hand; wait for that for at most ``seconds``."""
-        thread = self.thread
-        if thread is None or self.owns_this_thread():
+        thread = self.thread or self._ending
+        if thread is None or thread.ident == threading.get_ident():
             return
         self.is_stopping = True
         self._queue.hurry()
@@ -108,20 +112,20 @@ class Writer:
 
     def hold(self, seconds: float) -> None:
         """Stop, and let nobody start it before ``let_go``."""
-        with self._starting:
+        with self._deciding():
             self._is_held = True
         self.stop(seconds)
 
     def let_go(self) -> None:
         """Let it be started again, and start it if there is something to do."""
-        with self._starting:
+        with self._deciding():
             self._is_held = False
         if self._queue.unwritten():
             self.start()
 
     def write_here(self) -> None:
         """Write everything in the calling thread, once: at interpreter exit, when there is no other."""
-        with self._starting:
+        with self._deciding():
             if self.thread is not None or self._is_writing_here:
                 return
             self._is_writing_here = True
@@ -136,6 +140,26 @@ class Writer:
         """Return the connection, which a forked child has no right to."""
         return self._database.abandon()
 
+    def may_be_waited_for(self) -> bool:
+        """Whether the calling thread may wait for the writer, which may itself wait for this thread.
+
+        It does if a destructor asks, run by the writer's own thread or by one that is about to start it.
+        """
+        return not self.owns_this_thread() and threading.get_ident() not in self._busy_with_it
+
+    @contextmanager
+    def _deciding(self) -> Iterator[None]:
+        """Hold the right to say whether there is a thread."""
+        thread_id = threading.get_ident()
+        is_outermost = thread_id not in self._busy_with_it
+        self._busy_with_it.add(thread_id)  # before the lock: a destructor may run between any two lines
+        try:
+            with self._starting:
+                yield
+        finally:
+            if is_outermost:
+                self._busy_with_it.discard(thread_id)
+
     def owns_this_thread(self) -> bool:
         """Whether the calling thread is the writer's, which must not wait for itself."""
         # By its number, which a thread has first of all: it may end spans before it counts as current.
@@ -145,7 +169,7 @@ class Writer:
         try:
             while self.owns_this_thread():
                 self._work()
-                with self._starting:
+                with self._deciding():
                     # Started again while it was about to stop, it goes on.
                     if self.owns_this_thread() and (self.is_stopping or not self._queue.unwritten()):
                         self._end()
@@ -155,6 +179,7 @@ class Writer:
 
     def _end(self) -> None:
         self._database.close()
+        self._ending = self.thread
         self.thread = None
 
     def _work(self) -> None:
@@ -183,7 +208,7 @@ class Writer:
         queue.urgent = False
 
     def _may_end(self) -> bool:
-        with self._starting:
+        with self._deciding():
             thread = self.thread
             self._end()
             # Asked last: who appends now either sees that there is no thread, or is seen here.

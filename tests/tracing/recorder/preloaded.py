@@ -37,9 +37,14 @@ atexit.register(leave)  # before the imports: what they register is called earli
 
 import kantan_llm.tracing  # noqa: E402, F401
 import uvicorn  # noqa: E402, F401
+from agents.tracing.processors import BackendSpanExporter  # noqa: E402
 from starlette.applications import Starlette  # noqa: E402, F401
 
-import kantan_agents.tracing.recorder  # noqa: E402, F401
+import kantan_agents.tracing.recorder  # noqa: E402
+import kantan_agents.tracing.store  # noqa: E402, F401
+
+# Imports on its own what it needs; a process of another user may not be allowed to read that any more.
+BackendSpanExporter().close()  # type: ignore[no-untyped-call]
 
 UNPRIVILEGED = 65534
 

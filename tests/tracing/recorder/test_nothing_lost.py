@@ -56,20 +56,21 @@ def test_spans_that_end_after_the_recorders_own_exit_function_are_written(
         """
         import atexit
 
-        with trace("w", disabled=True):
-            pass
         def late():
             with trace("late"):
                 record("late")
+                wait_until(lambda: recorder.stats().queued == 0)
+                record("later")
+
         atexit.register(late)  # before the recorder's own, so run after it
-        lazy()
+        recorder = lazy()
         with trace("w"):
             record("early")
         """,
         file.path,
         wait=True,
     )
-    assert sorted(file.names()) == ["early", "late"]
+    assert file.names() == ["early", "late", "later"]
 
 
 def test_after_the_end_no_thread_no_file_and_no_complaint_is_left(start: Start, file: DatabaseFile) -> None:

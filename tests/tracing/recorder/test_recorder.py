@@ -519,6 +519,36 @@ def test_spans_that_end_while_it_is_shut_down_are_not_left_behind(
     assert recorder.stats().written == file.count() == 240
 
 
+def test_a_span_that_ends_in_a_destructor_while_the_thread_is_started_does_not_wait_for_it(
+    start: Start, file: DatabaseFile
+) -> None:
+    start(
+        """
+        recorder = SQLiteRecorder(path, max_queue=1, max_wait=3600)
+        set_trace_processors([recorder])
+        recorder.shutdown()
+        with trace("before"):
+            spans = [custom_span("destroyed"), custom_span("destroyed")]
+        recorder.shutdown()
+
+        class Thread(threading.Thread):
+            def __init__(self, *args, **options):
+                while spans:
+                    spans.pop().__enter__().__exit__(None, None, None)
+                super().__init__(*args, **options)
+
+        threading.Thread = Thread
+        with trace("w"):  # starts the thread
+            pass
+        assert recorder.force_flush(60)
+        stats = recorder.stats()
+        assert (stats.written, stats.dropped, spans) == (1, 1, []), stats
+        """,
+        file.path,
+        wait=True,
+    )
+
+
 @pytest.mark.parametrize("max_queue", [5, 20_000])
 def test_spans_that_end_in_destructors_at_any_moment_are_recorded(
     start: Start, file: DatabaseFile, max_queue: int

@@ -21,7 +21,7 @@ from kantan_llm.tracing import SQLiteTracer
 
 from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.tracing.recorder import SQLiteRecorder, database
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.processes import SECONDS, Start, wait_until
 
@@ -245,6 +245,52 @@ def test_after_the_file_was_replaced_the_new_one_is_written(
     assert recorder.force_flush()
     assert file.names() == ["old", "b"]
     assert file.is_sound()
+
+
+@pytest.mark.parametrize("moment", ["_connect", "_write"])
+def test_a_file_replaced_while_it_is_opened_or_written_costs_no_span(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    recorder = recorder_at(file.path)
+    recorder.shutdown()
+    original = getattr(database, moment)
+    removed = []
+
+    def done_and_removed(*arguments: Any) -> Any:
+        result = original(*arguments)
+        if not removed:
+            removed.append(True)
+            _remove(file.path)
+        return result
+
+    monkeypatch.setattr(database, moment, done_and_removed)
+    with trace("w"):
+        record("a")
+    assert recorder.force_flush()
+    assert file.names() == ["a"]
+    assert removed != []
+
+
+def test_a_file_replaced_each_time_it_is_opened_is_reported(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path)
+    recorder.shutdown()
+    original = database._connect
+
+    def connected_and_removed(path: Path) -> Any:
+        connection = original(path)
+        _remove(path)
+        return connection
+
+    with monkeypatch.context() as patched:
+        patched.setattr(database, "_connect", connected_and_removed)
+        with trace("w"):
+            record("a")
+        assert not recorder.force_flush()
+    assert "replaced" in logged("E62")[0]
+    assert recorder.force_flush(SECONDS)
+    assert file.names() == ["a"]
 
 
 def test_a_file_cut_to_nothing_is_filled_anew(recorder_at: RecorderAt, file: DatabaseFile) -> None:
