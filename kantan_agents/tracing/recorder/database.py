@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.tracing.permission import may_write
-from kantan_agents.tracing.recorder.output_parts import add_usage
+from kantan_agents.tracing.recorder.merge import TraceRow, merged
 from kantan_agents.tracing.recorder.rows import SpanRow
 from kantan_agents.tracing.schema import COLUMNS, check_owner, has_tables, make_indexes, make_tables
 
@@ -25,6 +25,10 @@ _BUSY_SECONDS = 0.25
 _ROWS_AT_ONCE = 58
 
 _CACHE_KIB = 16_384
+
+# Pages of the log until it is written into the file, 16 MiB: ids are random, and in a large file most
+# batches change the same pages of the indexes.
+_LOG_PAGES = 4_000
 
 _NEW_FILE_MODE = 0o644  # as SQLite makes it
 
@@ -44,25 +48,10 @@ _FILE_TROUBLE = (
     "no column named",
 )
 
-# A span whose trace is not there yet gets a row for it with nothing but the id, as kantan-llm does it. When
-# the trace comes after all, from the parent of a forked process for example, it takes the place of that row.
-_INSTEAD_OF_STUB = """
-    ON CONFLICT(id) DO UPDATE SET
-        workflow_name = excluded.workflow_name,
-        group_id = excluded.group_id,
-        metadata_json = CASE
-            WHEN traces.metadata_json LIKE '{"usage_total": %'
-                AND json_valid(traces.metadata_json) AND json_valid(excluded.metadata_json)
-            THEN json_set(
-                CASE excluded.metadata_json WHEN 'null' THEN '{}' ELSE excluded.metadata_json END,
-                '$.usage_total', json_extract(traces.metadata_json, '$.usage_total')
-            )
-            ELSE excluded.metadata_json
-        END
-    WHERE traces.workflow_name = traces.id AND traces.group_id IS NULL
-        AND (traces.metadata_json IS NULL OR traces.metadata_json = 'null'
-            OR traces.metadata_json LIKE '{"usage_total": %')
-"""
+# Not REPLACE: a trace keeps its place, and by places they are listed.
+_UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
+    f"{column} = excluded.{column}" for column in COLUMNS["traces"][1:]
+)
 
 
 class Database:
@@ -151,12 +140,10 @@ def _write(
 ) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        stubs = {span.values[1]: (span.values[1], span.values[1], None, "null") for span in spans}
-        _insert(connection, "INSERT", "traces", traces, _INSTEAD_OF_STUB)
-        _insert(connection, "INSERT OR IGNORE", "traces", list(stubs.values()))
-        numbered = _numbered(connection, spans, stubs)
-        _insert(connection, "INSERT OR REPLACE", "spans", numbered)
-        _add_usage(connection, spans)
+        of_spans = {span.values[1]: None for span in spans}
+        found = _found(connection, list({**{row[0]: None for row in traces}, **of_spans}))
+        _insert(connection, "INSERT", "traces", merged(found, traces, spans), _UPDATE)
+        _insert(connection, "INSERT OR REPLACE", "spans", _numbered(connection, spans, list(of_spans)))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -209,6 +196,7 @@ def _connect(path: Path) -> sqlite3.Connection:
         check_owner(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if not has_tables(connection):
             make_tables(path)
@@ -231,6 +219,16 @@ def _identity(path: Path) -> tuple[int, int] | None:
     return (found.st_dev, found.st_ino)
 
 
+def _found(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceRow]:
+    """Return the rows of those traces that are in the file already."""
+    columns = ",".join(COLUMNS["traces"])
+    found: dict[str, TraceRow] = {}
+    for chunk in _chunks(trace_ids):
+        query = f"SELECT {columns} FROM traces WHERE id IN ({','.join('?' * len(chunk))})"  # noqa: S608
+        found.update((row[0], row) for row in connection.execute(query, chunk))
+    return found
+
+
 def _insert(
     connection: sqlite3.Connection,
     verb: str,
@@ -246,11 +244,11 @@ def _insert(
 
 
 def _numbered(
-    connection: sqlite3.Connection, spans: Sequence[SpanRow], trace_ids: Iterable[str]
+    connection: sqlite3.Connection, spans: Sequence[SpanRow], trace_ids: Sequence[str]
 ) -> list[tuple[Any, ...]]:
     """Return the rows, each with the next number of its trace."""
     last: dict[str, int] = {}
-    for chunk in _chunks(list(trace_ids)):
+    for chunk in _chunks(trace_ids):
         marks = ",".join("?" * len(chunk))
         query = f"SELECT trace_id, MAX(ingest_seq) FROM spans WHERE trace_id IN ({marks}) GROUP BY trace_id"  # noqa: S608
         last.update((trace_id, number or 0) for trace_id, number in connection.execute(query, chunk))
@@ -261,25 +259,6 @@ def _numbered(
         last[trace_id] = number
         rows.append((*span.values, number))
     return rows
-
-
-def _add_usage(connection: sqlite3.Connection, spans: Sequence[SpanRow]) -> None:
-    """Add the usage of ``spans`` to the metadata of their traces, where kantan-llm keeps the sum."""
-    used: dict[str, list[dict[str, Any]]] = {}
-    for span in spans:
-        if span.usage:
-            used.setdefault(span.values[1], []).append(span.usage)
-    for chunk in _chunks(list(used)):
-        marks = ",".join("?" * len(chunk))
-        query = f"SELECT id, metadata_json FROM traces WHERE id IN ({marks})"  # noqa: S608
-        found = connection.execute(query, chunk).fetchall()
-        rows = [(trace_id, add_usage(metadata, used[trace_id])) for trace_id, metadata in found]
-        values = ",".join(["(?,?)"] * len(rows))
-        connection.execute(
-            f"INSERT INTO traces(id, metadata_json) VALUES {values} "  # noqa: S608
-            "ON CONFLICT(id) DO UPDATE SET metadata_json = excluded.metadata_json",
-            [value for row in rows for value in row],
-        )
 
 
 def _chunks(rows: Sequence[Any]) -> Iterable[Sequence[Any]]:

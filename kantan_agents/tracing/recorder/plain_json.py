@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from json import encoder
 from typing import Any
 
+import msgspec
+
 from kantan_agents.tracing.metadata import finite
 
 _LONGEST_INT = 10_000
@@ -48,6 +50,41 @@ def _encoder(*, allow_nan: bool, default: Callable[[Any], Any] = str) -> Callabl
 encode = _encoder(allow_nan=True)
 encode_finite = _encoder(allow_nan=False)
 encode_strictly = _encoder(allow_nan=True, default=_refuse)
+
+
+_decode = msgspec.json.Decoder().decode
+
+encode_texts = msgspec.json.Encoder(enc_hook=_refuse).encode
+"""Return texts, integers and what is made of them as JSON, three times as fast as ``encode``.
+
+A number with an exponent it writes in another form, and bytes or dates, for example, in one of its own.
+"""
+
+
+def spaced(packed: bytes) -> str:
+    """Return what ``encode_texts`` returned in the form in which ``encode`` writes it."""
+    return msgspec.json.format(packed, indent=0).decode()
+
+
+def decode(text: str | bytes) -> Any:
+    """Return what JSON text holds, also if it has NaN or half a surrogate pair in it as Python's has.
+
+    Raises:
+        ValueError, RecursionError: It is no JSON, or too deep.
+    """
+    try:
+        return _decode(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError):
+        return json.loads(text)
+
+
+def encode_indented(value: Any) -> str:
+    """Return ``value`` as ``json.dumps`` writes it with an indent of two, in a fraction of the time.
+
+    Raises:
+        Exception: It is no JSON, or not as other languages know it.
+    """
+    return msgspec.json.format(encode(value), indent=2)
 
 
 def encode_metadata(metadata: Any) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, NamedTuple
 
 from kantan_agents.tracing.recorder.masking import is_suspicious, mask_data, mask_name, mask_whole
 from kantan_agents.tracing.recorder.output_parts import derived_text, output_parts, usage_of
 from kantan_agents.tracing.recorder.placement import change_content
-from kantan_agents.tracing.recorder.plain_json import encode, encode_anything, encode_metadata
-from kantan_agents.tracing.recorder.snapshot import Derived, SpanSnapshot, TraceSnapshot, unpack
+from kantan_agents.tracing.recorder.plain_json import decode, encode, encode_anything, encode_metadata, spaced
+from kantan_agents.tracing.recorder.snapshot import Derived, SpanSnapshot, TraceSnapshot
 
 _NO_CONTENT = (None, None, None, None, None, None, None, "null")
 
@@ -23,10 +22,10 @@ class SpanRow(NamedTuple):
 
 def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
     """Return the row of a trace, secrets masked."""
-    exported = unpack(snapshot.packed)
+    exported: dict[str, Any] = decode(snapshot.packed)
     metadata = encode_metadata(exported.get("metadata"))
     if is_suspicious(metadata):
-        metadata = encode(mask_data(json.loads(metadata), mask_name))
+        metadata = encode(mask_data(decode(metadata), mask_name))
     return (snapshot.id, _masked(exported.get("workflow_name")), _masked(exported.get("group_id")), metadata)
 
 
@@ -38,8 +37,8 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
         limited: Whether kantan-llm limits the length of texts; then none in any column is longer, except for
             names and keys, by which things are found.
     """
-    exported = unpack(snapshot.packed)
-    raw = snapshot.packed if isinstance(snapshot.packed, str) else encode_anything(exported)
+    exported: dict[str, Any] = decode(snapshot.packed)
+    raw = snapshot.packed if isinstance(snapshot.packed, str) else spaced(snapshot.packed)
     derived = snapshot.derived
     data = exported.get("span_data") or {}
     if derived is None and _has_content(exported, data):
@@ -48,7 +47,8 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
             input=derived_text(data.get("input")),
             output=derived_text(data.get("output")),
         )
-    is_masked = limited or is_suspicious(raw)
+    # Texts told from live objects may hold what the JSON text of these objects does not.
+    is_masked = limited or is_suspicious(raw) or snapshot.derived is not None
     if is_masked:
         exported = _masked_export(raw)
         raw = encode(exported)
@@ -65,13 +65,13 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
     if derived is None:
         return SpanRow((*place, *_NO_CONTENT, raw), None)
     usage = usage_of(exported, data)
-    content = (_text(derived.input), _text(derived.output), *_parts(derived, is_masked=is_masked))
-    rest = (_json(usage), encode_anything(exported.get("error")), raw)
-    return SpanRow((*place, *content, *rest), usage or None)
+    error = exported.get("error")
+    rest = (_json(usage), "null" if error is None else encode_anything(error), raw)
+    return SpanRow((*place, *_content(derived, is_masked=is_masked), *rest), usage or None)
 
 
 def _masked_export(raw: str) -> dict[str, Any]:
-    exported: dict[str, Any] = json.loads(raw)
+    exported: dict[str, Any] = decode(raw)
     masked = change_content(exported, mask_data)
     name = (exported.get("span_data") or {}).get("name")
     if isinstance(name, str):
@@ -79,13 +79,14 @@ def _masked_export(raw: str) -> dict[str, Any]:
     return masked
 
 
-def _parts(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
-    """Return kind of output, tool calls, structured output and rubric as their columns."""
+def _content(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
+    """Return input, output, kind of output, tool calls, structured output and rubric as their columns."""
     kind, *parts = derived.parts
-    texts = (_json(part) for part in parts)
+    texts = [None if part is None else encode_anything(part) for part in parts]
     if not is_masked:
-        return (kind, *texts)
-    return (kind, *(text and encode(mask_data(json.loads(text))) for text in texts))
+        return (derived.input, derived.output, kind, *texts)
+    texts = [text and encode(mask_data(decode(text))) for text in texts]
+    return (_text(derived.input), _text(derived.output), kind, *texts)
 
 
 def _has_content(exported: dict[str, Any], data: dict[str, Any]) -> bool:

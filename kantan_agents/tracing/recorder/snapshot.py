@@ -1,16 +1,14 @@
 """From a live span or trace to something that no longer changes, in the thread that ends it.
 
-That thread pays for the SDK's ``export`` and for one copy; everything else is left to the writer. The copy
-is mostly made by ``marshal``: of all that comes with Python, it copies dicts, lists and texts fastest, and no
-other thread can change them meanwhile.
+That thread pays for the SDK's ``export`` and for one copy, as JSON; everything else is left to the writer.
 """
 
 from __future__ import annotations
 
 import json
-import marshal
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -18,19 +16,16 @@ import attrs
 from kantan_agents.errors import RedactionError
 from kantan_agents.tracing.recorder.output_parts import derived_text, output_parts
 from kantan_agents.tracing.recorder.placement import placement
-from kantan_agents.tracing.recorder.plain_json import encode, encode_anything, encode_strictly
+from kantan_agents.tracing.recorder.plain_json import encode, encode_anything, encode_strictly, encode_texts
 from kantan_agents.tracing.recorder.response import response_data
 
 Redact = Callable[[dict[str, Any]], "dict[str, Any] | None"]
 
 WITHHELD = "not recorded"
 
-# Later versions look for parts that stand in two places, which takes longer than writing them twice.
-_MARSHAL_VERSION = 2
-
-
-# Spans that the SDK fills with nothing but plain data.
-_PLAIN = frozenset({"agent", "guardrail", "handoff", "mcp_tools", "response"})
+# Spans that the SDK fills with texts and integers and nothing else.
+_OF_TEXTS = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
+_OF_TEXTS_IN_CUSTOM = frozenset({"sdk_span_type", "name", "turn", "agent_name", "usage"})
 
 
 @attrs.define
@@ -59,7 +54,7 @@ class Derived:
 
 @attrs.define
 class SpanSnapshot:
-    """A span that has ended; ``packed`` is what it exports, as JSON text or packed by ``marshal``.
+    """A span that has ended; ``packed`` is what it exports, as JSON text or by ``encode_texts``.
 
     Attributes:
         derived: What cannot be told from ``packed`` any more; mostly nothing.
@@ -71,36 +66,29 @@ class SpanSnapshot:
     queued_at: float = attrs.field(factory=time.monotonic)
 
 
-def unpack(packed: str | bytes) -> dict[str, Any]:
-    """Return what a trace or span exported."""
-    exported: dict[str, Any] = json.loads(packed) if isinstance(packed, str) else _from_marshal(packed)
-    return exported
-
-
-def _from_marshal(packed: bytes) -> Any:
-    return marshal.loads(packed)  # noqa: S302 - packed in this process
-
-
 def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
     """Return a copy of what a span exported.
 
     Raises:
         ValueError, TypeError, RecursionError: There is something in it that is no plain data.
     """
-    if _is_plain(exported, data):
-        packed: bytes = marshal.dumps(exported, _MARSHAL_VERSION)
-        return packed
-    # Anything may be in it, a number of numpy's for example, of which marshal would keep the bytes.
+    if _is_of_texts(exported, data):
+        with suppress(ValueError):  # half a surrogate pair
+            return encode_texts(exported)
     return encode_strictly(exported)
 
 
-def _is_plain(exported: dict[str, Any], data: dict[str, Any]) -> bool:
-    """Whether everything in it is data as JSON has it; False if it may be something else."""
+def _is_of_texts(exported: dict[str, Any], data: dict[str, Any]) -> bool:
+    """Whether nothing is in it but texts and integers; False if there may be."""
     if exported.get("error") is not None:
         return False
-    if data.get("type") == "function":
+    kind = data.get("type")
+    if kind == "function":
         return data.get("mcp_data") is None and isinstance(data.get("input"), (str, type(None)))
-    return data.get("type") in _PLAIN or "sdk_span_type" in (data.get("data") or ())
+    if kind == "custom":
+        inner = data.get("data") or {}
+        return "sdk_span_type" in inner and inner.keys() <= _OF_TEXTS_IN_CUSTOM
+    return kind in _OF_TEXTS
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
