@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -73,8 +72,10 @@ def _packed(exported: dict[str, Any], data: dict[str, Any]) -> str | bytes:
         ValueError, TypeError, RecursionError: There is something in it that is no plain data.
     """
     if _is_of_texts(exported, data):
-        with suppress(ValueError):  # half a surrogate pair
+        try:
             return encode_texts(exported)
+        except ValueError:  # half a surrogate pair
+            return encode_strictly(exported)
     return encode_strictly(exported)
 
 
@@ -82,13 +83,20 @@ def _is_of_texts(exported: dict[str, Any], data: dict[str, Any]) -> bool:
     """Whether nothing is in it but texts and integers; False if there may be."""
     if exported.get("error") is not None:
         return False
-    kind = data.get("type")
-    if kind == "function":
-        return data.get("mcp_data") is None and isinstance(data.get("input"), (str, type(None)))
+    get = data.get
+    kind = get("type")
     if kind == "custom":
-        inner = data.get("data") or {}
-        return "sdk_span_type" in inner and inner.keys() <= _OF_TEXTS_IN_CUSTOM
+        inner = get("data") or ()
+        return "sdk_span_type" in inner and _OF_TEXTS_IN_CUSTOM.issuperset(inner)
+    if kind == "function":
+        return get("mcp_data") is None and (get("input") is None or type(get("input")) is str)
+    if kind == "generation":  # the one with input and answer of the run
+        return type(get("input")) is str and type(get("output")) is str and _has_no_model(data)
     return kind in _OF_TEXTS
+
+
+def _has_no_model(data: dict[str, Any]) -> bool:
+    return data.get("model_config") is None and data.get("usage") is None and data.get("model") is None
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
