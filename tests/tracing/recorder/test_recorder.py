@@ -434,33 +434,45 @@ FILES = Path("/proc/self/fd")
 needs_proc = pytest.mark.skipif(not FILES.is_dir(), reason="no /proc")
 
 
-def recorder_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if "recorder" in thread.name]
+Threads = Callable[[], list[threading.Thread]]
 
 
-def open_files(file: DatabaseFile) -> list[str]:
-    """Return what this process has open of a database."""
+@pytest.fixture
+def recorder_threads() -> Threads:
+    """``recorder_threads()``: those that a recorder of this test has begun."""
+    before = set(threading.enumerate())
+
+    def found() -> list[threading.Thread]:
+        return [
+            thread for thread in threading.enumerate() if "recorder" in thread.name and thread not in before
+        ]
+
+    return found
+
+
+def open_files(place: Path) -> list[str]:
+    """Return what this process has open of a database, or in a folder."""
     found = []
     for number in FILES.iterdir():
         try:
             found.append(str(number.readlink()))
         except OSError:  # that of the listing itself
             continue
-    return [name for name in found if name.startswith(str(file.path))]
+    return [name for name in found if name.startswith(str(place))]
 
 
 @needs_proc
 def test_after_shutdown_thread_and_file_are_gone_and_it_can_be_used_again(
-    recorder: SQLiteRecorder, file: DatabaseFile
+    recorder_threads: Threads, recorder: SQLiteRecorder, file: DatabaseFile
 ) -> None:
     for number in range(3):
         with trace("w"):
             record(str(number))
         assert recorder.force_flush()
-        assert open_files(file) != []
+        assert open_files(file.path) != []
         recorder.shutdown()
         assert recorder_threads() == []
-        assert open_files(file) == []
+        assert open_files(file.path) == []
         assert [found.name for found in file.path.parent.iterdir()] == [file.path.name]
     recorder.shutdown()
     assert file.names() == ["0", "1", "2"]
@@ -468,7 +480,7 @@ def test_after_shutdown_thread_and_file_are_gone_and_it_can_be_used_again(
 
 @needs_proc
 def test_an_idle_thread_ends_and_starts_again_with_the_next_span(
-    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
+    recorder_threads: Threads, recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
     recorder = recorder_at(file.path, flush_interval=0.001)
@@ -477,7 +489,7 @@ def test_an_idle_thread_ends_and_starts_again_with_the_next_span(
             record(str(number))
         wait_until(lambda number=number: recorder.stats().written == number + 1)
         wait_until(lambda: recorder_threads() == [])
-        assert open_files(file) == []
+        assert open_files(file.path) == []
     assert file.names() == ["0", "1", "2"]
 
 
@@ -604,7 +616,7 @@ def test_spans_that_end_in_destructors_at_any_moment_are_recorded(
 
 @needs_proc
 def test_a_recorder_that_nobody_has_any_more_is_written_and_collected(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    recorder_threads: Threads, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
     file = DatabaseFile(folder / "traces.sqlite3")
@@ -619,19 +631,19 @@ def test_a_recorder_that_nobody_has_any_more_is_written_and_collected(
     wait_until(lambda: gc.collect() is not None and gone)
     assert file.names() == ["a", "b"]
     assert recorder_threads() == []
-    assert open_files(file) == []
+    assert open_files(file.path) == []
 
 
 @needs_proc
-def test_many_recorders_leave_no_thread_and_no_file_behind(folder: Path) -> None:
-    before = threading.active_count(), len([*FILES.iterdir()])
+def test_many_recorders_leave_no_thread_and_no_file_behind(recorder_threads: Threads, folder: Path) -> None:
     for number in range(50):
         recorder = SQLiteRecorder(folder / f"{number % 7}.db", flush_on_sigterm=False)
         set_trace_processors([recorder])
         with trace("w"):
             record("a")
         recorder.shutdown()
-    assert (threading.active_count(), len([*FILES.iterdir()])) == before
+    assert recorder_threads() == []
+    assert open_files(folder) == []
     assert sum(DatabaseFile(folder / f"{number}.db").count() for number in range(7)) == 50
 
 
@@ -812,7 +824,7 @@ def test_it_works_beside_other_processors(recorder: SQLiteRecorder, file: Databa
 
 
 def test_the_sdks_own_flush_and_shutdown_write(
-    recorded: SQLiteRecorder, file: DatabaseFile, logged: Logged
+    recorder_threads: Threads, recorded: SQLiteRecorder, file: DatabaseFile, logged: Logged
 ) -> None:
     with trace("w"):
         record("flushed")
