@@ -62,6 +62,12 @@ async def look_up(query: str) -> str:
     return word("tool output")
 
 
+def say_what_went_wrong(_context: Any, error: Exception) -> str:
+    """Tell the model the message, which not every version of the SDK does by itself."""
+    return str(error)
+
+
+@agents.function_tool(failure_error_function=say_what_went_wrong)
 async def fail() -> str:
     """Fail."""
     raise LookupError(word("tool error"))
