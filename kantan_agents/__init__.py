@@ -14,9 +14,12 @@ if TYPE_CHECKING:
 
     from kantan_agents.agent import Agent
     from kantan_agents.errors import KantanAgentsError
+    from kantan_agents.events import Event, Subscription, subscribe
+    from kantan_agents.interception import Middleware, ModelCall, ToolCall
     from kantan_agents.judging import RUBRIC, judge
     from kantan_agents.pipeline import Next, Pipeline, Run, Stage
     from kantan_agents.prompt import Prompt
+    from kantan_agents.run_stream import RunStream
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.tools import (
@@ -36,8 +39,11 @@ __all__ = [
     "DEFAULT_STAGES",
     "RUBRIC",
     "Agent",
+    "Event",
     "Explanation",
     "KantanAgentsError",
+    "Middleware",
+    "ModelCall",
     "Next",
     "Pipeline",
     "Prompt",
@@ -46,9 +52,12 @@ __all__ = [
     "RecorderStats",
     "RuleViolation",
     "Run",
+    "RunStream",
     "SQLiteRecorder",
     "Stage",
     "StoredTrace",
+    "Subscription",
+    "ToolCall",
     "ToolRulesMode",
     "TraceStore",
     "TraceSummary",
@@ -64,14 +73,18 @@ __all__ = [
     "refresh_tool_providers",
     "rule_parameter",
     "set_trace_processors",
+    "subscribe",
 ]
 
 _HOMES = {
     "DEFAULT_STAGES": "kantan_agents.stages",
     "RUBRIC": "kantan_agents.judging",
     "Agent": "kantan_agents.agent",
+    "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
     "KantanAgentsError": "kantan_agents.errors",
+    "Middleware": "kantan_agents.interception",
+    "ModelCall": "kantan_agents.interception",
     "Next": "kantan_agents.pipeline",
     "Pipeline": "kantan_agents.pipeline",
     "Prompt": "kantan_agents.prompt",
@@ -80,9 +93,12 @@ _HOMES = {
     "RecorderStats": "kantan_agents.tracing.recorder",
     "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.pipeline",
+    "RunStream": "kantan_agents.run_stream",
     "SQLiteRecorder": "kantan_agents.tracing.recorder",
     "Stage": "kantan_agents.pipeline",
     "StoredTrace": "kantan_agents.tracing.store",
+    "Subscription": "kantan_agents.events",
+    "ToolCall": "kantan_agents.interception",
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.tracing.store",
     "TraceSummary": "kantan_agents.tracing.store",
@@ -98,6 +114,7 @@ _HOMES = {
     "refresh_tool_providers": "kantan_agents.tools",
     "rule_parameter": "kantan_agents.tools",
     "set_trace_processors": "agents",
+    "subscribe": "kantan_agents.events",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 import agents
@@ -22,6 +22,8 @@ from kantan_agents.errors import (
     InputTypeError,
     RendererResultError,
 )
+from kantan_agents.events import Emitter, Handler, Observers, Subscription, emitter_for
+from kantan_agents.interception import Middleware, layers_of
 from kantan_agents.models import keep_provider, resolve_model
 from kantan_agents.options import (
     Context,
@@ -37,6 +39,9 @@ from kantan_agents.options import (
 from kantan_agents.pipeline import Pipeline, Run, Stage, current_run
 from kantan_agents.portal import background_loop
 from kantan_agents.prompt import Prompt
+from kantan_agents.run_logs import is_debugged, log_event
+from kantan_agents.run_stream import RunStream
+from kantan_agents.running import drive
 from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import output_schema
 from kantan_agents.tools import (
@@ -53,7 +58,6 @@ from kantan_agents.tools import (
 )
 from kantan_agents.tracing.ids import new_run_id
 from kantan_agents.tracing.metadata import finite, prompt_metadata, run_metadata
-from kantan_agents.tracing.spans import run_trace
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
@@ -89,7 +93,8 @@ class Agent:
         output_type: Type of the structured output; ``RUBRIC`` makes a judge (spec 5.2).
         output_dest: Key of the context under which a structured output is stored as a dict (spec 11).
         history: How many entries ``context["history"]`` keeps, the newest; 0 keeps none (spec 10).
-        middleware: Stages around the whole run, the first one outermost.
+        middleware: The user's own code around the run, the first one outermost: stages, or ``Middleware``
+            objects, which may also wrap each model call and each tool call.
         pipeline: Replaces the standard pipeline, ``Pipeline(DEFAULT_STAGES)``.
         runner: What runs the SDK agent; ``agents.Runner``.
         **sdk_agent_options: Anything else ``agents.Agent`` takes: ``handoff_description``,
@@ -124,7 +129,7 @@ class Agent:
         output_type: Any = None,
         output_dest: str | None = None,
         history: int = 50,
-        middleware: Iterable[Stage | tuple[str, Stage]] = (),
+        middleware: Iterable[Stage | Middleware | tuple[str, Stage | Middleware]] = (),
         pipeline: Pipeline | None = None,
         runner: Any = agents.Runner,
         **sdk_agent_options: Any,
@@ -140,7 +145,9 @@ class Agent:
         self.on_rule_violation = checked_policy(on_rule_violation)
         providers = choose_providers(tool_providers)
         self.standing_rules = provider_layers(providers)
-        self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*middleware)
+        self._layers = layers_of(checked_items("middleware", middleware))
+        self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*self._layers.stages)
+        self._observers = Observers()
         self.runner = runner
         self._text = instructions.text if isinstance(instructions, Prompt) else instructions
         self._render, self._render_args = checked_renderer(renderer)
@@ -190,26 +197,52 @@ class Agent:
             The context: ``result`` is the SDK's ``RunResult``, ``history`` and the ``output_dest`` are
             up to date. After an error it is as it was on entry, apart from defaults filled in.
         """
-        if context is None:
-            context = context_of(input) if isinstance(input, agents.RunState) else {}
-        run, metadata_error = self._new_run(input, context, runner_options)
-        result_before = run.context.get("result") if isinstance(run.context, dict) else None
-        token = current_run.set(run)
-        try:
-            with run_trace(run):
-                if metadata_error is not None:
-                    raise metadata_error  # noqa: TRY301 - inside its trace, to be recorded
-                await self.pipeline(run)
-                if check_context(run.context).get("result") is result_before:
-                    # A stage ended the run before `call_sdk`: what stands there is another run's.
-                    run.context["result"] = run.result
-        except BaseException as error:
-            run.roll_back()
-            _attach(error, run)
-            raise
-        finally:
-            current_run.reset(token)
-        return run.context
+        run, early_error = self._new_run(input, context, runner_options)
+        return await drive(run, self.pipeline, early_error)
+
+    def stream(self, input: Any, context: Context | None = None, **runner_options: Any) -> RunStream:
+        """Run the agent and watch the run while it goes on.
+
+            async with agent.stream("Hello") as run:
+                async for event in run:
+                    print(event.to_json())
+            print(run.context["result"].final_output)
+
+        The same stages do the same as in ``run_async``; the models stream their answers. Leaving the block
+        early cancels the run. Runs that its tools start are heard as well, with this one as
+        ``parent_run_id``.
+
+        Args:
+            input: As for ``run_async``.
+            context: As for ``run_async``.
+            **runner_options: As for ``run_async``.
+
+        Returns:
+            The run to be entered with ``async with``. Iterating over it yields ``Event`` objects and raises,
+            after the last one, what ``run_async`` would have raised.
+        """
+
+        def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[Context]]]:
+            run, early_error = self._new_run(input, context, dict(runner_options), handler)
+            run.is_streamed = True
+            return run, lambda: drive(run, self.pipeline, early_error)
+
+        return RunStream(begin)
+
+    def subscribe(self, handler: Handler) -> Subscription:
+        """Tell ``handler`` of the events of every run of this agent that begins from now on.
+
+        Args:
+            handler: Called with each ``Event``; sync, or async and then awaited before the run goes on. One
+                that raises is logged and never breaks a run.
+
+        Returns:
+            The subscription; ``cancel()`` ends it, and it is a context manager that does.
+
+        Raises:
+            InvalidOptionError: E75, it cannot be called.
+        """
+        return self._observers.add(handler)
 
     def run(self, input: Any, context: Context | None = None, **runner_options: Any) -> Context:
         """Run the agent and wait for it; arguments, result and errors are those of ``run_async``.
@@ -262,10 +295,14 @@ class Agent:
             user = checked_metadata(user(context))
         return run_metadata(user or {}, self._standard_metadata, run_id)
 
-    def _new_run(self, input: Any, context: Context, options: dict[str, Any]) -> tuple[Run, Exception | None]:
+    def _new_run(
+        self, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
+    ) -> tuple[Run, Exception | None]:
         """Return the run, and what the user's metadata function raised: to be raised in its trace."""
         if not isinstance(input, (str, list, agents.RunState)):
             raise InputTypeError(got=type(input).__name__)
+        if context is None:
+            context = context_of(input) if isinstance(input, agents.RunState) else {}
         run_id = new_run_id()
         given = options.pop("run_config", None)
         config, callers_provider = effective_run_config(given, self._provider_factory)
@@ -278,18 +315,24 @@ class Agent:
         if config.trace_metadata:
             metadata = {**finite(config.trace_metadata), **metadata}
         run = Run(self, input, context, run_id, options, config, metadata, callers_provider)
+        run.model_calls, run.tool_calls = self._layers.model_calls, self._layers.tool_calls
+        run.events = self._events_of(run, handlers)
         if self._provider_factory is not None and callers_provider is None:
             keep_provider(run, self._provider_factory, config.model_provider)
         return run, metadata_error
+
+    def _events_of(self, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:
+        parent = current_run.get()
+        if is_debugged():
+            handlers = (*handlers, log_event)
+        return emitter_for(
+            run.id,
+            self.name,
+            parent=(parent.id, parent.events) if parent is not None else None,
+            handlers=(*handlers, *self._observers.handlers),
+        )
 
     def __repr__(self) -> str:
         prompt = self.instructions
         shown = f", prompt={prompt.name}@{prompt.version}" if isinstance(prompt, Prompt) else ""
         return f"Agent({self.name!r}, model={self._sdk_agent.model!r}{shown})"
-
-
-def _attach(error: BaseException, run: Run) -> None:
-    try:
-        error.kantan_run = run  # type: ignore[attr-defined]
-    except AttributeError:
-        return  # an exception with slots carries nothing more

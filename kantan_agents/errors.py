@@ -563,3 +563,94 @@ class FileArgumentError(KantanAgentsError):
     template = "Cannot use {path}: {reason}"
     path: str
     reason: str
+
+
+class MiddlewareResultError(KantanAgentsError):
+    """A middleware around a model call or a tool call has returned or passed on what it must not.
+
+    Attributes:
+        middleware: Where it stands: class and method.
+        reason: What is wrong.
+    """
+
+    code = "E80"
+    template = "Middleware {middleware}: {reason}"
+    middleware: str
+    reason: str
+
+
+class StreamUsageError(KantanAgentsError):
+    """A streamed run was used in a way that cannot work.
+
+    Attributes:
+        reason: What was done, and what to do instead.
+    """
+
+    code = "E81"
+    template = "Streamed run: {reason}"
+    reason: str
+
+
+class DeadlineExceededError(KantanAgentsError, TimeoutError):
+    """A run was not over when its ``Deadline`` had passed; it has been cancelled.
+
+    Attributes:
+        agent: Name of the agent that was run.
+        seconds: The deadline.
+        model_calls: How many model calls had been answered.
+        tool_calls: How many tool calls had ended.
+        text: What the models had written so far, in a run that was streamed; else empty.
+    """
+
+    code = "E82"
+    template = (
+        "Deadline exceeded: {agent} had not finished after {seconds:g} s "
+        "({model_calls} model calls and {tool_calls} tool calls done)"
+    )
+    agent: str
+    seconds: float
+    model_calls: int
+    tool_calls: int
+    text: str
+
+
+class BudgetExceededError(KantanAgentsError):
+    """A ``Budget`` leaves no room for a call that a run was about to make.
+
+    Attributes:
+        what: ``"model calls"``, ``"tool calls"``, ``"tokens"`` or ``"cost"``.
+        limit: The limit.
+        used: What has been used of it, and what calls that are under way have reserved.
+    """
+
+    code = "E83"
+    template = "Budget exceeded: {used} of {limit} {what} used or reserved"
+    what: str
+    limit: float
+    used: float
+
+
+class RedactedContentBlockedError(KantanAgentsError):
+    """``Redact(mode="block")`` has found something that must not be passed on.
+
+    Attributes:
+        rule: Name of the rule that found it; what it found is told nowhere.
+        where: Where it stood.
+    """
+
+    code = "E84"
+    template = "Blocked by the redaction rule {rule}: found in {where}"
+    rule: str
+    where: str
+
+
+class ApprovalStateError(KantanAgentsError):
+    """A run that waits for approvals cannot be stored, or not be resumed as it was said.
+
+    Attributes:
+        reason: What is wrong, and what to do.
+    """
+
+    code = "E85"
+    template = "Approval: {reason}"
+    reason: str

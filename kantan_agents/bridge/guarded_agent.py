@@ -15,7 +15,9 @@ from typing import Any
 import agents
 from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
+from kantan_agents.bridge.observed_model import observed, unobserved
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.tools import (
     NO_LAYERS,
@@ -26,6 +28,7 @@ from kantan_agents.tools import (
     pending_violation,
     rules_in_force,
 )
+from kantan_agents.tools.approvals import with_approvals
 
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
@@ -35,6 +38,17 @@ _lock = Lock()
 
 class RuledAgent(agents.Agent[Any]):
     """An agent whose ``get_all_tools`` asks the rules: ours, and those that have been guarded."""
+
+    @property
+    def model(self) -> Any:
+        """Its model; in a run that is watched, what stands in for it."""
+        model = self.__dict__.get("model")
+        run = current_run.get()
+        return model if run is None or not run.is_watched else observed(model, self.name)
+
+    @model.setter
+    def model(self, model: Any) -> None:
+        self.__dict__["model"] = unobserved(model)
 
     def guarded_tool(self, tool: Tool) -> Tool:
         """Return a guarded copy of a tool of this agent, the same one each time."""
@@ -69,10 +83,12 @@ class GuardedAgent(RuledAgent):
         violation = pending_violation(run)
         if violation is not None:
             raise violation
+        asking_agent.set(self.name)
         guard_reachable(self)
         tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]
         standing = run.agent.standing_rules if run is not None else NO_LAYERS
-        return list_tools(run_context, tools, rules_in_force(run_context.context, standing), None)
+        layers = rules_in_force(run_context.context, standing)
+        return with_approvals(run, self.name, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # The class was made here and cannot be found by its name: a copy, or what comes out of a pickle,

@@ -51,7 +51,7 @@ async def _answer_missing_tool(args: ToolErrorFormatterArgs[Any]) -> str | None:
     if args.kind != "tool_not_found":
         return None
     try:
-        return await answer_missing(args.run_context, args.tool_name)
+        return await answer_missing(args.run_context, args.tool_name, args.call_id)
     except Exception as error:  # noqa: BLE001 - the SDK swallows it; it ends the run after this turn
         return str(error)
 

@@ -14,6 +14,7 @@ from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guard_reachable, guarded_mcp_tools
 from kantan_agents.bridge.settings import QuickSettings
+from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
@@ -26,6 +27,7 @@ from kantan_agents.tools import (
     pending_violation,
     rules_in_force,
 )
+from kantan_agents.tools.approvals import with_approvals
 from kantan_agents.tracing.spans import record_metadata
 
 
@@ -133,6 +135,7 @@ class SDKAgent(RuledAgent):
         violation = pending_violation(current_run.get())
         if violation is not None:  # raised where the SDK made a text of it
             raise violation
+        asking_agent.set(self.name)
         # Whoever runs this agent, and however it was reached: the SDK asks for the tools first.
         _ = self.owner.sdk_agent
         if self.handoffs:
@@ -147,7 +150,9 @@ class SDKAgent(RuledAgent):
             ]
             tools.sort(key=lambda tool: self._tool_order.get(id(tool), -1))
         layers = rules_in_force(run_context.context, self.owner.standing_rules)
-        return list_tools(run_context, tools, layers, self.owner)
+        return with_approvals(
+            current_run.get(), self.name, list_tools(run_context, tools, layers, self.owner)
+        )
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the tools of the MCP servers, guarded; the SDK makes them anew for each turn."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.events import Emitter
+
 
 @attrs.define(slots=True, eq=False, repr=False)
 class Run:
@@ -32,6 +34,10 @@ class Run:
             model is called.
         trace_id: Id of the trace the run is recorded in, or None when tracing is off.
         state: For custom stages: ``run.state[key]``.
+        events: Tells of what happens in the run; None if nobody listens.
+        is_streamed: Whether the models are to stream their answers.
+        model_calls: The agent's middleware around each model call, the outermost first.
+        tool_calls: The agent's middleware around each tool call, the outermost first.
     """
 
     agent: Any
@@ -48,8 +54,17 @@ class Run:
     result: Any = None
     trace_id: str | None = None
     state: dict[Any, Any] = attrs.field(factory=dict)
+    events: Emitter | None = None
+    is_streamed: bool = False
+    model_calls: tuple[Any, ...] = ()
+    tool_calls: tuple[Any, ...] = ()
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether anybody is to be told of model calls and tool calls, or has put code around them."""
+        return self.events is not None or bool(self.model_calls or self.tool_calls)
 
     def on_failure(self, undo: Callable[[], None]) -> None:
         """Call ``undo`` if this run fails or is cancelled; the last one registered goes first.

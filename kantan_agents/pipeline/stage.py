@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import attrs
 
 from kantan_agents.errors import CallNextNotAwaitedError, ConcurrentCallNextError, NotAStageError
+from kantan_agents.events import StageEntered, StageLeft
+from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.pipeline.run import Run
 
 Next = Callable[[Run], Awaitable[None]]
@@ -74,6 +76,21 @@ def _check_callable(stage: object) -> None:
         raise NotAStageError(value=repr(stage), reason=str(error)) from None
     except ValueError:
         return  # written in C: its signature cannot be read
+
+
+async def _told(run: Run, name: str, stage: Stage, call_next: Next) -> None:
+    """Run a stage and tell when it is entered and left."""
+    events = cast("Emitter", run.events)
+    watch = Stopwatch()
+    error: BaseException | None = None
+    try:
+        await events.emit(StageEntered, stage=name)
+        await stage(run, call_next)
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        await events.emit_end(StageLeft, stage=name, seconds=watch.seconds, outcome=outcome_of(error))
 
 
 class _CallNext:
@@ -164,7 +181,10 @@ class _Steps:
     async def __call__(self, run: Run) -> None:
         for named in self._stages:
             relay = _Relay(named.name)
-            await named.stage(run, relay)
+            if run.events is None:
+                await named.stage(run, relay)
+            else:
+                await _told(run, named.name, named.stage, relay)
             if relay.run is None:
                 return
             run = relay.run
@@ -192,7 +212,10 @@ def link(named: NamedStage, following: Next) -> Next:
     async def enter(run: Run) -> None:
         call_next = _CallNext(name, following)
         try:
-            await stage(run, call_next)
+            if run.events is None:
+                await stage(run, call_next)
+            else:
+                await _told(run, name, stage, call_next)
         except BaseException:
             call_next.abandon()
             raise

@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from kantan_agents.bridge import detach_result, guard_resumed
+import json
+from typing import Any
+
+from kantan_agents.bridge import (
+    detach_result,
+    guard_resumed,
+    observe_models,
+    streamed_result,
+    telling_hooks,
+)
 from kantan_agents.context import store
+from kantan_agents.events import ApprovalNeeded
+from kantan_agents.interception import asking_agent, none_left_open
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
 from kantan_agents.tools import (
     forget_violation,
@@ -22,17 +33,12 @@ async def call_sdk(run: Run, call_next: Next) -> None:
     if run.result is None:
         agent = run.agent
         # A stage may have sent on a run of its own making.
-        token = current_run.set(run)
+        token, turn = current_run.set(run), asking_agent.set(None)
         try:
             forget_violation(run)
             guard_resumed(run.input)
-            run.result = await agent.runner.run(
-                agent.sdk_agent,
-                run.input,
-                context=run.context,
-                run_config=run.run_config,
-                **run.options,
-            )
+            async with none_left_open(run):
+                run.result = await _run_by_sdk(run)
         except Exception as error:
             violation = pending_violation(run) or await hidden_tool_called(error)
             if violation is None or violation is error:
@@ -45,7 +51,32 @@ async def call_sdk(run: Run, call_next: Next) -> None:
                 run.result = None
                 raise violation
         finally:
+            asking_agent.reset(turn)
             current_run.reset(token)
     run.on_failure(store(run.context, "result", run.result))
     detach_result(run.result, run.context)
+    if run.events is not None:
+        for approval in getattr(run.result, "interruptions", None) or ():
+            await run.events.emit(ApprovalNeeded, **_asked(approval))
     await call_next(run)
+
+
+async def _run_by_sdk(run: Run) -> Any:
+    agent, options = run.agent, run.options
+    if run.is_watched:
+        observe_models(run.run_config, agent.name)
+        options = {**options, "hooks": telling_hooks(run, options.get("hooks"))}
+    given = {"context": run.context, "run_config": run.run_config, **options}
+    if run.is_streamed:
+        return await streamed_result(agent.runner.run_streamed(agent.sdk_agent, run.input, **given))
+    return await agent.runner.run(agent.sdk_agent, run.input, **given)
+
+
+def _asked(approval: Any) -> dict[str, Any]:
+    arguments = approval.arguments
+    return {
+        "agent": approval.agent.name,
+        "call_id": approval.call_id or "",
+        "tool": approval.name or "",
+        "arguments": arguments if isinstance(arguments, str) else json.dumps(arguments, default=str),
+    }

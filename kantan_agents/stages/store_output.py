@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kantan_agents.context import store
+from kantan_agents.events import OutputStored
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.structured import as_dict
 
@@ -19,6 +20,8 @@ async def store_output(run: Run, call_next: Next) -> None:
         output = as_dict(getattr(run.result, "final_output", run.result))
         if output is not None:
             run.on_failure(store(run.context, output_dest, output))
+            if run.events is not None:
+                await run.events.emit(OutputStored, key=output_dest)
     await call_next(run)
 
 

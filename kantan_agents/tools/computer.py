@@ -10,6 +10,8 @@ from typing import Any
 
 from agents import AsyncComputer, ComputerProvider, ComputerTool
 
+from kantan_agents.interception import ToolCall
+from kantan_agents.tools.described_calls import ask_rules, check_unchanged, describe_call
 from kantan_agents.tools.guard import Guard
 
 _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
@@ -21,12 +23,12 @@ class GuardedComputer(AsyncComputer):
     What an action returns is a screenshot, so a refusal cannot be told to the model: it ends the run.
     """
 
-    def __init__(self, computer: Any, guard: Guard, run_context: Any) -> None:
+    def __init__(self, computer: Any, tool: ComputerTool[Any], guard: Guard, run_context: Any) -> None:
         self.guarded = computer
         for name in _ACTIONS:
             action = getattr(computer, name, None)
             if callable(action):
-                setattr(self, name, _asking_first(name, action, guard, run_context))
+                setattr(self, name, _asking_first(tool, name, action, guard, run_context))
 
     @property
     def environment(self) -> Any:
@@ -48,12 +50,18 @@ class GuardedComputer(AsyncComputer):
 GuardedComputer.__abstractmethods__ = frozenset()
 
 
-def _asking_first(name: str, action: Any, guard: Guard, run_context: Any) -> Any:
+def _asking_first(tool: ComputerTool[Any], name: str, action: Any, guard: Guard, run_context: Any) -> Any:
+    arguments = {"action": name}
+
     @functools.wraps(action)
     async def guarded_action(*args: Any, **kwargs: Any) -> Any:
-        await guard.require(run_context, {"action": name})
-        result = action(*args, **kwargs)
-        return await result if inspect.isawaitable(result) else result
+        async def run(call: ToolCall) -> Any:
+            check_unchanged(call, arguments)
+            await ask_rules(call, lambda: guard.require(run_context, arguments))
+            result = action(*args, **kwargs)
+            return await result if inspect.isawaitable(result) else result
+
+        return await describe_call(tool, run_context, arguments, None, run)
 
     return guarded_action
 
@@ -74,7 +82,7 @@ def guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
         made = await made if inspect.isawaitable(made) else made
         kind: Any = GuardedComputer  # abstract by its declaration only
         book = find_book() if find_book is not None else None
-        return kind(made, Guard(facts, book), run_context)
+        return kind(made, tool, Guard(facts, book), run_context)
 
     async def dispose(*, run_context: Any, computer: Any) -> None:
         if isinstance(given, ComputerProvider) and given.dispose is not None:

@@ -10,7 +10,9 @@ from typing import Any, TypeVar
 from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool, Tool
 from agents.editor import ApplyPatchResult
 
+from kantan_agents.interception import ToolCall
 from kantan_agents.tools.computer import guard_computer
+from kantan_agents.tools.described_calls import ask_rules, check_unchanged, describe_call, input_of
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guard import Guard, Rulebook, guard_function
 
@@ -30,9 +32,9 @@ def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
     if isinstance(tool, (ShellTool, LocalShellTool)):
         if tool.executor is None:  # it runs in a container of the provider
             return tool
-        return _with_executor(tool, "executor", _shell_executor(tool.executor, Guard(facts_of(tool), book)))
+        return _with_executor(tool, "executor", _shell_executor(tool, Guard(facts_of(tool), book)))
     if isinstance(tool, ApplyPatchTool):
-        return _with_executor(tool, "editor", GuardedEditor(tool.editor, Guard(facts_of(tool), book)))
+        return _with_executor(tool, "editor", GuardedEditor(tool, Guard(facts_of(tool), book)))
     if isinstance(tool, ComputerTool):
         return guard_computer(tool, Guard(facts_of(tool), book))
     return tool
@@ -48,13 +50,20 @@ def _custom_executor(tool: CustomTool, guard: Guard) -> Callable[..., Awaitable[
     invoke = tool.on_invoke_tool
 
     async def guarded_executor(tool_context: Any, text: str) -> Any:
-        refusal = await guard.refusal(tool_context, {"input": text})
-        return await _result(invoke(tool_context, text)) if refusal is None else refusal
+        async def run(call: ToolCall) -> Any:
+            given = input_of(call)
+            refusal = await ask_rules(call, lambda: guard.refusal(tool_context, {"input": given}))
+            return await _result(invoke(tool_context, given)) if refusal is None else refusal
+
+        call_id = getattr(tool_context, "tool_call_id", None)
+        return await describe_call(tool, tool_context, {"input": text}, call_id, run)
 
     return guarded_executor
 
 
-def _shell_executor(execute: Callable[..., Any], guard: Guard) -> Callable[..., Awaitable[Any]]:
+def _shell_executor(tool: ShellTool | LocalShellTool, guard: Guard) -> Callable[..., Awaitable[Any]]:
+    execute: Any = tool.executor
+
     async def guarded_executor(request: Any) -> Any:
         action = request.data.action
         if hasattr(action, "commands"):
@@ -62,8 +71,14 @@ def _shell_executor(execute: Callable[..., Any], guard: Guard) -> Callable[..., 
         else:
             # One command as a list of words, as local_shell sends it.
             arguments = {"command": " ".join(action.command)}
-        refusal = await guard.refusal(request.ctx_wrapper, arguments)
-        return await _result(execute(request)) if refusal is None else refusal
+
+        async def run(call: ToolCall) -> Any:
+            check_unchanged(call, arguments)
+            refusal = await ask_rules(call, lambda: guard.refusal(request.ctx_wrapper, arguments))
+            return await _result(execute(request)) if refusal is None else refusal
+
+        call_id = getattr(request.data, "call_id", None)
+        return await describe_call(tool, request.ctx_wrapper, arguments, call_id, run)
 
     return guarded_executor
 
@@ -71,8 +86,9 @@ def _shell_executor(execute: Callable[..., Any], guard: Guard) -> Callable[..., 
 class GuardedEditor:
     """Stands where the editor of an apply_patch tool stood and asks the rules before each operation."""
 
-    def __init__(self, editor: Any, guard: Guard) -> None:
-        self._editor = editor
+    def __init__(self, tool: ApplyPatchTool, guard: Guard) -> None:
+        self._tool = tool
+        self._editor: Any = tool.editor
         self._guard = guard
 
     async def create_file(self, operation: Any) -> Any:
@@ -88,12 +104,26 @@ class GuardedEditor:
         return await self._edit(self._editor.delete_file, operation)
 
     async def _edit(self, edit: Callable[[Any], Any], operation: Any) -> Any:
+        arguments = {"type": operation.type, "path": operation.path, "diff": operation.diff}
+        if operation.move_to:
+            arguments["move_to"] = operation.move_to
+
+        async def run(call: ToolCall) -> Any:
+            check_unchanged(call, arguments)
+            refusal = await ask_rules(call, lambda: self._refusal(operation))
+            if refusal is not None:
+                return ApplyPatchResult(status="failed", output=refusal)
+            return await _result(edit(operation))
+
+        return await describe_call(self._tool, operation.ctx_wrapper, arguments, None, run)
+
+    async def _refusal(self, operation: Any) -> str | None:
         for path in (operation.path, operation.move_to):  # a file may be moved while it is changed
             arguments = {"type": operation.type, "path": path, "diff": operation.diff}
             refusal = await self._guard.refusal(operation.ctx_wrapper, arguments) if path else None
             if refusal is not None:
-                return ApplyPatchResult(status="failed", output=refusal)
-        return await _result(edit(operation))
+                return refusal
+        return None
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("_"):  # of one that is being copied nothing is there yet

@@ -17,10 +17,12 @@ import attrs
 from agents import FunctionTool
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
+from kantan_agents.interception import ToolCall, asking_rules, note_failure, tool_call_made
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts, decide_tool
 from kantan_agents.tools.check import check_call
 from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.failures import Failures, mark_answer
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.violations import RuleViolation, RuleViolationPolicy, hint_for, refuse
 
@@ -154,6 +156,8 @@ class Guard:
             policy or (book.on_rule_violation if book is not None else "feedback"),
             sensitive=bool(getattr(config, "trace_include_sensitive_data", True)),
             hint=hint_for(decision, tuple(call.entry for call in calls)),
+            # As the model wrote them: a middleware may have put in what is to stay out of traces.
+            recorded=getattr(wrapper, "tool_arguments", None),
         )
 
 
@@ -165,22 +169,69 @@ def _running_agent() -> Rulebook | None:
 class GuardedInvoker:
     """Stands where a function tool's ``on_invoke_tool`` stood and asks the rules first."""
 
-    __slots__ = ("__signature__", "_guard", "_invoke", "_tool", "original")
+    __slots__ = ("__signature__", "_failures", "_guard", "_invoke", "_tool", "original")
 
     def __init__(self, tool: FunctionTool, original: FunctionTool, guard: Guard) -> None:
         self._tool = tool
         self.original = original
         self._guard = guard
         self._invoke: Callable[..., Awaitable[Any]] = tool.on_invoke_tool
+        self._failures: Failures | None = None
         # The SDK reads from the first parameter, at every call, which context the invoker wants.
         self.__signature__ = inspect.signature(self._invoke)
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
         """Run the tool, or return why it may not run: the model reads that as its result."""
+        run = current_run.get()
+        if run is None or not run.is_watched:
+            return await self._run(tool_context, arguments)
+        call = ToolCall(
+            run,
+            agent=getattr(getattr(tool_context, "agent", None), "name", None) or run.agent.name,
+            tool=self.original,
+            name=self._guard.facts.name,
+            arguments=arguments,
+            call_id=getattr(tool_context, "tool_call_id", ""),
+            tool_context=tool_context,
+        )
+        if not run.tool_calls:
+            return await tool_call_made(run, call, self._run_call)
+        if self._failures is None:
+            self._failures = Failures(self._tool, self._invoke)
+        return await tool_call_made(run, call, self._run_raising, self._failures.settle)
+
+    async def _run_call(self, call: ToolCall) -> Any:
+        refusal = await self._refusal_of(call)
+        return await self._invoke(call.tool_context, call.arguments) if refusal is None else refusal
+
+    async def _run_raising(self, call: ToolCall) -> Any:
+        refusal = await self._refusal_of(call)
+        if refusal is not None:
+            return refusal
+        invoke = self._failures.invoke if self._failures is not None else self._invoke
+        try:
+            output = await invoke(call.tool_context, call.arguments)
+        except Exception as error:
+            note_failure(call, error)
+            raise
+        mark_answer(self._tool, call.tool_context, is_answer=False)
+        return output
+
+    async def _run(self, tool_context: Any, arguments: str) -> Any:
+        refusal = await self._refusal(tool_context, arguments)
+        return await self._invoke(tool_context, arguments) if refusal is None else refusal
+
+    async def _refusal_of(self, call: ToolCall) -> str | None:
+        with asking_rules(call):
+            return await self._refusal(call.tool_context, call.arguments)
+
+    async def _refusal(self, tool_context: Any, arguments: str) -> str | None:
         # A tool kept outside Agent.tools is not looked at again by the SDK before it runs.
         switched_on = is_switched_on(self._tool) and await self._is_enabled_now(tool_context)
         refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
-        return await self._invoke(tool_context, arguments) if refusal is None else refusal
+        if refusal is not None:
+            mark_answer(self._tool, tool_context)
+        return refusal
 
     async def _is_enabled_now(self, tool_context: Any) -> bool:
         # On an agent of the SDK the SDK would ask the user's own tool, which is not the one it has here.

@@ -19,6 +19,8 @@ from agents import (
 )
 
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
+from kantan_agents.interception import ToolCall, asking_agent, asking_rules, told_refusal
+from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, decide_tool
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guard import Guard, GuardedInvoker, Rulebook
@@ -78,24 +80,50 @@ def _facts(tool: Tool) -> ToolFacts:
     return invoker.facts if isinstance(invoker, GuardedInvoker) else facts_of(tool)
 
 
-async def answer_missing(wrapper: Any, tool_name: str) -> str:
+async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str:
     """Return what a model is told that called a function tool it was not shown.
 
     A tool that the rules hide is a violation (E8), recorded and answered by the policy. Any other name
-    is a mistake of the model's (E21). Both times it is told which tools it may use.
+    is a mistake of the model's (E21). Both times it is told which tools it may use, and observers are told
+    of a call that was refused; what it was called with the SDK does not say.
 
     Raises:
         KantanAgentsError: The violation, if the policy is to raise it.
     """
     listing = listing_of(wrapper) or Listing((), (), None)
     usable = f"Tools you may use: {_names(listing.shown) or 'none'}."
+    call = _missing_call(wrapper, tool_name, call_id)
     for tool in listing.hidden:
         facts = _facts(tool)
         if tool_name in facts.names:
-            refusal = await Guard(facts, listing.book).refusal(wrapper, "")
+            refusal = await _refused(Guard(facts, listing.book), wrapper, call)
             if refusal is not None:
                 return f"{refusal}\n{usable}"
-    return f"{UnknownToolError(tool_name=tool_name)}\n{usable}"
+    unknown = UnknownToolError(tool_name=tool_name)
+    await _tell(call, unknown)
+    return f"{unknown}\n{usable}"
+
+
+def _missing_call(wrapper: Any, tool_name: str, call_id: str) -> ToolCall | None:
+    run = current_run.get()
+    if run is None:
+        return None
+    agent = asking_agent.get() or run.agent.name
+    return ToolCall(run, agent, None, tool_name, "", call_id, wrapper)
+
+
+async def _refused(guard: Guard, wrapper: Any, call: ToolCall | None) -> str | None:
+    try:
+        with asking_rules(call):
+            return await guard.refusal(wrapper, "")
+    finally:
+        if call is not None and call.refusal is not None:
+            await _tell(call, call.refusal)
+
+
+async def _tell(call: ToolCall | None, error: Exception) -> None:
+    if call is not None:
+        await told_refusal(call, error)
 
 
 async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
@@ -113,6 +141,7 @@ async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
             try:
                 await guard.require(wrapper, {})
             except KantanAgentsError as violation:
+                await _tell(_missing_call(wrapper, tool.name, f"{tool.name}_refused"), violation)
                 return violation
     return None
 

@@ -10,6 +10,7 @@ import attrs
 from agents import custom_span
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolParameterError
+from kantan_agents.interception import end_run_with, forget_pending_error, note_refusal, pending_error
 from kantan_agents.log import get_logger
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.tool_rules import Decision
@@ -18,7 +19,6 @@ logger = get_logger("kantan_agents.tools")
 
 Answer = Literal["feedback", "raise"]
 REFUSAL_SPAN = "tool_refused"
-_PENDING = object()
 
 
 @attrs.frozen
@@ -58,9 +58,21 @@ def checked_policy(policy: Any) -> RuleViolationPolicy:
 
 
 async def refuse(
-    violation: RuleViolation, policy: RuleViolationPolicy, *, sensitive: bool, hint: str = ""
+    violation: RuleViolation,
+    policy: RuleViolationPolicy,
+    *,
+    sensitive: bool,
+    hint: str = "",
+    recorded: str | None = None,
 ) -> str:
     """Record a violation and return what the model is told in place of a result.
+
+    Args:
+        violation: The violation.
+        policy: What happens.
+        sensitive: Whether arguments may be recorded.
+        hint: What the model is told besides.
+        recorded: The arguments to record, if not those of the violation.
 
     Raises:
         KantanAgentsError: The violation's own error, if the policy says so. The SDK may wrap it or
@@ -69,19 +81,21 @@ async def refuse(
     try:
         answer = await _answer(violation, policy)
     except Exception as error:
-        _end_run(error)  # the SDK would make a text of it
+        end_run(error)  # the SDK would make a text of it
         raise
-    _record(violation, answer, sensitive=sensitive)
+    _record(violation, answer, (recorded or violation.arguments) if sensitive else None)
+    note_refusal(violation.error)
     if answer == "raise":
-        _end_run(violation.error)
+        end_run(violation.error)
         raise violation.error
     return f"{violation.error}\n{hint}" if hint else str(violation.error)
 
 
-def _end_run(error: Exception) -> None:
+def end_run(error: Exception) -> None:
+    """Have the run of this task end with ``error``, whatever the SDK makes of it on its way."""
     run = current_run.get()
     if run is not None:
-        run.state.setdefault(_PENDING, error)
+        end_run_with(run, error)
 
 
 async def _answer(violation: RuleViolation, policy: RuleViolationPolicy) -> Answer:
@@ -97,7 +111,7 @@ async def _answer(violation: RuleViolation, policy: RuleViolationPolicy) -> Answ
     return answer  # type: ignore[no-any-return]
 
 
-def _record(violation: RuleViolation, answer: Answer, *, sensitive: bool) -> None:
+def _record(violation: RuleViolation, answer: Answer, arguments: str | None) -> None:
     data: dict[str, Any] = {
         "tool": violation.tool,
         "code": violation.error.code,
@@ -107,8 +121,8 @@ def _record(violation: RuleViolation, answer: Answer, *, sensitive: bool) -> Non
         "answer": answer,
     }
     logger.info("tool call refused", **data)
-    if sensitive:
-        data["arguments"] = violation.arguments
+    if arguments is not None:
+        data["arguments"] = arguments
     with custom_span(REFUSAL_SPAN, data):
         pass
 
@@ -126,9 +140,9 @@ def hint_for(decision: Decision, allowed_calls: tuple[str, ...] = ()) -> str:
 
 def pending_violation(run: Run | None) -> Exception | None:
     """Return the violation that is to end this run, or what its policy raised, if there has been one."""
-    return run.state.get(_PENDING) if run is not None else None
+    return pending_error(run)
 
 
 def forget_violation(run: Run) -> None:
     """Begin anew: a middleware may try a run again."""
-    run.state.pop(_PENDING, None)
+    forget_pending_error(run)

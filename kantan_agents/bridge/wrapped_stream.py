@@ -1,0 +1,77 @@
+"""A streamed model call with middleware around it.
+
+The SDK pulls events out of a generator, while a middleware awaits an answer: so the middleware runs in a
+task of its own, and what the model streams meanwhile comes over a channel.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+import anyio
+from agents import ModelResponse
+from openai.types.responses import Response, ResponseCompletedEvent
+
+from kantan_agents.bridge.model_answers import answer_of, completed_event, text_of
+from kantan_agents.bridge.model_calls import Told, ask, checked, refused_answer, stream
+from kantan_agents.interception import ModelCall, around_model_call
+from kantan_agents.pipeline import Run
+from kantan_agents.waiting import wait_for_end
+
+
+class WrappedStream:
+    """One model call that is streamed through the middleware of its run."""
+
+    def __init__(self, run: Run, call: ModelCall) -> None:
+        self._run = run
+        self._call = call
+        # One at a time: a slow consumer holds the model up.
+        self._send, self._receive = anyio.create_memory_object_stream[Any](1)
+        self._last: tuple[ModelResponse, Response] | None = None
+
+    async def events(self) -> AsyncGenerator[Any, None]:
+        """Yield the SDK's stream events; the last one carries what the middleware has returned."""
+        task = asyncio.create_task(self._work())
+        try:
+            async for event in self._receive:
+                yield event
+            await asyncio.wait([task])
+            answer = task.result()
+        finally:
+            self._receive.close()
+            if not task.done():
+                task.cancel()
+                await wait_for_end(task)
+            if not task.cancelled():
+                task.exception()  # looked at: raised above, or nobody waits for it any more
+        is_its_own = self._last is not None and self._last[0] is answer
+        if not is_its_own and not self._call.has_streamed and text_of(answer):
+            slow_readers = Told(self._call, None).delta(text_of(answer))
+            if slow_readers is not None:
+                await slow_readers
+        yield completed_event(answer, self._last[1] if self._last is not None and is_its_own else None)
+
+    async def _work(self) -> ModelResponse:
+        async with self._send:
+            return checked(await around_model_call(self._run.model_calls, self._call, self._ask))
+
+    async def _ask(self, call: ModelCall) -> ModelResponse:
+        if call.internal or not call.is_streamed:
+            return await ask(call)
+        final: Response | None = None
+        async with aclosing(stream(call)) as events:
+            async for event in events:
+                if isinstance(event, ResponseCompletedEvent):
+                    final = event.response  # held back: the middleware may come to another answer
+                    continue
+                if getattr(event, "type", None) == "response.output_text.delta":
+                    self._call.has_streamed = call.has_streamed = True
+                await self._send.send(event)
+        if final is None:
+            raise refused_answer("the model's stream came to no end")
+        answer = answer_of(final)
+        self._last = (answer, final)
+        return answer

@@ -1,0 +1,55 @@
+"""What happens in a run, as a series of events, and who is told of them."""
+
+from kantan_agents.events.emitter import Emitter, emitter_for
+from kantan_agents.events.kinds import (
+    EVENT_KINDS,
+    ApprovalNeeded,
+    Delegated,
+    Event,
+    HandedOff,
+    ModelCallFinished,
+    ModelCallStarted,
+    Outcome,
+    OutputStored,
+    RunCancelled,
+    RunFailed,
+    RunFinished,
+    RunStarted,
+    StageEntered,
+    StageLeft,
+    TextDelta,
+    ToolCallFinished,
+    ToolCallRefused,
+    ToolCallStarted,
+)
+from kantan_agents.events.observers import Handler, Observers, Subscription, subscribe
+from kantan_agents.events.schema import event_schema
+
+__all__ = [
+    "EVENT_KINDS",
+    "ApprovalNeeded",
+    "Delegated",
+    "Emitter",
+    "Event",
+    "HandedOff",
+    "Handler",
+    "ModelCallFinished",
+    "ModelCallStarted",
+    "Observers",
+    "Outcome",
+    "OutputStored",
+    "RunCancelled",
+    "RunFailed",
+    "RunFinished",
+    "RunStarted",
+    "StageEntered",
+    "StageLeft",
+    "Subscription",
+    "TextDelta",
+    "ToolCallFinished",
+    "ToolCallRefused",
+    "ToolCallStarted",
+    "emitter_for",
+    "event_schema",
+    "subscribe",
+]

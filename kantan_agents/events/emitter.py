@@ -1,0 +1,209 @@
+"""What a run tells of itself: events in one order, to everybody who listens."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections import deque
+from collections.abc import Awaitable, Iterable
+from datetime import datetime, timezone
+from threading import Lock
+from typing import Any
+
+import anyio
+
+from kantan_agents.events.kinds import Event, Outcome
+from kantan_agents.events.observers import Handler, everywhere
+from kantan_agents.log import get_logger
+
+_log = get_logger("kantan_agents.events")
+
+
+class Emitter:
+    """Numbers the events of one run and hands each to all handlers before the next.
+
+    Attributes:
+        run_id: The run.
+        parent: What tells of the run it was started in, None where nobody listens to that one.
+        parent_run_id: The run it was started in.
+        agent: Name of the agent that was run.
+        handlers: Who is told.
+    """
+
+    __slots__ = (
+        "_lock",
+        "_loop",
+        "_numbering",
+        "_sequence",
+        "_waiting",
+        "agent",
+        "handlers",
+        "parent",
+        "parent_run_id",
+        "run_id",
+    )
+
+    def __init__(
+        self,
+        run_id: str,
+        parent_run_id: str | None,
+        agent: str,
+        handlers: tuple[Handler, ...],
+        parent: Emitter | None = None,
+    ) -> None:
+        self.run_id = run_id
+        self.parent = parent
+        self.parent_run_id = parent_run_id
+        self.agent = agent
+        self.handlers = handlers
+        self._loop = asyncio.get_running_loop()
+        self._sequence = 0
+        self._numbering = Lock()
+        self._lock = asyncio.Lock()
+        self._waiting: deque[tuple[Handler, Event]] = deque()
+
+    async def emit(
+        self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
+    ) -> None:
+        """Tell of something that has just happened.
+
+        It has its number, and will be told, even if this is cancelled while handlers take their time.
+        """
+        self._add(kind, agent or self.agent, internal, fields)
+        await self._passed_on()
+
+    async def _passed_on(self) -> None:
+        if asyncio.get_running_loop() is self._loop:
+            await self._deliver()
+        else:
+            # From a sync run inside a tool: this run's loop may be waiting for that very run.
+            asyncio.run_coroutine_threadsafe(self._deliver(), self._loop)
+
+    def tell(self, kind: type[Event], agent: str, *, internal: bool, **fields: Any) -> Awaitable[None] | None:
+        """Do what ``emit`` does, and return what is to be awaited, if anything.
+
+        For what happens hundreds of times in an answer: mostly nobody takes his time, and a coroutine for
+        each costs more than the event itself.
+        """
+        self._add(kind, agent, internal, fields)
+        if self._lock.locked() or asyncio.get_running_loop() is not self._loop:
+            return self._passed_on()
+        while self._waiting:
+            handler, event = self._waiting.popleft()
+            try:
+                told = handler(event)
+            except Exception as error:  # noqa: BLE001 - whoever watches a run must not break it
+                _say_failed(event, error)
+                continue
+            if told is not None and inspect.isawaitable(told):
+                return self._go_on(told, event)
+        return None
+
+    async def _go_on(self, told: Awaitable[None], event: Event) -> None:
+        async with self._lock:
+            await _wait_for(told, event)
+            while self._waiting:
+                await _tell(*self._waiting.popleft())
+
+    async def emit_end(
+        self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
+    ) -> None:
+        """Tell how something ended; also while the run is being cancelled, and to the last handler."""
+        self._add(kind, agent or self.agent, internal, fields)
+        cancelled: asyncio.CancelledError | None = None
+        while self._waiting:
+            try:
+                with anyio.CancelScope(shield=True):
+                    await self._deliver()
+            except asyncio.CancelledError as error:  # noqa: PERF203 - as often as somebody cancels
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> None:
+        with self._numbering:
+            self._sequence += 1
+            event = kind(
+                run_id=self.run_id,
+                parent_run_id=self.parent_run_id,
+                agent=agent,
+                sequence=self._sequence,
+                time=datetime.now(timezone.utc),
+                internal=internal,
+                **fields,
+            )
+            self._waiting.extend([(handler, event) for handler in self.handlers])
+
+    async def _deliver(self) -> None:
+        # One event at a time: tools run side by side, and a handler may take its time.
+        async with self._lock:
+            while self._waiting:
+                await _tell(*self._waiting.popleft())
+
+
+async def _tell(handler: Handler, event: Event) -> None:
+    try:
+        told = handler(event)
+    except Exception as error:  # noqa: BLE001 - whoever watches a run must not break it
+        _say_failed(event, error)
+        return
+    if told is not None and inspect.isawaitable(told):
+        await _wait_for(told, event)
+
+
+async def _wait_for(told: Awaitable[None], event: Event) -> None:
+    try:
+        await told
+    except Exception as error:  # noqa: BLE001 - as above
+        _say_failed(event, error)
+
+
+def _say_failed(event: Event, error: Exception) -> None:
+    _log.error("observer failed", event_type=event.type, run_id=event.run_id, error=repr(error))
+
+
+def outcome_of(error: BaseException | None) -> Outcome:
+    """Return how something ended that ended with ``error``."""
+    if error is None:
+        return "finished"
+    return "cancelled" if isinstance(error, (asyncio.CancelledError, GeneratorExit)) else "failed"
+
+
+def emitter_for(
+    run_id: str,
+    agent: str,
+    *,
+    parent: tuple[str, Emitter | None] | None = None,
+    handlers: Iterable[Handler] = (),
+) -> Emitter | None:
+    """Return what tells of a run, None if nobody listens.
+
+    Args:
+        run_id: The run.
+        agent: Name of its agent.
+        parent: Id and emitter of the run it is started in; whoever listens to that one hears this one.
+        handlers: Who else listens.
+    """
+    parent_id, above = parent or (None, None)
+    listening: list[Handler] = []
+    for handler in (*(above.handlers if above is not None else ()), *handlers, *everywhere.handlers):
+        if not any(handler == known for known in listening):
+            listening.append(handler)
+    if not listening:
+        return None
+    return Emitter(run_id, parent_id, agent, tuple(listening), above)
+
+
+class Stopwatch:
+    """Seconds since it was made."""
+
+    __slots__ = ("_start",)
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far."""
+        return time.perf_counter() - self._start

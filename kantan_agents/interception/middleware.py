@@ -1,0 +1,121 @@
+"""``Middleware``: code around the run, its model calls and its tool calls, in one object."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import NotAStageError
+from kantan_agents.interception.calls import ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.pipeline import Next, Run, Stage
+from kantan_agents.pipeline.stage import stage_name
+
+_LEVELS = ("run", "model_call", "tool_call")
+
+
+class Middleware:
+    """Code around a run: derive from it and define any of the three methods.
+
+    One object serves all runs of an agent, also at the same time: what belongs to one run is kept on
+    ``run.state``, with the object itself as key for example.
+    """
+
+    async def run(self, run: Run, call_next: Next) -> None:
+        """Do something around the whole run; ``await call_next(run)`` lets it go on."""
+        await call_next(run)
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+        """Do something around each model call and return the SDK's ``ModelResponse``.
+
+        ``await call_next(call)`` asks the model; it may be awaited again, or not at all.
+        """
+        return await call_next(call)
+
+    async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
+        """Do something around each tool call and return what the model is to read as its result.
+
+        ``await call_next(call)`` runs the tool, if the tool rules allow it; it may be awaited again, or
+        not at all.
+        """
+        return await call_next(call)
+
+
+@attrs.frozen
+class Layers:
+    """The middleware of one agent by level, the outermost first on each.
+
+    Attributes:
+        stages: What wraps the run.
+        model_calls: What wraps each model call.
+        tool_calls: What wraps each tool call.
+    """
+
+    stages: tuple[Stage | tuple[str, Stage], ...] = ()
+    model_calls: tuple[Any, ...] = ()
+    tool_calls: tuple[Any, ...] = ()
+
+
+def layers_of(middleware: Iterable[Any]) -> Layers:
+    """Sort middleware by level.
+
+    Args:
+        middleware: Stages, ``Middleware`` objects or others with such methods, or ``(name, one of these)``.
+
+    Raises:
+        NotAStageError: E73, one is neither, defines no level, or a method is not async.
+    """
+    stages: list[Any] = []
+    model_calls: list[Any] = []
+    tool_calls: list[Any] = []
+    for entry in middleware:
+        name, value = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)  # noqa: PLR2004
+        levels = _levels(value)
+        if levels is None:
+            stages.append(entry)
+            continue
+        if name is not None and (not isinstance(name, str) or not name):
+            raise NotAStageError(value=repr(entry), reason="its name is no str or empty")
+        if "run" in levels:
+            stages.append((name or stage_name(value), value.run))
+        if "model_call" in levels:
+            model_calls.append(value.model_call)
+        if "tool_call" in levels:
+            tool_calls.append(value.tool_call)
+    return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls))
+
+
+def _levels(value: Any) -> list[str] | None:
+    """Return the levels an object wraps; None of a stage."""
+    if isinstance(value, type):
+        if issubclass(value, Middleware):
+            raise NotAStageError(value=repr(value), reason="this is a class, give an instance of it")
+        return None
+    levels = [level for level in _LEVELS if _defines(value, level)]
+    if not isinstance(value, Middleware) and (callable(value) or not levels):
+        return None
+    if not levels:
+        reason = f"it defines none of {', '.join(_LEVELS)}"
+        raise NotAStageError(value=repr(value), reason=reason)
+    for level in levels:
+        _check(value, level)
+    return levels
+
+
+def _defines(value: Any, level: str) -> bool:
+    method = getattr(value, level, None)
+    return callable(method) and getattr(method, "__func__", None) is not getattr(Middleware, level)
+
+
+def _check(value: Any, level: str) -> None:
+    method = getattr(value, level)
+    if inspect.isroutine(method) and not inspect.iscoroutinefunction(method):
+        raise NotAStageError(value=repr(value), reason=f"its {level} is not async")
+    try:
+        inspect.signature(method).bind(None, None)
+    except TypeError as error:
+        raise NotAStageError(value=repr(value), reason=f"its {level}: {error}") from None
+    except ValueError:
+        return  # written in C: its signature cannot be read

@@ -1,0 +1,50 @@
+"""A redacted model call in the trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from agents import generation_span
+from agents.models.interface import ModelTracing
+
+from kantan_agents.interception import ModelCall
+
+Record = Callable[[Any], None]
+
+
+@contextmanager
+def recorded_redacted(call: ModelCall) -> Iterator[Record]:
+    """Record a model call in a span around the model's own, which holds no texts then.
+
+    The model records its answer as it comes, before anybody can change it.
+
+    Yields:
+        What takes the redacted answer.
+    """
+    tracing = call.options.get("tracing")
+    if not isinstance(tracing, ModelTracing) or not tracing.include_data():
+        yield lambda _: None
+        return
+    options = call.options
+    call.options = {**options, "tracing": ModelTracing.ENABLED_WITHOUT_DATA}
+    with generation_span(input=_messages(call.input)) as span:
+
+        def record(answer: Any) -> None:
+            span.span_data.output = [_data(item) for item in answer.output]
+
+        try:
+            yield record
+        finally:
+            call.options = options
+
+
+def _messages(given: Any) -> list[Any]:
+    if isinstance(given, str):
+        return [{"role": "user", "content": given}]
+    return [_data(item) for item in given]
+
+
+def _data(item: Any) -> Any:
+    return item.model_dump(mode="json", exclude_unset=True) if hasattr(item, "model_dump") else item

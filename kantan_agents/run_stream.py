@@ -1,0 +1,155 @@
+"""``RunStream``: a run that is watched while it goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Any
+
+from typing_extensions import Self
+
+from kantan_agents.errors import StreamUsageError
+from kantan_agents.events import Event, Handler, TextDelta
+from kantan_agents.events.buffer import EventBuffer
+from kantan_agents.pipeline import Run
+from kantan_agents.waiting import wait_for_end
+
+BUFFERED = 64
+"""So many events wait for the consumer; then the run waits."""
+
+Drive = Callable[[Handler], tuple[Run, Callable[[], Awaitable[dict[str, Any]]]]]
+"""Makes the run that tells its events to a handler, and returns it with what runs it."""
+
+
+async def _awaited(start: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+    return await start()
+
+
+class _Events:
+    """The events of one run; no generator, which would have to be closed by whoever stops reading."""
+
+    __slots__ = ("_next",)
+
+    def __init__(self, next_event: Callable[[], Awaitable[Event | None]]) -> None:
+        self._next = next_event
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self._next()
+        if event is None:
+            raise StopAsyncIteration
+        return event
+
+
+class RunStream:
+    """What ``agent.stream`` returns: an async context manager, and inside it the events of the run.
+
+        async with agent.stream("Hello") as run:
+            async for event in run:
+                ...
+            run.context
+
+    The run begins with the ``async with`` block. Leaving the block before the run is over cancels it and
+    waits until nothing of it is left. The run is never more than 64 events ahead of who reads them. After
+    the last event the loop ends, or raises what the run raised.
+    """
+
+    def __init__(self, drive: Drive) -> None:
+        self._drive = drive
+        self._run: Run | None = None
+        self._task: asyncio.Task[dict[str, Any]] | None = None
+        self._is_read = False
+        self._is_cancelled = False
+
+    async def __aenter__(self) -> Self:
+        if self._task is not None:
+            raise StreamUsageError(reason="it can be entered once; call agent.stream again for another run")
+        self._buffer = EventBuffer(BUFFERED)
+        self._run, start = self._drive(self._tell)
+        self._task = asyncio.create_task(_awaited(start))
+        self._task.add_done_callback(lambda _: self._buffer.close())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._buffer.clear()  # first, so that a run that waits for its reader goes on
+        task = self._started()
+        if not task.done():
+            self.cancel()
+            await wait_for_end(task)
+        if not task.cancelled():
+            task.exception()  # looked at: whoever left early does not want to know
+
+    def _tell(self, event: Event) -> Awaitable[None] | None:
+        return None if event.internal else self._buffer.put(event)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        self._started()
+        if self._is_read:
+            raise StreamUsageError(reason="its events can be read once")
+        self._is_read = True
+        return _Events(self._next)
+
+    async def _next(self) -> Event | None:
+        event = await self._buffer.get()
+        if event is None:
+            task = self._started()
+            await asyncio.wait([task])
+            if not task.cancelled():
+                task.result()
+        return event
+
+    async def text_deltas(self) -> AsyncIterator[str]:
+        """Yield the text of the answer as it is written, of this run alone and not of runs within it.
+
+        Raises:
+            Exception: What the run raised.
+        """
+        async for event in self:
+            if isinstance(event, TextDelta) and event.run_id == self.id:
+                yield event.text
+
+    def _started(self) -> asyncio.Task[dict[str, Any]]:
+        if self._task is None:
+            raise StreamUsageError(reason="it has not begun; use `async with agent.stream(...) as run:`")
+        return self._task
+
+    @property
+    def id(self) -> str:
+        """The run's id."""
+        self._started()
+        return self._run.id if self._run is not None else ""
+
+    @property
+    def context(self) -> dict[str, Any]:
+        """The context, completed.
+
+        Raises:
+            StreamUsageError: E81, the run is not over; read its events to the end first.
+            Exception: What the run raised.
+        """
+        task = self._started()
+        if not task.done():
+            raise StreamUsageError(reason="it is not over, so its context is not complete; read all events")
+        if task.cancelled():
+            raise StreamUsageError(reason="it was cancelled, so there is no context")
+        return task.result()
+
+    def cancel(self) -> None:
+        """Cancel the run; its last events are still to be read, then the loop ends."""
+        task = self._started()
+        if not self._is_cancelled:  # twice would break off how it cleans up
+            self._is_cancelled = True
+            task.cancel()
+
+    def __repr__(self) -> str:
+        if self._run is None or self._task is None:
+            return "<RunStream, not begun>"
+        return f"<RunStream of {self._run!r}, {'over' if self._task.done() else 'under way'}>"

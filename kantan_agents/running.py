@@ -1,0 +1,115 @@
+"""One run from its beginning to its end: recorded, told, logged, and taken back if it fails."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_core import to_jsonable_python
+
+from kantan_agents.context import check_context
+from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
+from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
+from kantan_agents.interception import current_tool_call
+from kantan_agents.pipeline import Pipeline, Run, current_run
+from kantan_agents.run_logs import bind_names, log_end, run_usage, unbind_names
+from kantan_agents.structured import as_dict
+from kantan_agents.tracing.spans import run_trace
+
+
+async def drive(run: Run, pipeline: Pipeline, early_error: Exception | None) -> dict[str, Any]:
+    """Send ``run`` through ``pipeline`` inside its trace, and return its context.
+
+    Args:
+        run: The run.
+        pipeline: Its stages.
+        early_error: What went wrong before there was a trace, to be raised and recorded in it.
+
+    Raises:
+        Exception: What a stage raised; ``error.kantan_run`` is the run, and what its stages have written
+            to the context is taken back.
+    """
+    token, names = current_run.set(run), bind_names(run)
+    watch = Stopwatch()
+    error: BaseException | None = None
+    try:
+        with run_trace(run):
+            if run.events is None:
+                await _run(run, pipeline, early_error)
+            else:
+                await _told(run.events, run, pipeline, early_error)
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        log_end(run, watch.seconds, error)
+        unbind_names(names)
+        current_run.reset(token)
+    return run.context
+
+
+async def _run(run: Run, pipeline: Pipeline, early_error: Exception | None) -> None:
+    result_before = run.context.get("result") if isinstance(run.context, dict) else None
+    try:
+        if early_error is not None:
+            raise early_error  # noqa: TRY301 - where it is recorded and taken back like any other
+        await pipeline(run)
+        if check_context(run.context).get("result") is result_before:
+            # A stage ended the run before `call_sdk`: what stands there is another run's.
+            run.context["result"] = run.result
+    except BaseException as error:
+        run.roll_back()
+        _attach(error, run)
+        raise
+
+
+async def _told(events: Emitter, run: Run, pipeline: Pipeline, early_error: Exception | None) -> None:
+    watch = Stopwatch()
+    try:
+        await _tell_parent(events, run)
+        await events.emit(RunStarted, trace_id=run.trace_id)
+        await _run(run, pipeline, early_error)
+    except BaseException as error:
+        if outcome_of(error) == "cancelled":
+            await events.emit_end(RunCancelled, seconds=watch.seconds)
+        else:
+            await events.emit_end(
+                RunFailed,
+                seconds=watch.seconds,
+                error_type=type(error).__name__,
+                code=getattr(error, "code", None),
+                message=str(error),
+            )
+        raise
+    output = getattr(run.result, "final_output", run.result)
+    await events.emit_end(
+        RunFinished,
+        seconds=watch.seconds,
+        output=_json_data(output),
+        usage=run_usage(run),
+        waits_for_approval=bool(getattr(run.result, "interruptions", None)),
+    )
+
+
+def _json_data(output: Any) -> Any:
+    if output is None or isinstance(output, str):
+        return output
+    try:
+        return to_jsonable_python(
+            as_dict(output) or output, fallback=str, inf_nan_mode="null", bytes_mode="base64"
+        )
+    except ValueError:  # it contains itself
+        return str(output)
+
+
+async def _tell_parent(events: Emitter, run: Run) -> None:
+    if events.parent is not None:
+        call = current_tool_call.get()
+        agent = call.agent if call is not None and call.run.events is events.parent else None
+        await events.parent.emit(Delegated, agent=agent, to_agent=run.agent.name, child_run_id=run.id)
+
+
+def _attach(error: BaseException, run: Run) -> None:
+    try:
+        error.kantan_run = run  # type: ignore[attr-defined]
+    except AttributeError:
+        return  # an exception with slots carries nothing more

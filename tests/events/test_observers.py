@@ -1,0 +1,233 @@
+"""Who hears what: subscriptions, nested runs, and observers that fail or are slow."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import agents
+import pytest
+from agents import function_tool
+
+from kantan_agents import Agent
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.events import Delegated, Event, RunStarted, TextDelta, subscribe
+from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from tests.events.told import check_whole
+from tests.events.watched_runs import Playing
+
+pytestmark = pytest.mark.anyio
+
+
+def nesting(*, in_thread: bool = False, blocking: bool = False) -> tuple[Agent, Agent]:
+    inner = Agent("inner", "x", model=Playing("inner", []))
+
+    async def ask() -> str:
+        return str((await inner.run_async("inside"))["result"].final_output)
+
+    def ask_in_thread() -> str:
+        return str(inner.run("inside")["result"].final_output)
+
+    async def ask_and_block() -> str:
+        return ask_in_thread()
+
+    tool = ask_in_thread if in_thread else ask_and_block if blocking else ask
+    script: list[Any] = [[function_call("ask", {}, call_id="c")], [assistant_message("done")]]
+    outer = Agent("outer", "x", model=ScriptedModel(script), tools=[function_tool(tool, name_override="ask")])
+    return outer, inner
+
+
+@pytest.mark.parametrize("way", ["async", "in_thread", "blocking"])
+async def test_a_run_in_a_tool_is_heard_in_its_parents_stream(way: str) -> None:
+    outer, _ = nesting(in_thread=way == "in_thread", blocking=way == "blocking")
+    async with outer.stream("hi") as run:
+        events = [event async for event in run]
+    inside = [event for event in events if event.run_id != run.id]
+    assert {(event.parent_run_id, event.agent) for event in inside} == {(run.id, "inner")}
+    (delegated,) = [event for event in events if isinstance(event, Delegated)]
+    assert (delegated.run_id, delegated.agent, delegated.to_agent) == (run.id, "outer", "inner")
+    assert delegated.child_run_id == inside[0].run_id
+    if way == "async":
+        check_whole(events)
+        assert events.index(delegated) < events.index(inside[0])
+    else:  # from another event loop: in order within each run
+        for of_run in (inside, [event for event in events if event.run_id == run.id]):
+            check_whole(of_run)
+
+
+async def test_text_deltas_are_those_of_this_run_alone() -> None:
+    inner = Agent("inner", "x", model=Playing("inner", []))
+
+    async def ask() -> str:
+        async with inner.stream("inside") as run:
+            return "".join([piece async for piece in run.text_deltas()])
+
+    script: list[Any] = [[function_call("ask", {}, call_id="c")], [assistant_message("done")]]
+    async with Agent("outer", "x", model=ScriptedModel(script), tools=[ask]).stream("hi") as run:
+        pieces = [event async for event in run if isinstance(event, TextDelta)]
+    assert [piece.text for piece in pieces if piece.run_id != run.id] == ["inner0", "inner1", "inner2"]
+    script = [[function_call("ask", {}, call_id="c")], [assistant_message("done")]]
+    async with Agent("outer", "x", model=ScriptedModel(script), tools=[ask]).stream("hi") as run:
+        assert [piece async for piece in run.text_deltas()] == ["done"]
+
+
+async def test_a_handler_hears_each_event_once_wherever_it_has_subscribed() -> None:
+    outer, inner = nesting()
+    heard: list[Event] = []
+    with (
+        outer.subscribe(heard.append),
+        outer.subscribe(heard.append),
+        inner.subscribe(heard.append),
+        subscribe(heard.append),
+    ):
+        await outer.run_async("hi")
+    check_whole(heard)
+    assert len({(event.run_id, event.sequence) for event in heard}) == len(heard)
+    assert len({event.run_id for event in heard}) == 2
+
+
+async def test_who_subscribes_to_the_inner_agent_hears_its_runs_alone() -> None:
+    outer, inner = nesting()
+    heard: list[Event] = []
+    with inner.subscribe(heard.append):
+        await outer.run_async("hi")
+    check_whole(heard)
+    assert {event.agent for event in heard} == {"inner"}
+    assert heard[0].parent_run_id is not None
+
+
+async def test_events_of_agents_as_tools_are_those_of_the_run() -> None:
+    target: Any = agents.Agent(name="helper", model=Playing("helper", []))
+    script: list[Any] = [[function_call("help_me", {"input": "x"}, call_id="c")], [assistant_message("done")]]
+    agent = Agent("a", "x", model=ScriptedModel(script), tools=[target.as_tool("help_me", "d")])
+    heard: list[Event] = []
+    with agent.subscribe(heard.append):
+        await agent.run_async("hi")
+    check_whole(heard)
+    assert [event.agent for event in heard if event.type == "model_call_started"] == ["a", "helper", "a"]
+
+
+async def test_subscriptions_end_when_they_are_cancelled() -> None:
+    agent = Agent("a", "x", model=Playing("a", []))
+    mine: list[Event] = []
+    everybody: list[Event] = []
+    first, second = agent.subscribe(mine.append), subscribe(everybody.append)
+    await agent.run_async("hi")
+    heard = len(mine)
+    assert heard == len(everybody) > 0
+    first.cancel()
+    first.cancel()
+    await agent.run_async("hi")
+    assert (len(mine), len(everybody)) == (heard, 2 * heard)
+    with second:
+        pass
+    await agent.run_async("hi")
+    assert len(everybody) == 2 * heard
+
+
+async def test_two_subscriptions_of_one_handler_end_one_by_one() -> None:
+    agent = Agent("a", "x", model=Playing("a", []))
+    heard: list[Event] = []
+    first, second = agent.subscribe(heard.append), agent.subscribe(heard.append)
+    first.cancel()
+    await agent.run_async("hi")
+    check_whole(heard)
+    second.cancel()
+    count = len(heard)
+    await agent.run_async("hi")
+    assert len(heard) == count
+
+
+@pytest.mark.parametrize("handler", [None, "print", 5])
+def test_what_cannot_be_called_is_no_handler(handler: Any) -> None:
+    for attempt in (Agent("a", "x").subscribe, subscribe):
+        with pytest.raises(InvalidOptionError, match="handler"):
+            attempt(handler)
+
+
+async def test_a_run_that_is_under_way_is_not_heard_from_its_middle() -> None:
+    heard: list[Event] = []
+    agent: Agent
+
+    async def late() -> str:
+        agent.subscribe(heard.append)
+        return "x"
+
+    script: list[Any] = [[function_call("late", {}, call_id="c")], [assistant_message("done")]]
+    agent = Agent("a", "x", model=ScriptedModel(script), tools=[late])
+    with agent.subscribe(lambda _: None):
+        await agent.run_async("hi")
+    assert heard == []
+
+
+async def test_an_observer_that_fails_is_logged_and_the_others_hear_all(caplog: Any) -> None:
+    heard: list[Event] = []
+
+    def fails(event: Event) -> None:
+        raise LookupError("no such dashboard")
+
+    async def fails_later(event: Event) -> None:
+        await asyncio.sleep(0)
+        raise LookupError("no such dashboard")
+
+    agent = Agent("a", "x", model=Playing("a", []))
+    with agent.subscribe(fails), agent.subscribe(fails_later), agent.subscribe(heard.append):
+        context = await agent.run_async("hi")
+    assert context["result"].final_output == "a0 a1 a2"
+    check_whole(heard)
+    lines = [record for record in caplog.records if record.message == "observer failed"]
+    assert len(lines) == 2 * len(heard)
+    assert {(line.levelname, line.error, line.run_id) for line in lines} == {
+        ("ERROR", "LookupError('no such dashboard')", heard[0].run_id)
+    }
+
+
+async def test_a_slow_observer_holds_the_run_up_and_misses_nothing() -> None:
+    started: list[Event] = []
+    ended: list[Event] = []
+
+    async def slow(event: Event) -> None:
+        assert len(started) == len(ended)
+        started.append(event)
+        for _ in range(5):
+            await asyncio.sleep(0)
+        ended.append(event)
+
+    script: list[Any] = [
+        [function_call("t", {}, call_id=f"c{n}") for n in range(5)],
+        [assistant_message("done")],
+    ]
+
+    async def t() -> str:
+        return "x"
+
+    agent = Agent("a", "x", model=ScriptedModel(script), tools=[t])
+    with agent.subscribe(slow):
+        await agent.run_async("hi")
+    check_whole(ended)
+
+
+async def test_runs_side_by_side_each_have_their_own_order() -> None:
+    agent = Agent("a", "x", model=Playing("a", []))
+    heard: list[Event] = []
+    with agent.subscribe(heard.append):
+        await asyncio.gather(*(agent.run_async("hi") for _ in range(50)))
+    assert len({event.run_id for event in heard}) == 50
+    check_whole(heard)
+
+
+def test_a_sync_run_is_heard_as_well() -> None:
+    heard: list[Event] = []
+    with subscribe(heard.append):
+        Agent("a", "x", model=Playing("a", [])).run("hi")
+    check_whole(heard)
+
+
+async def test_a_run_started_outside_of_any_has_no_parent() -> None:
+    heard: list[Event] = []
+    agent = Agent("a", "x", model=Playing("a", []))
+    with agent.subscribe(heard.append):
+        await agent.run_async("hi")
+        await agent.run_async("hi")
+    assert [event.parent_run_id for event in heard if isinstance(event, RunStarted)] == [None, None]
+    assert not any(isinstance(event, Delegated) for event in heard)

@@ -1,0 +1,107 @@
+"""Every started thing ends exactly once and in nested order, whatever happens and wherever it stops."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.events import Event
+from tests.events.told import check_whole
+from tests.events.watched_runs import RULES, Script, built, scripts
+
+
+class Watching:
+    """Two observers that must hear the same; after the n-th event something is done."""
+
+    def __init__(self, after: int | None = None) -> None:
+        self.sync: list[Event] = []
+        self.awaited: list[Event] = []
+        self.after = after
+        self.act: Any = None
+
+    def hear(self, event: Event) -> None:
+        self.sync.append(event)
+        if len(self.sync) == self.after and self.act is not None:
+            self.act()
+
+    async def await_it(self, event: Event) -> None:
+        self.awaited.append(event)
+        await asyncio.sleep(0)
+
+    def fail(self, event: Event) -> None:
+        raise RuntimeError("an observer that fails")
+
+
+async def run_watched(script: Script, watching: Watching) -> None:
+    agent = built(script)
+    with agent.subscribe(watching.fail), agent.subscribe(watching.hear), agent.subscribe(watching.await_it):
+        task = asyncio.create_task(agent.run_async("hi", {"tool_rules": RULES}))
+        watching.act = task.cancel
+        await asyncio.wait([task])
+    if not task.cancelled():
+        task.exception()
+
+
+async def nothing_left() -> bool:
+    # What the SDK itself has cancelled needs a moment to take notice.
+    for _ in range(5):
+        await asyncio.sleep(0)
+    return asyncio.all_tasks() == {asyncio.current_task()}
+
+
+@given(scripts)
+def test_what_is_started_ends_once(script: Script) -> None:
+    async def main() -> None:
+        watching = Watching()
+        await run_watched(script, watching)
+        assert await nothing_left()
+        check_whole(watching.sync)
+        assert watching.sync == watching.awaited
+
+    anyio.run(main)
+
+
+@given(scripts, st.integers(1, 60))
+def test_also_when_the_run_is_cancelled_after_any_event(script: Script, after: int) -> None:
+    async def main() -> None:
+        watching = Watching(after)
+        await run_watched(script, watching)
+        heard = len(watching.sync)
+        assert await nothing_left()
+        assert len(watching.sync) == heard
+        check_whole(watching.sync)
+        assert watching.sync == watching.awaited
+
+    anyio.run(main)
+
+
+@given(scripts, st.integers(1, 60))
+def test_and_in_a_stream_that_is_left_after_any_event(script: Script, after: int) -> None:
+    async def main() -> None:
+        watching = Watching()
+        agent = built(script)
+        read: list[Event] = []
+        with agent.subscribe(watching.hear):
+            try:
+                async with agent.stream("hi", {"tool_rules": RULES}) as run:
+                    async for event in run:
+                        read.append(event)
+                        if len(read) == after:
+                            break
+            except Exception:  # noqa: BLE001 - what the script came to
+                assert len(read) < after
+        assert await nothing_left()
+        check_whole(watching.sync)
+        visible = [event for event in watching.sync if not event.internal]
+        assert read == visible[: len(read)]
+        assert len(read) in (after, len(visible))
+
+    anyio.run(main)
+
+
+pytestmark = pytest.mark.filterwarnings("error")

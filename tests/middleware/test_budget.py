@@ -1,0 +1,453 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+from typing import Any
+
+import anyio
+import attrs
+import pytest
+from agents import Agent as SDKAgent
+from agents import ModelResponse, ModelSettings, Usage
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents import Agent, Run
+from kantan_agents.errors import BudgetExceededError, InvalidOptionError
+from kantan_agents.interception import ModelCall, ToolCall
+from kantan_agents.middleware import Budget, BudgetUse, Fallback
+from kantan_agents.testing import (
+    ModelStep,
+    OfflineServer,
+    Reply,
+    ScriptedModel,
+    assistant_message,
+    function_call,
+)
+from kantan_agents.testing import ToolCall as Called
+
+pytestmark = pytest.mark.anyio
+
+
+class Priced(ScriptedModel):
+    """A scripted model with a name to be looked up."""
+
+    def __init__(self, steps: Any, name: str = "small") -> None:
+        super().__init__(steps)
+        self.name = name
+
+
+def spending(output: Any, read: int = 10, written: int = 5) -> ModelStep:
+    usage = Usage(requests=1, input_tokens=read, output_tokens=written, total_tokens=read + written)
+    return ModelStep(output=output, usage=usage)
+
+
+def look() -> str:
+    return "seen"
+
+
+def glance() -> str:
+    return "glanced"
+
+
+def looking(times: int, tool: str = "look", **usage: int) -> Priced:
+    """Return a model that calls a tool some times, one a turn, and then answers."""
+    steps = [spending([function_call(tool, {}, call_id=f"c{number}")], **usage) for number in range(times)]
+    return Priced([*steps, spending([assistant_message("Done.")], **usage)])
+
+
+async def run(model: Any, budget: Budget, **options: Any) -> dict[str, Any]:
+    agent = Agent("a", "x", model=model, tools=[look, glance], middleware=[budget], **options)
+    return await agent.run_async("Go")
+
+
+async def test_what_is_used_is_counted() -> None:
+    budget = Budget(prices={"small": (1_000_000, 2_000_000)})
+    await run(looking(2), budget)
+    assert budget.used() == BudgetUse(
+        model_calls=3,
+        tool_calls=2,
+        input_tokens=30,
+        output_tokens=15,
+        tokens=45,
+        cost=60.0,
+        per_tool={"look": 2},
+    )
+    budget.reset()
+    assert budget.used() == BudgetUse()
+
+
+async def test_what_it_returns_is_a_copy() -> None:
+    budget = Budget()
+    await run(looking(1), budget)
+    before = budget.used()
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        before.tokens = 0  # type: ignore[misc]
+    before.per_tool["look"] = 99  # type: ignore[index]
+    assert budget.used().per_tool == {"look": 1}
+
+
+async def test_no_more_model_calls_are_made_than_allowed() -> None:
+    model, budget = looking(5), Budget(max_model_calls=2)
+    with pytest.raises(BudgetExceededError) as caught:
+        await run(model, budget)
+    error = caught.value
+    assert (error.code, error.what, error.limit, error.used) == ("E83", "model calls", 2, 2)
+    assert len(model.calls) == 2
+    assert error.kantan_run is not None  # type: ignore[attr-defined]
+
+
+async def test_no_more_tool_calls_are_made_than_allowed_and_the_run_ends() -> None:
+    model, budget = looking(5), Budget(max_tool_calls=2)
+    with pytest.raises(BudgetExceededError, match="tool calls"):
+        await run(model, budget)
+    assert len(model.calls) == 3
+    assert budget.used().tool_calls == 2
+
+
+async def test_once_the_tokens_are_used_up_no_call_is_made() -> None:
+    model, budget = looking(5), Budget(max_tokens=30)
+    with pytest.raises(BudgetExceededError, match="30 of 30 tokens"):
+        await run(model, budget)
+    assert len(model.calls) == 2
+
+
+async def test_room_is_kept_for_as_many_tokens_as_the_settings_allow() -> None:
+    model, budget = looking(5), Budget(max_tokens=100)
+    with pytest.raises(BudgetExceededError) as caught:
+        await run(model, budget, model_settings=ModelSettings(max_tokens=80))
+    assert caught.value.used == 30  # 30 + 80 is more than 100
+    assert len(model.calls) == 2
+
+
+async def test_the_cost_is_limited_by_the_prices_given() -> None:
+    model = looking(5)
+    budget = Budget(max_cost=0.03, prices={"*": (1000.0, 1000.0)})
+    with pytest.raises(BudgetExceededError, match="cost"):
+        await run(model, budget)
+    assert len(model.calls) == 2
+    assert budget.used().cost == pytest.approx(0.03)
+
+
+async def test_a_model_without_a_price_is_refused_where_cost_is_limited() -> None:
+    model = Priced([[assistant_message("Done.")]], name="unheard-of")
+    with pytest.raises(InvalidOptionError, match="unheard-of"):
+        await run(model, Budget(max_cost=1, prices={"small": (1, 1)}))
+    assert model.calls == ()
+
+
+async def test_the_model_that_answered_is_paid_for() -> None:
+    budget = Budget(prices={"small": (1_000_000, 0), "large": (2_000_000, 0)})
+    small = Priced([RuntimeError("down")])
+    large = Priced([spending([assistant_message("Done.")])], name="large")
+    agent = Agent("a", "x", model=small, middleware=[budget, Fallback(large)])
+    await agent.run_async("Go")
+    assert budget.used().cost == 20.0
+
+
+async def test_a_tool_of_its_own_limit_is_refused_and_the_run_goes_on() -> None:
+    budget = Budget(per_tool={"look": 1})
+    model = looking(3)
+    context = await run(model, budget)
+    outputs = [item["output"] for item in model.calls[-1].input if item.get("output")]
+    assert (
+        outputs
+        == ["seen"] + ["The tool look may be called 1 times, and that is used up. Go on without it."] * 2
+    )
+    assert context["result"].final_output == "Done."
+    assert budget.used().per_tool == {"look": 1}
+    await run(looking(1, "glance"), budget)
+    assert budget.used().per_tool == {"look": 1, "glance": 1}
+
+
+async def test_parallel_calls_of_one_turn_count_together() -> None:
+    calls = [function_call("look", {}, call_id=f"c{number}") for number in range(5)]
+    budget = Budget(per_tool={"look": 2})
+    await run(ScriptedModel([calls, [assistant_message("Done.")]]), budget)
+    assert budget.used().per_tool == {"look": 2}
+    with pytest.raises(BudgetExceededError):
+        await run(ScriptedModel([calls, [assistant_message("Done.")]]), Budget(max_tool_calls=4))
+
+
+async def test_runs_at_the_same_time_do_not_exceed_it_together() -> None:
+    def answer(_request: Any) -> Any:
+        return Reply("Done.", delay=0.05)
+
+    budget = Budget(max_model_calls=7)
+    with OfflineServer(answer) as server:
+        agent = Agent("a", "x", model=server.bundle(), middleware=[budget])
+        runs = [agent.run_async("Go") for _ in range(20)]
+        results = await asyncio.gather(*runs, return_exceptions=True)
+        assert len(server.requests) == 7
+    assert sum(isinstance(result, BudgetExceededError) for result in results) == 13
+    assert budget.used().model_calls == 7
+    assert budget.used().tokens == 7 * 15
+
+
+@pytest.mark.parametrize(("most", "earlier", "admitted"), [(20, 0, 2), (None, 1, 3), (None, 0, 10)])
+async def test_room_is_kept_for_calls_that_are_under_way(
+    most: int | None, earlier: int, admitted: int
+) -> None:
+    released = asyncio.Event()
+
+    async def stay(_call: Any) -> Any:
+        await released.wait()
+        return spending([assistant_message("Done.")])
+
+    model = Priced([*[spending([assistant_message("Done.")])] * earlier, *[ModelStep.respond(stay)] * 10])
+    settings, budget = ModelSettings(max_tokens=most), Budget(max_tokens=50)
+    agent = Agent("a", "x", model=model, model_settings=settings, middleware=[budget])
+    for _ in range(earlier):
+        await agent.run_async("Go")
+    runs = [asyncio.create_task(agent.run_async("Go")) for _ in range(10)]
+    while len(model.calls) + sum(run.done() for run in runs) < earlier + 10:  # noqa: ASYNC110 - nobody tells
+        await asyncio.sleep(0)
+    released.set()
+    results = await asyncio.gather(*runs, return_exceptions=True)
+    assert sum(isinstance(result, dict) for result in results) == admitted
+    assert budget.used().tokens == (earlier + admitted) * 15
+
+
+async def test_calls_that_fail_or_are_cancelled_give_their_room_back() -> None:
+    entered = asyncio.Event()
+
+    async def stay(_call: Any) -> Any:
+        entered.set()
+        await asyncio.Event().wait()
+
+    model = ScriptedModel([LookupError("gone"), ModelStep.respond(stay), [assistant_message("Done.")]])
+    budget = Budget(max_model_calls=1, max_tokens=100)
+    agent = Agent("a", "x", model=model, middleware=[budget])
+    with pytest.raises(LookupError):
+        await agent.run_async("Go")
+    task = asyncio.create_task(agent.run_async("Go"))
+    await entered.wait()
+    with pytest.raises(BudgetExceededError):
+        await agent.run_async("Go")
+    task.cancel()
+    await asyncio.wait([task])
+    await agent.run_async("Go")
+    assert budget.used().model_calls == 1
+
+
+async def test_a_tool_that_fails_has_been_called_and_one_that_is_refused_has_not() -> None:
+    def fail() -> str:
+        raise LookupError
+
+    budget = Budget()
+    agent = Agent("a", "x", model=looking(1, "fail"), tools=[fail], middleware=[budget])
+    await agent.run_async("Go")
+    assert budget.used().per_tool == {"fail": 1}
+    budget.reset()
+
+    def find(city: str) -> str:
+        return city
+
+    call = function_call("find", {"city": "Oslo"}, call_id="1")
+    model = Priced([[call], [assistant_message("Done.")]])
+    agent = Agent("a", "x", model=model, tools=[find], middleware=[budget])
+    rules = {"params": {"find": {"city": {"enum": ["Rome"]}}}}
+    await agent.run_async("Go", {"tool_rules": rules})
+    assert "[E12]" in str(model.calls[-1].input)
+    assert budget.used().tool_calls == 0
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_it_ends_the_run_from_an_agent_that_is_a_tool(streamed: bool) -> None:
+    inner = SDKAgent(name="inner", model=ScriptedModel([[assistant_message("Inner.")]]))
+    model = Priced([[function_call("ask", {"input": "Go"}, call_id="1")], [assistant_message("Done.")]])
+    tools = [inner.as_tool("ask", "Ask.")]
+    agent = Agent("a", "x", model=model, tools=tools, middleware=[Budget(max_model_calls=1)])
+    with pytest.raises(BudgetExceededError):
+        if streamed:
+            async with agent.stream("Go") as stream:
+                _ = [event async for event in stream]
+        else:
+            await agent.run_async("Go")
+    assert len(model.calls) == 1
+
+
+async def test_a_missing_price_ends_the_run_from_an_agent_that_is_a_tool() -> None:
+    inner = SDKAgent(name="inner", model=Priced([[assistant_message("Inner.")]], name="unheard-of"))
+    model = Priced([[function_call("ask", {"input": "Go"}, call_id="1")], [assistant_message("Done.")]])
+    budget = Budget(max_cost=1, prices={"small": (1, 1)})
+    agent = Agent("a", "x", model=model, tools=[inner.as_tool("ask", "Ask.")], middleware=[budget])
+    with pytest.raises(InvalidOptionError, match="unheard-of"):
+        await agent.run_async("Go")
+
+
+async def test_a_run_that_a_tool_starts_may_share_it() -> None:
+    budget = Budget(max_model_calls=2)
+    inner = Agent("inner", "x", model=looking(3), tools=[look], middleware=[budget])
+
+    async def ask() -> str:
+        return str((await inner.run_async("Go"))["result"].final_output)
+
+    outer = ScriptedModel([[function_call("ask", {}, call_id="1")], [assistant_message("Done.")]])
+    agent = Agent("outer", "x", model=outer, tools=[ask], middleware=[budget])
+    with pytest.raises(BudgetExceededError) as caught:
+        await agent.run_async("Go")
+    assert caught.value.kantan_run.agent is agent  # type: ignore[attr-defined]
+    assert len(outer.calls) == 1
+
+
+async def test_it_holds_for_the_target_of_a_hand_off_and_in_a_stream() -> None:
+    with OfflineServer([Called("transfer_to_b"), Called("look"), "Done."]) as server:
+        target = Agent("b", "x", model=server.bundle(), tools=[look])
+        budget = Budget(max_model_calls=3, max_tokens=45)
+        agent = Agent("a", "x", model=server.bundle(), handoffs=[target], middleware=[budget])
+        async with agent.stream("Go") as stream:
+            _ = [event async for event in stream]
+    assert budget.used() == BudgetUse(
+        model_calls=3,
+        tool_calls=1,
+        input_tokens=30,
+        output_tokens=15,
+        tokens=45,
+        per_tool={"look": 1},
+    )
+
+
+@attrs.frozen
+class Step:
+    """One call of a run: of what, what it uses, how it ends, how often it lets others go first."""
+
+    tool: str | None
+    read: int
+    written: int
+    ending: str
+    turns: int
+
+
+steps = st.builds(
+    Step,
+    tool=st.sampled_from([None, None, "look", "glance"]),
+    read=st.integers(0, 20),
+    written=st.integers(0, 10),
+    ending=st.sampled_from(["well", "well", "failed", "cancelled"]),
+    turns=st.integers(0, 3),
+)
+
+
+@given(
+    runs=st.lists(st.lists(steps, max_size=6), min_size=1, max_size=6),
+    limits=st.tuples(*[st.none() | st.integers(0, 6)] * 3),
+    tokens=st.none() | st.integers(0, 100),
+    most=st.none() | st.integers(10, 20),
+)
+def test_no_interleaving_exceeds_a_limit_and_all_sums_come_out_true(
+    runs: list[list[Step]], limits: tuple[int | None, ...], tokens: int | None, most: int | None
+) -> None:
+    models, tools, looks = limits
+    per_tool = {} if looks is None else {"look": looks}
+    budget = Budget(models, tools, tokens, per_tool=per_tool, prices={"*": (1_000_000, 2_000_000)})
+    under_way = {"model": 0, "tool": 0, "look": 0}
+    true = {"model": 0, "tool": 0, "look": 0, "read": 0, "written": 0}
+    uncovered = 0
+
+    def check() -> None:
+        for kind, limit in (("model", models), ("tool", tools), ("look", looks)):
+            assert limit is None or true[kind] + under_way[kind] <= limit
+
+    async def make(kinds: list[str], step: Step) -> ModelResponse:
+        nonlocal uncovered
+        for kind in kinds:
+            under_way[kind] += 1
+        try:
+            check()
+            for _ in range(step.turns):
+                await asyncio.sleep(0)
+            if step.ending == "failed":
+                raise LookupError
+            if step.ending == "cancelled":
+                raise asyncio.CancelledError
+        finally:
+            for kind in kinds:
+                under_way[kind] -= 1
+                true[kind] += step.ending == "well" or kind != "model"
+        if kinds == ["model"]:
+            true["read"] += step.read
+            true["written"] += step.written
+            uncovered = max(uncovered, step.read + step.written - (most or 0))
+        usage = Usage(
+            input_tokens=step.read, output_tokens=step.written, total_tokens=step.read + step.written
+        )
+        return ModelResponse(output=[], usage=usage, response_id=None)
+
+    async def play(script: list[Step]) -> None:
+        run = Run(None, "Go", {}, "1")
+        for step in script:
+            kinds = ["model"] if step.tool is None else ["tool", "look"] if step.tool == "look" else ["tool"]
+
+            async def going_on(_call: Any, kinds: list[str] = kinds, step: Step = step) -> ModelResponse:
+                return await make(kinds, step)
+
+            if step.tool is None:
+                settings = ModelSettings(max_tokens=most)
+                made = budget.model_call(ModelCall(run, "a", "small", None, [], settings, []), going_on)
+            else:
+                made = budget.tool_call(ToolCall(run, "a", None, step.tool, "{}", "1", None), going_on)
+            try:
+                await made
+            except (LookupError, BudgetExceededError, asyncio.CancelledError):
+                continue
+
+    async def play_all() -> None:
+        async with anyio.create_task_group() as group:
+            for script in runs:
+                group.start_soon(play, script)
+
+    asyncio.run(play_all())
+    used = budget.used()
+    assert (used.model_calls, used.tool_calls) == (true["model"], true["tool"])
+    assert used.per_tool.get("look", 0) == true["look"]
+    assert (used.input_tokens, used.output_tokens) == (true["read"], true["written"])
+    assert used.tokens == true["read"] + true["written"]
+    assert used.cost == pytest.approx(true["read"] + 2 * true["written"])
+    # Each run has one call under way at most, and each may use more than was kept for it.
+    assert tokens is None or used.tokens <= tokens + len(runs) * max(uncovered, 0)
+
+
+def test_it_counts_truly_in_many_threads() -> None:
+    budget = Budget(max_model_calls=50)
+    refused = threading.Semaphore(0)
+
+    def work() -> None:
+        for _ in range(20):
+            try:
+                Agent(
+                    "a", "x", model=Priced([spending([assistant_message("Hi.")])]), middleware=[budget]
+                ).run("Go")
+            except BudgetExceededError:
+                refused.release()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert budget.used().model_calls == 50
+    assert budget.used().tokens == 50 * 15
+    assert all(refused.acquire(blocking=False) for _ in range(30))
+    assert not refused.acquire(blocking=False)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_model_calls": -1},
+        {"max_tool_calls": True},
+        {"max_tokens": 1.5},
+        {"max_cost": 1},
+        {"max_cost": -1, "prices": {"*": (1, 1)}},
+        {"per_tool": ["look"]},
+        {"per_tool": {"look": None}},
+        {"per_tool": {1: 1}},
+        {"prices": {"small": 3}},
+        {"prices": {"small": (1, -1)}},
+        {"prices": 5},
+    ],
+)
+def test_what_cannot_be_is_an_error(options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidOptionError):
+        Budget(**options)

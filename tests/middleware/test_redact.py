@@ -1,0 +1,750 @@
+"""What rules find stays out of models, answers, streams, results, history and traces."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import Any
+
+import attrs
+import pytest
+from agents import ToolOutputText, TracingProcessor, function_tool, set_trace_processors
+from agents.models.interface import ModelTracing
+from hypothesis import given
+from hypothesis import strategies as st
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseTextDeltaEvent
+from pydantic import BaseModel
+
+from kantan_agents import Agent
+from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError
+from kantan_agents.interception import Middleware, ModelCall
+from kantan_agents.middleware import Approve, Approved, Redact, resume, to_json
+from kantan_agents.middleware.redact_json import JsonRedaction, change_json
+from kantan_agents.middleware.redact_places import Placeholders, Replacements
+from kantan_agents.middleware.redact_rules import make_rules
+from kantan_agents.middleware.redact_text import TextRedaction
+from kantan_agents.testing import (
+    ModelStep,
+    OfflineServer,
+    ScriptedModel,
+    ToolCall,
+    assistant_message,
+    function_call,
+)
+
+pytestmark = pytest.mark.anyio
+
+MAIL = "aiko@example.com"
+PHONE = "03-1234-5678"
+CARD = "4111 1111 1111 1111"
+CLEAR = (MAIL, PHONE, CARD, "4111111111111111")
+
+
+class Recorded(TracingProcessor):
+    """Everything the SDK hands to whoever records traces."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def on_trace_start(self, trace: Any) -> None:
+        self.texts.append(repr(trace.export()))
+
+    def on_trace_end(self, trace: Any) -> None:
+        self.texts.append(repr(trace.export()))
+
+    def on_span_start(self, span: Any) -> None:
+        pass
+
+    def on_span_end(self, span: Any) -> None:
+        data = span.span_data
+        more = (getattr(data, "response", None), getattr(data, "input", None))
+        self.texts.append(repr((span.export(), span.error, *more)))
+
+    def shutdown(self) -> None:
+        pass
+
+    def force_flush(self) -> None:
+        pass
+
+    def all(self) -> str:
+        return "\n".join(self.texts)
+
+
+@pytest.fixture
+def recorded() -> Recorded:
+    recorded = Recorded()
+    set_trace_processors([recorded])
+    return recorded
+
+
+async def run(agent: Agent, how: str, input: Any, context: Any = None) -> tuple[dict[str, Any], list[Any]]:
+    context = {} if context is None else context
+    if how == "run_async":
+        events: list[Any] = []
+        with agent.subscribe(events.append):
+            return await agent.run_async(input, context), events
+    async with agent.stream(input, context) as stream:
+        events = [event async for event in stream]
+        return stream.context, events
+
+
+def told(events: list[Any], but: str = "run_finished") -> str:
+    return "\n".join(event.to_json() for event in events if event.type != but)
+
+
+HOW = pytest.mark.parametrize("how", ["run_async", "stream"])
+
+
+# What is found
+
+
+def redacted(text: str, cuts: list[int] | None = None, rules: Any = None, *, numbered: bool = False) -> str:
+    made = make_rules(rules, 16)
+    places = Placeholders(list(made))
+    replacements = Replacements("mask", b"", numbered=numbered, values={})
+    redaction = TextRedaction(made, replacements.place_for, places)
+    borders = [0, *sorted(cuts or []), len(text)]
+    passed = [redaction.feed(text[a:b]) for a, b in pairwise(borders)]
+    return "".join(passed) + redaction.end()
+
+
+def wide(text: str) -> str:
+    """Return a text in letters as wide as they are high."""
+    return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"Write to {MAIL}.", "Write to [email]."),
+        ("<o'brien+x@ex-ample.co.uk>, 'a@b.jp'", "<[email]>, '[email]'"),
+        (f"josé@müller.de {wide('a@b.com')}", "[email] [email]"),
+        ("連絡先はa@b.comです", "連絡先は[email]です"),
+        ("?mail=a@b.com&x=1", "?mail=[email]&x=1"),
+        ("a@b and @c.com and a@b.c", "a@b and @c.com and a@b.c"),
+        (f"{'x' * 80}@b.com", f"{'x' * 16}[email]"),
+        ("+1 (555) 123-4567, +81312345678", "[phone], [phone]"),
+        ("(03) 1234-5678 / 090-1234-5678 / 09012345678", "[phone] / [phone] / [phone]"),
+        ("555-123-4567 (555) 123-4567 1-800-555-0199", "[phone] [phone] [phone]"),
+        (f"電話{wide(PHONE)}", "電話[phone]"),
+        ("138-0013-8000", "[phone]"),
+        (f"{CARD}, 4111-1111-1111-1111, 378282246310005", "[card], [card], [card]"),
+        ("12 4111 1111 1111 1111 99", "12 [card] 99"),
+        ("4111 1111 1111 1112", "4111 1111 1111 1112"),
+        ("192.168.0.1:80 and 10.0.0.1.", "[ip]:80 and [ip]."),
+        ("fe80::1, 2001:db8::8:800:200c:417a/64 ::1", "[ip], [ip]/64 [ip]"),
+        ("host:2001:db8::1 ::ffff:1.2.3.4", "host:[ip] [ip]"),
+        ("256.1.1.1 1.2.3 12:30:45 std::vector :: a.b", "256.1.1.1 1.2.3 12:30:45 std::vector :: a.b"),
+        ("2026-01-15 12:30:45.123 01-02-2026 10:30", "2026-01-15 12:30:45.123 01-02-2026 10:30"),
+        ("1700000000000 1700000000 0.4111111111111111", "1700000000000 1700000000 0.4111111111111111"),
+        ("01234567-8901-4234-8567-123456789012", "01234567-8901-4234-8567-123456789012"),
+        ("4111111111111111@b.com", "[email]"),
+        ("[email] [phone_1] [ip:0123456789012345]", "[email] [phone_1] [ip:0123456789012345]"),
+    ],
+)
+def test_what_the_rules_find_and_what_not(text: str, expected: str) -> None:
+    assert redacted(text) == expected
+    assert redacted(expected) == expected, "what is redacted stays as it is"
+
+
+def test_a_rule_finds_only_its_own() -> None:
+    text = f"{MAIL} {PHONE} {CARD} 10.0.0.1"
+    assert redacted(text, rules="ip") == f"{MAIL} {PHONE} {CARD} [ip]"
+    assert redacted(text, rules=["email", "card"]) == f"[email] {PHONE} [card] 10.0.0.1"
+
+
+def test_patterns_of_ones_own_join_the_rules() -> None:
+    rules = ["email", {"staff": r"\bEMP-\d{4}\b", "token": re.compile(r"tok_\w+")}]
+    text = f"EMP-1234 EMP-12345 {MAIL} tok_{'x' * 500}."
+    assert redacted(text, rules=rules) == "[staff] EMP-12345 [email] [token]."
+
+
+def test_what_two_rules_find_of_one_text_goes_as_a_whole() -> None:
+    assert redacted("id 77-a@b.com-x", rules=["email", {"id": r"\d\d-a@"}]) == "id [email]-x"
+    assert redacted("secret a@b.com;", rules=["email", {"all": "secret [^;]+"}]) == "[all];"
+
+
+def test_a_pattern_does_not_find_a_placeholder() -> None:
+    assert redacted("a@b.com 77", rules=["email", {"word": "[a-z]+"}]) == "[email] 77"
+    assert redacted("[email] 77", rules=["email", {"word": "[a-z]+"}]) == "[email] 77"
+
+
+PIECES = st.sampled_from(
+    [
+        *'ab1409@.+-() :_e[]\n"\\é',
+        MAIL,
+        CARD,
+        PHONE,
+        wide("4"),
+        "+1 555 123 4567",
+        "192.168.1.1",
+        "fe80::1",
+        "[email]",
+        "[email_1",
+        "EMP-1234",
+        "tok_" + "x" * 40,
+    ]
+)
+TEXTS = st.lists(PIECES, max_size=30).map("".join)
+RULES = (None, ["email", {"staff": r"\bEMP-\d{4}\b", "token": r"tok_\w+"}], {"pair": r"(?s)a.{0,9}b"})
+
+
+@given(text=TEXTS, cuts=st.lists(st.integers(0, 200), max_size=20), rules=st.sampled_from(RULES))
+def test_a_text_cut_anywhere_is_redacted_as_if_it_were_whole(text: str, cuts: list[int], rules: Any) -> None:
+    whole = redacted(text, rules=rules, numbered=True)
+    assert redacted(text, [min(cut, len(text)) for cut in cuts], rules, numbered=True) == whole
+    assert redacted(text, list(range(len(text))), rules, numbered=True) == whole
+
+
+@given(before=TEXTS, after=TEXTS, cuts=st.lists(st.integers(0, 200), max_size=20))
+def test_an_address_never_leaves_however_it_is_cut(before: str, after: str, cuts: list[int]) -> None:
+    text = f"{before} {MAIL} {after}"
+    assert MAIL not in redacted(text, [min(cut, len(text)) for cut in cuts])
+
+
+def test_no_more_is_kept_back_than_may_belong_to_something_found() -> None:
+    made = make_rules(None, 128)
+    replace = Replacements("mask", b"", numbered=False, values={}).place_for
+    redaction = TextRedaction(made, replace, Placeholders(list(made)))
+    assert redaction.feed("Hello, w") == "Hello, "
+    assert redaction.feed("orld! Write to aiko") == "world! Write to "
+    assert redaction.feed("@example.c") == ""
+    assert redaction.feed("om or") == "[email] "
+    assert redaction.end() == "or"
+
+
+@given(
+    value=st.recursive(
+        TEXTS | st.integers() | st.booleans(),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+        max_leaves=8,
+    ),
+    cuts=st.lists(st.integers(0, 300), max_size=12),
+    ensure_ascii=st.booleans(),
+)
+def test_json_stays_json_and_is_the_same_in_pieces(value: Any, cuts: list[int], ensure_ascii: bool) -> None:
+    import json
+
+    text = json.dumps(value, ensure_ascii=ensure_ascii)
+    whole = change_json(text, redacted)
+    json.loads(whole)
+    assert MAIL not in whole
+    borders = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
+    redaction = JsonRedaction(redacted)
+    passed = [redaction.feed(text[a:b]) for a, b in pairwise(borders)]
+    assert "".join(passed) + redaction.end() == whole
+
+
+def test_a_number_in_json_becomes_a_text_and_escapes_hide_nothing() -> None:
+    text = '{"n": 4111111111111111, "m": "\\naiko\\u0040example.com", "k": 1.5e3}'
+    assert change_json(text, redacted) == '{"n": "[card]", "m": "\\n[email]", "k": 1.5e3}'
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "a@",
+        "@",
+        "1 ",
+        "4111 ",
+        "1:",
+        "::1",
+        "1.1.",
+        "00 ",
+        "+1",
+        "[email",
+        "tok_",
+        "a.",
+        "(",
+        "555-",
+        "0",
+    ],
+)
+def test_a_text_made_to_be_slow_is_gone_through_once(unit: str) -> None:
+    # A megabyte each. Anything worse than linear would not come to an end within this suite.
+    text = unit * (1_000_000 // len(unit))
+    assert len(redacted(text, rules=["email", "phone", "card", "ip", {"token": r"tok_\w+"}])) > 0
+
+
+def test_a_long_text_in_small_pieces_is_gone_through_once() -> None:
+    text = "tok_" + "x" * 200_000
+    assert redacted(text, list(range(0, len(text), 5)), {"token": r"tok_\w+"}) == "[token]"
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"rules": ["mail"]}, "there is no rule 'mail'"),
+        ({"rules": []}, "there are none"),
+        ({"rules": 3}, "must be names"),
+        ({"rules": [{"x": "("}]}, "pattern"),
+        ({"rules": [{"x": "a*"}]}, "empty text"),
+        ({"rules": [{"x": b"a"}]}, "pattern"),
+        ({"rules": [{"email": "a"}]}, "the name of a pattern"),
+        ({"rules": [{"a b": "a"}]}, "the name of a pattern"),
+        ({"mode": "hide"}, "must be mask, hash or block"),
+        ({"mode": "block", "restore": True}, "nothing to restore"),
+        ({"keep_in": "kept"}, "restore=True"),
+        ({"key": "secret"}, "must be bytes"),
+        ({"key": b""}, "must be bytes"),
+        ({"longest": 0}, "must be 1 to"),
+        ({"longest": True}, "must be 1 to"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, Any], reason: str) -> None:
+    with pytest.raises(InvalidOptionError, match=re.escape(reason)):
+        Redact(**options)
+
+
+# A run
+
+
+def lookup(mail: str) -> str:
+    """Look up who has an address."""
+    return f"{mail} has {PHONE}"
+
+
+def agent(model: Any, *middleware: Any, tools: Any = (lookup,), **options: Any) -> Agent:
+    return Agent("desk", "Help.", model=model, tools=tools, middleware=middleware, **options)
+
+
+def answers_with_all(call: Any) -> list[Any]:
+    return [assistant_message(f"{call.input[0]['content']}; {call.input[-1]['output']}; {CARD}")]
+
+
+def looking_up(mail: str) -> ScriptedModel:
+    return ScriptedModel(
+        [[function_call("lookup", {"mail": mail}, call_id="c")], ModelStep.respond(answers_with_all)]
+    )
+
+
+@HOW
+async def test_nothing_clear_reaches_model_events_result_history_or_trace(
+    how: str, recorded: Recorded
+) -> None:
+    model = looking_up(MAIL)
+    context, events = await run(agent(model, Redact()), how, f"I am {MAIL}")
+    assert context["result"].final_output == "I am [email]; [email] has [phone]; [card]"
+    assert context["history"][0] == {"role": "user", "text": "I am [email]"}
+    items = context["result"].to_input_list()
+    everything = (model.calls, told(events, ""), recorded.all(), context["history"], items, context["result"])
+    for clear in CLEAR:
+        assert clear not in repr(everything)
+    assert "I am [email]; [email] has [phone]; [card]" in recorded.all()
+
+
+@HOW
+async def test_with_restore_tools_stream_and_answer_get_the_values_and_the_rest_does_not(
+    how: str, recorded: Recorded
+) -> None:
+    got: list[str] = []
+
+    def lookup(mail: str) -> str:
+        """Look up who has an address."""
+        got.append(mail)
+        return f"{mail} has {PHONE}"
+
+    model = looking_up("[email_1]")
+    desk = agent(model, Redact(restore=True), tools=[lookup])
+    context, events = await run(desk, how, f"I am {MAIL}")
+    assert got == [MAIL]
+    answer = f"I am {MAIL}; {MAIL} has {PHONE}; {CARD}"
+    assert context["result"].final_output == answer
+    assert events[-1].output == answer
+    if how == "stream":
+        assert "".join(event.text for event in events if event.type == "text_delta") == answer
+    assert context["history"][1]["text"] == "I am [email_1]; [email_1] has [phone_1]; [card_1]"
+    calls = "".join(event.to_json() for event in events if event.type.startswith("tool_call"))
+    for clear in CLEAR:
+        assert clear not in repr((model.calls, recorded.all(), context["history"], calls))
+
+
+async def test_with_restore_a_refused_call_is_recorded_as_the_model_wrote_it(recorded: Recorded) -> None:
+    desk = agent(looking_up("[email_1]"), Redact(restore=True))
+    rules = {"tool_rules": {"params": {"lookup": {"mail": {"maxLength": 3}}}}}
+    context, _ = await run(desk, "run_async", f"I am {MAIL}", rules)
+    assert "E14" in repr(context["result"].to_input_list())
+    assert "tool_refused" in recorded.all()
+    assert MAIL not in recorded.all()
+
+
+@pytest.mark.parametrize("api", ["responses", "chat"])
+@HOW
+async def test_the_real_client_neither_sends_nor_records_anything_clear(
+    how: str, api: Any, recorded: Recorded
+) -> None:
+    script: list[Any] = [ToolCall("lookup", {"mail": MAIL}), f"Card {CARD}, mail {MAIL}."]
+    with OfflineServer(script) as server:
+        desk = agent(server.bundle(api=api), Redact())
+        context, events = await run(desk, how, [{"role": "user", "content": f"I am {MAIL}"}])
+    assert context["result"].final_output == "Card [card], mail [email]."
+    if how == "stream":
+        deltas = [event.text for event in events if event.type == "text_delta"]
+        assert "".join(deltas) == "Card [card], mail [email]."
+    bodies = [request.body for request in server.requests]
+    for clear in CLEAR:
+        assert clear not in repr((bodies, told(events, ""), recorded.all()))
+    assert "[email] has [phone]" in repr(bodies[1])
+    assert "'input_tokens': " in recorded.all(), "what was used is recorded as before"
+
+
+class InPieces(ScriptedModel):
+    """Streams its answer letter by letter."""
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+        async for event in super().stream_response(*args, **kwargs):
+            if isinstance(event, ResponseTextDeltaEvent):
+                for letter in event.delta:
+                    yield event.model_copy(update={"delta": letter})
+            else:
+                yield event
+
+
+@pytest.mark.parametrize("restore", [False, True])
+async def test_an_answer_streamed_letter_by_letter_equals_the_answer(restore: bool) -> None:
+    text = f"Mail {MAIL} or [email_1], card {CARD}, [nothing], call {PHONE}"
+    model = InPieces([[assistant_message(text)]])
+    context, events = await run(agent(model, Redact(restore=restore)), "stream", "Hello")
+    deltas = [event.text for event in events if event.type == "text_delta"]
+    assert "".join(deltas) == context["result"].final_output
+    assert len(deltas) > 10, "it is still a stream"
+    if not restore:
+        assert (
+            context["result"].final_output
+            == "Mail [email] or [email_1], card [card], [nothing], call [phone]"
+        )
+
+
+class Contact(BaseModel):
+    mail: str
+    note: str
+
+
+@pytest.mark.parametrize("restore", [False, True])
+@HOW
+async def test_a_structured_answer_stays_one(how: str, restore: bool, recorded: Recorded) -> None:
+    written = '{"mail": "aiko\\u0040example.com", "note": "say \\"hi\\"\\n03-1234-5678"}'
+    model = InPieces([[assistant_message(written)]])
+    desk = agent(model, Redact(restore=restore), output_type=Contact, output_dest="contact")
+    context, events = await run(desk, how, "Hello")
+    masked = {"mail": "[email]", "note": 'say "hi"\n[phone]'}
+    expected = {"mail": MAIL, "note": f'say "hi"\n{PHONE}'} if restore else masked
+    assert context["contact"] == expected
+    assert context["result"].final_output == Contact(**expected)
+    if how == "stream":
+        streamed = "".join(event.text for event in events if event.type == "text_delta")
+        assert Contact.model_validate_json(streamed) == Contact(**expected)
+    assert MAIL not in recorded.all()
+    assert PHONE not in repr((recorded.all(), context["history"]))
+
+
+async def test_values_are_put_into_arguments_as_json() -> None:
+    got: list[str] = []
+
+    def note(text: str) -> str:
+        """Note."""
+        got.append(text)
+        return "noted"
+
+    model = ScriptedModel(
+        [[function_call("note", {"text": "<[quote_1]>"}, call_id="c")], [assistant_message("Done.")]]
+    )
+    rules = {"quote": r'".*?"\\'}
+    await agent(model, Redact(rules, restore=True), tools=[note]).run_async('He said "a\tb"\\.')
+    assert got == ['<"a\tb"\\>']
+
+
+@pytest.mark.parametrize(
+    ("result", "expected"),
+    [
+        (MAIL, "[email]"),
+        (
+            '{"mail": "aiko\\u0040example.com", "card": 4111111111111111}',
+            '{"mail": "[email]", "card": "[card]"}',
+        ),
+        ({MAIL: [4111111111111111, True, None]}, "{'[email]': ['[card]', True, None]}"),
+        (ToolOutputText(text=MAIL), [{"type": "input_text", "text": "[email]"}]),
+    ],
+)
+async def test_results_of_every_shape_are_redacted(result: Any, expected: Any) -> None:
+    @function_tool
+    def fetch() -> Any:
+        """Fetch."""
+        return result
+
+    model = ScriptedModel([[function_call("fetch", {}, call_id="c")], [assistant_message("Done.")]])
+    await agent(model, Redact(), tools=[fetch]).run_async("Hello")
+    assert model.last_call is not None
+    assert model.last_call.input[-1]["output"] == expected
+
+
+async def test_an_unchanged_result_is_handed_on_as_it_is() -> None:
+    @attrs.frozen
+    class Answer:
+        text: str
+
+    seen: list[Any] = []
+
+    class Outside(Middleware):
+        async def tool_call(self, call: Any, call_next: Any) -> Any:
+            seen.append(await call_next(call))
+            return seen[-1]
+
+    answer = Answer("nothing")
+
+    @function_tool
+    def fetch() -> Any:
+        """Fetch."""
+        return answer
+
+    model = ScriptedModel([[function_call("fetch", {}, call_id="c")], [assistant_message("Done.")]])
+    await agent(model, Outside(), Redact(), tools=[fetch]).run_async("Hello")
+    assert seen[0] is answer
+
+
+@pytest.mark.parametrize("raises", [False, True])
+async def test_what_a_failing_tool_says_is_redacted(raises: bool, recorded: Recorded) -> None:
+    options: dict[str, Any] = {"failure_error_function": None if raises else lambda _, error: str(error)}
+
+    def fetch() -> str:
+        """Fetch."""
+        raise LookupError(f"nobody has {MAIL}")
+
+    model = ScriptedModel([[function_call("fetch", {}, call_id="c")], [assistant_message("Done.")]])
+    desk = agent(model, Redact(), tools=[function_tool(fetch, **options)])
+    events: list[Any] = []
+    with desk.subscribe(events.append):
+        if raises:
+            with pytest.raises(Exception, match=re.escape("nobody has [email]")):
+                await desk.run_async("Hello")
+        else:
+            await desk.run_async("Hello")
+            assert "nobody has [email]" in model.calls[1].input[-1]["output"]
+    assert MAIL not in recorded.all()
+    assert MAIL not in told(events, "")
+
+
+async def test_instructions_are_the_developers_own() -> None:
+    model = ScriptedModel([[assistant_message("Hello")]])
+    desk = Agent("desk", f"Complaints go to {MAIL}.", model=model, middleware=[Redact()])
+    await desk.run_async("Hello")
+    assert model.calls[0].system_instructions == f"Complaints go to {MAIL}."
+
+
+async def test_ids_and_files_are_left_alone() -> None:
+    model = ScriptedModel([[assistant_message("Hello")]])
+    image = {"type": "input_image", "image_url": f"data:image/png;base64,{'4111111111111111' * 9}"}
+    given: Any = [{"role": "user", "content": [image, {"type": "input_text", "text": MAIL}]}]
+    await agent(model, Redact()).run_async(given)
+    assert model.calls[0].input[0]["content"] == [image, {"type": "input_text", "text": "[email]"}]
+    assert given[0]["content"][1]["text"] == MAIL, "the caller's own items stay as they are"
+
+
+async def test_equal_values_have_equal_hashes_under_one_key_only() -> None:
+    async def hashed(redact: Redact) -> list[str]:
+        model = ScriptedModel([[assistant_message("Hello")]])
+        await agent(model, redact).run_async(f"{MAIL} a@b.com {MAIL}")
+        return str(model.calls[0].input[0]["content"]).split()
+
+    first, other, again = await hashed(Redact(mode="hash", key=b"key"))
+    assert re.fullmatch(r"\[email:[0-9a-f]{16}\]", first)
+    assert first == again != other
+    assert await hashed(Redact(mode="hash", key=b"key")) == [first, other, again]
+    assert (await hashed(Redact(mode="hash")))[0] not in (first, (await hashed(Redact(mode="hash")))[0])
+
+
+async def test_hashes_can_be_restored() -> None:
+    model = ScriptedModel([ModelStep.respond(lambda call: [assistant_message(call.input[0]["content"])])])
+    context = await agent(model, Redact(mode="hash", restore=True)).run_async(f"I am {MAIL}")
+    assert context["result"].final_output == f"I am {MAIL}"
+
+
+BLOCKED: dict[str, tuple[str, Any]] = {
+    "the input": (f"I am {MAIL}", [[assistant_message("Hello")]]),
+    "the arguments of a tool": ("Hello", [[function_call("lookup", {"mail": MAIL}, call_id="c")]]),
+    "the result of lookup": (
+        "Hello",
+        [[function_call("lookup", {"mail": "x"}, call_id="c")], [assistant_message("Hello")]],
+    ),
+    "the answer": ("Hello", [[assistant_message(f"I am {MAIL}")]]),
+}
+
+
+@pytest.mark.parametrize("where", BLOCKED)
+@HOW
+async def test_blocking_ends_the_run_and_tells_the_rule_but_not_the_value(
+    how: str, where: str, recorded: Recorded
+) -> None:
+    given, steps = BLOCKED[where]
+    context: dict[str, Any] = {}
+    events: list[Any] = []
+    desk = agent(InPieces(steps), Redact(mode="block"))
+    with desk.subscribe(events.append), pytest.raises(RedactedContentBlockedError) as raised:
+        await run(desk, how, given, context)
+    assert raised.value.where == where
+    assert raised.value.rule == ("phone" if "result" in where else "email")
+    assert context.get("history", []) == []
+    for clear in CLEAR:
+        assert clear not in repr((str(raised.value), told(events, ""), recorded.all()))
+    assert events[-1].type == "run_failed"
+    assert events[-1].code == "E84"
+
+
+async def test_blocking_lets_everything_else_pass() -> None:
+    context = await agent(ScriptedModel([[assistant_message("Hi")]]), Redact(mode="block")).run_async("Hello")
+    assert context["result"].final_output == "Hi"
+
+
+async def test_a_placeholder_of_an_earlier_run_is_not_given_to_another_value() -> None:
+    model = ScriptedModel([ModelStep.respond(lambda call: [assistant_message(call.input[0]["content"])])])
+    context = await agent(model, Redact(restore=True)).run_async(f"{MAIL} is not [email_1]")
+    assert model.calls[0].input[0]["content"] == "[email_2] is not [email_1]"
+    assert context["result"].final_output == f"{MAIL} is not [email_1]"
+
+
+async def test_values_kept_in_the_context_outlive_a_run() -> None:
+    def answer(call: Any) -> list[Any]:
+        return [assistant_message("You are [email_1], not [email_2]")]
+
+    desk = agent(ScriptedModel([ModelStep.respond(answer)] * 2), Redact(restore=True, keep_in="kept"))
+    context = await desk.run_async(f"I am {MAIL}", {})
+    assert context["kept"] == {"[email_1]": MAIL}
+    context = await desk.run_async("I am not b@c.org", context)
+    assert context["result"].final_output == f"You are {MAIL}, not b@c.org"
+    assert context["kept"] == {"[email_1]": MAIL, "[email_2]": "b@c.org"}
+
+
+async def test_values_of_a_failed_run_are_not_kept() -> None:
+    context: dict[str, Any] = {}
+    with pytest.raises(LookupError):
+        await agent(ScriptedModel([LookupError("no")]), Redact(restore=True, keep_in="kept")).run_async(
+            MAIL, context
+        )
+    assert "kept" not in context
+
+
+async def test_a_run_that_was_stored_restores_what_was_found_before() -> None:
+    got: list[str] = []
+
+    def send(mail: str) -> str:
+        """Send."""
+        got.append(mail)
+        return f"sent to {mail}"
+
+    def make(*steps: Any) -> Agent:
+        middleware = [Approve("send"), Redact(restore=True, keep_in="kept")]
+        return agent(ScriptedModel(steps), *middleware, tools=[send])
+
+    asks = make([function_call("send", {"mail": "[email_1]"}, call_id="c")])
+    text = to_json(await asks.run_async(f"Write to {MAIL}"))
+    goes_on = make([assistant_message("Sent to [email_1].")])
+    context = await resume(goes_on, text, {"c": Approved()})
+    assert got == [MAIL]
+    assert context["result"].final_output == f"Sent to {MAIL}."
+
+
+async def test_a_run_without_traces_or_texts_in_them_stays_one(recorded: Recorded) -> None:
+    seen: list[Any] = []
+
+    class Inside(Middleware):
+        async def model_call(self, call: ModelCall, call_next: Any) -> Any:
+            seen.append(call.options["tracing"])
+            return await call_next(call)
+
+    for config in ({"tracing_disabled": True}, {"trace_include_sensitive_data": False}, {}):
+        model = ScriptedModel([[assistant_message("Hello")]])
+        await agent(model, Redact(), Inside()).run_async("A word", run_config=config)
+        if config:
+            assert "A word" not in recorded.all()
+    assert seen == [
+        ModelTracing.DISABLED,
+        ModelTracing.ENABLED_WITHOUT_DATA,
+        ModelTracing.ENABLED_WITHOUT_DATA,
+    ]
+
+
+# What the core offers for it
+
+
+class Upper(Middleware):
+    """Rewrites the stream: upper case, a mark, and one letter kept back."""
+
+    def __init__(self, mark: str) -> None:
+        self.mark = mark
+
+    async def model_call(self, call: ModelCall, call_next: Any) -> Any:
+        mark = self.mark
+
+        class Rewriter:
+            kept = ""
+
+            def feed(self, piece: str) -> str:
+                text, self.kept = (self.kept + piece)[:-1], piece[-1:]
+                return text.upper()
+
+            def end(self) -> str:
+                return f"{self.kept.upper()}{mark}"
+
+        call.rewriters = (*call.rewriters, Rewriter)
+        return await call_next(call)
+
+
+async def test_rewriters_change_the_stream_the_innermost_first_and_not_the_answer() -> None:
+    model = InPieces([[assistant_message("abc")]])
+    context, events = await run(agent(model, Upper("1"), Upper("2")), "stream", "Hello")
+    assert "".join(event.text for event in events if event.type == "text_delta") == "ABC21"
+    assert context["result"].final_output == "abc"
+
+
+async def test_each_text_of_an_answer_is_rewritten_for_itself() -> None:
+    messages = [assistant_message("ab", item_id="m1"), assistant_message("cd", item_id="m2")]
+    _, events = await run(agent(InPieces([messages]), Upper(".")), "stream", "Hello")
+    assert "".join(event.text for event in events if event.type == "text_delta") == "AB.CD."
+
+
+async def test_internal_calls_are_not_rewritten() -> None:
+    made: list[Any] = []
+
+    class Rewriter:
+        def __init__(self) -> None:
+            made.append(self)
+
+        def feed(self, piece: str) -> str:
+            return piece
+
+        def end(self) -> str:
+            return ""
+
+    class Asks(Middleware):
+        async def model_call(self, call: ModelCall, call_next: Any) -> Any:
+            call.rewriters = (*call.rewriters, Rewriter)
+            return await call_next(call.internally())
+
+    context, _ = await run(agent(ScriptedModel([[assistant_message("abc")]]), Asks()), "stream", "Hello")
+    assert context["result"].final_output == "abc"
+    assert made == []
+
+
+class SaysItInItems(ScriptedModel):
+    """Ends its stream with an answer that is empty: its items came before."""
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+        from openai.types.responses import ResponseOutputItemDoneEvent
+
+        async for event in super().stream_response(*args, **kwargs):
+            if not isinstance(event, ResponseCompletedEvent):
+                yield event
+                continue
+            for place, item in enumerate(event.response.output):
+                yield ResponseOutputItemDoneEvent(
+                    type="response.output_item.done", item=item, output_index=place, sequence_number=9
+                )
+            empty: Response = event.response.model_copy(update={"output": []})
+            yield event.model_copy(update={"response": empty})
+
+
+async def test_an_answer_told_only_in_the_items_of_the_stream_is_redacted_too() -> None:
+    model = SaysItInItems([[assistant_message(f"I am {MAIL}")]])
+    context, _ = await run(agent(model, Redact()), "stream", "Hello")
+    assert context["result"].final_output == "I am [email]"

@@ -1,0 +1,29 @@
+"""Fixtures: the page's application as a process, with a model server behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents.testing import OfflineServer
+from tests.service.service_process import Service, serve
+
+Serve = Callable[..., Service]
+
+
+@pytest.fixture
+def serve_with(tmp_path: Path) -> Iterator[Serve]:
+    """``serve_with(server, **options)``: the application, whose models are all on ``server``."""
+    started: list[Service] = []
+
+    def start(server: OfflineServer, **options: Any) -> Service:
+        service = serve(tmp_path, server.environment(), options)
+        started.append(service)
+        return service
+
+    yield start
+    for service in started:
+        service.kill()

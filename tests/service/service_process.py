@@ -1,0 +1,170 @@
+"""The served application as a test sees it: an address, a state, an end."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import attrs
+import httpx
+
+from tests.docs.pages import ROOT, Page
+
+PAGE = Page(ROOT / "docs" / "service.md")
+SERVED = Path(__file__).parent / "served.py"
+SECONDS = 60.0
+
+
+@attrs.define
+class Service:
+    """A process that serves the page's application.
+
+    Attributes:
+        url: Where.
+        folder: Its working directory, with the trace database.
+    """
+
+    url: str
+    folder: Path
+    _process: subprocess.Popen[str]
+    _errors: Path
+
+    @property
+    def port(self) -> int:
+        """Its port on 127.0.0.1."""
+        return int(self.url.rpartition(":")[2])
+
+    @property
+    def errors(self) -> str:
+        """What it has logged, but for what asyncio says of any connection that ends under a writer."""
+        return self._errors.read_text(encoding="utf-8").replace("socket.send() raised exception.\n", "")
+
+    async def state(self) -> dict[str, Any]:
+        """Return its tasks, how many sockets are open, and the events of its runs counted."""
+        return dict(await self._ask("/-/state"))
+
+    async def told(self, kind: str) -> int:
+        """Return how many events of a kind its runs have told so far."""
+        return int((await self.state())["kinds"].get(kind, 0))
+
+    async def events(self, run_id: str) -> list[tuple[int, str]]:
+        """Return the sequence numbers and types of a run's events, as an observer has heard them."""
+        return [(sequence, kind) for sequence, kind in await self._ask(f"/-/events/{run_id}")]
+
+    async def _ask(self, path: str) -> Any:
+        async with self.client() as client:
+            return (await client.get(path, headers={"connection": "close"})).json()
+
+    def client(self) -> httpx.AsyncClient:
+        """Return an HTTP client for it."""
+        limits = httpx.Limits(max_connections=None)
+        return httpx.AsyncClient(base_url=self.url, timeout=SECONDS, limits=limits, trust_env=False)
+
+    def ask_to_end(self) -> None:
+        """Send SIGTERM."""
+        self._process.send_signal(signal.SIGTERM)
+
+    def end(self) -> int:
+        """End it, and return its exit code."""
+        self.ask_to_end()
+        return self._process.wait(SECONDS)
+
+    def kill(self) -> None:
+        """End it for certain, when the test is over."""
+        self._process.kill()
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def serve(folder: Path, environment: dict[str, str], options: dict[str, Any]) -> Service:
+    """Start the application in ``folder``."""
+    script = folder / "service.py"
+    script.write_text(PAGE.script, encoding="utf-8")
+    errors = folder / "errors.txt"
+    with errors.open("w", encoding="utf-8") as sink:
+        process = subprocess.Popen(
+            [sys.executable, "-W", "error", str(SERVED), str(script), json.dumps(options)],
+            cwd=folder,
+            env=os.environ | environment,
+            stdout=subprocess.PIPE,
+            stderr=sink,
+            encoding="utf-8",
+        )
+    assert process.stdout is not None
+    port = process.stdout.readline().strip()
+    assert port, errors.read_text(encoding="utf-8")
+    return Service(f"http://127.0.0.1:{port}", folder, process, errors)
+
+
+async def until(holds: Callable[[], Awaitable[bool]], what: Callable[[], str] = str) -> None:
+    """Return as soon as ``await holds()`` is true; fail with ``what()`` if that takes very long."""
+    with anyio.move_on_after(SECONDS):
+        while not await holds():  # noqa: ASYNC110 - what another process does
+            await anyio.sleep(0.02)
+        return
+    raise AssertionError(f"did not come about: {what()}")
+
+
+@attrs.frozen
+class Message:
+    """A server-sent event, or a comment."""
+
+    kind: str
+    id: int | None
+    data: Any
+
+    @classmethod
+    def of(cls, text: str) -> Message:
+        """Read one."""
+        fields = dict(line.split(": ", 1) for line in text.splitlines())
+        if "" in fields:
+            return cls("comment", None, fields[""])
+        sequence = fields.get("id")
+        return cls(fields["event"], None if sequence is None else int(sequence), json.loads(fields["data"]))
+
+
+class Messages:
+    """Cuts what comes over a connection into messages, wherever it was cut before."""
+
+    def __init__(self) -> None:
+        self._rest = ""
+
+    def feed(self, text: str) -> Iterator[Message]:
+        """Yield the messages that are complete."""
+        *complete, self._rest = (self._rest + text).split("\n\n")
+        for one in complete:
+            yield Message.of(one)
+
+
+QUESTION = {"text": "What did I order?"}
+
+
+def never(_: list[Message]) -> bool:
+    """Read to the end."""
+    return False
+
+
+async def read_stream(
+    client: httpx.AsyncClient, customer: str, is_enough: Callable[[list[Message]], bool] = never
+) -> list[Message]:
+    """Ask a question and return what comes; hang up as soon as that is enough."""
+    read: list[Message] = []
+    messages = Messages()
+    asked = client.stream("POST", "/stream", json=QUESTION, headers={"x-customer": customer})
+    async with asked as response:
+        assert response.status_code == 200
+        assert response.headers["content-type"].startswith("text/event-stream")
+        async for text in response.aiter_text():
+            for one in messages.feed(text):
+                read.append(one)
+                if is_enough(read):
+                    return read
+    return read

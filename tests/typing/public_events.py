@@ -1,0 +1,91 @@
+"""Checked by mypy: what the types of events, streams and middleware infer to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typing_extensions import assert_type
+
+from kantan_agents import Agent, Next, Run
+from kantan_agents.events import (
+    Event,
+    RunFinished,
+    Subscription,
+    TextDelta,
+    ToolCallStarted,
+    event_schema,
+    subscribe,
+)
+from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.run_stream import RunStream
+
+
+class Counting(Middleware):
+    async def run(self, run: Run, call_next: Next) -> None:
+        run.state[self] = 0
+        await call_next(run)
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+        assert_type(call.run, Run)
+        assert_type(call.instructions, str | None)
+        assert_type(call.internally(tools=[]), ModelCall)
+        return await call_next(call)
+
+    async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
+        assert_type(call.arguments, str)
+        assert_type(call.refusal, Exception | None)
+        return await call_next(call)
+
+
+class Plain:
+    """No ``Middleware``, but with the method of one level."""
+
+    async def tool_call(self, call: ToolCall, call_next: ToolNext) -> str:
+        return str(await call_next(call))
+
+
+async def stage(run: Run, call_next: Next) -> None:
+    await call_next(run)
+
+
+def observe(event: Event) -> None:
+    assert_type(event.sequence, int)
+    assert_type(event.parent_run_id, str | None)
+    assert_type(event.to_json(), str)
+    assert_type(event.to_dict(), dict[str, Any])
+    if isinstance(event, RunFinished):
+        assert_type(event.usage, dict[str, int])
+    if isinstance(event, ToolCallStarted):
+        assert_type(event.tool, str)
+
+
+async def observe_later(event: Event) -> None:
+    observe(event)
+
+
+agent = Agent("a", "b", middleware=[Counting(), stage, ("named", Counting())])
+kept: list[Event] = []
+
+
+async def check_streams() -> None:
+    assert_type(agent.stream("hi"), RunStream)
+    async with agent.stream("hi", {"k": 1}, max_turns=3) as run:
+        assert_type(run, RunStream)
+        assert_type(run.id, str)
+        async for event in run:
+            assert_type(event, Event)
+            if isinstance(event, TextDelta):
+                assert_type(event.text, str)
+        run.cancel()
+    async for piece in run.text_deltas():
+        assert_type(piece, str)
+    assert_type(run.context, dict[str, Any])
+
+
+def check_subscriptions() -> None:
+    assert_type(agent.subscribe(observe), Subscription)
+    assert_type(subscribe(observe_later), Subscription)
+    with agent.subscribe(kept.append) as subscription:
+        assert_type(subscription, Subscription)
+    agent.subscribe("no function")  # type: ignore[arg-type]
+    assert_type(event_schema(), dict[str, Any])
