@@ -37,6 +37,11 @@ class KantanAgentsError(ValueError):
         return (_rebuild, (type(self), self.data))
 
 
+def code_of(error: BaseException) -> str | None:
+    """Return the E-code of an error, None if it is not one of ours; others may have codes of their own."""
+    return error.code if isinstance(error, KantanAgentsError) else None
+
+
 def _rebuild(cls: type[KantanAgentsError], data: dict[str, Any]) -> KantanAgentsError:
     return cls(**data)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from kantan_agents.errors import code_of
 from kantan_agents.events import Event
 from kantan_agents.events.emitter import outcome_of
 from kantan_agents.log import get_logger
@@ -37,7 +38,7 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
         return
     values: dict[str, Any] = {"seconds": round(seconds, 6), "trace_id": run.trace_id, **run_usage(run)}
     if error is not None:
-        values |= {"error_type": type(error).__name__, "code": getattr(error, "code", None)}
+        values |= {"error_type": type(error).__name__, "code": code_of(error)}
     _log.log(level, f"run {outcome}", **values)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from kantan_agents.context import check_context
+from kantan_agents.errors import code_of
 from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception import current_tool_call
@@ -76,7 +77,7 @@ async def _told(events: Emitter, run: Run, pipeline: Pipeline, early_error: Exce
                 RunFailed,
                 seconds=watch.seconds,
                 error_type=type(error).__name__,
-                code=getattr(error, "code", None),
+                code=code_of(error),
                 message=str(error),
             )
         raise

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from kantan_agents.errors import code_of
 from kantan_agents.events import ToolCallFinished, ToolCallRefused, ToolCallStarted
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception.calls import ToolCall, ToolNext
@@ -86,7 +87,7 @@ async def _told(events: Emitter, call: ToolCall, made: Callable[[], Awaitable[An
                 ToolCallRefused,
                 **names,
                 seconds=watch.seconds,
-                code=getattr(call.refusal, "code", ""),
+                code=code_of(call.refusal) or "",
                 message=str(call.refusal),
             )
         else:
@@ -137,5 +138,5 @@ async def told_refusal(call: ToolCall, error: Exception) -> None:
         await events.emit(ToolCallStarted, **names, arguments=call.arguments)
     finally:
         await events.emit_end(
-            ToolCallRefused, **names, seconds=0.0, code=getattr(error, "code", ""), message=str(error)
+            ToolCallRefused, **names, seconds=0.0, code=code_of(error) or "", message=str(error)
         )

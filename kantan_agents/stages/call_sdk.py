@@ -43,7 +43,8 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             violation = pending_violation(run) or await hidden_tool_called(error)
             if violation is None or violation is error:
                 raise
-            raise violation from error
+            # Its own cause, if it has one: a tool may have raised it from another error.
+            raise violation from violation.__cause__ or error
         else:
             await refuse_hosted_calls(run.result, agent)
             violation = pending_violation(run)

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 from kantan_agents import Agent, Pipeline
 from kantan_agents.events import EVENT_KINDS, Event, RunFinished, TextDelta, event_schema
-from kantan_agents.testing import OfflineServer
+from kantan_agents.testing import OfflineServer, ScriptedModel
 from kantan_agents.testing.strategies import json_values
 from tests.events.told import SCHEMA, check_json
 from tests.events.watched_runs import Playing
@@ -186,3 +186,16 @@ async def test_nobody_listening_costs_no_events() -> None:
 
     await Agent("a", "x", model=Playing("a", []), middleware=[look]).run_async("hi")
     assert kept == [None]
+
+
+async def test_the_code_of_somebody_elses_error_is_no_code_of_ours() -> None:
+    class NotFoundError(Exception):
+        code = 404
+
+    events: list[Any] = []
+    agent = Agent("a", "x", model=ScriptedModel([NotFoundError("gone")]))
+    agent.subscribe(events.append)
+    with pytest.raises(NotFoundError):
+        await agent.run_async("hi")
+    assert (events[-1].type, events[-1].code) == ("run_failed", None)
+    check_json(events[-1])

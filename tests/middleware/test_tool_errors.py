@@ -106,6 +106,16 @@ async def test_raise_ends_the_run_with_the_tools_own_exception() -> None:
     assert caught.value.kantan_run.agent.name == "a"  # type: ignore[attr-defined]
 
 
+async def test_raise_keeps_what_the_tool_gave_as_the_cause() -> None:
+    def read() -> str:
+        """Read."""
+        raise DiskError("unreadable") from OSError("sector 7")
+
+    with pytest.raises(DiskError) as raised:
+        await run(ToolErrors("raise"), tools=[read], name="read", arguments={})
+    assert repr(raised.value.__cause__) == "OSError('sector 7')"
+
+
 async def test_raise_ends_the_run_from_an_agent_that_is_a_tool() -> None:
     inner = SDKAgent(name="inner", model=calling(), tools=[function_tool(read_file)])
     model = calling("ask_inner", {"input": "Go"})
