@@ -29,6 +29,14 @@ def answer_of(response: Response) -> ModelResponse:
     )
 
 
+def with_output(response: Response, items: list[Any]) -> Response:
+    """Return the end of a stream with ``items`` as its output, if it says nothing of an output itself.
+
+    Some servers tell only in the events before what the answer consists of.
+    """
+    return response if response.output or not items else response.model_copy(update={"output": items})
+
+
 def completed_event(answer: ModelResponse, final: Response | None = None) -> ResponseCompletedEvent:
     """Return the end of a stream that comes to ``answer``.
 

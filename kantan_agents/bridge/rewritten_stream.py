@@ -10,6 +10,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any
 
+from kantan_agents.bridge.model_answers import with_output
 from kantan_agents.interception import TextRewriter
 
 _DELTA = "response.output_text.delta"
@@ -45,7 +46,7 @@ async def rewritten(
             elif kind in _ENDS:
                 for rest in _ended(texts):
                     yield rest
-                yield _with_output(event, items)
+                yield event.model_copy(update={"response": with_output(event.response, items)})
             elif kind in _SAY_NOTHING:
                 yield event
 
@@ -84,10 +85,3 @@ def _ended(texts: dict[Any, _Text], but: Any = None) -> Iterator[Any]:
 def _delta(event: Any, text: str) -> Any:
     # The probabilities of the tokens quote the text as the model wrote it.
     return event.model_copy(update={"delta": text, "logprobs": []}) if text else None
-
-
-def _with_output(event: Any, items: list[Any]) -> Any:
-    # Some servers say only in the events before what the answer consists of.
-    if event.response.output or not items:
-        return event
-    return event.model_copy(update={"response": event.response.model_copy(update={"output": items})})

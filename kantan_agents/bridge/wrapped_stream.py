@@ -13,9 +13,9 @@ from typing import Any
 
 import anyio
 from agents import ModelResponse
-from openai.types.responses import Response, ResponseCompletedEvent
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
-from kantan_agents.bridge.model_answers import answer_of, completed_event, text_of
+from kantan_agents.bridge.model_answers import answer_of, completed_event, text_of, with_output
 from kantan_agents.bridge.model_calls import Told, ask, checked, refused_answer, stream
 from kantan_agents.interception import ModelCall, around_model_call
 from kantan_agents.pipeline import Run
@@ -62,11 +62,14 @@ class WrappedStream:
         if call.internal or not call.is_streamed:
             return await ask(call)
         final: Response | None = None
+        items: list[Any] = []
         async with aclosing(stream(call)) as events:
             async for event in events:
                 if isinstance(event, ResponseCompletedEvent):
-                    final = event.response  # held back: the middleware may come to another answer
-                    continue
+                    final = with_output(event.response, items)
+                    continue  # held back: the middleware may come to another answer
+                if isinstance(event, ResponseOutputItemDoneEvent):
+                    items.append(event.item)
                 if getattr(event, "type", None) == "response.output_text.delta":
                     self._call.has_streamed = call.has_streamed = True
                 await self._send.send(event)

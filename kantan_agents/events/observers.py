@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from threading import Lock
 from types import TracebackType
 
 from typing_extensions import Self
@@ -49,9 +50,10 @@ class Observers:
         handlers: Who is told of a run that begins now.
     """
 
-    __slots__ = ("_subscriptions", "handlers")
+    __slots__ = ("_changing", "_subscriptions", "handlers")
 
     def __init__(self) -> None:
+        self._changing = Lock()
         self._subscriptions: tuple[Subscription, ...] = ()
         self.handlers: tuple[Handler, ...] = ()
 
@@ -64,12 +66,14 @@ class Observers:
         if not callable(handler):
             raise InvalidOptionError(option="handler", reason=f"must be a function, not {handler!r}")
         subscription = Subscription(self, handler)
-        self._set((*self._subscriptions, subscription))
+        with self._changing:
+            self._set((*self._subscriptions, subscription))
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
         """End a subscription; nothing if it has ended."""
-        self._set(tuple(known for known in self._subscriptions if known is not subscription))
+        with self._changing:
+            self._set(tuple(known for known in self._subscriptions if known is not subscription))
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
         self._subscriptions = subscriptions

@@ -17,6 +17,7 @@ from kantan_agents.events import Event, TextDelta
 from kantan_agents.interception import Middleware
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
 from tests.events.told import check_whole
+from tests.interception.streams import SaysItInItems
 from tests.interception.test_middleware import finish, greet
 
 pytestmark = pytest.mark.anyio
@@ -485,3 +486,16 @@ async def test_agents_of_one_name_are_found_again_by_a_watched_or_unwatched_run(
         else:
             await other.run_async(state)
         assert paid == ["by 2"]
+
+
+async def test_an_answer_told_only_in_the_items_of_the_stream_arrives() -> None:
+    seen: list[Any] = []
+
+    async def look(call: Any, call_next: Any) -> Any:
+        answer = await call_next(call)
+        seen.append(answer.output[0].content[0].text)
+        return answer
+
+    agent = Agent("a", "x", model=SaysItInItems([[assistant_message("Hello.")]]), middleware=[Around(look)])
+    _, context = await texts_and_context(agent)
+    assert (context["result"].final_output, seen) == ("Hello.", ["Hello."])

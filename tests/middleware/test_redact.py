@@ -12,7 +12,7 @@ from agents import ToolOutputText, TracingProcessor, function_tool, set_trace_pr
 from agents.models.interface import ModelTracing
 from hypothesis import given
 from hypothesis import strategies as st
-from openai.types.responses import Response, ResponseCompletedEvent, ResponseTextDeltaEvent
+from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
 
 from kantan_agents import Agent
@@ -31,6 +31,7 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
+from tests.interception.streams import SaysItInItems
 
 pytestmark = pytest.mark.anyio
 
@@ -724,24 +725,6 @@ async def test_internal_calls_are_not_rewritten() -> None:
     context, _ = await run(agent(ScriptedModel([[assistant_message("abc")]]), Asks()), "stream", "Hello")
     assert context["result"].final_output == "abc"
     assert made == []
-
-
-class SaysItInItems(ScriptedModel):
-    """Ends its stream with an answer that is empty: its items came before."""
-
-    async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
-        from openai.types.responses import ResponseOutputItemDoneEvent
-
-        async for event in super().stream_response(*args, **kwargs):
-            if not isinstance(event, ResponseCompletedEvent):
-                yield event
-                continue
-            for place, item in enumerate(event.response.output):
-                yield ResponseOutputItemDoneEvent(
-                    type="response.output_item.done", item=item, output_index=place, sequence_number=9
-                )
-            empty: Response = event.response.model_copy(update={"output": []})
-            yield event.model_copy(update={"response": empty})
 
 
 async def test_an_answer_told_only_in_the_items_of_the_stream_is_redacted_too() -> None:

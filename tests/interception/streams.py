@@ -1,0 +1,25 @@
+"""Models that stream in ways of their own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
+
+from kantan_agents.testing import ScriptedModel
+
+
+class SaysItInItems(ScriptedModel):
+    """Ends its stream with an answer that is empty: its items came before."""
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+        async for event in super().stream_response(*args, **kwargs):
+            if not isinstance(event, ResponseCompletedEvent):
+                yield event
+                continue
+            for place, item in enumerate(event.response.output):
+                yield ResponseOutputItemDoneEvent(
+                    type="response.output_item.done", item=item, output_index=place, sequence_number=9
+                )
+            empty: Response = event.response.model_copy(update={"output": []})
+            yield event.model_copy(update={"response": empty})
