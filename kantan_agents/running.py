@@ -65,8 +65,8 @@ async def _run(run: Run, pipeline: Pipeline, early_error: Exception | None) -> N
 
 async def _told(events: Emitter, run: Run, pipeline: Pipeline, early_error: Exception | None) -> None:
     watch = Stopwatch()
+    await _tell_parent(events, run)  # cancelled meanwhile, it has not started and does not end
     try:
-        await _tell_parent(events, run)
         await events.emit(RunStarted, trace_id=run.trace_id)
         await _run(run, pipeline, early_error)
     except BaseException as error:

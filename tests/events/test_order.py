@@ -7,7 +7,7 @@ from typing import Any
 
 import anyio
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kantan_agents.events import Event
@@ -67,6 +67,7 @@ def test_what_is_started_ends_once(script: Script) -> None:
 
 
 @given(scripts, st.integers(1, 60))
+@example(Script([["ok", "ok", "nested"]], [], [], hands_over=False, output_dest=False), 14)
 def test_also_when_the_run_is_cancelled_after_any_event(script: Script, after: int) -> None:
     async def main() -> None:
         watching = Watching(after)
