@@ -43,6 +43,9 @@ class Subscription:
         self.cancel()
 
 
+_changing = Lock()  # one for all: an agent with a lock of its own could not be copied
+
+
 class Observers:
     """Handlers in the order in which they subscribed.
 
@@ -50,10 +53,9 @@ class Observers:
         handlers: Who is told of a run that begins now.
     """
 
-    __slots__ = ("_changing", "_subscriptions", "handlers")
+    __slots__ = ("_subscriptions", "handlers")
 
     def __init__(self) -> None:
-        self._changing = Lock()
         self._subscriptions: tuple[Subscription, ...] = ()
         self.handlers: tuple[Handler, ...] = ()
 
@@ -66,13 +68,13 @@ class Observers:
         if not callable(handler):
             raise InvalidOptionError(option="handler", reason=f"must be a function, not {handler!r}")
         subscription = Subscription(self, handler)
-        with self._changing:
+        with _changing:
             self._set((*self._subscriptions, subscription))
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
         """End a subscription; nothing if it has ended."""
-        with self._changing:
+        with _changing:
             self._set(tuple(known for known in self._subscriptions if known is not subscription))
 
     def _set(self, subscriptions: tuple[Subscription, ...]) -> None:
