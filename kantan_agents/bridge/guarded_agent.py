@@ -88,7 +88,7 @@ class GuardedAgent(RuledAgent):
         tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]
         standing = run.agent.standing_rules if run is not None else NO_LAYERS
         layers = rules_in_force(run_context.context, standing)
-        return with_approvals(run, self.name, list_tools(run_context, tools, layers, None))
+        return await with_approvals(run, self.name, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # The class was made here and cannot be found by its name: a copy, or what comes out of a pickle,

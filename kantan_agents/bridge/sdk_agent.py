@@ -150,7 +150,7 @@ class SDKAgent(RuledAgent):
             ]
             tools.sort(key=lambda tool: self._tool_order.get(id(tool), -1))
         layers = rules_in_force(run_context.context, self.owner.standing_rules)
-        return with_approvals(
+        return await with_approvals(
             current_run.get(), self.name, list_tools(run_context, tools, layers, self.owner)
         )
 

@@ -151,10 +151,8 @@ async def _state(agent: Resumable, text: str) -> RunState[Any, Any]:
 
 
 def _passes_edits_on(agent: Resumable) -> bool:
-    from kantan_agents.middleware.approve import Approve
-
     layers = getattr(agent, "_layers", Layers()).tool_calls
-    return any(isinstance(getattr(layer, "__self__", None), Approve) for layer in layers)
+    return any(getattr(getattr(layer, "__self__", None), "passes_edits_on", False) for layer in layers)
 
 
 def _edited(item: Any, arguments: str) -> str:

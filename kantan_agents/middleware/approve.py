@@ -34,6 +34,10 @@ class Approve(Middleware):
         handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Calls that are made at the
             same time are asked about at the same time.
 
+    A tool that would be run without anybody being asked ends the run (E75): one of the provider's, of which
+    no call comes by here, or without a handler one that the SDK cannot have wait (local shell, computer). A
+    function is asked about such a tool once, with empty arguments.
+
     Raises:
         InvalidOptionError: E75, the policy or the handler is none.
     """
@@ -51,11 +55,13 @@ class Approve(Middleware):
             raise InvalidOptionError(option="handler", reason=f"must be an async function, not {handler!r}")
         self._handler = handler
 
+    passes_edits_on = True
+    """Edited arguments of a resumed run are looked for by this mark."""
+
     async def run(self, run: Run, call_next: Next) -> None:
         """Have the SDK ask this policy, and take over what was decided about a run that is resumed."""
         run.state[self] = edits_of(run.input)
-        if self._handler is None:
-            add_approval_policy(run, self)
+        add_approval_policy(run, self)
         await call_next(run)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
@@ -78,6 +84,11 @@ class Approve(Middleware):
             if decision.arguments is not None:
                 call.arguments = decision.arguments
         return await call_next(call)
+
+    @property
+    def asks_while_called(self) -> bool:
+        """Whether a handler is asked when a tool is called."""
+        return self._handler is not None
 
     def concerns(self, tool: str) -> bool:
         """Whether calls of a tool of this name may need an approval."""

@@ -12,8 +12,17 @@ import json
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from agents import ApplyPatchTool, CustomTool, FunctionTool, ShellTool, Tool
+from agents import (
+    ApplyPatchTool,
+    ComputerTool,
+    CustomTool,
+    FunctionTool,
+    LocalShellTool,
+    ShellTool,
+    Tool,
+)
 
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import end_run_with
 from kantan_agents.pipeline import Run
 
@@ -23,6 +32,11 @@ _COPIES = object()
 
 class ApprovalPolicy(Protocol):
     """Says which calls need an approval."""
+
+    @property
+    def asks_while_called(self) -> bool:
+        """Whether it asks by itself when a tool is called here, so that nothing has to wait."""
+        ...
 
     def concerns(self, tool: str) -> bool:
         """Whether calls of a tool of this name may need one."""
@@ -38,8 +52,12 @@ def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
     run.state.setdefault(_POLICIES, []).append(policy)
 
 
-def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn, those that a policy of the run concerns as copies that ask it."""
+async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
+    """Return the tools of a turn, those that a policy of the run concerns as copies that ask it.
+
+    Raises:
+        InvalidOptionError: E75, a tool needs an approval and nobody could be asked for it.
+    """
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools
@@ -48,7 +66,9 @@ def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]
     asking: list[Tool] = []
     for tool in tools:
         concerned = [policy for policy in policies if policy.concerns(tool.name)]
-        if not concerned or not _can_ask(tool):
+        await _check_can_be_asked(agent, tool, concerned)
+        concerned = [policy for policy in concerned if not policy.asks_while_called]
+        if not concerned or not _can_wait(tool):
             asking.append(tool)
             continue
         known = copies.get((agent, id(tool)))
@@ -58,10 +78,31 @@ def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]
     return asking
 
 
-def _can_ask(tool: Tool) -> bool:
-    if isinstance(tool, ShellTool):
+async def _check_can_be_asked(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
+    """Refuse a tool that needs an approval and would be run without: better no run than such a call."""
+    if not _runs_here(tool):
+        reason = "it runs at the provider, and no call of it comes by here"
+    elif not _can_wait(tool):
+        policies = [policy for policy in policies if not policy.asks_while_called]
+        reason = "the SDK cannot have it wait; give Approve a handler"
+    else:
+        return
+    for policy in policies:
+        # A policy that looks at single calls has to say without one.
+        if await policy.needs_approval(agent, tool.name, "", ""):
+            raise InvalidOptionError(
+                option="policy", reason=f"no approval can be asked for the tool {tool.name}: {reason}"
+            )
+
+
+def _runs_here(tool: Tool) -> bool:
+    if isinstance(tool, (ShellTool, LocalShellTool)):
         return tool.executor is not None  # not in a container of the provider
-    return isinstance(tool, (FunctionTool, CustomTool, ApplyPatchTool))
+    return isinstance(tool, (FunctionTool, CustomTool, ApplyPatchTool, ComputerTool))
+
+
+def _can_wait(tool: Tool) -> bool:
+    return _runs_here(tool) and not isinstance(tool, (LocalShellTool, ComputerTool))
 
 
 def _asking(tool: Any, question: _Question) -> Tool:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from agents import Agent as SDKAgent
-from agents import ShellTool, function_tool
+from agents import LocalShellTool, ShellTool, WebSearchTool, function_tool
+from openai.types.responses.response_output_item import LocalShellCall, LocalShellCallAction
 
 from kantan_agents import Agent
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
@@ -28,6 +29,10 @@ from kantan_agents.middleware import (
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 
 pytestmark = pytest.mark.anyio
+
+
+async def approve_all(_call: PendingCall) -> Any:
+    return Approved()
 
 
 class Bank:
@@ -421,3 +426,57 @@ async def test_edited_arguments_without_anybody_to_pass_them_on_are_refused(bank
     with pytest.raises(ApprovalStateError, match="no Approve"):
         await decide(agent(bank, ScriptedModel(), Other()), text, {"c1": Approved({"amount": 2})})
     assert bank.paid == []
+
+
+@pytest.mark.parametrize("policy", ["*", ["pay", "web_*"], lambda _call: True])
+@pytest.mark.parametrize("handler", [None, approve_all])
+async def test_a_tool_of_the_providers_that_nobody_could_be_asked_about_ends_the_run(
+    policy: Any, handler: Any
+) -> None:
+    model = ScriptedModel([[assistant_message("Found.")]])
+    clerk = Agent("clerk", "x", model=model, tools=[WebSearchTool()], middleware=[Approve(policy, handler)])
+    with pytest.raises(InvalidOptionError, match="no approval can be asked for the tool web_search"):
+        await clerk.run_async("Go.")
+    assert model.calls == ()
+
+
+@pytest.mark.parametrize("policy", ["pay", lambda call: call.tool == "pay"])
+async def test_a_tool_of_the_providers_that_needs_no_approval_is_left_alone(policy: Any) -> None:
+    model = ScriptedModel([[assistant_message("Found.")]])
+    clerk = Agent("clerk", "x", model=model, tools=[WebSearchTool()], middleware=[Approve(policy)])
+    context = await clerk.run_async("Go.")
+    assert context["result"].final_output == "Found."
+
+
+def local_shell(done: list[str]) -> Any:
+    def execute(request: Any) -> str:
+        done.append(" ".join(request.data.action.command))
+        return "done"
+
+    return LocalShellTool(executor=execute)
+
+
+def local_shell_call() -> Any:
+    action = LocalShellCallAction(command=["rm", "notes"], env={}, type="exec")
+    return LocalShellCall(id="s", action=action, call_id="s", status="completed", type="local_shell_call")
+
+
+async def test_a_tool_the_sdk_cannot_have_wait_ends_the_run_unless_there_is_a_handler() -> None:
+    done: list[str] = []
+
+    async def reject(call: PendingCall) -> Any:
+        assert call.tool == "local_shell"
+        return Rejected("Not today.")
+
+    def clerk(*arguments: Any) -> Agent:
+        model = ScriptedModel([[local_shell_call()], [assistant_message("Done.")]])
+        middleware = [Approve("local_*", *arguments)]
+        return Agent("clerk", "x", model=model, tools=[local_shell(done)], middleware=middleware)
+
+    with pytest.raises(InvalidOptionError, match="give Approve a handler"):
+        await clerk().run_async("Go.")
+    context = await clerk(reject).run_async("Go.")
+    assert context["result"].final_output == "Done."
+    assert done == []
+    await clerk(approve_all).run_async("Go.")
+    assert done == ["rm notes"]
