@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
+from kantan_agents.numbers import checked_int
 from kantan_agents.prompt import Prompt
 from kantan_agents.templating import render_template
 from kantan_agents.tracing.metadata import finite
@@ -42,9 +43,7 @@ def checked_items(option: str, items: Any) -> list[Any]:
 
 def checked_history(history: object) -> int:
     """Return the number of history entries to keep; E75 unless it is an int, 0 or more."""
-    if isinstance(history, int) and not isinstance(history, bool) and history >= 0:
-        return history
-    raise InvalidOptionError(option="history", reason=f"must be an int, 0 or more, not {history!r}")
+    return checked_int("history", history, 0)
 
 
 def checked_output_dest(output_dest: object) -> str | None:

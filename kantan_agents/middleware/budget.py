@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -19,6 +18,7 @@ from kantan_agents.interception import (
     end_run_with,
 )
 from kantan_agents.middleware.budget_ledger import BudgetUse, Ledger, Limits, Spent
+from kantan_agents.numbers import checked_int, checked_number
 
 Prices = Mapping[str, tuple[float, float]]
 """Of each model by its name, what a million tokens cost: read, written. ``"*"`` is any other model."""
@@ -69,7 +69,7 @@ class Budget(Middleware):
             model_calls=_count("max_model_calls", max_model_calls),
             tool_calls=_count("max_tool_calls", max_tool_calls),
             tokens=_count("max_tokens", max_tokens),
-            cost=None if max_cost is None else _amount("max_cost", max_cost),
+            cost=None if max_cost is None else checked_number("max_cost", max_cost),
             per_tool=_checked_tools(per_tool or {}),
         )
         self._limits = limits
@@ -144,15 +144,7 @@ class Budget(Middleware):
 
 
 def _count(option: str, value: Any) -> int | None:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool) and value >= 0):
-        return value
-    raise InvalidOptionError(option=option, reason=f"must be an int, 0 or more, or None, not {value!r}")
-
-
-def _amount(option: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise InvalidOptionError(option=option, reason=f"must be a number, 0 or more, not {value!r}")
-    return float(value)
+    return None if value is None else checked_int(option, value, 0)
 
 
 def _checked_tools(per_tool: Any) -> dict[str, int]:
@@ -160,9 +152,7 @@ def _checked_tools(per_tool: Any) -> dict[str, int]:
         raise InvalidOptionError(
             option="per_tool", reason=f"must be a mapping of tool names to ints, not {per_tool!r}"
         )
-    if None in per_tool.values():
-        raise InvalidOptionError(option="per_tool", reason="a limit must be an int, not None")
-    return {name: _count(f"per_tool[{name!r}]", most) or 0 for name, most in per_tool.items()}
+    return {name: checked_int(f"per_tool[{name!r}]", most, 0) for name, most in per_tool.items()}
 
 
 def _checked_prices(prices: Any) -> dict[str, tuple[float, float]]:
@@ -173,5 +163,5 @@ def _checked_prices(prices: Any) -> dict[str, tuple[float, float]]:
         option = f"prices[{name!r}]"
         if not isinstance(name, str) or not isinstance(pair, (tuple, list)) or len(pair) != 2:  # noqa: PLR2004
             raise InvalidOptionError(option=option, reason=f"must be (read, written), not {pair!r}")
-        checked[name] = (_amount(option, pair[0]), _amount(option, pair[1]))
+        checked[name] = (checked_number(option, pair[0]), checked_number(option, pair[1]))
     return checked

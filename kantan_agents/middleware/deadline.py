@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import time
 from contextvars import ContextVar
 from typing import Any
 
 import attrs
 
-from kantan_agents.errors import DeadlineExceededError, InvalidOptionError
+from kantan_agents.errors import DeadlineExceededError
 from kantan_agents.events import Event, TextDelta
 from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.numbers import checked_number
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.waiting import wait_for_end
 
@@ -60,11 +60,7 @@ class Deadline(Middleware):
     """
 
     def __init__(self, seconds: float) -> None:
-        if isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or not 0 < seconds < math.inf:
-            raise InvalidOptionError(
-                option="seconds", reason=f"must be a number greater than 0, not {seconds!r}"
-            )
-        self.seconds = float(seconds)
+        self.seconds = checked_number("seconds", seconds, above_zero=True)
 
     async def run(self, run: Run, call_next: Next) -> None:
         """Let the run go on until the deadline.

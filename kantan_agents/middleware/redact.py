@@ -14,6 +14,7 @@ from kantan_agents.middleware.redact_places import Mode, Placeholders, Replaceme
 from kantan_agents.middleware.redact_rules import make_rules
 from kantan_agents.middleware.redact_trace import recorded_redacted
 from kantan_agents.middleware.redaction import Redaction
+from kantan_agents.numbers import checked_int
 from kantan_agents.pipeline import Next, Run
 
 _LONGEST_BLOCK = 65536
@@ -62,11 +63,7 @@ class Redact(Middleware):
             raise InvalidOptionError(option="keep_in", reason="is of use with restore=True only")
         if key is not None and (not isinstance(key, bytes) or not key):
             raise InvalidOptionError(option="key", reason="must be bytes")
-        if isinstance(longest, bool) or not isinstance(longest, int) or not 0 < longest <= _LONGEST_BLOCK:
-            raise InvalidOptionError(
-                option="longest", reason=f"must be 1 to {_LONGEST_BLOCK}, not {longest!r}"
-            )
-        self._rules = make_rules(rules, longest)
+        self._rules = make_rules(rules, checked_int("longest", longest, 1, _LONGEST_BLOCK))
         self._placeholders = Placeholders(list(self._rules))
         self._mode: Mode = mode
         self._restore = restore

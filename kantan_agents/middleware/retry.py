@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import math
 import random
 from collections.abc import Iterable
 from typing import Any
@@ -18,6 +17,7 @@ from agents.retry import RetryPolicyContext
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext
 from kantan_agents.log import get_logger
+from kantan_agents.numbers import checked_int, checked_number
 from kantan_agents.pipeline import Next, Run
 
 _STATUSES = (408, 409, 429, *range(500, 600))
@@ -57,17 +57,15 @@ class Retry(Middleware):
         multiplier: float = 2.0,
         longest_wait: float = 60.0,
     ) -> None:
-        if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1:
-            raise InvalidOptionError(option="attempts", reason=f"must be an int, 1 or more, not {attempts!r}")
-        self.attempts = attempts
+        self.attempts = checked_int("attempts", attempts, 1)
         self.tools = _names(tools)
         self._backoff = ModelRetryBackoffSettings(
-            initial_delay=_number("initial_delay", initial_delay),
-            max_delay=_number("max_delay", max_delay),
-            multiplier=_number("multiplier", multiplier),
+            initial_delay=checked_number("initial_delay", initial_delay),
+            max_delay=checked_number("max_delay", max_delay),
+            multiplier=checked_number("multiplier", multiplier),
             jitter=True,
         )
-        self._longest_wait = _number("longest_wait", longest_wait)
+        self._longest_wait = checked_number("longest_wait", longest_wait)
         settings = ModelRetrySettings(
             max_retries=attempts - 1, backoff=self._backoff, policy=_policy(self._longest_wait)
         )
@@ -130,9 +128,3 @@ def _names(tools: Any) -> frozenset[str]:
         if all(isinstance(name, str) for name in names):
             return frozenset(names)
     raise InvalidOptionError(option="tools", reason=f"must be names of tools, not {tools!r}")
-
-
-def _number(option: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise InvalidOptionError(option=option, reason=f"must be a number, 0 or more, not {value!r}")
-    return float(value)

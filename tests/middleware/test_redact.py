@@ -289,8 +289,8 @@ def test_a_long_text_in_small_pieces_is_gone_through_once() -> None:
         ({"keep_in": "kept"}, "restore=True"),
         ({"key": "secret"}, "must be bytes"),
         ({"key": b""}, "must be bytes"),
-        ({"longest": 0}, "must be 1 to"),
-        ({"longest": True}, "must be 1 to"),
+        ({"longest": 0}, "must be an int, 1 to"),
+        ({"longest": True}, "must be an int, 1 to"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options: dict[str, Any], reason: str) -> None:

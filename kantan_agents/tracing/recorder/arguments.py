@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import os
 from pathlib import Path
-from typing import Any
 
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 
@@ -32,14 +30,3 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     if not has_directory:
         raise TraceDatabaseError(path=str(path), reason="its directory does not exist")
     return absolute
-
-
-def checked_number(option: str, value: Any, kind: Any, least: float) -> Any:
-    """Return ``value``, a number.
-
-    Raises:
-        InvalidOptionError: E75, it is none, or less than ``least``, or infinite.
-    """
-    if isinstance(value, bool) or not isinstance(value, kind) or not value >= least or value == math.inf:
-        raise InvalidOptionError(option=option, reason=f"must be a number, at least {least}")
-    return value

@@ -20,9 +20,10 @@ from kantan_agents.errors import (
     SpansDroppedError,
 )
 from kantan_agents.log import get_logger
+from kantan_agents.numbers import checked_int, checked_number
 from kantan_agents.tracing import in_use
 from kantan_agents.tracing.recorder import process_end
-from kantan_agents.tracing.recorder.arguments import checked_number, checked_path
+from kantan_agents.tracing.recorder.arguments import checked_path
 from kantan_agents.tracing.recorder.loop_end import flush_at_loop_end
 from kantan_agents.tracing.recorder.snapshot import (
     Redact,
@@ -87,10 +88,10 @@ class SQLiteRecorder(TracingProcessor):
         flush_on_sigterm: bool = True,
     ) -> None:
         self._path = checked_path(path)
-        self._max_queue = checked_number("max_queue", max_queue, int, 1)
-        self._max_queue_bytes = checked_number("max_queue_bytes", max_queue_bytes, int, 1)
-        self._max_wait = float(checked_number("max_wait", max_wait, (int, float), 0))
-        self._interval = float(checked_number("flush_interval", flush_interval, (int, float), 0))
+        self._max_queue = checked_int("max_queue", max_queue, 1)
+        self._max_queue_bytes = checked_int("max_queue_bytes", max_queue_bytes, 1)
+        self._max_wait = checked_number("max_wait", max_wait)
+        self._interval = checked_number("flush_interval", flush_interval)
         if redact is not None and not callable(redact):
             raise InvalidOptionError(option="redact", reason="must be a function")
         self._redact = redact

@@ -12,6 +12,7 @@ import attrs
 from kantan_llm.tracing import TraceQuery
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.numbers import checked_int
 
 _LARGEST_INTEGER = 2**63 - 1
 # SQLite compares these with their escaped form in the file, other characters with themselves; and not every
@@ -120,8 +121,8 @@ def checked_filters(
 
 def check_limit(limit: int | None) -> None:
     """Make sure that ``limit`` is None or a number of traces; E75 otherwise."""
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        _reject("limit", f"must be a number from 1, or None for all, not {limit!r}")
+    if limit is not None:
+        checked_int("limit", limit, 1)
 
 
 def check_time(name: str, time: datetime | None) -> None:

@@ -10,6 +10,7 @@ from uuid import RFC_4122, UUID
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.numbers import checked_int
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.store.stored_spans import time_of
 
@@ -58,9 +59,8 @@ class Retention:
             reason = f"must be a timedelta that is not negative, not {self.older_than!r}"
             raise InvalidOptionError(option="older_than", reason=reason)
         for name, limit, least in (("keep", self.keep, 0), ("max_size", self.max_size, 1)):
-            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < least):
-                reason = f"must be a whole number from {least}, not {limit!r}"
-                raise InvalidOptionError(option=name, reason=reason)
+            if limit is not None:
+                checked_int(name, limit, least)
 
 
 @attrs.frozen
