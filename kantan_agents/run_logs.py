@@ -9,6 +9,7 @@ from typing import Any
 
 import structlog
 
+from kantan_agents.bridge.model_answers import usage_numbers
 from kantan_agents.errors import code_of
 from kantan_agents.events import Event
 from kantan_agents.events.emitter import outcome_of
@@ -44,9 +45,7 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
 
 def run_usage(run: Run) -> dict[str, int]:
     """Return requests and tokens of a run."""
-    usage = getattr(getattr(run.result, "context_wrapper", None), "usage", None)
-    names = ("requests", "input_tokens", "output_tokens", "total_tokens")
-    return {name: getattr(usage, name, 0) for name in names}
+    return usage_numbers(getattr(getattr(run.result, "context_wrapper", None), "usage", None))
 
 
 def log_event(event: Event) -> None:

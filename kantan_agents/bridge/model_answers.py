@@ -82,11 +82,7 @@ def text_of(answer: ModelResponse) -> str:
     return "".join(ItemHelpers.extract_text(item) or "" for item in answer.output)
 
 
-def usage_numbers(usage: Usage) -> dict[str, int]:
-    """Return usage as events tell it."""
-    return {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-    }
+def usage_numbers(usage: Usage | None) -> dict[str, int]:
+    """Return usage as events and log lines tell it; zeros where there is none."""
+    names = ("requests", "input_tokens", "output_tokens", "total_tokens")
+    return {name: getattr(usage, name, 0) for name in names}

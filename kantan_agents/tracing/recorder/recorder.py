@@ -174,10 +174,10 @@ class SQLiteRecorder(TracingProcessor):
         waiting = [item for item in self._queue.unwritten() if isinstance(item, SpanSnapshot)]
         oldest = min((item.queued_at for item in waiting), default=None)
         return RecorderStats(
-            written=self._writer.written,
+            written=self._writer.batches.written,
             queued=len(waiting),
             dropped=self._queue.dropped,
-            failed=self._writer.failed + self._failed,
+            failed=self._writer.batches.failed + self._failed,
             oldest_unwritten=0.0 if oldest is None else time.monotonic() - oldest,
         )
 
