@@ -110,6 +110,10 @@ async def _passed_on(events: Any) -> AsyncGenerator[Any, None]:
         yield event
 
 
+def _is_delta(kind: Any) -> bool:
+    return isinstance(kind, str) and kind.endswith(".delta")
+
+
 async def ask(call: ModelCall) -> ModelResponse:
     """Have the model answer in one piece."""
     note_open_call(call.run)
@@ -134,13 +138,20 @@ async def ask(call: ModelCall) -> ModelResponse:
     return answer
 
 
-async def stream(call: ModelCall) -> AsyncGenerator[Any, None]:
-    """Have the model stream its answer; yields the SDK's stream events."""
+async def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
+    """Have the model stream its answer; yields the SDK's stream events.
+
+    Args:
+        call: The call.
+        passes_deltas: Whether each delta is yielded. Where nobody reads them the first is enough: by it the
+            SDK knows that the answer has begun, and does not ask again should it break off.
+    """
     note_open_call(call.run)
     model = target_of(call)
     told = Told(call, name_of(model))
     error: BaseException | None = None
     usage: Usage | None = None
+    has_begun = False
     options = dict(call.options)
     further = [options.pop(name) for name in FURTHER]
     events: Any = closable(
@@ -159,7 +170,9 @@ async def stream(call: ModelCall) -> AsyncGenerator[Any, None]:
                         await slow_readers
                 elif kind == "response.completed":
                     usage = answer_of(event.response).usage
-                yield event
+                if passes_deltas or not has_begun or not _is_delta(kind):
+                    has_begun = has_begun or _is_delta(kind)
+                    yield event
     except BaseException as raised:
         error = raised
         raise

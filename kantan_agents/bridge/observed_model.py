@@ -13,6 +13,7 @@ from typing import Any
 from agents import Model, ModelProvider, ModelResponse, RunConfig
 
 from kantan_agents.bridge.model_calls import FURTHER, ask, checked, stream
+from kantan_agents.bridge.streamed import nobody_reads_deltas
 from kantan_agents.bridge.wrapped_stream import WrappedStream
 from kantan_agents.interception import ModelCall, around_model_call, asking_agent
 from kantan_agents.pipeline import Run, current_run
@@ -48,7 +49,10 @@ class ObservedModel(Model):
             return self.inner.stream_response(*args, **kwargs)
         call = self._call(run, args, kwargs)
         call.is_streamed = True
-        return WrappedStream(run, call).events() if run.model_calls else stream(call)
+        passes_deltas = not nobody_reads_deltas(run)
+        if run.model_calls:
+            return WrappedStream(run, call, passes_deltas).events()
+        return stream(call, passes_deltas=passes_deltas)
 
     def _call(self, run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ModelCall:
         given = {**dict(zip((*_PARAMETERS, *FURTHER), args, strict=False)), **kwargs}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from kantan_agents.pipeline import Run
 from kantan_agents.waiting import wait_for_end
 
+_RUN_LOOP = object()
 
-async def streamed_result(streamed: Any) -> Any:
+
+async def streamed_result(run: Run, streamed: Any) -> Any:
     """Wait until a streamed run of the SDK is over, and return it as its result.
 
     What is of interest in its stream has been told by then, from the model calls themselves: there a slow
@@ -18,6 +21,7 @@ async def streamed_result(streamed: Any) -> Any:
         Exception: What the run raised.
         asyncio.CancelledError: It was cancelled, and all its tasks have ended.
     """
+    run.state[_RUN_LOOP] = streamed.run_loop_task
     try:
         async for _ in streamed.stream_events():
             continue
@@ -25,6 +29,15 @@ async def streamed_result(streamed: Any) -> Any:
         await _cancelled(streamed)
         raise
     return streamed
+
+
+def nobody_reads_deltas(run: Run) -> bool:
+    """Whether the SDK asks a model for a stream that only ``streamed_result`` reads, and throws away.
+
+    A run that a tool or a guardrail streams by itself has a task of its own, and a reader.
+    """
+    task = run.state.get(_RUN_LOOP)
+    return task is not None and task is asyncio.current_task()
 
 
 async def _cancelled(streamed: Any) -> None:

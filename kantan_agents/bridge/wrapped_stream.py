@@ -25,9 +25,10 @@ from kantan_agents.waiting import wait_for_end
 class WrappedStream:
     """One model call that is streamed through the middleware of its run."""
 
-    def __init__(self, run: Run, call: ModelCall) -> None:
+    def __init__(self, run: Run, call: ModelCall, passes_deltas: bool) -> None:
         self._run = run
         self._call = call
+        self._passes_deltas = passes_deltas
         # One at a time: a slow consumer holds the model up.
         self._send, self._receive = anyio.create_memory_object_stream[Any](1)
         self._last: tuple[ModelResponse, Response] | None = None
@@ -63,7 +64,7 @@ class WrappedStream:
             return await ask(call)
         final: Response | None = None
         items: list[Any] = []
-        async with aclosing(stream(call)) as events:
+        async with aclosing(stream(call, passes_deltas=self._passes_deltas)) as events:
             async for event in events:
                 if isinstance(event, ResponseCompletedEvent):
                     final = with_output(event.response, items)

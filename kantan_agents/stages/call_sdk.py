@@ -69,7 +69,8 @@ async def _run_by_sdk(run: Run) -> Any:
         options = {**options, "hooks": telling_hooks(run, options.get("hooks"))}
     given = {"context": run.context, "run_config": run.run_config, **options}
     if run.is_streamed:
-        return await streamed_result(agent.runner.run_streamed(agent.sdk_agent, run.input, **given))
+        streamed = agent.runner.run_streamed(agent.sdk_agent, run.input, **given)
+        return await streamed_result(run, streamed)
     return await agent.runner.run(agent.sdk_agent, run.input, **given)
 
 
