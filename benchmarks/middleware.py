@@ -162,7 +162,7 @@ def without_events() -> ExitStack:
     patched = ExitStack()
     for place, name, instead in (
         (agent_module, "emitter_for", lambda *_args, **_kwargs: None),
-        (running, "bind_names", lambda _run: {}),
+        (running, "bind_names", lambda _run: None),
         (running, "unbind_names", lambda _names: None),
         (running, "log_end", lambda *_args: None),
     ):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from contextvars import Token
 from typing import Any
 
@@ -20,15 +19,23 @@ _NAME = "kantan_agents.run"
 _log = get_logger(_NAME)
 _plain_log = logging.getLogger(_NAME)
 
+# structlog's own variables; to look them up by their names in each run costs more than to set them.
+_first = structlog.contextvars.bind_contextvars(agent_run_id="", agent_name="")
+_RUN_ID, _AGENT_NAME = (_first[name].var for name in ("agent_run_id", "agent_name"))
+structlog.contextvars.reset_contextvars(**_first)
 
-def bind_names(run: Run) -> Mapping[str, Token[Any]]:
+Tokens = tuple[Token[Any], Token[Any]]
+
+
+def bind_names(run: Run) -> Tokens:
     """Have the user's own log lines carry the run's id and the agent's name, where structlog makes them."""
-    return structlog.contextvars.bind_contextvars(agent_run_id=run.id, agent_name=run.agent.name)
+    return _RUN_ID.set(run.id), _AGENT_NAME.set(run.agent.name)
 
 
-def unbind_names(tokens: Mapping[str, Token[Any]]) -> None:
+def unbind_names(tokens: Tokens) -> None:
     """End what ``bind_names`` began."""
-    structlog.contextvars.reset_contextvars(**tokens)
+    _RUN_ID.reset(tokens[0])
+    _AGENT_NAME.reset(tokens[1])
 
 
 def log_end(run: Run, seconds: float, error: BaseException | None) -> None:

@@ -42,9 +42,11 @@ class RuledAgent(agents.Agent[Any]):
     @property
     def model(self) -> Any:
         """Its model; in a run that is watched, what stands in for it."""
-        model = self.__dict__.get("model")
-        run = current_run.get()
-        return model if run is None or not run.is_watched else observed(model, self.name)
+        # The SDK looks here eight times in a turn, so it asks for no more than it must.
+        model, run = self.__dict__.get("model"), current_run.get()
+        if run is None or (run.events is None and not run.model_calls):
+            return model
+        return observed(model, self.name)
 
     @model.setter
     def model(self, model: Any) -> None:

@@ -10,6 +10,8 @@ from agents.lifecycle import RunHooksBase
 from kantan_agents.events import HandedOff
 from kantan_agents.pipeline import Run
 
+_PASSED_ON = [name for name in dir(RunHooks) if name.startswith("on_") and name != "on_handoff"]
+
 
 class TellingHooks(RunHooks[Any]):
     """Tells of hand-offs, and passes everything on to the caller's hooks."""
@@ -17,8 +19,8 @@ class TellingHooks(RunHooks[Any]):
     def __init__(self, run: Run, given: RunHooks[Any] | None) -> None:
         self._run = run
         self._given = given
-        for name in dir(RunHooks):
-            if name.startswith("on_") and name != "on_handoff" and given is not None:
+        if given is not None:
+            for name in _PASSED_ON:
                 setattr(self, name, getattr(given, name))
 
     async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:

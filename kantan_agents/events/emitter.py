@@ -7,6 +7,7 @@ import inspect
 import time
 from collections import deque
 from collections.abc import Awaitable, Iterable
+from contextvars import ContextVar
 from datetime import datetime, timezone
 from threading import Lock
 from typing import Any
@@ -18,6 +19,8 @@ from kantan_agents.events.observers import Handler, everywhere
 from kantan_agents.log import get_logger
 
 _log = get_logger("kantan_agents.events")
+
+_telling: ContextVar[Emitter | None] = ContextVar("kantan_agents_telling", default=None)
 
 
 class Emitter:
@@ -32,7 +35,8 @@ class Emitter:
     """
 
     __slots__ = (
-        "_lock",
+        "_added",
+        "_idle",
         "_loop",
         "_numbering",
         "_sequence",
@@ -60,8 +64,10 @@ class Emitter:
         self._loop = asyncio.get_running_loop()
         self._sequence = 0
         self._numbering = Lock()
-        self._lock = asyncio.Lock()
         self._waiting: deque[tuple[Handler, Event]] = deque()
+        self._added = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
@@ -70,15 +76,9 @@ class Emitter:
 
         It has its number, and will be told, even if this is cancelled while handlers take their time.
         """
-        self._add(kind, agent or self.agent, internal, fields)
-        await self._passed_on()
-
-    async def _passed_on(self) -> None:
-        if asyncio.get_running_loop() is self._loop:
-            await self._deliver()
-        else:
-            # From a sync run inside a tool: this run's loop may be waiting for that very run.
-            asyncio.run_coroutine_threadsafe(self._deliver(), self._loop)
+        slow = self.tell(kind, agent or self.agent, internal=internal, **fields)
+        if slow is not None:
+            await slow
 
     def tell(self, kind: type[Event], agent: str, *, internal: bool, **fields: Any) -> Awaitable[None] | None:
         """Do what ``emit`` does, and return what is to be awaited, if anything.
@@ -86,42 +86,27 @@ class Emitter:
         For what happens hundreds of times in an answer: mostly nobody takes his time, and a coroutine for
         each costs more than the event itself.
         """
-        self._add(kind, agent, internal, fields)
-        if self._lock.locked() or asyncio.get_running_loop() is not self._loop:
-            return self._passed_on()
-        while self._waiting:
-            handler, event = self._waiting.popleft()
-            try:
-                told = handler(event)
-            except Exception as error:  # noqa: BLE001 - whoever watches a run must not break it
-                _say_failed(event, error)
-                continue
-            if told is not None and inspect.isawaitable(told):
-                return self._go_on(told, event)
-        return None
-
-    async def _go_on(self, told: Awaitable[None], event: Event) -> None:
-        async with self._lock:
-            await _wait_for(told, event)
-            while self._waiting:
-                await _tell(*self._waiting.popleft())
+        return self._begin(self._add(kind, agent, internal, fields))
 
     async def emit_end(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
         """Tell how something ended; also while the run is being cancelled, and to the last handler."""
-        self._add(kind, agent or self.agent, internal, fields)
+        number = self._add(kind, agent or self.agent, internal, fields)
         cancelled: asyncio.CancelledError | None = None
-        while self._waiting:
+        slow = self._begin(number)
+        while slow is not None:
             try:
                 with anyio.CancelScope(shield=True):
-                    await self._deliver()
+                    await slow
+                slow = None
             except asyncio.CancelledError as error:  # noqa: PERF203 - as often as somebody cancels
-                cancelled = error
+                cancelled, slow = error, self._until(number)
         if cancelled is not None:
             raise cancelled
 
-    def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> None:
+    def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:
+        """Number an event, and return how much is to be handed out until all handlers have it."""
         with self._numbering:
             self._sequence += 1
             event = kind(
@@ -134,12 +119,55 @@ class Emitter:
                 **fields,
             )
             self._waiting.extend([(handler, event) for handler in self.handlers])
+            self._added += len(self.handlers)
+            return self._added
 
-    async def _deliver(self) -> None:
-        # One event at a time: tools run side by side, and a handler may take its time.
-        async with self._lock:
+    def _begin(self, number: int) -> Awaitable[None] | None:
+        if asyncio.get_running_loop() is not self._loop:
+            # From a sync run inside a tool: this run's loop may be waiting for that very run.
+            asyncio.run_coroutine_threadsafe(self._until(number), self._loop)
+            return None
+        return self._hand_out() if self._idle.is_set() else self._until(number)
+
+    async def _until(self, number: int) -> None:
+        """Wait until so much has been handed out; by this task, if no other is about it."""
+        while self._added - len(self._waiting) - (not self._idle.is_set()) < number:
+            if self._idle.is_set():
+                slow = self._hand_out()
+                if slow is not None:
+                    await slow
+            else:
+                await self._idle.wait()
+
+    def _hand_out(self) -> Awaitable[None] | None:
+        """Hand out what waits, one event at a time; return the rest of it where a handler takes its time."""
+        before = _telling.get()
+        _telling.set(self)
+        try:
+            while self._waiting:
+                handler, event = self._waiting.popleft()
+                try:
+                    told = handler(event)
+                except Exception as error:  # noqa: BLE001 - whoever watches a run must not break it
+                    _say_failed(event, error)
+                    continue
+                if told is not None and inspect.isawaitable(told):
+                    self._idle.clear()
+                    return self._go_on(told, event)
+        finally:
+            _telling.set(before)
+        return None
+
+    async def _go_on(self, told: Awaitable[None], event: Event) -> None:
+        before = _telling.get()
+        _telling.set(self)
+        try:
+            await _wait_for(told, event)
             while self._waiting:
                 await _tell(*self._waiting.popleft())
+        finally:
+            self._idle.set()
+            _telling.set(before)
 
 
 async def _tell(handler: Handler, event: Event) -> None:
@@ -182,10 +210,13 @@ def emitter_for(
     Args:
         run_id: The run.
         agent: Name of its agent.
-        parent: Id and emitter of the run it is started in; whoever listens to that one hears this one.
+        parent: Id and emitter of the run it is started in; whoever listens to that one hears this one,
+            unless an observer of that run starts it.
         handlers: Who else listens.
     """
     parent_id, above = parent or (None, None)
+    if above is not None and above is _telling.get():
+        above = None  # it is told already of what this observer hears, and waits until it has heard it
     listening: list[Handler] = []
     for handler in (*(above.handlers if above is not None else ()), *handlers, *everywhere.handlers):
         if not any(handler == known for known in listening):

@@ -37,8 +37,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         try:
             forget_violation(run)
             guard_resumed(run.input)
-            async with none_left_open(run):
-                run.result = await _run_by_sdk(run)
+            run.result = await (_watched_run(run) if run.is_watched else _run_by_sdk(run, run.options))
         except Exception as error:
             violation = pending_violation(run) or await hidden_tool_called(error)
             if violation is None or violation is error:
@@ -62,15 +61,17 @@ async def call_sdk(run: Run, call_next: Next) -> None:
     await call_next(run)
 
 
-async def _run_by_sdk(run: Run) -> Any:
-    agent, options = run.agent, run.options
-    if run.is_watched:
-        observe_models(run.run_config, agent.name)
-        options = {**options, "hooks": telling_hooks(run, options.get("hooks"))}
+async def _watched_run(run: Run) -> Any:
+    observe_models(run.run_config, run.agent.name)
+    async with none_left_open(run):
+        return await _run_by_sdk(run, {**run.options, "hooks": telling_hooks(run, run.options.get("hooks"))})
+
+
+async def _run_by_sdk(run: Run, options: dict[str, Any]) -> Any:
+    agent = run.agent
     given = {"context": run.context, "run_config": run.run_config, **options}
     if run.is_streamed:
-        streamed = agent.runner.run_streamed(agent.sdk_agent, run.input, **given)
-        return await streamed_result(run, streamed)
+        return await streamed_result(run, agent.runner.run_streamed(agent.sdk_agent, run.input, **given))
     return await agent.runner.run(agent.sdk_agent, run.input, **given)
 
 

@@ -6,12 +6,22 @@ import asyncio
 from typing import Any
 
 import agents
+import anyio
 import pytest
 from agents import function_tool
 
 from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.events import Delegated, Event, RunStarted, TextDelta, subscribe
+from kantan_agents.events import (
+    Delegated,
+    Event,
+    ModelCallStarted,
+    OutputStored,
+    RunStarted,
+    TextDelta,
+    subscribe,
+)
+from kantan_agents.events.emitter import Emitter
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.events.told import check_whole
 from tests.events.watched_runs import Playing
@@ -231,3 +241,49 @@ async def test_a_run_started_outside_of_any_has_no_parent() -> None:
         await agent.run_async("hi")
     assert [event.parent_run_id for event in heard if isinstance(event, RunStarted)] == [None, None]
     assert not any(isinstance(event, Delegated) for event in heard)
+
+
+async def test_an_observer_may_run_an_agent_of_its_own() -> None:
+    summariser = Agent("summariser", "x", model=Playing("s", []))
+    heard: list[Event] = []
+    everywhere: list[Event] = []
+    summaries: list[Any] = []
+
+    async def summarise(event: Event) -> None:
+        heard.append(event)
+        if isinstance(event, ModelCallStarted):
+            summaries.append(await summariser.run_async("sum up"))
+
+    def summarise_at_once(event: Event) -> None:
+        if isinstance(event, ModelCallStarted):
+            summaries.append(summariser.run("sum up"))
+
+    agent = Agent("a", "x", model=Playing("a", []))
+    agent.subscribe(summarise)
+    agent.subscribe(summarise_at_once)
+    with anyio.fail_after(10), subscribe(everywhere.append):
+        await agent.run_async("hi")
+    assert [summary["result"].final_output for summary in summaries] == ["s0 s1 s2"] * 2
+    check_whole(heard)
+    assert {event.agent for event in heard} == {"a"}
+    check_whole([event for event in everywhere if event.agent == "summariser"])
+    assert sum(isinstance(event, RunStarted) for event in everywhere) == 3
+
+
+async def test_who_waits_for_the_observers_does_not_wait_for_those_who_come_later() -> None:
+    async def slow(_event: Event) -> None:
+        await asyncio.sleep(0)
+
+    emitter = Emitter("r", None, "a", (slow,))
+    told: list[int] = []
+
+    async def tell_much() -> None:
+        for number in range(100):
+            await emitter.emit(OutputStored, key="k")
+            told.append(number)
+
+    busy = asyncio.create_task(tell_much())
+    await asyncio.sleep(0)
+    await emitter.emit(OutputStored, key="once")
+    assert len(told) < 50
+    await busy
