@@ -13,6 +13,8 @@ from agents import Model, OpenAIProvider
 from kantan_llm import AsyncClientBundle
 from openai import DefaultAsyncHttpxClient
 
+from kantan_agents.models.closing import close_to_the_end
+
 OPENAI = "openai"
 
 
@@ -22,6 +24,7 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     For OpenAI the SDK chooses between Responses and Chat Completions; every other provider speaks
     chat completions.
     """
+    close_to_the_end(bundle.client)
     use_responses = None if bundle.provider == OPENAI else False
     provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
     return provider.get_model(bundle.model)
