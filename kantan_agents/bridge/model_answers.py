@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents import ItemHelpers, ModelResponse, Usage
+from agents import ItemHelpers, ModelBehaviorError, ModelResponse, Usage
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseUsage
 
 
@@ -35,6 +35,25 @@ def with_output(response: Response, items: list[Any]) -> Response:
     Some servers tell only in the events before what the answer consists of.
     """
     return response if response.output or not items else response.model_copy(update={"output": items})
+
+
+FAILURES = ("response.failed", "response.incomplete", "response.error", "error")
+"""Types of the events by which a stream says that there will be no answer."""
+
+
+def check_answered(failure: Any) -> None:
+    """Make sure that no event of ``FAILURES`` has ended a stream.
+
+    Raises:
+        ModelBehaviorError: One has; the SDK would raise the same.
+    """
+    if failure is None:
+        return
+    response = getattr(failure, "response", None)
+    said = [getattr(response, name, None) for name in ("error", "incomplete_details")]
+    said += [getattr(failure, name, None) for name in ("code", "message")]
+    reasons = "; ".join(str(reason) for reason in said if reason)
+    raise ModelBehaviorError(f"The model's stream ended with {failure.type}: {reasons or 'no reason given'}")
 
 
 def completed_event(answer: ModelResponse, final: Response | None = None) -> ResponseCompletedEvent:

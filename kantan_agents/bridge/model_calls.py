@@ -8,7 +8,7 @@ from typing import Any
 
 from agents import Model, ModelResponse, Usage
 
-from kantan_agents.bridge.model_answers import answer_of, usage_numbers
+from kantan_agents.bridge.model_answers import FAILURES, answer_of, check_answered, usage_numbers
 from kantan_agents.bridge.rewritten_stream import rewritten
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
@@ -151,6 +151,7 @@ async def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
     told = Told(call, name_of(model))
     error: BaseException | None = None
     usage: Usage | None = None
+    failure: Any = None
     has_begun = False
     options = dict(call.options)
     further = [options.pop(name) for name in FURTHER]
@@ -170,9 +171,15 @@ async def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
                         await slow_readers
                 elif kind == "response.completed":
                     usage = answer_of(event.response).usage
+                elif kind in FAILURES:
+                    # Passed on, the SDK would raise for it and leave this generator as it is. Models raise
+                    # by themselves, as soon as they are asked to go on.
+                    failure = event
+                    continue
                 if passes_deltas or not has_begun or not _is_delta(kind):
                     has_begun = has_begun or _is_delta(kind)
                     yield event
+        check_answered(failure)
     except BaseException as raised:
         error = raised
         raise

@@ -1,0 +1,112 @@
+"""Streams that end by saying that there is no answer."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agents import ModelBehaviorError
+from openai.types.responses import (
+    Response,
+    ResponseError,
+    ResponseErrorEvent,
+    ResponseFailedEvent,
+    ResponseIncompleteEvent,
+)
+from openai.types.responses.response import IncompleteDetails
+
+from kantan_agents import Agent
+from kantan_agents.events import Event, ModelCallFinished
+from kantan_agents.middleware import Fallback
+from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message
+from tests.events.told import check_whole
+from tests.events.watched_runs import Passes
+
+pytestmark = pytest.mark.anyio
+
+
+def response(status: Any, **more: Any) -> Response:
+    return Response(
+        id="r",
+        created_at=0,
+        model="m",
+        object="response",
+        output=[],
+        tool_choice="auto",
+        tools=[],
+        parallel_tool_calls=False,
+        status=status,
+        **more,
+    )
+
+
+FAILED = ResponseFailedEvent(
+    type="response.failed",
+    response=response("failed", error=ResponseError(code="server_error", message="overloaded")),
+    sequence_number=0,
+)
+INCOMPLETE = ResponseIncompleteEvent(
+    type="response.incomplete",
+    response=response("incomplete", incomplete_details=IncompleteDetails(reason="content_filter")),
+    sequence_number=0,
+)
+ERROR = ResponseErrorEvent(type="error", code="server_error", message="overloaded", sequence_number=0)
+
+ENDS = pytest.mark.parametrize(
+    ("end", "reason"),
+    [(FAILED, "overloaded"), (INCOMPLETE, "content_filter"), (ERROR, "overloaded")],
+    ids=["failed", "incomplete", "error"],
+)
+
+
+class Failing(ScriptedModel):
+    """Says that there is no answer, and goes on as if nothing had happened."""
+
+    def __init__(self, end: Any) -> None:
+        super().__init__([])
+        self._end = end
+
+    async def stream_response(self, *_: Any, **__: Any) -> Any:
+        yield self._end
+
+
+async def heard_of(agent: Agent, heard: list[Event]) -> Any:
+    async with agent.stream("Go") as run:
+        async for event in run:
+            heard.append(event)
+    return run.context["result"].final_output
+
+
+@ENDS
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_the_call_fails_with_what_the_stream_said(end: Any, reason: str, wrapped: bool) -> None:
+    heard: list[Event] = []
+    agent = Agent("a", "x", model=Failing(end), middleware=[Passes()] if wrapped else [])
+    with pytest.raises(ModelBehaviorError, match=reason):
+        await heard_of(agent, heard)
+    check_whole(heard)
+    assert [event.outcome for event in heard if isinstance(event, ModelCallFinished)] == ["failed"]
+
+
+@ENDS
+async def test_another_model_may_answer(end: Any, reason: str) -> None:
+    heard: list[Event] = []
+    spare = ScriptedModel([[assistant_message("From the spare.")]])
+    agent = Agent("a", "x", model=Failing(end), middleware=[Fallback(spare)])
+    assert await heard_of(agent, heard) == "From the spare."
+    check_whole(heard)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+async def test_over_http_it_is_the_error_of_the_sdk(wrapped: bool) -> None:
+    sent = f"event: {FAILED.type}\ndata: {json.dumps(FAILED.to_dict())}\n\n".encode()
+    heard: list[Event] = []
+    with OfflineServer([Reply(body=sent, headers={"content-type": "text/event-stream"})]) as server:
+        bundle = server.bundle()
+        agent = Agent("a", "x", model=bundle, middleware=[Passes()] if wrapped else [])
+        with pytest.raises(ModelBehaviorError, match=r"`response\.failed`.*overloaded"):
+            await heard_of(agent, heard)
+        pool: Any = bundle.client._client._transport
+        assert all(connection.is_idle() for connection in pool._pool.connections)
+    check_whole(heard)
