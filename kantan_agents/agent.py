@@ -41,7 +41,7 @@ from kantan_agents.portal import background_loop
 from kantan_agents.prompt import Prompt
 from kantan_agents.run_logs import is_debugged, log_event
 from kantan_agents.run_stream import RunStream
-from kantan_agents.running import drive
+from kantan_agents.running import drive, raising
 from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import output_schema
 from kantan_agents.tools import (
@@ -197,8 +197,7 @@ class Agent:
             The context: ``result`` is the SDK's ``RunResult``, ``history`` and the ``output_dest`` are
             up to date. After an error it is as it was on entry, apart from defaults filled in.
         """
-        run, early_error = self._new_run(input, context, runner_options)
-        return await drive(run, self.pipeline, early_error)
+        return await drive(*self._new_run(input, context, runner_options))
 
     def stream(self, input: Any, context: Context | None = None, **runner_options: Any) -> RunStream:
         """Run the agent and watch the run while it goes on.
@@ -223,9 +222,9 @@ class Agent:
         """
 
         def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[Context]]]:
-            run, early_error = self._new_run(input, context, dict(runner_options), handler)
+            run, pipeline = self._new_run(input, context, dict(runner_options), handler)
             run.is_streamed = True
-            return run, lambda: drive(run, self.pipeline, early_error)
+            return run, lambda: drive(run, pipeline)
 
         return RunStream(begin)
 
@@ -297,8 +296,8 @@ class Agent:
 
     def _new_run(
         self, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
-    ) -> tuple[Run, Exception | None]:
-        """Return the run, and what the user's metadata function raised: to be raised in its trace."""
+    ) -> tuple[Run, Pipeline]:
+        """Return the run and its pipeline: without its stages if the user's metadata function has raised."""
         if not isinstance(input, (str, list, agents.RunState)):
             raise InputTypeError(got=type(input).__name__)
         if context is None:
@@ -306,12 +305,14 @@ class Agent:
         run_id = new_run_id()
         given = options.pop("run_config", None)
         config, callers_provider = effective_run_config(given, self._provider_factory)
-        metadata_error = None
+        pipeline = self.pipeline
         try:
             # A context that is no dict is refused by the first stage, inside the trace.
             metadata = self.trace_metadata(context if isinstance(context, dict) else {}, run_id)
         except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
-            metadata, metadata_error = run_metadata({}, self._standard_metadata, run_id), error
+            metadata = run_metadata({}, self._standard_metadata, run_id)
+            # Inside the middleware, which may keep the input out of the trace.
+            pipeline = Pipeline([*self._layers.stages, ("trace metadata", raising(error))])
         if config.trace_metadata:
             metadata = {**finite(config.trace_metadata), **metadata}
         run = Run(self, input, context, run_id, options, config, metadata, callers_provider)
@@ -319,7 +320,7 @@ class Agent:
         run.events = self._events_of(run, handlers)
         if self._provider_factory is not None and callers_provider is None:
             keep_provider(run, self._provider_factory, config.model_provider)
-        return run, metadata_error
+        return run, pipeline
 
     def _events_of(self, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:
         parent = current_run.get()

@@ -11,19 +11,18 @@ from kantan_agents.errors import code_of
 from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception import current_tool_call
-from kantan_agents.pipeline import Pipeline, Run, current_run
+from kantan_agents.pipeline import Next, Pipeline, Run, Stage, current_run
 from kantan_agents.run_logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing.spans import run_trace
 
 
-async def drive(run: Run, pipeline: Pipeline, early_error: Exception | None) -> dict[str, Any]:
+async def drive(run: Run, pipeline: Pipeline) -> dict[str, Any]:
     """Send ``run`` through ``pipeline`` inside its trace, and return its context.
 
     Args:
         run: The run.
         pipeline: Its stages.
-        early_error: What went wrong before there was a trace, to be raised and recorded in it.
 
     Raises:
         Exception: What a stage raised; ``error.kantan_run`` is the run, and what its stages have written
@@ -35,9 +34,9 @@ async def drive(run: Run, pipeline: Pipeline, early_error: Exception | None) -> 
     try:
         with run_trace(run):
             if run.events is None:
-                await _run(run, pipeline, early_error)
+                await _run(run, pipeline)
             else:
-                await _told(run.events, run, pipeline, early_error)
+                await _told(run.events, run, pipeline)
     except BaseException as raised:
         error = raised
         raise
@@ -48,11 +47,18 @@ async def drive(run: Run, pipeline: Pipeline, early_error: Exception | None) -> 
     return run.context
 
 
-async def _run(run: Run, pipeline: Pipeline, early_error: Exception | None) -> None:
+def raising(error: Exception) -> Stage:
+    """Return a stage that raises what went wrong before there was a trace, so that it is recorded."""
+
+    async def raise_it(_run: Run, _call_next: Next) -> None:
+        raise error
+
+    return raise_it
+
+
+async def _run(run: Run, pipeline: Pipeline) -> None:
     result_before = run.context.get("result") if isinstance(run.context, dict) else None
     try:
-        if early_error is not None:
-            raise early_error  # noqa: TRY301 - where it is recorded and taken back like any other
         await pipeline(run)
         if check_context(run.context).get("result") is result_before:
             # A stage ended the run before `call_sdk`: what stands there is another run's.
@@ -63,12 +69,12 @@ async def _run(run: Run, pipeline: Pipeline, early_error: Exception | None) -> N
         raise
 
 
-async def _told(events: Emitter, run: Run, pipeline: Pipeline, early_error: Exception | None) -> None:
+async def _told(events: Emitter, run: Run, pipeline: Pipeline) -> None:
     watch = Stopwatch()
     await _tell_parent(events, run)  # cancelled meanwhile, it has not started and does not end
     try:
         await events.emit(RunStarted, trace_id=run.trace_id)
-        await _run(run, pipeline, early_error)
+        await _run(run, pipeline)
     except BaseException as error:
         if outcome_of(error) == "cancelled":
             await events.emit_end(RunCancelled, seconds=watch.seconds)

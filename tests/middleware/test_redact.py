@@ -731,3 +731,14 @@ async def test_an_answer_told_only_in_the_items_of_the_stream_is_redacted_too() 
     model = SaysItInItems([[assistant_message(f"I am {MAIL}")]])
     context, _ = await run(agent(model, Redact()), "stream", "Hello")
     assert context["result"].final_output == "I am [email]"
+
+
+async def test_the_input_of_a_run_that_fails_before_its_first_stage_is_recorded_redacted(traces: Any) -> None:
+    def no_metadata(_context: Any) -> Any:
+        raise LookupError("no such customer")
+
+    agent = Agent("a", "x", model=ScriptedModel([]), metadata=no_metadata, middleware=[Redact(["email"])])
+    with pytest.raises(LookupError, match="no such customer"):
+        await agent.run_async("Write to ann@example.com, please.")
+    assert len(traces.traces(keywords=["please"], has_error=True)) == 1
+    assert not traces.traces(keywords=["ann@example.com"])
