@@ -26,7 +26,7 @@ from kantan_agents.middleware import (
     resume,
     to_json,
 )
-from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message, function_call
 
 pytestmark = pytest.mark.anyio
 
@@ -480,3 +480,37 @@ async def test_a_tool_the_sdk_cannot_have_wait_ends_the_run_unless_there_is_a_ha
     assert done == []
     await clerk(approve_all).run_async("Go.")
     assert done == ["rm notes"]
+
+
+@pytest.mark.parametrize("how", ["run_async", "stream"])
+@pytest.mark.parametrize("api", ["responses", "chat"])
+async def test_over_http_the_model_reads_what_was_decided(bank: Bank, api: str, how: str) -> None:
+    asked = [ToolCall("pay", {"amount": amount}, f"c{amount}") for amount in (1, 2, 3)]
+    decisions: dict[str, Any] = {
+        "c1": Approved(),
+        "c2": Approved({"amount": 20}),
+        "c3": Rejected("Not on Sundays."),
+    }
+    with OfflineServer([asked, "Done."]) as server:
+        first = Agent(
+            "clerk", "Pay.", model=server.bundle(api=api), tools=bank.tools, middleware=[Approve("pay")]
+        )
+        text = to_json(await run(first, how))
+        assert (len(server.requests), bank.paid) == (1, [])
+        second = Agent(
+            "clerk", "Pay.", model=server.bundle(api=api), tools=bank.tools, middleware=[Approve("pay")]
+        )
+        context = await run(second, how, await decide(second, text, decisions))
+        said = server.requests[1].body
+    items = said["input"] if api == "responses" else said["messages"]
+    key = "output" if api == "responses" else "content"
+    read = {item["call_id" if api == "responses" else "tool_call_id"]: item[key] for item in results(items)}
+    assert read == {"c1": "paid 1", "c2": "paid 20", "c3": "Not on Sundays."}
+    assert sorted(bank.paid) == [1, 20]
+    assert context["result"].final_output == "Done."
+
+
+def results(items: list[Any]) -> list[Any]:
+    return [
+        item for item in items if item.get("type") == "function_call_output" or item.get("role") == "tool"
+    ]
