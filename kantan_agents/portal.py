@@ -86,12 +86,22 @@ class BackgroundLoop:
 
 
 def _serve(ready: Future[BlockingPortal]) -> None:
+    is_stopped = False
+
     async def serve() -> None:
+        nonlocal is_stopped
         async with BlockingPortal() as portal:
             ready.set_result(portal)
             await portal.sleep_until_stopped()
+        is_stopped = True
 
-    anyio.run(serve)
+    try:
+        anyio.run(serve)
+    except RuntimeError:
+        # A loop that has resolved names starts a thread to end its executor, and from Python 3.12 on there
+        # are no new ones once the interpreter ends; by then everything else of it is closed.
+        if not is_stopped:
+            raise
 
 
 class _Call(Generic[T]):

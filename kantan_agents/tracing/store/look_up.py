@@ -67,8 +67,8 @@ def _with_run(connection: sqlite3.Connection, beginning: str) -> list[str]:
     return _ids(
         connection,
         f"SELECT DISTINCT trace_id AS id FROM ({_RUN_IDS}) "  # noqa: S608
-        "WHERE substr(run_id, 1, length(?1)) = ?1 ORDER BY position DESC",
-        (beginning,),
+        "WHERE substr(run_id, 1, length(?)) = ? ORDER BY position DESC",
+        (beginning, beginning),
     )
 
 
