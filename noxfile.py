@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from pathlib import Path
 
 import nox
 
@@ -19,7 +21,22 @@ def _starts(python: str) -> bool:
         return False
 
 
-PYTHONS = [version for version in ("3.10", "3.11", "3.12", "3.13") if _starts(f"python{version}")]
+def _managed(version: str) -> list[str]:
+    """Return the Pythons of a version that pyenv has, selected or not; the newest last."""
+    pyenv = shutil.which("pyenv")
+    if pyenv is None:
+        return []
+    root = subprocess.run([pyenv, "root"], capture_output=True, encoding="utf-8", check=True).stdout
+    found = Path(root.strip(), "versions").glob(f"{version}.*/bin/python")
+    return sorted(map(str, found), key=lambda path: (len(path), path))
+
+
+def _python(version: str) -> str | None:
+    candidates = (f"python{version}", *reversed(_managed(version)))
+    return next((python for python in candidates if _starts(python)), None)
+
+
+PYTHONS = [python for python in map(_python, ("3.10", "3.11", "3.12", "3.13")) if python]
 SUITE = ("python", "-m", "pytest", "-n", "2")
 
 
@@ -30,9 +47,9 @@ def tests(session: nox.Session) -> None:
     session.run(*SUITE, *session.posargs)
 
 
-@nox.session
+@nox.session(python=PYTHONS[-1:] or None)
 def newest_sdk(session: nox.Session) -> None:
-    """Run the suite on the newest SDK; kantan-llm's pin (openai<3) stands against it."""
+    """Run the suite on the newest SDK and Python; kantan-llm's pin (openai<3) stands against it."""
     session.install("-e", ".[dev]")
     # kantan-llm itself works with openai 3; only its declared dependency does not allow it.
     session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "kantan-llm")

@@ -218,6 +218,7 @@ def test_the_interpreter_ends_while_another_thread_is_still_running_an_agent() -
 
 def test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging() -> None:
     process = script("""
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
         server = OfflineServer([Reply("late", delay=30), "fine"]).__enter__()
         ended = []
 

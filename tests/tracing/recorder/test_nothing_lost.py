@@ -25,6 +25,9 @@ from tests.tracing.recorder.processes import Process, Start, wait_until
 
 # Ends of a process
 
+# Python's own handler, which a shell's background job does not have.
+INTERRUPT = "signal.signal(signal.SIGINT, signal.default_int_handler); signal.raise_signal(signal.SIGINT)"
+
 
 @pytest.mark.parametrize(
     ("end", "status"),
@@ -34,7 +37,7 @@ from tests.tracing.recorder.processes import Process, Start, wait_until
         ("sys.exit(3)", 3),
         ("raise KeyError('mine')", 1),
         ("set_trace_processors([])", 0),
-        ("signal.raise_signal(signal.SIGINT)", -signal.SIGINT),
+        (INTERRUPT, -signal.SIGINT),
         ("threading.Thread(target=record, args=['c'], kwargs={'parent': w}).start()", 0),
         ("import atexit; atexit.register(record, 'c', parent=w)", 0),
     ],
