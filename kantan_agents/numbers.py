@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from typing import Any
 
 from kantan_agents.errors import InvalidOptionError
@@ -33,7 +33,7 @@ def checked_number(option: str, value: Any, *, above_zero: bool = False) -> floa
         InvalidOptionError: E75, it is none.
     """
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if is_number and 0 <= value < math.inf and (value > 0 or not above_zero):
+    if is_number and 0 <= value <= sys.float_info.max and (value > 0 or not above_zero):
         return float(value)
     wanted = "greater than 0" if above_zero else "0 or more"
     raise InvalidOptionError(option=option, reason=f"must be a number, {wanted}, not {value!r}")

@@ -36,7 +36,10 @@ async def drive(run: Run, pipeline: Pipeline) -> dict[str, Any]:
             if run.events is None:
                 await _run(run, pipeline)
             else:
-                await _told(run.events, run, pipeline)
+                try:
+                    await _told(run.events, run, pipeline)
+                finally:
+                    run.events.close()
     except BaseException as raised:
         error = raised
         raise

@@ -41,19 +41,24 @@ FAILURES = ("response.failed", "response.incomplete", "response.error", "error")
 """Types of the events by which a stream says that there will be no answer."""
 
 
-def check_answered(failure: Any) -> None:
-    """Make sure that no event of ``FAILURES`` has ended a stream.
+def check_answered(last: Any) -> None:
+    """Make sure that a stream has come to an answer.
+
+    Args:
+        last: The event that ended it, None if there was none.
 
     Raises:
-        ModelBehaviorError: One has; the SDK would raise the same.
+        ModelBehaviorError: It has not; the SDK would raise the same.
     """
-    if failure is None:
+    kind = getattr(last, "type", None)
+    if kind == "response.completed":
         return
-    response = getattr(failure, "response", None)
+    response = getattr(last, "response", None)
     said = [getattr(response, name, None) for name in ("error", "incomplete_details")]
-    said += [getattr(failure, name, None) for name in ("code", "message")]
+    said += [getattr(last, name, None) for name in ("code", "message")]
     reasons = "; ".join(str(reason) for reason in said if reason)
-    raise ModelBehaviorError(f"The model's stream ended with {failure.type}: {reasons or 'no reason given'}")
+    ended = "without an answer" if kind is None else f"with {kind}: {reasons or 'no reason given'}"
+    raise ModelBehaviorError(f"The model's stream ended {ended}")
 
 
 def completed_event(answer: ModelResponse, final: Response | None = None) -> ResponseCompletedEvent:

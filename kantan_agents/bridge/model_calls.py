@@ -151,7 +151,7 @@ async def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
     told = Told(call, name_of(model))
     error: BaseException | None = None
     usage: Usage | None = None
-    failure: Any = None
+    last: Any = None
     has_begun = False
     options = dict(call.options)
     further = [options.pop(name) for name in FURTHER]
@@ -166,20 +166,22 @@ async def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
             async for event in events:
                 kind = getattr(event, "type", None)
                 if kind == "response.output_text.delta":
+                    call.has_streamed = True
                     slow_readers = told.delta(event.delta)
                     if slow_readers is not None:
                         await slow_readers
                 elif kind == "response.completed":
+                    last = event
                     usage = answer_of(event.response).usage
                 elif kind in FAILURES:
-                    # Passed on, the SDK would raise for it and leave this generator as it is. Models raise
-                    # by themselves, as soon as they are asked to go on.
-                    failure = event
-                    continue
+                    # Not passed on: the SDK would raise for it and leave this generator as it is. Nothing
+                    # follows, though the connection may stay open.
+                    last = event
+                    break
                 if passes_deltas or not has_begun or not _is_delta(kind):
                     has_begun = has_begun or _is_delta(kind)
                     yield event
-        check_answered(failure)
+        check_answered(last)
     except BaseException as raised:
         error = raised
         raise

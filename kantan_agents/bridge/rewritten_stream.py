@@ -16,6 +16,7 @@ from kantan_agents.interception import TextRewriter
 _DELTA = "response.output_text.delta"
 _ITEM = "response.output_item.done"
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
+_ERRORS = ("error", "response.error")
 _SAY_NOTHING = ("response.created", "response.in_progress", "response.queued")
 
 
@@ -47,7 +48,7 @@ async def rewritten(
                 for rest in _ended(texts):
                     yield rest
                 yield event.model_copy(update={"response": with_output(event.response, items)})
-            elif kind in _SAY_NOTHING:
+            elif kind in _SAY_NOTHING or kind in _ERRORS:
                 yield event
 
 

@@ -11,17 +11,23 @@ from kantan_agents.waiting import wait_for_end
 _RUN_LOOP = object()
 
 
-async def streamed_result(run: Run, streamed: Any) -> Any:
+async def streamed_result(run: Run, streamed: Any, *, only_reader: bool) -> Any:
     """Wait until a streamed run of the SDK is over, and return it as its result.
 
     What is of interest in its stream has been told by then, from the model calls themselves: there a slow
     consumer can hold the model up, while the SDK's own queue has no bound. So it is emptied here.
 
+    Args:
+        run: The run.
+        streamed: What the SDK's runner has returned.
+        only_reader: Whether nobody else reads its stream.
+
     Raises:
         Exception: What the run raised.
         asyncio.CancelledError: It was cancelled, and all its tasks have ended.
     """
-    run.state[_RUN_LOOP] = streamed.run_loop_task
+    if only_reader:
+        run.state[_RUN_LOOP] = streamed.run_loop_task
     try:
         async for _ in streamed.stream_events():
             continue

@@ -64,16 +64,17 @@ class WrappedStream:
             return await ask(call)
         final: Response | None = None
         items: list[Any] = []
-        async with aclosing(stream(call, passes_deltas=self._passes_deltas)) as events:
-            async for event in events:
-                if isinstance(event, ResponseCompletedEvent):
-                    final = with_output(event.response, items)
-                    continue  # held back: the middleware may come to another answer
-                if isinstance(event, ResponseOutputItemDoneEvent):
-                    items.append(event.item)
-                if getattr(event, "type", None) == "response.output_text.delta":
-                    self._call.has_streamed = call.has_streamed = True
-                await self._send.send(event)
+        try:
+            async with aclosing(stream(call, passes_deltas=self._passes_deltas)) as events:
+                async for event in events:
+                    if isinstance(event, ResponseCompletedEvent):
+                        final = with_output(event.response, items)
+                        continue  # held back: the middleware may come to another answer
+                    if isinstance(event, ResponseOutputItemDoneEvent):
+                        items.append(event.item)
+                    await self._send.send(event)
+        finally:
+            self._call.has_streamed = self._call.has_streamed or call.has_streamed
         if final is None:
             raise refused_answer("the model's stream came to no end")
         answer = answer_of(final)

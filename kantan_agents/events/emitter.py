@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextvars import ContextVar
 from datetime import datetime, timezone
 from threading import Lock
@@ -36,9 +36,11 @@ class Emitter:
 
     __slots__ = (
         "_added",
-        "_idle",
+        "_is_over",
+        "_lock",
         "_loop",
         "_numbering",
+        "_queued",
         "_sequence",
         "_waiting",
         "agent",
@@ -66,13 +68,14 @@ class Emitter:
         self._numbering = Lock()
         self._waiting: deque[tuple[Handler, Event]] = deque()
         self._added = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._lock = asyncio.Lock()
+        self._queued = 0
+        self._is_over = False
 
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Tell of something that has just happened.
+        """Tell of something that has just happened; nothing once the run is over.
 
         It has its number, and will be told, even if this is cancelled while handlers take their time.
         """
@@ -86,12 +89,18 @@ class Emitter:
         For what happens hundreds of times in an answer: mostly nobody takes his time, and a coroutine for
         each costs more than the event itself.
         """
-        return self._begin(self._add(kind, agent, internal, fields))
+        return None if self._is_over else self._begin(self._add(kind, agent, internal, fields))
+
+    def close(self) -> None:
+        """Tell nothing more: the run is over, though a thread it has started may still go on."""
+        self._is_over = True
 
     async def emit_end(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
         """Tell how something ended; also while the run is being cancelled, and to the last handler."""
+        if self._is_over:
+            return
         number = self._add(kind, agent or self.agent, internal, fields)
         cancelled: asyncio.CancelledError | None = None
         slow = self._begin(number)
@@ -101,7 +110,7 @@ class Emitter:
                     await slow
                 slow = None
             except asyncio.CancelledError as error:  # noqa: PERF203 - as often as somebody cancels
-                cancelled, slow = error, self._until(number)
+                cancelled, slow = error, self._in_turn(number)
         if cancelled is not None:
             raise cancelled
 
@@ -125,55 +134,68 @@ class Emitter:
     def _begin(self, number: int) -> Awaitable[None] | None:
         if asyncio.get_running_loop() is not self._loop:
             # From a sync run inside a tool: this run's loop may be waiting for that very run.
-            asyncio.run_coroutine_threadsafe(self._until(number), self._loop)
+            asyncio.run_coroutine_threadsafe(self._in_turn(number), self._loop)
             return None
-        return self._hand_out() if self._idle.is_set() else self._until(number)
+        if self._queued or self._lock.locked():
+            return self._in_turn(number)
+        return self._hand_out(number, self._finish_first)
 
-    async def _until(self, number: int) -> None:
-        """Wait until so much has been handed out; by this task, if no other is about it."""
-        while self._added - len(self._waiting) - (not self._idle.is_set()) < number:
-            if self._idle.is_set():
-                slow = self._hand_out()
+    async def _in_turn(self, number: int) -> None:
+        """Wait for those who came before, then hand out so much."""
+        self._queued += 1
+        try:
+            async with self._lock:
+                slow = self._hand_out(number, self._finish)
                 if slow is not None:
                     await slow
-            else:
-                await self._idle.wait()
+        finally:
+            self._queued -= 1
 
-    def _hand_out(self) -> Awaitable[None] | None:
-        """Hand out what waits, one event at a time; return the rest of it where a handler takes its time."""
+    def _hand_out(self, number: int, finish: _Finish) -> Awaitable[None] | None:
+        """Hand out so much of what waits; where a handler takes its time, return what does the rest."""
         before = _telling.get()
         _telling.set(self)
         try:
-            while self._waiting:
+            while self._has_more(number):
                 handler, event = self._waiting.popleft()
                 try:
                     told = handler(event)
-                except Exception as error:  # noqa: BLE001 - whoever watches a run must not break it
+                except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - must not break the run
                     _say_failed(event, error)
                     continue
                 if told is not None and inspect.isawaitable(told):
-                    self._idle.clear()
-                    return self._go_on(told, event)
+                    return finish(told, event, number)
         finally:
             _telling.set(before)
         return None
 
-    async def _go_on(self, told: Awaitable[None], event: Event) -> None:
+    def _has_more(self, number: int) -> bool:
+        # No more than one's own and what was before it: whoever tells may be cancelled, and the handlers of
+        # what others tell are not to be interrupted by that.
+        return bool(self._waiting) and self._added - len(self._waiting) < number
+
+    async def _finish_first(self, told: Awaitable[None], event: Event, number: int) -> None:
+        async with self._lock:  # which is free, so nobody comes in between
+            await self._finish(told, event, number)
+
+    async def _finish(self, told: Awaitable[None], event: Event, number: int) -> None:
         before = _telling.get()
         _telling.set(self)
         try:
             await _wait_for(told, event)
-            while self._waiting:
+            while self._has_more(number):
                 await _tell(*self._waiting.popleft())
         finally:
-            self._idle.set()
             _telling.set(before)
+
+
+_Finish = Callable[[Awaitable[None], Event, int], Awaitable[None]]
 
 
 async def _tell(handler: Handler, event: Event) -> None:
     try:
         told = handler(event)
-    except Exception as error:  # noqa: BLE001 - whoever watches a run must not break it
+    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - must not break the run
         _say_failed(event, error)
         return
     if told is not None and inspect.isawaitable(told):
@@ -183,11 +205,20 @@ async def _tell(handler: Handler, event: Event) -> None:
 async def _wait_for(told: Awaitable[None], event: Event) -> None:
     try:
         await told
+    except asyncio.CancelledError as error:
+        if _is_being_cancelled():
+            raise
+        _say_failed(event, error)  # something it waited for was cancelled
     except Exception as error:  # noqa: BLE001 - as above
         _say_failed(event, error)
 
 
-def _say_failed(event: Event, error: Exception) -> None:
+def _is_being_cancelled() -> bool:
+    cancelling = getattr(asyncio.current_task(), "cancelling", None)  # new in Python 3.11
+    return cancelling is None or cancelling() > 0
+
+
+def _say_failed(event: Event, error: BaseException) -> None:
     _log.error("observer failed", event_type=event.type, run_id=event.run_id, error=repr(error))
 
 
@@ -215,8 +246,8 @@ def emitter_for(
         handlers: Who else listens.
     """
     parent_id, above = parent or (None, None)
-    if above is not None and above is _telling.get():
-        above = None  # it is told already of what this observer hears, and waits until it has heard it
+    if _is_told_now(above):
+        above = None  # an observer starts it, and whoever tells the observer waits for it
     listening: list[Handler] = []
     for handler in (*(above.handlers if above is not None else ()), *handlers, *everywhere.handlers):
         if not any(handler == known for known in listening):
@@ -224,6 +255,14 @@ def emitter_for(
     if not listening:
         return None
     return Emitter(run_id, parent_id, agent, tuple(listening), above)
+
+
+def _is_told_now(emitter: Emitter | None) -> bool:
+    """Whether an observer runs, in this task, to whom this emitter tells something or one it is inside of."""
+    telling = _telling.get()
+    while emitter is not None and emitter is not telling:
+        emitter = emitter.parent
+    return emitter is not None
 
 
 class Stopwatch:

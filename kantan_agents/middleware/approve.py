@@ -7,8 +7,10 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from typing import Any
 
+from agents import ComputerTool
+
 from kantan_agents.errors import InvalidOptionError, MiddlewareResultError
-from kantan_agents.interception import Middleware, ToolCall, ToolNext
+from kantan_agents.interception import Middleware, ToolCall, ToolNext, end_run_with
 from kantan_agents.middleware.approval_calls import (
     ApprovalHandler,
     ApprovalRule,
@@ -18,7 +20,7 @@ from kantan_agents.middleware.approval_calls import (
 )
 from kantan_agents.middleware.approval_state import edits_of
 from kantan_agents.pipeline import Next, Run
-from kantan_agents.tools.approvals import add_approval_policy
+from kantan_agents.tools.approvals import add_approval_policy, can_wait, unasked
 
 
 class Approve(Middleware):
@@ -34,9 +36,9 @@ class Approve(Middleware):
         handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Calls that are made at the
             same time are asked about at the same time.
 
-    A tool that would be run without anybody being asked ends the run (E75): one of the provider's, of which
-    no call comes by here, or without a handler one that the SDK cannot have wait (local shell, computer). A
-    function is asked about such a tool once, with empty arguments.
+    What would be run without anybody being asked ends the run (E75): a tool of the provider's, of which no
+    call comes by here, and without a handler a call that the SDK cannot have wait (local shell, computer). A
+    function is asked about a tool of the provider's at each turn, with empty arguments.
 
     Raises:
         InvalidOptionError: E75, the policy or the handler is none.
@@ -68,7 +70,9 @@ class Approve(Middleware):
         """Ask the handler, if there is one, and make the call with the arguments that were approved.
 
         Raises:
-            MiddlewareResultError: E80, the handler has returned no decision.
+            MiddlewareResultError: E80, the handler has returned no decision, or has rejected what a computer
+                does: the result is a picture, so the model cannot be told.
+            InvalidOptionError: E75, the call needs an approval that nobody can be asked for.
         """
         edited = call.run.state.get(self, {}).get(call.call_id)
         if edited is not None:
@@ -77,12 +81,16 @@ class Approve(Middleware):
             decision: Any = self._handler(_pending(call))
             decision = await decision if inspect.isawaitable(decision) else decision
             if isinstance(decision, Rejected):
-                return decision.reason
+                return _told(call, decision)
             if not isinstance(decision, Approved):
                 reason = f"the handler must return Approved or Rejected, not {decision!r}"
                 raise MiddlewareResultError(middleware="Approve", reason=reason)
             if decision.arguments is not None:
                 call.arguments = decision.arguments
+        elif self._handler is None and not can_wait(call.tool) and await self._asks(_pending(call)):
+            error = unasked(call.name, "the SDK cannot have it wait; give Approve a handler")
+            end_run_with(call.run, error)
+            raise error
         return await call_next(call)
 
     @property
@@ -111,6 +119,16 @@ class Approve(Middleware):
 
 def _pending(call: ToolCall) -> PendingCall:
     return PendingCall(call.call_id, call.name, call.arguments, call.agent)
+
+
+def _told(call: ToolCall, rejected: Rejected) -> str:
+    """Return what the model is told of a rejection."""
+    if not isinstance(call.tool, ComputerTool):
+        return rejected.reason
+    reason = f"what a computer does was rejected, which ends the run: {rejected.reason}"
+    error = MiddlewareResultError(middleware="Approve", reason=reason)
+    end_run_with(call.run, error)
+    raise error
 
 
 def _checked_patterns(policy: Any) -> tuple[str, ...]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from agents import Runner
+
 from kantan_agents.bridge import (
     detach_result,
     guard_resumed,
@@ -71,7 +73,9 @@ async def _run_by_sdk(run: Run, options: dict[str, Any]) -> Any:
     agent = run.agent
     given = {"context": run.context, "run_config": run.run_config, **options}
     if run.is_streamed:
-        return await streamed_result(run, agent.runner.run_streamed(agent.sdk_agent, run.input, **given))
+        streamed = agent.runner.run_streamed(agent.sdk_agent, run.input, **given)
+        # A runner of the user's own may read what it streams.
+        return await streamed_result(run, streamed, only_reader=agent.runner is Runner)
     return await agent.runner.run(agent.sdk_agent, run.input, **given)
 
 

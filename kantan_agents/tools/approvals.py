@@ -17,6 +17,7 @@ from agents import (
     ComputerTool,
     CustomTool,
     FunctionTool,
+    HostedMCPTool,
     LocalShellTool,
     ShellTool,
     Tool,
@@ -56,19 +57,20 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
     """Return the tools of a turn, those that a policy of the run concerns as copies that ask it.
 
     Raises:
-        InvalidOptionError: E75, a tool needs an approval and nobody could be asked for it.
+        InvalidOptionError: E75, a tool needs an approval and runs at the provider without one.
     """
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools
-    # The same copies in each turn: the SDK compares tools by identity.
-    copies: dict[tuple[str, int], tuple[Tool, Tool]] = run.state.setdefault(_COPIES, {})
+    # The same copy each time: the SDK compares tools by identity when a run is resumed.
+    copies: dict[Any, tuple[Tool, Tool]] = run.state.setdefault(_COPIES, {})
     asking: list[Tool] = []
     for tool in tools:
+        if not _runs_here(tool):
+            await _check_needs_none(agent, tool, policies)
         concerned = [policy for policy in policies if policy.concerns(tool.name)]
-        await _check_can_be_asked(agent, tool, concerned)
         concerned = [policy for policy in concerned if not policy.asks_while_called]
-        if not concerned or not _can_wait(tool):
+        if not concerned or not can_wait(tool):
             asking.append(tool)
             continue
         known = copies.get((agent, id(tool)))
@@ -78,21 +80,33 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
     return asking
 
 
-async def _check_can_be_asked(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
-    """Refuse a tool that needs an approval and would be run without: better no run than such a call."""
-    if not _runs_here(tool):
-        reason = "it runs at the provider, and no call of it comes by here"
-    elif not _can_wait(tool):
-        policies = [policy for policy in policies if not policy.asks_while_called]
-        reason = "the SDK cannot have it wait; give Approve a handler"
-    else:
-        return
+async def _check_needs_none(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
+    """Refuse a tool whose calls never come by here, if one needs an approval."""
     for policy in policies:
-        # A policy that looks at single calls has to say without one.
-        if await policy.needs_approval(agent, tool.name, "", ""):
-            raise InvalidOptionError(
-                option="policy", reason=f"no approval can be asked for the tool {tool.name}: {reason}"
-            )
+        for name in _names_of(tool):
+            # A policy that looks at single calls has to say without one.
+            if policy.concerns(name) and await policy.needs_approval(agent, name, "", ""):
+                raise unasked(name, "it runs at the provider, and no call of it comes by here")
+
+
+def unasked(tool: str, reason: str) -> InvalidOptionError:
+    """Return the error for a tool whose approval nobody can be asked for."""
+    return InvalidOptionError(
+        option="policy", reason=f"no approval can be asked for the tool {tool}: {reason}"
+    )
+
+
+def _names_of(tool: Tool) -> list[str]:
+    """Return the names that calls of a tool may have, as far as they are known."""
+    if not isinstance(tool, HostedMCPTool):
+        return [tool.name]
+    config = tool.tool_config
+    if config.get("require_approval", "always") == "always" and tool.on_approval_request is None:
+        return []  # the provider asks for an approval itself, and the run waits for it
+    allowed: Any = config.get("allowed_tools") or []
+    names = allowed.get("tool_names", []) if isinstance(allowed, dict) else allowed
+    server = f"mcp__{config['server_label']}"
+    return [tool.name, server, *names, *(f"{server}__{name}" for name in names)]
 
 
 def _runs_here(tool: Tool) -> bool:
@@ -101,7 +115,8 @@ def _runs_here(tool: Tool) -> bool:
     return isinstance(tool, (FunctionTool, CustomTool, ApplyPatchTool, ComputerTool))
 
 
-def _can_wait(tool: Tool) -> bool:
+def can_wait(tool: Any) -> bool:
+    """Whether the SDK can have the calls of a tool wait for an approval."""
     return _runs_here(tool) and not isinstance(tool, (LocalShellTool, ComputerTool))
 
 

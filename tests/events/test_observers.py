@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
 from typing import Any
 
 import agents
@@ -11,17 +13,17 @@ import pytest
 from agents import function_tool
 
 from kantan_agents import Agent
-from kantan_agents.errors import InvalidOptionError
+from kantan_agents.errors import DeadlineExceededError, InvalidOptionError
 from kantan_agents.events import (
     Delegated,
     Event,
     ModelCallStarted,
-    OutputStored,
+    RunCancelled,
     RunStarted,
     TextDelta,
     subscribe,
 )
-from kantan_agents.events.emitter import Emitter
+from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.events.told import check_whole
 from tests.events.watched_runs import Playing
@@ -270,20 +272,77 @@ async def test_an_observer_may_run_an_agent_of_its_own() -> None:
     assert sum(isinstance(event, RunStarted) for event in everywhere) == 3
 
 
-async def test_who_waits_for_the_observers_does_not_wait_for_those_who_come_later() -> None:
-    async def slow(_event: Event) -> None:
-        await asyncio.sleep(0)
+async def test_a_run_that_an_observer_starts_on_a_delegation_is_its_own_business() -> None:
+    outer, _ = nesting()
+    summariser = Agent("summariser", "x", model=Playing("s", []))
+    heard: list[Event] = []
 
-    emitter = Emitter("r", None, "a", (slow,))
-    told: list[int] = []
+    async def summarise(event: Event) -> None:
+        heard.append(event)
+        if isinstance(event, Delegated):
+            await summariser.run_async("sum up")
 
-    async def tell_much() -> None:
-        for number in range(100):
-            await emitter.emit(OutputStored, key="k")
-            told.append(number)
+    with outer.subscribe(summarise):
+        await outer.run_async("hi")
+    assert {event.agent for event in heard} == {"outer", "inner"}
+    check_whole(heard)
 
-    busy = asyncio.create_task(tell_much())
-    await asyncio.sleep(0)
-    await emitter.emit(OutputStored, key="once")
-    assert len(told) < 50
-    await busy
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="a task cannot be asked there whether it is cancelled")
+async def test_an_observer_that_waits_for_something_cancelled_does_not_cancel_the_run() -> None:
+    gone = asyncio.create_task(asyncio.sleep(60))
+    gone.cancel()
+    await asyncio.wait([gone])
+    heard: list[Event] = []
+
+    async def wait(event: Event) -> None:
+        await gone
+
+    def look(event: Event) -> None:
+        gone.result()
+
+    agent = Agent("a", "x", model=Playing("a", []))
+    with agent.subscribe(wait), agent.subscribe(look), agent.subscribe(heard.append):
+        context = await agent.run_async("hi")
+    assert context["result"].final_output == "a0 a1 a2"
+    check_whole(heard)
+
+
+async def test_a_cancelled_scope_of_anyio_interrupts_no_handler_of_an_end() -> None:
+    ended: list[Event] = []
+    scope = anyio.CancelScope()
+
+    async def slow(event: Event) -> None:
+        if isinstance(event, ModelCallStarted):
+            scope.cancel()
+        if isinstance(event, RunCancelled):
+            await asyncio.sleep(0)
+        ended.append(event)
+
+    agent = Agent("a", "x", model=Playing("a", []))
+    with scope, agent.subscribe(slow):
+        await agent.run_async("hi")
+    assert scope.cancelled_caught
+    check_whole(ended)
+
+
+async def test_a_tool_that_outlives_its_run_tells_nothing_more() -> None:
+    inner = Agent("inner", "x", model=Playing("inner", []))
+    go_on, is_over = threading.Event(), threading.Event()
+
+    def ask() -> str:
+        go_on.wait(10)
+        inner.run("inside")
+        is_over.set()
+        return "late"
+
+    call = function_call("ask", {}, call_id="c")
+    agent = Agent("a", "x", model=ScriptedModel([[call]]), tools=[ask], middleware=[Deadline(0.05)])
+    heard: list[Event] = []
+    with agent.subscribe(heard.append), pytest.raises(DeadlineExceededError):
+        await agent.run_async("hi")
+    told = len([event for event in heard if event.agent == "a"])
+    go_on.set()
+    await anyio.to_thread.run_sync(is_over.wait, 10)
+    assert is_over.is_set()
+    assert len([event for event in heard if event.agent == "a"]) == told

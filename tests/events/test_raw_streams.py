@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import agents
 import pytest
-from agents import GuardrailFunctionOutput, InputGuardrail
+from agents import GuardrailFunctionOutput, InputGuardrail, RawResponsesStreamEvent
+from openai.types.responses import ResponseReasoningSummaryTextDeltaEvent
 
 from kantan_agents import Agent
 from kantan_agents.events import TextDelta
-from kantan_agents.middleware import Retry
+from kantan_agents.interception import Middleware
+from kantan_agents.middleware import Fallback, Retry
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.events.watched_runs import Passes, Playing
 
@@ -96,3 +99,91 @@ async def test_an_answer_that_breaks_off_is_asked_for_again_unless_some_of_it_wa
     assert model.asked == (1 if words_before else 2)
     assert len(read) == (words_before or WORDS)
     assert bool(failures) == bool(words_before)
+
+
+class Thinking(Playing):
+    """Thinks before it says a word, and fails behind that if it is to."""
+
+    def __init__(self, *, fails: bool) -> None:
+        super().__init__("a", [], words=1)
+        self._fails = fails
+
+    async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+        yield ResponseReasoningSummaryTextDeltaEvent(
+            type="response.reasoning_summary_text.delta",
+            item_id="r",
+            output_index=0,
+            summary_index=0,
+            delta="Hm",
+            sequence_number=0,
+        )
+        async for event in super().stream_response(*args, **kwargs):
+            if event.type == "response.completed" and self._fails:
+                raise ConnectionError
+            yield event
+
+
+class Copies(Middleware):
+    async def model_call(self, call: Any, call_next: Any) -> Any:
+        answer = await call_next(call)
+        return dataclasses.replace(answer, output=list(answer.output))
+
+
+async def test_what_is_said_behind_other_deltas_is_told_once(wrapped: bool) -> None:
+    around = [Passes()] if wrapped else []
+    agent = Agent("a", "x", model=Thinking(fails=False), middleware=[*around, Copies()])
+    async with agent.stream("Go") as run:
+        assert [text async for text in run.text_deltas()] == ["a0"]
+
+
+async def test_what_was_said_behind_other_deltas_is_not_covered_up(wrapped: bool) -> None:
+    around = [Passes()] if wrapped else []
+    spare = ScriptedModel([[assistant_message("Spare.")]])
+    agent = Agent("a", "x", model=Thinking(fails=True), middleware=[*around, Fallback(spare)])
+    with pytest.raises(ConnectionError):
+        async with agent.stream("Go") as run:
+            async for _ in run:
+                continue
+    assert spare.calls == ()
+
+
+async def test_the_sdk_gets_the_first_delta_of_an_answer_nobody_reads_there(
+    wrapped: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed_on: list[Any] = []
+
+    def note(data: Any) -> RawResponsesStreamEvent:
+        passed_on.append(data)
+        return RawResponsesStreamEvent(data=data)
+
+    monkeypatch.setattr("agents.run_internal.run_loop.RawResponsesStreamEvent", note)
+    middleware = [Passes()] if wrapped else []
+    model = Playing("a", [], words=WORDS)
+    async with Agent("a", "x", model=model, middleware=middleware).stream("Go") as run:
+        assert len([text async for text in run.text_deltas()]) == WORDS
+    assert [event.type for event in passed_on] == ["response.output_text.delta", "response.completed"]
+
+
+async def test_a_runner_of_the_users_own_gets_all_of_them(wrapped: bool) -> None:
+    read: list[Any] = []
+
+    class Reading(agents.Runner):
+        @classmethod
+        def run_streamed(cls, *args: Any, **kwargs: Any) -> Any:
+            streamed = super().run_streamed(*args, **kwargs)
+            stream_events = streamed.stream_events
+
+            async def reading() -> Any:
+                async for event in stream_events():
+                    read.append(event)
+                    yield event
+
+            streamed.stream_events = reading  # type: ignore[method-assign]
+            return streamed
+
+    middleware = [Passes()] if wrapped else []
+    model = Playing("a", [], words=WORDS)
+    async with Agent("a", "x", model=model, middleware=middleware, runner=Reading).stream("Go") as run:
+        async for _ in run:
+            continue
+    assert len([event for event in read if is_delta(event)]) == WORDS

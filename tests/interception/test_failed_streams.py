@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -18,7 +19,7 @@ from openai.types.responses.response import IncompleteDetails
 
 from kantan_agents import Agent
 from kantan_agents.events import Event, ModelCallFinished
-from kantan_agents.middleware import Fallback
+from kantan_agents.middleware import Fallback, Redact
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message
 from tests.events.told import check_whole
 from tests.events.watched_runs import Passes
@@ -55,20 +56,27 @@ ERROR = ResponseErrorEvent(type="error", code="server_error", message="overloade
 
 ENDS = pytest.mark.parametrize(
     ("end", "reason"),
-    [(FAILED, "overloaded"), (INCOMPLETE, "content_filter"), (ERROR, "overloaded")],
-    ids=["failed", "incomplete", "error"],
+    [
+        (FAILED, "overloaded"),
+        (INCOMPLETE, "content_filter"),
+        (ERROR, "overloaded"),
+        (None, "without an answer"),
+    ],
+    ids=["failed", "incomplete", "error", "nothing"],
 )
 
 
 class Failing(ScriptedModel):
-    """Says that there is no answer, and goes on as if nothing had happened."""
+    """Says that there is no answer, and keeps the connection open."""
 
     def __init__(self, end: Any) -> None:
         super().__init__([])
         self._end = end
 
     async def stream_response(self, *_: Any, **__: Any) -> Any:
-        yield self._end
+        if self._end is not None:
+            yield self._end
+            await asyncio.sleep(3600)
 
 
 async def heard_of(agent: Agent, heard: list[Event]) -> Any:
@@ -90,22 +98,23 @@ async def test_the_call_fails_with_what_the_stream_said(end: Any, reason: str, w
 
 
 @ENDS
-async def test_another_model_may_answer(end: Any, reason: str) -> None:
+@pytest.mark.parametrize("around", [[], [Redact()], [Passes()]])
+async def test_another_model_may_answer(end: Any, reason: str, around: list[Any]) -> None:
     heard: list[Event] = []
     spare = ScriptedModel([[assistant_message("From the spare.")]])
-    agent = Agent("a", "x", model=Failing(end), middleware=[Fallback(spare)])
+    agent = Agent("a", "x", model=Failing(end), middleware=[*around, Fallback(spare)])
     assert await heard_of(agent, heard) == "From the spare."
     check_whole(heard)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-async def test_over_http_it_is_the_error_of_the_sdk(wrapped: bool) -> None:
+async def test_over_http_no_connection_stays_in_use(wrapped: bool) -> None:
     sent = f"event: {FAILED.type}\ndata: {json.dumps(FAILED.to_dict())}\n\n".encode()
     heard: list[Event] = []
     with OfflineServer([Reply(body=sent, headers={"content-type": "text/event-stream"})]) as server:
         bundle = server.bundle()
         agent = Agent("a", "x", model=bundle, middleware=[Passes()] if wrapped else [])
-        with pytest.raises(ModelBehaviorError, match=r"`response\.failed`.*overloaded"):
+        with pytest.raises(ModelBehaviorError, match=r"response\.failed.*overloaded"):
             await heard_of(agent, heard)
         pool: Any = bundle.client._client._transport
         assert all(connection.is_idle() for connection in pool._pool.connections)

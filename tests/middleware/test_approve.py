@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from agents import Agent as SDKAgent
-from agents import LocalShellTool, ShellTool, WebSearchTool, function_tool
+from agents import HostedMCPTool, LocalShellTool, ShellTool, WebSearchTool, function_tool
 from openai.types.responses.response_output_item import LocalShellCall, LocalShellCallAction
 
 from kantan_agents import Agent
@@ -475,6 +475,7 @@ async def test_a_tool_the_sdk_cannot_have_wait_ends_the_run_unless_there_is_a_ha
 
     with pytest.raises(InvalidOptionError, match="give Approve a handler"):
         await clerk().run_async("Go.")
+    assert done == []
     context = await clerk(reject).run_async("Go.")
     assert context["result"].final_output == "Done."
     assert done == []
@@ -514,3 +515,46 @@ def results(items: list[Any]) -> list[Any]:
     return [
         item for item in items if item.get("type") == "function_call_output" or item.get("role") == "tool"
     ]
+
+
+@pytest.mark.parametrize("forbidden", ["rm", "ls"])
+async def test_a_policy_that_looks_at_arguments_sees_each_call_of_a_tool_that_cannot_wait(
+    forbidden: str,
+) -> None:
+    done: list[str] = []
+    model = ScriptedModel([[local_shell_call()], [assistant_message("Done.")]])
+    policy = Approve(lambda call: forbidden in call.arguments)
+    clerk = Agent("clerk", "x", model=model, tools=[local_shell(done)], middleware=[policy])
+    if forbidden == "rm":
+        with pytest.raises(InvalidOptionError, match="give Approve a handler"):
+            await clerk.run_async("Go.")
+        assert done == []
+    else:
+        await clerk.run_async("Go.")
+        assert done == ["rm notes"]
+
+
+@pytest.mark.parametrize(
+    ("config", "is_refused"),
+    [
+        ({"require_approval": "never", "allowed_tools": ["delete_file"]}, True),
+        ({"require_approval": "never", "allowed_tools": {"tool_names": ["delete_file"]}}, True),
+        ({"require_approval": "never", "allowed_tools": ["read_file"]}, False),
+        ({"require_approval": "always", "allowed_tools": ["delete_file"]}, False),
+    ],
+)
+async def test_tools_of_a_hosted_server_are_known_by_their_names(
+    config: dict[str, Any], is_refused: bool
+) -> None:
+    tool = HostedMCPTool(
+        tool_config={"type": "mcp", "server_label": "files", "server_url": "https://files.test", **config}  # type: ignore[typeddict-item]
+    )
+    model = ScriptedModel([[assistant_message("Done.")]])
+    clerk = Agent("clerk", "x", model=model, tools=[tool], middleware=[Approve("delete_*")])
+    if is_refused:
+        with pytest.raises(InvalidOptionError, match="for the tool delete_file"):
+            await clerk.run_async("Go.")
+        assert model.calls == ()
+    else:
+        await clerk.run_async("Go.")
+        assert len(model.calls) == 1
