@@ -130,12 +130,14 @@ async def test_a_run_within_keeps_the_earlier_deadline() -> None:
         except DeadlineExceededError as error:
             failures.append(error)
             done.set()
+        over.wait(30)  # both end at the same moment, and this one must not let the other finish
         return "too late"
 
-    done = threading.Event()
+    done, over = threading.Event(), threading.Event()
     agent = Agent("a", "x", model=calling("ask"), tools=[ask], middleware=[Deadline(ENOUGH)])
     with pytest.raises(DeadlineExceededError) as caught:
         await agent.run_async("Go")
+    over.set()
     assert caught.value.agent == "a"
     await asyncio.to_thread(done.wait, 30)
     assert [getattr(error, "seconds", None) for error in failures] == [ENOUGH]
