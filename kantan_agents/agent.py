@@ -324,14 +324,11 @@ class Agent:
 
     def _events_of(self, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:
         parent = current_run.get()
+        handlers = (*handlers, *self._observers.handlers)
         if is_debugged():
             handlers = (*handlers, log_event)
-        return emitter_for(
-            run.id,
-            self.name,
-            parent=(parent.id, parent.events) if parent is not None else None,
-            handlers=(*handlers, *self._observers.handlers),
-        )
+        above = (parent.id, parent.events) if parent is not None else None
+        return emitter_for(run.id, self.name, parent=above, handlers=handlers)
 
     def __repr__(self) -> str:
         prompt = self.instructions

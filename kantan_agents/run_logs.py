@@ -40,10 +40,10 @@ def unbind_names(tokens: Tokens) -> None:
 
 def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
     """Log the one line of a run: a warning if it failed, else at info."""
+    if not _plain_log.isEnabledFor(logging.WARNING if error is not None else logging.INFO):
+        return
     outcome = outcome_of(error)
     level = logging.WARNING if outcome == "failed" else logging.INFO
-    if not _plain_log.isEnabledFor(level):
-        return
     values: dict[str, Any] = {"seconds": round(seconds, 6), "trace_id": run.trace_id, **run_usage(run)}
     if error is not None:
         values |= {"error_type": type(error).__name__, "code": code_of(error)}

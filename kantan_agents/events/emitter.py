@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from datetime import datetime, timezone
 from threading import Lock
@@ -153,11 +153,11 @@ class Emitter:
 
     def _hand_out(self, number: int, finish: _Finish) -> Awaitable[None] | None:
         """Hand out so much of what waits; where a handler takes its time, return what does the rest."""
-        before = _telling.get()
+        before, waiting = _telling.get(), self._waiting
         _telling.set(self)
         try:
-            while self._has_more(number):
-                handler, event = self._waiting.popleft()
+            while waiting and self._added - len(waiting) < number:  # as in `_has_more`
+                handler, event = waiting.popleft()
                 try:
                     told = handler(event)
                 except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - must not break the run
@@ -234,7 +234,7 @@ def emitter_for(
     agent: str,
     *,
     parent: tuple[str, Emitter | None] | None = None,
-    handlers: Iterable[Handler] = (),
+    handlers: Sequence[Handler] = (),
 ) -> Emitter | None:
     """Return what tells of a run, None if nobody listens.
 
@@ -245,6 +245,8 @@ def emitter_for(
             unless an observer of that run starts it.
         handlers: Who else listens.
     """
+    if parent is None and not handlers and not everywhere.handlers:
+        return None
     parent_id, above = parent or (None, None)
     if _is_told_now(above):
         above = None  # an observer starts it, and whoever tells the observer waits for it
