@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from contextvars import ContextVar
 from datetime import datetime, timezone
 from threading import Lock
@@ -138,25 +138,42 @@ class Emitter:
             return None
         if self._queued or self._lock.locked():
             return self._in_turn(number)
-        return self._hand_out(number, self._finish_first)
+        slow = self._until_slow(number)
+        return None if slow is None else self._go_on(slow, number)
 
     async def _in_turn(self, number: int) -> None:
         """Wait for those who came before, then hand out so much."""
         self._queued += 1
         try:
             async with self._lock:
-                slow = self._hand_out(number, self._finish)
-                if slow is not None:
-                    await slow
+                await self._rest(self._until_slow(number), number)
         finally:
             self._queued -= 1
 
-    def _hand_out(self, number: int, finish: _Finish) -> Awaitable[None] | None:
-        """Hand out so much of what waits; where a handler takes its time, return what does the rest."""
+    async def _go_on(self, slow: _Slow, number: int) -> None:
+        async with self._lock:  # which is free, so nobody comes in between
+            await self._rest(slow, number)
+
+    async def _rest(self, slow: _Slow | None, number: int) -> None:
+        before = _telling.get()
+        while slow is not None:
+            _telling.set(self)
+            try:
+                await _wait_for(*slow)
+            finally:
+                _telling.set(before)
+            slow = self._until_slow(number)
+
+    def _until_slow(self, number: int) -> _Slow | None:
+        """Hand out so much of what waits, up to a handler that takes its time; return what to await then.
+
+        No more than one's own and what was before it: whoever tells may be cancelled, and the handlers of
+        what others tell are not to be interrupted by that.
+        """
         before, waiting = _telling.get(), self._waiting
         _telling.set(self)
         try:
-            while waiting and self._added - len(waiting) < number:  # as in `_has_more`
+            while waiting and self._added - len(waiting) < number:
                 handler, event = waiting.popleft()
                 try:
                     told = handler(event)
@@ -164,42 +181,14 @@ class Emitter:
                     _say_failed(event, error)
                     continue
                 if told is not None and inspect.isawaitable(told):
-                    return finish(told, event, number)
+                    return told, event
         finally:
             _telling.set(before)
         return None
 
-    def _has_more(self, number: int) -> bool:
-        # No more than one's own and what was before it: whoever tells may be cancelled, and the handlers of
-        # what others tell are not to be interrupted by that.
-        return bool(self._waiting) and self._added - len(self._waiting) < number
 
-    async def _finish_first(self, told: Awaitable[None], event: Event, number: int) -> None:
-        async with self._lock:  # which is free, so nobody comes in between
-            await self._finish(told, event, number)
-
-    async def _finish(self, told: Awaitable[None], event: Event, number: int) -> None:
-        before = _telling.get()
-        _telling.set(self)
-        try:
-            await _wait_for(told, event)
-            while self._has_more(number):
-                await _tell(*self._waiting.popleft())
-        finally:
-            _telling.set(before)
-
-
-_Finish = Callable[[Awaitable[None], Event, int], Awaitable[None]]
-
-
-async def _tell(handler: Handler, event: Event) -> None:
-    try:
-        told = handler(event)
-    except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - must not break the run
-        _say_failed(event, error)
-        return
-    if told is not None and inspect.isawaitable(told):
-        await _wait_for(told, event)
+_Slow = tuple[Awaitable[None], Event]
+"""What a handler has returned to be awaited, and what it was told."""
 
 
 async def _wait_for(told: Awaitable[None], event: Event) -> None:
@@ -209,7 +198,7 @@ async def _wait_for(told: Awaitable[None], event: Event) -> None:
         if _is_being_cancelled():
             raise
         _say_failed(event, error)  # something it waited for was cancelled
-    except Exception as error:  # noqa: BLE001 - as above
+    except Exception as error:  # noqa: BLE001 - must not break the run
         _say_failed(event, error)
 
 
