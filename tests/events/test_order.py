@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 import anyio
-import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -103,6 +102,3 @@ def test_and_in_a_stream_that_is_left_after_any_event(script: Script, after: int
         assert len(read) in (after, len(visible))
 
     anyio.run(main)
-
-
-pytestmark = pytest.mark.filterwarnings("error")
