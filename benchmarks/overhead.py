@@ -102,9 +102,9 @@ def make_tools(count: int) -> list[FunctionTool]:
 
 
 def pair(
-    model: Model, tools: list[FunctionTool] | None = None, output_type: Any = None
+    model: Model, tools: list[FunctionTool] | None = None, output_type: Any = None, **options: Any
 ) -> tuple[RunOnce, RunOnce]:
-    """Return the same run on the plain SDK and on kantan_agents."""
+    """Return the same run on the plain SDK and on kantan_agents, which alone gets further options."""
     plain = agents.Agent(
         name="bench",
         instructions=INSTRUCTIONS,
@@ -112,7 +112,7 @@ def pair(
         tools=list(tools or ()),
         output_type=output_type,
     )
-    ours = Agent("bench", INSTRUCTIONS, model=model, tools=tools, output_type=output_type)
+    ours = Agent("bench", INSTRUCTIONS, model=model, tools=tools, output_type=output_type, **options)
 
     async def run_plain() -> Any:
         return await agents.Runner.run(plain, "How is it in Oslo?", context={})

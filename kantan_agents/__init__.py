@@ -13,14 +13,31 @@ if TYPE_CHECKING:
     from agents import add_trace_processor, set_trace_processors
 
     from kantan_agents.agent import Agent
-    from kantan_agents.errors import KantanAgentsError
+    from kantan_agents.errors import (
+        JudgementError,
+        KantanAgentsError,
+        OutputSchemaError,
+        StructuredOutputError,
+    )
     from kantan_agents.events import Event, Subscription, subscribe
     from kantan_agents.interception import Middleware, ModelCall, ToolCall
-    from kantan_agents.judging import RUBRIC, judge
+    from kantan_agents.judging import (
+        JudgingTemplates,
+        StageAttempt,
+        StatusJudge,
+        StatusRule,
+        StatusVerdict,
+        detect_matched_rule,
+        find_tag,
+        judge_agent,
+        judge_status,
+    )
     from kantan_agents.pipeline import Next, Pipeline, Run, Stage
     from kantan_agents.prompt import Prompt
+    from kantan_agents.rubric import RUBRIC, judge
     from kantan_agents.run_stream import RunStream
     from kantan_agents.stages import DEFAULT_STAGES
+    from kantan_agents.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.tools import (
         Explanation,
@@ -41,10 +58,15 @@ __all__ = [
     "Agent",
     "Event",
     "Explanation",
+    "JudgementError",
+    "JudgingTemplates",
     "KantanAgentsError",
     "Middleware",
     "ModelCall",
     "Next",
+    "OutputAttempt",
+    "OutputMode",
+    "OutputSchemaError",
     "Pipeline",
     "Prompt",
     "PromptStats",
@@ -55,19 +77,29 @@ __all__ = [
     "RunStream",
     "SQLiteRecorder",
     "Stage",
+    "StageAttempt",
+    "StatusJudge",
+    "StatusRule",
+    "StatusVerdict",
     "StoredTrace",
+    "StructuredOutputError",
     "Subscription",
     "ToolCall",
     "ToolRulesMode",
     "TraceStore",
     "TraceSummary",
     "add_trace_processor",
+    "detect_matched_rule",
     "explain",
+    "find_tag",
     "get_context_with_tool_rules",
     "get_effective_tool_rules",
     "get_provider_tool_rules",
     "judge",
+    "judge_agent",
+    "judge_status",
     "list_provider_tools",
+    "parse_structured_output",
     "record_traces",
     "redact_texts",
     "refresh_tool_providers",
@@ -78,14 +110,19 @@ __all__ = [
 
 _HOMES = {
     "DEFAULT_STAGES": "kantan_agents.stages",
-    "RUBRIC": "kantan_agents.judging",
+    "RUBRIC": "kantan_agents.rubric",
     "Agent": "kantan_agents.agent",
     "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
+    "JudgementError": "kantan_agents.errors",
+    "JudgingTemplates": "kantan_agents.judging",
     "KantanAgentsError": "kantan_agents.errors",
     "Middleware": "kantan_agents.interception",
     "ModelCall": "kantan_agents.interception",
     "Next": "kantan_agents.pipeline",
+    "OutputAttempt": "kantan_agents.structured",
+    "OutputMode": "kantan_agents.structured",
+    "OutputSchemaError": "kantan_agents.errors",
     "Pipeline": "kantan_agents.pipeline",
     "Prompt": "kantan_agents.prompt",
     "PromptStats": "kantan_agents.tracing.store",
@@ -96,19 +133,29 @@ _HOMES = {
     "RunStream": "kantan_agents.run_stream",
     "SQLiteRecorder": "kantan_agents.tracing.recorder",
     "Stage": "kantan_agents.pipeline",
+    "StageAttempt": "kantan_agents.judging",
+    "StatusJudge": "kantan_agents.judging",
+    "StatusRule": "kantan_agents.judging",
+    "StatusVerdict": "kantan_agents.judging",
     "StoredTrace": "kantan_agents.tracing.store",
+    "StructuredOutputError": "kantan_agents.errors",
     "Subscription": "kantan_agents.events",
     "ToolCall": "kantan_agents.interception",
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.tracing.store",
     "TraceSummary": "kantan_agents.tracing.store",
     "add_trace_processor": "agents",
+    "detect_matched_rule": "kantan_agents.judging",
     "explain": "kantan_agents.tools",
+    "find_tag": "kantan_agents.judging",
     "get_context_with_tool_rules": "kantan_agents.tool_rules",
     "get_effective_tool_rules": "kantan_agents.tools",
     "get_provider_tool_rules": "kantan_agents.tools",
-    "judge": "kantan_agents.judging",
+    "judge": "kantan_agents.rubric",
+    "judge_agent": "kantan_agents.judging",
+    "judge_status": "kantan_agents.judging",
     "list_provider_tools": "kantan_agents.tools",
+    "parse_structured_output": "kantan_agents.structured",
     "record_traces": "kantan_agents.tracing.recorder",
     "redact_texts": "kantan_agents.tracing.recorder",
     "refresh_tool_providers": "kantan_agents.tools",

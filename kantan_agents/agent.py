@@ -43,7 +43,7 @@ from kantan_agents.run_logs import is_debugged, log_event
 from kantan_agents.run_stream import RunStream
 from kantan_agents.running import drive, raising
 from kantan_agents.stages import DEFAULT_STAGES
-from kantan_agents.structured import output_schema
+from kantan_agents.structured import OutputMode, agent_output, checked_delivery
 from kantan_agents.tools import (
     AVAILABLE,
     Explanation,
@@ -90,7 +90,12 @@ class Agent:
         allow_env: Whether ``{{ $env.NAME }}`` may read environment variables (spec 8.1).
         metadata: More trace metadata: a mapping, or a function from the context to one. It never
             overrides the standard keys (spec 4).
-        output_type: Type of the structured output; ``RUBRIC`` makes a judge (spec 5.2).
+        output_type: Type of the structured output: a pydantic model, dataclass, TypedDict, attrs class,
+            ``list[...]``, a union, or a JSON Schema as a dict; ``RUBRIC`` makes a judge (spec 5.2).
+        output_mode: How the model is asked for it: ``"native"``, the provider's own JSON schema; ``"tool"``,
+            a final tool whose parameters are the schema; ``"prompt"``, the schema at the end of the
+            instructions; ``"auto"``, what the provider supports, or else the first that works.
+        output_repairs: How often a reply that does not fit goes back to the model with what is wrong.
         output_dest: Key of the context under which a structured output is stored as a dict (spec 11).
         history: How many entries ``context["history"]`` keeps, the newest; 0 keeps none (spec 10).
         middleware: The user's own code around the run, the first one outermost: stages, or ``Middleware``
@@ -106,6 +111,7 @@ class Agent:
         ToolProviderInterfaceError, ToolProviderFailedError, DuplicateToolError,
             UnknownToolProviderError: E7, E22, E23, E24, something is wrong with the tool providers.
         ModelNotFoundError: E19, kantan-llm cannot resolve ``model``.
+        OutputSchemaError: E41, ``output_type`` cannot be expressed as a JSON schema.
         NotAStageError, DuplicateStageError: E73, E71, something is wrong with the middleware.
         InvalidOptionError: E75, another option has a value it cannot have.
     """
@@ -127,6 +133,8 @@ class Agent:
         allow_env: bool = False,
         metadata: Metadata | None = None,
         output_type: Any = None,
+        output_mode: OutputMode = "auto",
+        output_repairs: int = 1,
         output_dest: str | None = None,
         history: int = 50,
         middleware: Iterable[Stage | Middleware | tuple[str, Stage | Middleware]] = (),
@@ -140,6 +148,7 @@ class Agent:
         self.metadata = checked_metadata(metadata)
         self.output_dest = checked_output_dest(output_dest)
         self.history = checked_history(history)
+        delivery = checked_delivery(output_mode, output_repairs)
         self.handoffs: list[Any] = checked_items("handoffs", handoffs)
         self.handoff_links = HandoffLinks()
         self.on_rule_violation = checked_policy(on_rule_violation)
@@ -162,7 +171,7 @@ class Agent:
             name=name,
             model=resolved.model,
             mcp_servers=checked_items("mcp_servers", mcp_servers),
-            output_type=output_schema(output_type),
+            output_type=agent_output(output_type, delivery),
             **sdk_agent_options,
         )
         if resolved.settings is not None and model_settings is None:

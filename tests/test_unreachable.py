@@ -97,7 +97,7 @@ async def test_a_timeout(traces: Any) -> None:
 async def test_structured_output_that_is_none(traces: Any) -> None:
     from kantan_agents import RUBRIC
 
-    with OfflineServer(["no JSON at all"]) as server:
+    with OfflineServer(["no JSON at all"] * 5) as server:
         await failing(server.bundle(), agents.ModelBehaviorError, traces, output_type=RUBRIC)
 
 

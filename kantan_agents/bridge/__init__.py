@@ -2,11 +2,11 @@
 
 from kantan_agents.bridge.handoffs import HandoffLinks, link_handoffs
 from kantan_agents.bridge.hooks import telling_hooks
-from kantan_agents.bridge.observed_model import observe_models
 from kantan_agents.bridge.paused import context_of, detach_result, guard_resumed
 from kantan_agents.bridge.run_config import effective_run_config
 from kantan_agents.bridge.sdk_agent import SDKAgent
 from kantan_agents.bridge.settings import QuickSettings
+from kantan_agents.bridge.stand_ins import observe_models
 from kantan_agents.bridge.streamed import streamed_result
 
 __all__ = [

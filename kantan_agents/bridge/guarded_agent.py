@@ -15,7 +15,7 @@ from typing import Any
 import agents
 from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
-from kantan_agents.bridge.observed_model import observed, unobserved
+from kantan_agents.bridge.stand_ins import observed, structured, unobserved
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
@@ -37,7 +37,13 @@ _lock = Lock()
 
 
 class RuledAgent(agents.Agent[Any]):
-    """An agent whose ``get_all_tools`` asks the rules: ours, and those that have been guarded."""
+    """An agent whose ``get_all_tools`` asks the rules: ours, and those that have been guarded.
+
+    Attributes:
+        gets_fitting_outputs: Whether its model is to answer with what fits its output type.
+    """
+
+    gets_fitting_outputs = False
 
     @property
     def model(self) -> Any:
@@ -50,7 +56,8 @@ class RuledAgent(agents.Agent[Any]):
 
     @model.setter
     def model(self, model: Any) -> None:
-        self.__dict__["model"] = unobserved(model)
+        model = unobserved(model)
+        self.__dict__["model"] = structured(model) if self.gets_fitting_outputs else model
 
     def guarded_tool(self, tool: Tool) -> Tool:
         """Return a guarded copy of a tool of this agent, the same one each time."""

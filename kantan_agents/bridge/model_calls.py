@@ -8,16 +8,16 @@ from typing import Any
 
 from agents import Model, ModelResponse, Usage
 
+from kantan_agents.bridge.asking import answer_in_form, stream_in_form, with_final_tool
 from kantan_agents.bridge.model_answers import FAILURES, answer_of, check_answered, usage_numbers
 from kantan_agents.bridge.rewritten_stream import rewritten
+from kantan_agents.bridge.stand_in import real
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.events.emitter import Stopwatch, outcome_of
 from kantan_agents.interception import ModelCall, note_open_call
 from kantan_agents.models import resolve_model
-
-FURTHER = ("output_schema", "handoffs", "tracing")
-"""What the SDK's ``stream_response`` takes by position, after what a ``ModelCall`` names itself."""
+from kantan_agents.structured.asking.request import Request
 
 _COUNT = object()
 
@@ -86,6 +86,7 @@ def target_of(call: ModelCall) -> Model:
     model: Any = call.model
     if isinstance(model, str):
         model = resolve_model(model).model
+    model = real(model)  # of another agent, for example
     if not isinstance(model, Model):
         raise refused_answer(f"call.model must be an SDK Model or a name, not {call.model!r}")
     return model
@@ -100,36 +101,36 @@ def name_of(model: Model) -> str | None:
     return None
 
 
-def closable(events: Any) -> Any:
-    """Return a model's stream as something that can be closed; only generators can be by themselves."""
-    return events if hasattr(events, "aclose") else _passed_on(events)
-
-
-async def _passed_on(events: Any) -> AsyncGenerator[Any, None]:
-    async for event in events:
-        yield event
-
-
 def _is_delta(kind: Any) -> bool:
     return isinstance(kind, str) and kind.endswith(".delta")
+
+
+def _request(call: ModelCall) -> Request:
+    return Request(call.instructions, call.input, call.settings, call.tools, call.options)
+
+
+def _fetch(call: ModelCall) -> Any:
+    # A middleware may have asked for something else than the SDK did.
+    fetch = call.structured
+    return fetch if fetch is not None and call.options.get("output_schema") is fetch.schema else None
 
 
 async def ask(call: ModelCall) -> ModelResponse:
     """Have the model answer in one piece."""
     note_open_call(call.run)
-    model = target_of(call)
+    model, fetch = target_of(call), _fetch(call)
+    if fetch is None:
+        return await _ask_once(call, model, _request(call))
+    return await answer_in_form(model, _request(call), fetch, lambda asked: _ask_once(call, model, asked))
+
+
+async def _ask_once(call: ModelCall, model: Model, request: Request) -> ModelResponse:
     told = Told(call, name_of(model))
     error: BaseException | None = None
     answer: ModelResponse | None = None
     try:
         await told.started()
-        answer = await model.get_response(
-            system_instructions=call.instructions,
-            input=call.input,
-            model_settings=call.settings,
-            tools=call.tools,
-            **call.options,
-        )
+        answer = await request.answer(model)
     except BaseException as raised:
         error = raised
         raise
@@ -138,7 +139,7 @@ async def ask(call: ModelCall) -> ModelResponse:
     return answer
 
 
-async def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
+def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
     """Have the model stream its answer; yields the SDK's stream events.
 
     Args:
@@ -146,44 +147,57 @@ async def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any,
         passes_deltas: Whether each delta is yielded. Where nobody reads them the first is enough: by it the
             SDK knows that the answer has begun, and does not ask again should it break off.
     """
-    note_open_call(call.run)
-    model = target_of(call)
-    told = Told(call, name_of(model))
-    error: BaseException | None = None
-    usage: Usage | None = None
-    last: Any = None
-    has_begun = False
-    options = dict(call.options)
-    further = [options.pop(name) for name in FURTHER]
-    events: Any = closable(
-        model.stream_response(call.instructions, call.input, call.settings, call.tools, *further, **options)
-    )
-    if call.rewriters:
-        events = rewritten(events, call.rewriters)
-    try:
-        await told.started()
-        async with aclosing(events):
-            async for event in events:
-                kind = getattr(event, "type", None)
-                if kind == "response.output_text.delta":
-                    call.has_streamed = True
-                    slow_readers = told.delta(event.delta)
-                    if slow_readers is not None:
-                        await slow_readers
-                elif kind == "response.completed":
-                    last = event
-                    usage = answer_of(event.response).usage
-                elif kind in FAILURES:
-                    # Not passed on: the SDK would raise for it and leave this generator as it is. Nothing
-                    # follows, though the connection may stay open.
-                    last = event
-                    break
-                if passes_deltas or not has_begun or not _is_delta(kind):
-                    has_begun = has_begun or _is_delta(kind)
-                    yield event
-        check_answered(last)
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        await told.ended(error, usage)
+    model, fetch = target_of(call), _fetch(call)
+    once = _OneStream(call, model, passes_deltas).events
+    if fetch is None:
+        return once(_request(call), None)
+    return stream_in_form(model, _request(call), fetch, once)
+
+
+class _OneStream:
+    """Requests of one call, each streamed and told of."""
+
+    def __init__(self, call: ModelCall, model: Model, passes_deltas: bool) -> None:
+        self._call = call
+        self._model = model
+        self._passes_deltas = passes_deltas
+
+    async def events(self, request: Request, final_tool: str | None) -> AsyncGenerator[Any, None]:
+        """Yield the SDK's stream events of one request."""
+        call = self._call
+        note_open_call(call.run)
+        told = Told(call, name_of(self._model))
+        error: BaseException | None = None
+        usage: Usage | None = None
+        last: Any = None
+        has_begun = False
+        events: Any = with_final_tool(request.stream(self._model), final_tool)
+        if call.rewriters:
+            events = rewritten(events, call.rewriters)
+        try:
+            await told.started()
+            async with aclosing(events):
+                async for event in events:
+                    kind = getattr(event, "type", None)
+                    if kind == "response.output_text.delta":
+                        call.has_streamed = True
+                        slow_readers = told.delta(event.delta)
+                        if slow_readers is not None:
+                            await slow_readers
+                    elif kind == "response.completed":
+                        last = event
+                        usage = answer_of(event.response).usage
+                    elif kind in FAILURES:
+                        # Not passed on: the SDK would raise for it and leave this generator as it is. Nothing
+                        # follows, though the connection may stay open.
+                        last = event
+                        break
+                    if self._passes_deltas or not has_begun or not _is_delta(kind):
+                        has_begun = has_begun or _is_delta(kind)
+                        yield event
+            check_answered(last)
+        except BaseException as raised:
+            error = raised
+            raise
+        finally:
+            await told.ended(error, usage)

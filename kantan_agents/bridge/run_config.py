@@ -8,6 +8,7 @@ from typing import Any
 
 from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorFormatterArgs
 
+from kantan_agents.bridge.stand_ins import StandInProvider, structured
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
 from kantan_agents.models import DefaultProvider, ProviderFactory, resolve_model
 from kantan_agents.tools import answer_missing
@@ -26,6 +27,9 @@ def effective_run_config(
         InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
     """
     config, callers_provider = _with_provider(given, factory)
+    # An agent of the run may have an output type, and take its model from here.
+    config.model = structured(config.model)
+    config.model_provider = StandInProvider(config.model_provider, structured)
     # A call to a tool that was not shown is answered by us, not by an exception of the SDK.
     config.tool_not_found_behavior = "return_error_to_model"
     config.tool_error_formatter = _answering_missing_tools(config.tool_error_formatter)

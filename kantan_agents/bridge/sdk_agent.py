@@ -16,6 +16,7 @@ from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guard_r
 from kantan_agents.bridge.settings import QuickSettings
 from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
+from kantan_agents.structured import AgentOutput
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
     Rulebook,
@@ -84,6 +85,9 @@ class SDKAgent(RuledAgent):
         inside = [tool for tool in guarded if tool not in held] if held else guarded
         agent = cls(tools=list(inside), **options)
         agent.owner = owner
+        if isinstance(agent.output_type, AgentOutput):
+            agent.gets_fitting_outputs = True
+            agent.model = agent.model
         agent.model_settings = QuickSettings.adopt(agent.model_settings)
         agent._held_tools = cast("list[FunctionTool]", held)
         agent._made_tools = guarded
@@ -104,6 +108,7 @@ class SDKAgent(RuledAgent):
         """Copy the agent as the SDK does, the tools it holds included."""
         copied = cast("SDKAgent", super().clone(**changes))
         copied.owner = self.owner
+        copied.gets_fitting_outputs = self.gets_fitting_outputs
         copied._held_tools = () if "tools" in changes else self._held_tools
         copied._made_tools, copied._tool_order = self._made_tools, self._tool_order
         return copied

@@ -8,9 +8,9 @@ from typing import Any, Literal
 from pydantic import BaseModel
 
 from kantan_agents.agent import Agent
-from kantan_agents.judging import RUBRIC
 from kantan_agents.pipeline import Stage
 from kantan_agents.prompt import Prompt
+from kantan_agents.rubric import RUBRIC
 from kantan_agents.testing import ToolCall
 from kantan_agents.testing.wire import ReplyLike
 

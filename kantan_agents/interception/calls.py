@@ -42,6 +42,7 @@ class ModelCall:
         internal: Whether a middleware asks on its own behalf: nothing of the answer is streamed.
         rewriters: What makes a ``TextRewriter`` for each text that is streamed, the outermost middleware's
             first: ``call.rewriters = (*call.rewriters, make)``. They change what is streamed, not the answer.
+        structured: What was tried so far if this call is for a structured output, else None; for the library.
     """
 
     run: Run
@@ -56,18 +57,21 @@ class ModelCall:
     has_streamed: bool = False
     internal: bool = False
     rewriters: tuple[Callable[[], TextRewriter], ...] = ()
+    structured: Any = None
 
     def internally(self, **changes: Any) -> ModelCall:
         """Return a copy to be passed to ``call_next`` on the middleware's own behalf.
 
-        Its events are marked, and nothing of the answer reaches the user's stream:
+        Its events are marked, nothing of the answer reaches the user's stream, and it is a text, whatever the
+        agent's output type:
 
             summary = await call_next(call.internally(instructions="Summarise.", tools=[]))
 
         Args:
             **changes: Attributes that are to differ.
         """
-        copied = {"tools": list(self.tools), "options": dict(self.options), **changes}
+        options = {**self.options, "output_schema": None}
+        copied = {"tools": list(self.tools), "options": options, "structured": None, **changes}
         return attrs.evolve(self, is_streamed=False, has_streamed=False, internal=True, **copied)
 
     def __repr__(self) -> str:

@@ -1,6 +1,23 @@
-"""Judging: rubrics and verdicts."""
+"""Judging: which of several rules an output meets, and how well it follows the prompt it came from."""
 
-from kantan_agents.judging.judge import judge
-from kantan_agents.judging.rubric import RUBRIC, Rubric, rubric_of
+from kantan_agents.judging.detect import detect_matched_rule, judge_status
+from kantan_agents.judging.instructions import ENGLISH, JAPANESE, JudgingTemplates
+from kantan_agents.judging.rubric_agent import judge_agent
+from kantan_agents.judging.rules import StatusRule
+from kantan_agents.judging.status_judge import StatusJudge
+from kantan_agents.judging.tags import find_tag
+from kantan_agents.judging.verdict import StageAttempt, StatusVerdict
 
-__all__ = ["RUBRIC", "Rubric", "judge", "rubric_of"]
+__all__ = [
+    "ENGLISH",
+    "JAPANESE",
+    "JudgingTemplates",
+    "StageAttempt",
+    "StatusJudge",
+    "StatusRule",
+    "StatusVerdict",
+    "detect_matched_rule",
+    "find_tag",
+    "judge_agent",
+    "judge_status",
+]

@@ -14,6 +14,7 @@ from kantan_llm import AsyncClientBundle
 from openai import DefaultAsyncHttpxClient
 
 from kantan_agents.models.closing import close_to_the_end
+from kantan_agents.models.origin import note_origin
 
 OPENAI = "openai"
 
@@ -27,7 +28,9 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     close_to_the_end(bundle.client)
     use_responses = None if bundle.provider == OPENAI else False
     provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
-    return provider.get_model(bundle.model)
+    model = provider.get_model(bundle.model)
+    note_origin(model, bundle.provider)
+    return model
 
 
 class ClientPool:

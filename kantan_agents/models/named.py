@@ -31,7 +31,8 @@ class NamedModel(Model):
         self.name = name
         self.clients = clients
 
-    def _model(self) -> Model:
+    def behind(self) -> Model:
+        """Return the model for the running loop, or that of the run's own provider."""
         run = current_run.get()
         if run is not None and run.model_provider is not None:
             model: Model = run.model_provider.get_model(self.name)
@@ -40,26 +41,26 @@ class NamedModel(Model):
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
         """Ask the model."""
-        return await self._model().get_response(*args, **kwargs)
+        return await self.behind().get_response(*args, **kwargs)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Ask the model and stream its answer."""
-        return self._model().stream_response(*args, **kwargs)
+        return self.behind().stream_response(*args, **kwargs)
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
         """Return what the model knows about retrying a failed request."""
-        return self._model().get_retry_advice(request)
+        return self.behind().get_retry_advice(request)
 
     async def _cleanup_on_run_end(self, owner: object) -> None:
-        await self._model()._cleanup_on_run_end(owner)
+        await self.behind()._cleanup_on_run_end(owner)
 
     async def close(self) -> None:
         """Release what the running loop's model holds."""
-        await self._model().close()
+        await self.behind().close()
 
     def __getattr__(self, attribute: str) -> Any:
         try:
-            model = self._model()
+            model = self.behind()
         except RuntimeError:  # no running loop, so no model yet
             raise AttributeError(attribute) from None
         return getattr(model, attribute)

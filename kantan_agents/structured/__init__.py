@@ -1,5 +1,20 @@
-"""Structured output."""
+"""Structured output: schemas, the forms in which models are asked, and what they answer."""
 
-from kantan_agents.structured.schema import OutputSchema, as_dict, output_schema
+from kantan_agents.structured.agent_output import AgentOutput, agent_output
+from kantan_agents.structured.asking.fetch import OutputAttempt
+from kantan_agents.structured.asking.forms import OutputMode, checked_delivery
+from kantan_agents.structured.parsing.parse import parse_structured_output
+from kantan_agents.structured.schemas.results import as_dict
+from kantan_agents.structured.schemas.schema import OutputSchema, output_schema
 
-__all__ = ["OutputSchema", "as_dict", "output_schema"]
+__all__ = [
+    "AgentOutput",
+    "OutputAttempt",
+    "OutputMode",
+    "OutputSchema",
+    "agent_output",
+    "as_dict",
+    "checked_delivery",
+    "output_schema",
+    "parse_structured_output",
+]

@@ -7,6 +7,7 @@ this package's with the same names and shapes.
 from typing import TYPE_CHECKING
 
 from kantan_agents.testing.offline import OfflineServer, RecordedRequest
+from kantan_agents.testing.profiles import PROFILES, Profile
 from kantan_agents.testing.wire import Reply, ToolCall
 
 if TYPE_CHECKING:
@@ -42,9 +43,11 @@ else:
         )
 
 __all__ = [
+    "PROFILES",
     "ModelCall",
     "ModelStep",
     "OfflineServer",
+    "Profile",
     "RecordedRequest",
     "Reply",
     "ScriptedModel",

@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from typing_extensions import Self
 
+from kantan_agents.testing.profiles import Profile, profile_named
 from kantan_agents.testing.wire import (
     OK,
     Reply,
@@ -70,15 +71,22 @@ class OfflineServer:
             everything. A request after the last one is answered with HTTP 400.
         keep_alive: Whether connections stay open for the next request. A connection left open when a
             test's event loop ends makes Python warn later, in another test.
+        profile: What kind of provider to be: the name of one of ``PROFILES``, or a ``Profile``. It refuses
+            what that provider refuses, and dresses the dicts of the script as its models do.
 
     Attributes:
         requests: The requests so far, in order.
     """
 
     def __init__(
-        self, replies: Iterable[ReplyLike] | ReplyFunction = (), *, keep_alive: bool = False
+        self,
+        replies: Iterable[ReplyLike] | ReplyFunction = (),
+        *,
+        keep_alive: bool = False,
+        profile: str | Profile | None = None,
     ) -> None:
         self.requests: list[RecordedRequest] = []
+        self._profile = profile_named(profile)
         self._answer = replies if callable(replies) else _from_script(replies)
         self._lock = threading.Lock()
         self._keep_alive = keep_alive
@@ -93,17 +101,26 @@ class OfflineServer:
             raise RuntimeError("the OfflineServer is not running; use it in a with statement")
         return f"http://127.0.0.1:{self._port}/v1"
 
-    def bundle(self, model: str = "offline-model", *, api: str = "responses") -> AsyncClientBundle:
+    def bundle(
+        self, model: str = "offline-model", *, api: str | None = None, provider: str | None = None
+    ) -> AsyncClientBundle:
         """Return a client for this server, to be given as ``Agent(model=...)``.
 
         Args:
             model: The model name that is sent.
-            api: ``"responses"`` or ``"chat"``.
+            api: ``"responses"`` or ``"chat"``; the profile's, or else ``"responses"``.
+            provider: kantan-llm's name of the provider; the profile's, or else that of the API.
         """
+        profile = self._profile
+        if api is None:
+            api = profile.api if profile is not None else "responses"
+        if provider is None:
+            provider = {"responses": "openai", "chat": profile.provider if profile is not None else "compat"}[
+                api
+            ]
         # A proxy of the environment cannot reach this machine's loopback.
         direct = DefaultAsyncHttpxClient(trust_env=False)
         client = AsyncOpenAI(api_key="offline", base_url=self.base_url, http_client=direct)
-        provider = {"responses": "openai", "chat": "compat"}[api]
         return AsyncClientBundle(client, model, provider, self.base_url)
 
     def environment(self) -> dict[str, str]:
@@ -156,7 +173,7 @@ class OfflineServer:
         recorded = RecordedRequest(request.url.path, body, dict(request.headers))
         with self._lock:
             self.requests.append(recorded)
-            reply = Reply.of(self._answer(recorded))
+            reply = self._reply(recorded)
         if reply.delay:
             await anyio.sleep(reply.delay)
         headers = {} if self._keep_alive else {"connection": "close"}
@@ -173,12 +190,23 @@ class OfflineServer:
         make_body = response_body if responses else completion_body
         return JSONResponse(make_body(reply, recorded.model), headers=headers)
 
+    def _reply(self, recorded: RecordedRequest) -> Reply:
+        if self._profile is None:
+            return Reply.of(self._answer(recorded))
+        # A request the provider refuses takes nothing from the script.
+        return self._profile.refuses(recorded.body) or self._profile.reply(
+            recorded.body, self._answer(recorded)
+        )
+
 
 def _from_script(replies: Iterable[ReplyLike]) -> ReplyFunction:
-    waiting = iter([Reply.of(reply) for reply in replies])
+    script = list(replies)
+    for reply in script:
+        Reply.of(reply)  # a mistake in the script is told here
+    waiting = iter(script)
     exhausted = Reply("the script of the OfflineServer has no reply left", status=400)
 
-    def next_reply(_request: RecordedRequest) -> Reply:
+    def next_reply(_request: RecordedRequest) -> ReplyLike:
         return next(waiting, exhausted)
 
     return next_reply

@@ -50,6 +50,8 @@ class Reply:
         body: Sent as it is in place of all this, for replies that are no JSON.
         headers: More response headers, such as ``{"retry-after-ms": "1"}``.
         delay: Seconds to wait before answering.
+        refusal: What the model says in refusing to answer.
+        is_cut: Whether the reply ends because it has used up the tokens it may have.
     """
 
     text: str | None = None
@@ -58,6 +60,8 @@ class Reply:
     body: bytes | None = None
     headers: Mapping[str, str] = attrs.field(factory=dict)
     delay: float = 0.0
+    refusal: str | None = None
+    is_cut: bool = False
 
     @classmethod
     def of(cls, value: ReplyLike) -> Reply:
@@ -94,15 +98,14 @@ def chunks(text: str, size: int = 16) -> list[str]:
 def response_body(reply: Reply, model: str) -> dict[str, Any]:
     """Return a reply as ``POST /v1/responses`` answers it."""
     output: list[dict[str, Any]] = []
-    if reply.text is not None:
-        content = {"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}
+    if reply.text is not None or reply.refusal is not None:
         output.append(
             {
                 "id": f"msg_{uuid4().hex[:12]}",
                 "type": "message",
                 "role": "assistant",
-                "status": "completed",
-                "content": [content],
+                "status": "incomplete" if reply.is_cut else "completed",
+                "content": _content(reply),
             }
         )
     output += [
@@ -121,7 +124,8 @@ def response_body(reply: Reply, model: str) -> dict[str, Any]:
         "object": "response",
         "created_at": 0,
         "model": model,
-        "status": "completed",
+        "status": "incomplete" if reply.is_cut else "completed",
+        "incomplete_details": {"reason": "max_output_tokens"} if reply.is_cut else None,
         "output": output,
         "parallel_tool_calls": True,
         "tool_choice": "auto",
@@ -134,6 +138,12 @@ def response_body(reply: Reply, model: str) -> dict[str, Any]:
             "total_tokens": USAGE_IN + USAGE_OUT,
         },
     }
+
+
+def _content(reply: Reply) -> list[dict[str, Any]]:
+    if reply.refusal is not None:
+        return [{"type": "refusal", "refusal": reply.refusal}]
+    return [{"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}]
 
 
 def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
@@ -152,23 +162,21 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
         place = {"item_id": item["id"], "output_index": index}
         if item["type"] == "message":
             part = item["content"][0]
+            kind = {"output_text": "text", "refusal": "refusal"}[part["type"]]
+            told: dict[str, Any]
+            name, told = ("output_text", {"logprobs": []}) if kind == "text" else ("refusal", {})
             empty = {**item, "content": [], "status": "in_progress"}
             yield event("response.output_item.added", output_index=index, item=empty)
             yield event(
                 "response.content_part.added",
                 **place,
                 content_index=0,
-                part={**part, "text": ""},
+                part={**part, kind: ""},
             )
-            for piece in chunks(part["text"]):
-                yield event("response.output_text.delta", **place, content_index=0, delta=piece, logprobs=[])
-            yield event(
-                "response.output_text.done",
-                **place,
-                content_index=0,
-                text=part["text"],
-                logprobs=[],
-            )
+            for piece in chunks(part[kind]):
+                yield event(f"response.{name}.delta", **place, content_index=0, delta=piece, **told)
+            whole = {kind: part[kind], **told}
+            yield event(f"response.{name}.done", **place, content_index=0, **whole)
             yield event("response.content_part.done", **place, content_index=0, part=part)
         else:
             empty = {**item, "arguments": "", "status": "in_progress"}
@@ -182,12 +190,12 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
                 arguments=item["arguments"],
             )
         yield event("response.output_item.done", output_index=index, item=item)
-    yield event("response.completed", response=body)
+    yield event("response.incomplete" if reply.is_cut else "response.completed", response=body)
 
 
 def completion_body(reply: Reply, model: str) -> dict[str, Any]:
     """Return a reply as ``POST /v1/chat/completions`` answers it."""
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text}
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     if reply.tool_calls:
         message["tool_calls"] = [_chat_tool_call(call) for call in reply.tool_calls]
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply)}
@@ -205,6 +213,8 @@ def completion_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
     yield chunk({"role": "assistant", "content": ""})
     for piece in chunks(reply.text or ""):
         yield chunk({"content": piece})
+    for piece in chunks(reply.refusal or ""):
+        yield chunk({"refusal": piece})
     for index, call in enumerate(reply.tool_calls):
         opened = _chat_tool_call(call)
         opened["function"] = {**opened["function"], "arguments": ""}
@@ -225,6 +235,8 @@ def _chat_tool_call(call: ToolCall) -> dict[str, Any]:
 
 
 def _finish_reason(reply: Reply) -> str:
+    if reply.is_cut:
+        return "length"
     return "tool_calls" if reply.tool_calls else "stop"
 
 

@@ -10,6 +10,9 @@ from kantan_agents.prompt import Prompt, hash_text
 
 PROMPT_META_PREFIX = "prompt_meta_"
 
+JUDGE_PROMPT_ID = "judge_prompt_id"
+"""In the runs of a ``judge_agent``, whose prompt is the judged one: the hash of the judge's own wording."""
+
 
 def finite(value: Any) -> Any:
     """Return ``value`` with None for every NaN and infinity in it, however deep, and str keys.

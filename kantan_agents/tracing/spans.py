@@ -10,8 +10,8 @@ import agents
 from agents import custom_span, generation_span, get_current_trace
 
 from kantan_agents.errors import KantanAgentsError
-from kantan_agents.judging import rubric_of
 from kantan_agents.pipeline import Run
+from kantan_agents.rubric import rubric_of
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.span_names import JUDGE_SPAN, RUN_SPAN
@@ -88,12 +88,25 @@ def record_final_output(run: Run) -> None:
         recorded: Any = {"rubric": rubric}
     else:
         recorded = as_dict(output, json=True) or output
-    with generation_span(input=_input(run), output=_recordable(recorded), disabled=_disabled(run)):
+    with generation_span(
+        input=_input(run),
+        output=_recordable(recorded),
+        model_config=run.state.get(_OUTPUT_MODE),
+        disabled=_disabled(run),
+    ):
         pass
     if rubric is not None:
         data = {"output_kind": "judge", "rubric": _with_comment(rubric)}
         with custom_span(JUDGE_SPAN, data, disabled=_disabled(run)):
             pass
+
+
+def note_output_mode(run: Run, mode: str, attempts: int) -> None:
+    """Remember in which mode a structured output came, and in which attempt, for the final span."""
+    run.state[_OUTPUT_MODE] = {"output_mode": mode, "output_attempts": attempts}
+
+
+_OUTPUT_MODE = object()
 
 
 def record_metadata(run: Run, metadata: dict[str, Any]) -> None:

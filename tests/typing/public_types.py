@@ -12,6 +12,8 @@ from kantan_agents import (
     RUBRIC,
     Agent,
     Explanation,
+    JudgementError,
+    JudgingTemplates,
     KantanAgentsError,
     Next,
     Pipeline,
@@ -23,16 +25,24 @@ from kantan_agents import (
     Run,
     SQLiteRecorder,
     Stage,
+    StageAttempt,
+    StatusJudge,
+    StatusRule,
+    StatusVerdict,
     StoredTrace,
     ToolRulesMode,
     TraceStore,
     TraceSummary,
     add_trace_processor,
+    detect_matched_rule,
     explain,
+    find_tag,
     get_context_with_tool_rules,
     get_effective_tool_rules,
     get_provider_tool_rules,
     judge,
+    judge_agent,
+    judge_status,
     list_provider_tools,
     record_traces,
     redact_texts,
@@ -128,6 +138,28 @@ async def traces() -> None:
     record_traces("t.sqlite3", max_que=5)  # type: ignore[call-arg]
     SQLiteRecorder(5)  # type: ignore[arg-type]
     store.traces(keyword="a")  # type: ignore[call-arg]
+
+
+async def judging(templates: JudgingTemplates, error: JudgementError) -> None:
+    judge_ = StatusJudge(
+        ["passes", StatusRule("fails", name="fix")], model="gpt-5-mini", mode="tag", language="ja"
+    )
+    StatusJudge(["passes"], templates=templates)
+    verdict = await judge_.judge("output", {"team": "qa"}, max_turns=2)
+    assert_type(verdict, StatusVerdict)
+    assert_type((verdict.rule_index, verdict.step, verdict.reason), tuple[int, int, str | None])
+    assert_type(verdict.log_method, Literal["structured_output", "tag_fallback", "ai_judge"])
+    assert_type(verdict.attempts, tuple[StageAttempt, ...])
+    assert_type(judge_.run("output"), StatusVerdict)
+    assert_type(await judge_.detect_matched_rule("output"), StatusVerdict)
+    assert_type(await judge_status("output", ["a"], model=None), StatusVerdict)
+    assert_type(await detect_matched_rule("output", ["a"], tag="STATUS"), StatusVerdict)
+    assert_type(find_tag("[MOVEMENT:1]", 1), int | None)
+    assert_type(judge_agent(Prompt("p", "v", "t"), RUBRIC, instructions="i"), Agent)
+    assert_type(error.code, str)
+    StatusJudge([5])  # type: ignore[list-item]
+    StatusJudge(["a"], mode="both")  # type: ignore[arg-type]
+    judge_agent("text")  # type: ignore[arg-type]
 
 
 def mistakes() -> None:

@@ -53,6 +53,8 @@ def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[Pro
             groups[run.prompt] = _Group()
         groups[run.prompt].add(run)
     for judged, score in _verdicts(connection):
+        if judged not in groups and prompt in (None, judged[0]):
+            groups[judged] = _Group()  # the judged runs are in another file, or were deleted
         if judged in groups:
             groups[judged].scores.append(score)
     return [_stats(*item) for item in sorted(groups.items(), key=lambda item: item[0][0])]

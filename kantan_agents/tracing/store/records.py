@@ -71,7 +71,7 @@ class PromptStats:
     Attributes:
         prompt_name: Name of the prompt.
         prompt_version: Its version; None for plain text instructions.
-        runs: How many runs there are.
+        runs: How many runs there are; 0 if only verdicts are left.
         failures: How many of them failed.
         scores: How many verdicts there are on them.
         mean_score: Mean of these verdicts' scores; None without any.

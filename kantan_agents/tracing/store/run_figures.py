@@ -51,7 +51,10 @@ class RunFigures:
 
 
 def figures_of_runs(connection: sqlite3.Connection, prompt: str | None) -> Iterator[RunFigures]:
-    """Yield the figures of all runs that have a prompt, or of those of one prompt; the oldest trace first."""
+    """Yield the figures of all runs that have a prompt, or of those of one prompt; the oldest trace first.
+
+    Runs that judge a prompt are not runs of it.
+    """
     with_inner_runs = traces_with_inner_runs(connection)
     for trace_id, metadata_json, figures in connection.execute(_TRACES, {"prompt": prompt}):
         if trace_id in with_inner_runs:
@@ -60,9 +63,9 @@ def figures_of_runs(connection: sqlite3.Connection, prompt: str | None) -> Itera
             yield from (run for run in runs if prompt in (None, run.prompt[0]))
         elif figures is not None:
             metadata = mapping_of(metadata_json)
-            name = AgentRun(metadata).prompt
-            if name is not None:
-                yield _of_trace(name, metadata, figures, mapping_of(metadata.get("usage_total")))
+            run = AgentRun(metadata)
+            if run.prompt is not None and not run.is_judge:
+                yield _of_trace(run.prompt, metadata, figures, mapping_of(metadata.get("usage_total")))
 
 
 def _of_several(
@@ -73,7 +76,7 @@ def _of_several(
     runs = TraceRuns(metadata, spans)
     owners = [(span, runs.around(span.span_id)) for span in spans]
     for run in runs.all:
-        if run.prompt is None:
+        if run.prompt is None or run.is_judge:
             continue
         used = tokens(span for span, owner in owners if owner is run)
         if run.span is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 from kantan_llm.tracing import SpanRecord
 
+from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID
 from kantan_agents.tracing.span_names import RUN_SPAN
 from kantan_agents.tracing.store.kantan_search import utc
 from kantan_agents.tracing.store.stored_spans import mapping_of, stored_spans
@@ -41,6 +42,11 @@ class AgentRun:
         if not isinstance(name, str):
             return None
         return name, None if version is None else str(version)
+
+    @property
+    def is_judge(self) -> bool:
+        """Whether it is the run of a ``judge_agent``: its prompt is the one it judges, not the one it has."""
+        return JUDGE_PROMPT_ID in self.metadata
 
 
 class TraceRuns:

@@ -1,4 +1,4 @@
-"""The rubric: a score and comments, as a structured output (spec 5)."""
+"""The rubric: a score and comments, as a structured output or as a dict (spec 5)."""
 
 from __future__ import annotations
 
@@ -45,3 +45,18 @@ def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:
         inner = output.get("rubric") if output.get("output_kind") == "judge" else None
         return inner if isinstance(inner, dict) else None
     return fields if fields.keys() >= _FIELDS else None
+
+
+def judge(score: float, comments: list[str]) -> dict[str, Any]:
+    """Return a verdict in the shape kantan-llm stores as a rubric (spec 5, supplement).
+
+    The usual way to a verdict is ``output_type=RUBRIC``; this is for code that has one by other means.
+
+    Args:
+        score: The verdict.
+        comments: The reasons.
+
+    Returns:
+        ``{"output_kind": "judge", "rubric": {"score": score, "comments": comments}}``
+    """
+    return {"output_kind": "judge", "rubric": {"score": score, "comments": comments}}

@@ -1,0 +1,170 @@
+"""A model asked for a structured output, in one form after another until the provider accepts one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any, cast
+
+from agents import Model, ModelResponse
+from openai import APIStatusError
+
+from kantan_agents.models import origin_of
+from kantan_agents.structured.asking.encoding import Encoded, encoded
+from kantan_agents.structured.asking.failure import unfit_output
+from kantan_agents.structured.asking.families import family_of
+from kantan_agents.structured.asking.fetch import Fetch
+from kantan_agents.structured.asking.final_tool import without_final_calls
+from kantan_agents.structured.asking.final_tool_stream import final_calls_as_messages
+from kantan_agents.structured.asking.memory import Target
+from kantan_agents.structured.asking.request import Request
+
+_STATUSES = frozenset({400, 404, 422, 500, 501})
+_ABOUT_FORM = re.compile(
+    r"response_?format|json|schema|mime|tool|function|grammar|strict|structured|output_?format|text\.format",
+    re.IGNORECASE,
+)
+_ABOUT_CHOICE = re.compile(r"choice|required", re.IGNORECASE)
+_VAGUE = re.compile(
+    r"\W*(error code: \d+\W*)?(invalid|bad|unprocessable)[ _](request|entity|argument)s?\W*", re.IGNORECASE
+)
+_SHOWN = 500
+
+
+class _Forms:
+    """The forms in which one request may be made of one model."""
+
+    def __init__(self, model: Model, request: Request, fetch: Fetch) -> None:
+        origin = origin_of(model)
+        self._target = Target(
+            origin.base_url, origin.model, fetch.schema.key, bool(request.tools or request.handoffs)
+        )
+        self._forms = list(fetch.forms(self._target, family_of(origin.provider, origin.base_url)))
+        self._is_chat = origin.is_chat
+        self._request = request
+        self._fetch = fetch
+        self._errors: list[APIStatusError] = []
+
+    def next(self) -> Encoded:
+        """Return the request in the next form.
+
+        Raises:
+            StructuredOutputError: E40, the provider has refused all of them.
+            APIStatusError: It has, and each time for the same reason: the form is not what it is about.
+        """
+        if not self._forms:
+            if len(self._errors) > 1 and len({_said(error) for error in self._errors}) == 1:
+                raise self._errors[0]
+            raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
+        form = self._forms.pop(0)
+        self._fetch.asked(self._target, form, tuple(self._forms))
+        return encoded(self._request, self._fetch.schema, form, is_chat=self._is_chat)
+
+    def pass_over(self, error: APIStatusError) -> None:
+        """Note that the provider refused a form; raise what is about something else."""
+        said = _said(error)
+        if error.status_code not in _STATUSES or not (_ABOUT_FORM.search(said) or _VAGUE.fullmatch(said)):
+            raise error
+        self._errors.append(error)
+        self._fetch.refused(f"HTTP {error.status_code}: {said[:_SHOWN]}")
+        if self._fetch.mode == "tool" and not _ABOUT_CHOICE.search(said):
+            self._forms = [form for form in self._forms if form.mode != "tool"]
+
+
+def _said(error: APIStatusError) -> str:
+    body = error.body[0] if isinstance(error.body, list) and error.body else error.body
+    inner = body.get("error", body) if isinstance(body, dict) else None
+    message = inner.get("message") if isinstance(inner, dict) else None
+    return message if isinstance(message, str) else error.message
+
+
+async def answer_in_form(
+    model: Model, request: Request, fetch: Fetch, ask: Callable[[Request], Awaitable[ModelResponse]]
+) -> ModelResponse:
+    """Ask a model for a structured output; its answer is a message, in whatever form it came.
+
+    Args:
+        model: The model.
+        request: What the SDK asks for.
+        fetch: What was tried so far.
+        ask: Sends a request to the model.
+
+    Raises:
+        StructuredOutputError: E40, the provider has refused every form.
+    """
+    forms = _Forms(model, request, fetch)
+    while True:
+        way = forms.next()
+        try:
+            answer = await ask(way.request)
+        except APIStatusError as error:
+            forms.pass_over(error)
+            continue
+        return answer if way.final_tool is None else without_final_calls(answer, way.final_tool)
+
+
+async def stream_in_form(
+    model: Model,
+    request: Request,
+    fetch: Fetch,
+    stream: Callable[[Request, str | None], AsyncGenerator[Any, None]],
+) -> AsyncGenerator[Any, None]:
+    """Ask a model for a structured output and yield what it streams, as ``answer_in_form`` does.
+
+    Args:
+        model: The model.
+        request: What the SDK asks for.
+        fetch: What was tried so far.
+        stream: Sends a request; gets the name of the final tool, the call of which is to be a message.
+
+    Raises:
+        StructuredOutputError: E40, the provider has refused every form.
+    """
+    forms = _Forms(model, request, fetch)
+    while True:
+        way = forms.next()
+        has_begun = False
+        try:
+            async with aclosing(stream(way.request, way.final_tool)) as events:
+                async for event in events:
+                    has_begun = True
+                    yield event
+        except APIStatusError as error:
+            if has_begun:
+                raise
+            forms.pass_over(error)
+        else:
+            return
+
+
+async def answered(model: Model, request: Request, fetch: Fetch | None) -> ModelResponse:
+    """Ask a model directly; with what was tried so far if it is for a structured output."""
+    if fetch is None:
+        answer: ModelResponse = await request.answer(model)
+        return answer
+    return await answer_in_form(model, request, fetch, lambda asked: asked.answer(model))
+
+
+def streamed(model: Model, request: Request, fetch: Fetch | None) -> AsyncGenerator[Any, None]:
+    """Ask a model directly and stream its answer, as ``answered`` does."""
+    if fetch is None:
+        return closable(request.stream(model))
+    return stream_in_form(
+        model, request, fetch, lambda asked, final_tool: with_final_tool(asked.stream(model), final_tool)
+    )
+
+
+def with_final_tool(events: Any, final_tool: str | None) -> AsyncGenerator[Any, None]:
+    """Return a model's stream, the call of the final tool as a message if there is such a tool."""
+    return closable(events) if final_tool is None else final_calls_as_messages(closable(events), final_tool)
+
+
+def closable(events: Any) -> AsyncGenerator[Any, None]:
+    """Return a model's stream as something that can be closed; only generators can be by themselves."""
+    return cast("AsyncGenerator[Any, None]", events) if hasattr(events, "aclose") else _passed_on(events)
+
+
+async def _passed_on(events: Any) -> AsyncGenerator[Any, None]:
+    async for event in events:
+        yield event

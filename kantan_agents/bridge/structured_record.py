@@ -1,0 +1,51 @@
+"""What the trace keeps of a structured answer: in which mode it came, and what was tried before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from agents import custom_span
+
+from kantan_agents.pipeline import current_run
+from kantan_agents.structured.asking.chain import Chain
+from kantan_agents.tracing.spans import note_output_mode
+
+SPAN = "structured_output"
+
+
+@contextmanager
+def recorded(chain: Chain) -> Iterator[None]:
+    """Record a structured answer when it has come, or has not.
+
+    The mode goes to the run's final span. A span of its own is for what took more than one attempt: the usual
+    answer costs the trace nothing.
+    """
+    try:
+        yield
+    except Exception:
+        _record(chain)
+        raise
+    attempts = chain.fetch.attempts
+    if not attempts:  # a call of tools: no answer yet
+        return
+    run = current_run.get()
+    if run is not None:
+        note_output_mode(run, attempts[-1].mode, len(attempts))
+    if len(attempts) > 1 or not attempts[-1].fits:
+        _record(chain)
+
+
+def _record(chain: Chain) -> None:
+    attempts = chain.fetch.attempts
+    tracing: Any = chain.first.options.get("tracing")
+    if not attempts or (tracing is not None and tracing.is_disabled()):
+        return
+    with_text = tracing is None or tracing.include_data()
+    data = {
+        "output": chain.fetch.schema.name(),
+        "attempts": [attempt.as_dict(with_text=with_text) for attempt in attempts],
+    }
+    with custom_span(SPAN, data):
+        pass

@@ -1,0 +1,63 @@
+"""The rules of which one is met, checked where the user gives them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from kantan_agents.errors import InvalidJudgingRulesError
+
+
+@attrs.frozen
+class StatusRule:
+    """One of the rules a ``StatusJudge`` chooses from.
+
+    Args:
+        condition: When the rule is met, as the judge is told it: ``"All tests pass"``.
+        name: What your code calls it, such as the next step; the judge does not see it.
+
+    Raises:
+        InvalidJudgingRulesError: E45, ``condition`` is empty or no str, or ``name`` is no str.
+    """
+
+    condition: str
+    name: str | None = None
+
+    def __attrs_post_init__(self) -> None:
+        problems = []
+        if not _is_text(self.condition):
+            problems.append(f"condition: must be a text, not {self.condition!r}")
+        if self.name is not None and not isinstance(self.name, str):
+            problems.append(f"name: must be a str or None, not {self.name!r}")
+        if problems:
+            raise InvalidJudgingRulesError(problems=problems)
+
+
+def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
+    """Return the rules as values.
+
+    Args:
+        rules: A list of conditions, of ``StatusRule`` objects, or of both.
+
+    Raises:
+        InvalidJudgingRulesError: E45, there are none, or some of them are wrong; all of these are listed.
+    """
+    if not isinstance(rules, Iterable) or isinstance(rules, (str, bytes, Mapping)):
+        raise InvalidJudgingRulesError(problems=[f"rules: must be a list, not {rules!r}"])
+    given = list(rules)
+    problems = [
+        f"rules[{index}]: must be a text or a StatusRule, not {rule!r}"
+        for index, rule in enumerate(given)
+        if not isinstance(rule, StatusRule) and not _is_text(rule)
+    ]
+    if not given:
+        problems = ["rules: must have at least one rule"]
+    if problems:
+        raise InvalidJudgingRulesError(problems=problems)
+    return tuple(rule if isinstance(rule, StatusRule) else StatusRule(rule) for rule in given)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())

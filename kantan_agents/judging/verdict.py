@@ -1,0 +1,69 @@
+"""What came of a judgement: which rule is met, and how that was found out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from kantan_agents.judging.rules import StatusRule
+
+Method = Literal["structured_output", "phase3_tag", "phase1_tag", "ai_judge", "ai_judge_fallback"]
+LogMethod = Literal["structured_output", "tag_fallback", "ai_judge"]
+
+_LOGGED: dict[Method, LogMethod] = {
+    "structured_output": "structured_output",
+    "phase3_tag": "tag_fallback",
+    "phase1_tag": "tag_fallback",
+    "ai_judge": "ai_judge",
+    "ai_judge_fallback": "ai_judge",
+}
+
+
+@attrs.frozen
+class StageAttempt:
+    """One stage of a judgement.
+
+    Attributes:
+        stage: Its name: ``structured_output``, ``phase3_tag``, ``phase1_tag``, ``ai_judge`` or
+            ``ai_judge_fallback``.
+        instruction: What the judge was told, rendered; empty where no model was asked.
+        reply: What it replied, or the output itself where no model was asked; None without any text.
+        problem: Why this did not decide; None if it did.
+    """
+
+    stage: Method
+    instruction: str
+    reply: str | None
+    problem: str | None = None
+
+
+@attrs.frozen
+class StatusVerdict:
+    """Which rule an output meets.
+
+    Attributes:
+        rule_index: Index of the rule in the list, counted from 0.
+        rule: The rule.
+        method: What decided: ``structured_output``, ``phase3_tag`` (a tag in the judge's reply),
+            ``phase1_tag`` (a tag in the output itself), ``ai_judge``, or ``ai_judge_fallback`` (the same
+            where the output should have had a tag).
+        reason: The judge's reason; None where a tag decided.
+        attempts: The stages that were tried, in order; the last one decided.
+    """
+
+    rule_index: int
+    rule: StatusRule
+    method: Method
+    reason: str | None = None
+    attempts: tuple[StageAttempt, ...] = attrs.field(default=(), repr=False)
+
+    @property
+    def step(self) -> int:
+        """Number of the rule, counted from 1, as judges and tags say it."""
+        return self.rule_index + 1
+
+    @property
+    def log_method(self) -> LogMethod:
+        """The method as logs name it: ``structured_output``, ``tag_fallback`` or ``ai_judge``."""
+        return _LOGGED[self.method]

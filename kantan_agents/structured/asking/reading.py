@@ -1,0 +1,94 @@
+"""What a model has answered, held against the schema."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from typing import Any
+
+import attrs
+from agents import ItemHelpers
+
+from kantan_agents.structured.agent_output import AgentOutput
+from kantan_agents.structured.parsing.parse import parsed_values
+from kantan_agents.structured.parsing.tolerant import Partial
+
+_FOR_THE_SDK = frozenset(
+    {
+        "function_call",
+        "custom_tool_call",
+        "computer_call",
+        "local_shell_call",
+        "shell_call",
+        "apply_patch_call",
+        "mcp_approval_request",
+    }
+)
+_LOOKED_AT = 20
+"""Of how many objects in one reply it is asked whether they fit: a reply may hold a million."""
+
+
+def has_work_for_the_sdk(items: list[Any]) -> bool:
+    """Whether an answer calls tools or hands over; it is then no final answer, whatever it says beside."""
+    return any(_kind(item) in _FOR_THE_SDK for item in items)
+
+
+def is_refused(items: list[Any]) -> bool:
+    """Whether the model has refused to answer; the SDK has an error of its own for that."""
+    return any(
+        getattr(part, "type", None) == "refusal"
+        for item in items
+        if _kind(item) == "message"
+        for part in item.content
+    )
+
+
+def final_text(items: list[Any]) -> str:
+    """Return the text the SDK would take for the answer: that of the last message."""
+    messages = [item for item in items if _kind(item) == "message"]
+    return (ItemHelpers.extract_text(messages[-1]) or "") if messages else ""
+
+
+def _kind(item: Any) -> Any:
+    return item.get("type") if isinstance(item, dict) else getattr(item, "type", None)
+
+
+@attrs.frozen
+class Reading:
+    """What a text is, held against a schema.
+
+    Attributes:
+        text: JSON text that fits; None if there is none in it.
+        problems: Why not, each like ``"items[0].price: Input should be a valid number"``; empty where
+            nothing could be read at all.
+        value: What was read and does not fit.
+        is_partial: Whether that is only what could be read of something.
+    """
+
+    text: str | None
+    problems: tuple[str, ...] = ()
+    value: Any = None
+    is_partial: bool = False
+
+
+_PARTIAL = "the JSON breaks off, or part of it cannot be read"
+
+
+def read(text: str, schema: AgentOutput) -> Reading:
+    """Return what there is in a text for a schema.
+
+    A text that fits as it is stays as it is; of the values found otherwise the first that fits is taken. What
+    is only part of a value is never taken, though it may fit: the rest would be lost without a word.
+    """
+    if schema.accepts(text):
+        return Reading(text)
+    best: Reading | None = None
+    for found in islice(parsed_values(text, arrays=schema.is_wrapped), _LOOKED_AT):
+        if isinstance(found, Partial):
+            best = best or Reading(None, (_PARTIAL,), found.value, is_partial=True)
+            continue
+        examined = schema.examine(found)
+        if not examined.problems:
+            return Reading(json.dumps(examined.value, ensure_ascii=False))
+        best = best or Reading(None, tuple(map(str, examined.problems)), found)
+    return best or Reading(None)

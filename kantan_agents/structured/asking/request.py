@@ -1,0 +1,69 @@
+"""What a model is asked, as one value: the arguments of the SDK's ``Model.get_response``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+_PARAMETERS = ("system_instructions", "input", "model_settings", "tools")
+FURTHER = ("output_schema", "handoffs", "tracing")
+"""What the SDK's ``stream_response`` takes by position, after the four a ``Request`` names itself."""
+
+
+@attrs.frozen
+class Request:
+    """One request to a model.
+
+    Attributes:
+        instructions: The system prompt.
+        input: A str or a list of the SDK's input items.
+        settings: The SDK's ``ModelSettings``.
+        tools: The SDK's tools.
+        options: The other arguments: ``output_schema``, ``handoffs``, ``tracing``, ...
+    """
+
+    instructions: str | None
+    input: Any
+    settings: Any
+    tools: list[Any]
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
+        """Return the request that a call of ``get_response`` or ``stream_response`` makes."""
+        given = {**dict(zip((*_PARAMETERS, *FURTHER), args, strict=False)), **kwargs}
+        instructions, asked, settings, tools = (given.pop(name) for name in _PARAMETERS)
+        return cls(instructions, asked, settings, list(tools), given)
+
+    @property
+    def schema(self) -> Any:
+        """The output schema, None for a text."""
+        return self.options.get("output_schema")
+
+    @property
+    def handoffs(self) -> list[Any]:
+        """The hand-offs the model may choose."""
+        return self.options.get("handoffs") or []
+
+    def answer(self, model: Any) -> Any:
+        """Return what is to be awaited for the model's answer."""
+        return model.get_response(
+            system_instructions=self.instructions,
+            input=self.input,
+            model_settings=self.settings,
+            tools=self.tools,
+            **self.options,
+        )
+
+    def stream(self, model: Any) -> Any:
+        """Return the events in which the model streams its answer."""
+        options = dict(self.options)
+        further = [options.pop(name) for name in FURTHER]
+        return model.stream_response(
+            self.instructions, self.input, self.settings, self.tools, *further, **options
+        )
+
+    def with_options(self, **changes: Any) -> Request:
+        """Return the request with some of its options changed."""
+        return attrs.evolve(self, options={**self.options, **changes})

@@ -1,0 +1,1 @@
+"""The JSON of a reply: three steps to the letter, then tolerantly."""

@@ -1,0 +1,193 @@
+"""What kinds of providers do with a request for an output of a schema, for ``OfflineServer``.
+
+A profile changes what the script says as the provider would: it refuses what the provider refuses, and
+dresses the answer as its models do. The answers a script gives as a dict are what is dressed; a str, a
+``ToolCall`` or a ``Reply`` is sent as it stands.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from kantan_agents.testing.wire import Reply, ReplyLike, ToolCall
+
+Body = Mapping[str, Any]
+_FINAL = "final_answer"
+
+
+def _format_type(body: Body) -> str | None:
+    """Return the type of the response format that is asked for, over either API."""
+    asked = body.get("response_format") or (body.get("text") or {}).get("format") or {}
+    return asked.get("type") if isinstance(asked, dict) else None
+
+
+def _schema(body: Body) -> tuple[Mapping[str, Any], bool]:
+    asked = (body.get("response_format") or {}).get("json_schema") or (body.get("text") or {}).get("format")
+    return (asked or {}).get("schema") or {}, bool((asked or {}).get("strict"))
+
+
+def _final_tool(body: Body) -> str | None:
+    names = [(tool.get("function") or tool).get("name") for tool in body.get("tools") or ()]
+    return next((name for name in names if isinstance(name, str) and name.startswith(_FINAL)), None)
+
+
+@attrs.frozen
+class Profile:
+    """How a kind of provider behaves.
+
+    Attributes:
+        name: What it is called.
+        api: The API it speaks, for ``OfflineServer.bundle``.
+        provider: kantan-llm's name of such a provider.
+        refuses: Returns a reply for a request the provider would refuse, else None.
+        enforces_schema: Whether a JSON schema in the request is kept to.
+        calls_tools: Whether its models answer by a final tool where there is one.
+        chat: How its models put a JSON text that nothing holds them to: prose, fences, ...
+        beside_tool: What its models say beside the call of the final tool.
+    """
+
+    name: str
+    api: str = "chat"
+    provider: str = "compat"
+    refuses: Callable[[Body], Reply | None] = attrs.field(default=lambda _body: None, repr=False)
+    enforces_schema: bool = True
+    calls_tools: bool = True
+    chat: Callable[[str], str] = attrs.field(default=str, repr=False)
+    beside_tool: str | None = None
+
+    def reply(self, body: Body, scripted: ReplyLike) -> Reply:
+        """Return what the provider answers to a request it takes, where the script says ``scripted``."""
+        if not isinstance(scripted, Mapping):
+            return Reply.of(scripted)
+        final = _final_tool(body)
+        if final is not None and self.calls_tools:
+            return Reply(self.beside_tool, (ToolCall(final, scripted),))
+        text = json.dumps(scripted, ensure_ascii=False)
+        asked = _format_type(body)
+        held = asked == "json_object" or (asked == "json_schema" and self.enforces_schema)
+        return Reply(text if held else self.chat(text))
+
+
+def _refusal(status: int, message: str, **details: Any) -> Reply:
+    error = {"message": message, "type": "invalid_request_error", "param": None, "code": None, **details}
+    return Reply(status=status, body=json.dumps({"error": error}).encode())
+
+
+def _openai(body: Body) -> Reply | None:
+    schema, strict = _schema(body)
+    if _format_type(body) != "json_schema" or not strict:
+        return None
+    for path, problem in _against_strict(schema, ()):
+        place = "(" + ", ".join(map(repr, path)) + ")"
+        message = f"Invalid schema for response_format 'final_output': In context={place}, {problem}"
+        return _refusal(400, message, param="text.format.schema", code="invalid_json_schema")
+    return None
+
+
+_KEPT_OFF_WIRE = ("default", "oneOf", "allOf", "not", "if", "minLength", "maxLength", "uniqueItems")
+
+
+def _against_strict(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield what OpenAI has against a schema in its strict form."""
+    if not isinstance(schema, Mapping):
+        return
+    for keyword in _KEPT_OFF_WIRE:
+        if keyword in schema:
+            yield path, f"'{keyword}' is not permitted."
+    properties = schema.get("properties") or {}
+    if schema.get("type") == "object" or properties:
+        if schema.get("additionalProperties") is not False:
+            yield path, "'additionalProperties' is required to be supplied and to be false."
+        missing = [name for name in properties if name not in (schema.get("required") or ())]
+        if missing:
+            every = (
+                "'required' is required to be supplied and to be an array including every key in properties."
+            )
+            yield path, f"{every} Missing {missing[0]!r}."
+    for name, inner in properties.items():
+        yield from _against_strict(inner, (*path, "properties", name))
+    for name, inner in (schema.get("$defs") or {}).items():
+        yield from _against_strict(inner, (*path, "$defs", name))
+    yield from _against_strict(schema.get("items"), (*path, "items"))
+    for number, inner in enumerate(schema.get("anyOf") or ()):
+        yield from _against_strict(inner, (*path, "anyOf", str(number)))
+
+
+def _google(body: Body) -> Reply | None:
+    if not body.get("tools") or _format_type(body) not in ("json_schema", "json_object"):
+        return None
+    message = "Function calling with a response mime type: 'application/json' is unsupported"
+    # A list around the error, as this API answers.
+    error = [{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}]
+    return Reply(status=400, body=json.dumps(error).encode())
+
+
+def _deepseek(body: Body) -> Reply | None:
+    if _format_type(body) == "json_schema":
+        return _refusal(400, "This response_format type is unavailable now")
+    if body.get("tool_choice") == "required" and "reasoner" in str(body.get("model")):
+        return _refusal(400, "deepseek-reasoner does not support this tool_choice")
+    return None
+
+
+def _toolless(body: Body) -> Reply | None:
+    if body.get("tools"):
+        message = f"registry.ollama.ai/library/{body.get('model')} does not support tools"
+        return _refusal(400, message, type="api_error")
+    return None
+
+
+def _plain(body: Body) -> Reply | None:
+    if _format_type(body) not in (None, "text"):
+        return _refusal(400, "Unrecognized request argument supplied: response_format")
+    if body.get("tools"):
+        return _refusal(400, "Unrecognized request argument supplied: tools")
+    return None
+
+
+def _fenced(text: str) -> str:
+    return f"```json\n{text}\n```"
+
+
+def _chatty(text: str) -> str:
+    return f"Sure! Here is the answer:\n\n{_fenced(text)}\n\nLet me know if you need anything else."
+
+
+PROFILES: Mapping[str, Profile] = {
+    profile.name: profile
+    for profile in (
+        Profile("openai", api="responses", provider="openai", refuses=_openai),
+        Profile("google", provider="google", refuses=_google, chat=_fenced),
+        Profile(
+            "anthropic",
+            provider="anthropic",
+            enforces_schema=False,
+            chat=_chatty,
+            beside_tool="I'll give the final answer now.",
+        ),
+        Profile("deepseek", provider="deepseek", refuses=_deepseek, chat=_fenced),
+        Profile("ollama", provider="ollama", refuses=_toolless, chat=_fenced),
+        Profile("ignoring", enforces_schema=False, calls_tools=False, chat=_chatty),
+        Profile("plain", refuses=_plain, enforces_schema=False, calls_tools=False, chat=_chatty),
+    )
+}
+"""The profiles by name: ``OfflineServer([{"city": "Paris"}], profile="deepseek")``."""
+
+
+def profile_named(profile: str | Profile | None) -> Profile | None:
+    """Return a profile by its name, or as it is.
+
+    Raises:
+        ValueError: There is none of that name.
+    """
+    if profile is None or isinstance(profile, Profile):
+        return profile
+    try:
+        return PROFILES[profile]
+    except KeyError:
+        known = ", ".join(PROFILES)
+        raise ValueError(f"there is no profile {profile!r}; there are {known}") from None

@@ -1,0 +1,83 @@
+"""A model server that answers by what it is asked, not by the number of the request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any
+
+from kantan_llm import AsyncClientBundle
+
+from kantan_agents import StatusJudge
+from kantan_agents.testing import OfflineServer, RecordedRequest
+from kantan_agents.testing.wire import ReplyLike
+
+STRUCTURED, TAGGED, EVALUATION = "structured", "tagged", "evaluation"
+RULES = ("all tests pass", "some tests fail", "nothing was done")
+
+# What only the instructions of one stage say, in every language.
+_MARKS = {STRUCTURED: "`step`", EVALUATION: "`matched_index`"}
+
+
+def stage_of(request: RecordedRequest) -> str:
+    text = everything(request)
+    return next((stage for stage, mark in _MARKS.items() if mark in text), TAGGED)
+
+
+def everything(request: RecordedRequest) -> str:
+    return json.dumps(request.body, ensure_ascii=False)
+
+
+def instructions_of(request: RecordedRequest) -> str:
+    return str(request.body["instructions"])
+
+
+def input_of(request: RecordedRequest) -> str:
+    # What follows it, where an answer is asked for again, is no concern of these tests.
+    return str(request.body["input"][0]["content"])
+
+
+class Shared:
+    """One server for all tests of this folder: to end one takes a tenth of a second."""
+
+    def __init__(self) -> None:
+        self.answer: Callable[[str, RecordedRequest], ReplyLike] = lambda _stage, _request: ""
+        self.server = OfflineServer(lambda request: self.answer(stage_of(request), request))
+
+
+SHARED = Shared()
+
+
+@cache
+def bundle() -> AsyncClientBundle:
+    """Return the one client of these tests: to make one takes as long as several judgements."""
+    made = SHARED.server.bundle()
+    made.client.max_retries = 0
+    return made
+
+
+def answering(**replies: ReplyLike) -> AbstractContextManager[OfflineServer]:
+    """Let the server answer each stage with the same reply; one that decides nothing by default."""
+    return answering_with(lambda stage, _request: replies.get(stage, "I cannot say."))
+
+
+@contextmanager
+def answering_with(answer: Callable[[str, RecordedRequest], ReplyLike]) -> Iterator[OfflineServer]:
+    SHARED.answer = answer
+    SHARED.server.requests.clear()
+    yield SHARED.server
+
+
+def asked(server: OfflineServer) -> list[str]:
+    """Return the stages that were asked, in order; a stage may take more than one request."""
+    stages: list[str] = []
+    for stage in map(stage_of, server.requests):
+        if stages[-1:] != [stage]:
+            stages.append(stage)
+    return stages
+
+
+def make_judge(rules: Any = RULES, **options: Any) -> StatusJudge:
+    return StatusJudge(rules, model=bundle(), **options)

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents import find_tag
+from kantan_agents.errors import InvalidOptionError
+
+FULL_WIDTH = str.maketrans("[]:0123456789", "\uff3b\uff3d\uff1a" + "".join(map(chr, range(0xFF10, 0xFF1A))))
+NOISE = st.text(alphabet="ab[]:12 \n`MOVEMENT\uff3b\uff3d", max_size=30).filter(lambda text: ":" not in text)
+
+
+@given(st.integers(1, 50), NOISE, NOISE, st.booleans(), st.booleans())
+def test_a_valid_tag_is_found_wherever_it_stands(
+    number: int, before: str, after: str, lower: bool, wide: bool
+) -> None:
+    tag = f"[MOVEMENT:{number}]"
+    tag = tag.lower() if lower else tag
+    tag = tag.translate(FULL_WIDTH) if wide else tag
+    assert find_tag(f"{before}{tag}{after}", 50) == number
+
+
+@given(st.integers().filter(lambda number: not 1 <= number <= 5), NOISE)
+def test_a_number_of_no_rule_is_never_found(number: int, noise: str) -> None:
+    tag = f"{noise}[MOVEMENT:{number}]{noise}"
+    assert find_tag(tag, 5) is None
+    assert find_tag(f"[MOVEMENT:4]{tag}", 5) == 4
+
+
+@given(st.lists(st.integers(0, 9), min_size=1))
+def test_the_last_tag_that_is_of_a_rule_counts(numbers: list[int]) -> None:
+    valid = [number for number in numbers if 1 <= number <= 5]
+    text = "\n".join(f"- [MOVEMENT:{number}] if ..." for number in numbers)
+    assert find_tag(text, 5) == (valid[-1] if valid else None)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("```\n[MOVEMENT:2]\n```", 2),
+        ("**[ movement : 2 ]**", 2),
+        ("[MOVEMENT:02]", 2),
+        ("[MOVEMENT:-2]", None),
+        ("[MOVEMENT:\u22122]", None),
+        ("[MOVEMENT:2.0]", None),
+        ("[MOVEMENT:two]", None),
+        ("[MOVEMENT 2]", None),
+        ("[MOVEMENTS:2]", None),
+        ("MOVEMENT:2", None),
+        ("[MOVEMENT:\n2]", None),
+        ("[MOVEMENT:" + "9" * 5000 + "]", None),
+        ("", None),
+    ],
+)
+def test_what_is_a_tag_and_what_is_none(text: str, number: int | None) -> None:
+    assert find_tag(text, 3) == number
+
+
+@pytest.mark.parametrize(
+    ("piece", "length"),
+    [
+        ("[", 5_000_000),
+        *(
+            (piece, 500_000)
+            for piece in ("[MOVEMENT", "[MOVEMENT:1", "[ ", " ", "1", "[MOVEMENT:7]", "\uff3b")
+        ),
+    ],
+)
+def test_long_texts_of_almost_a_tag_are_read_to_their_end(piece: str, length: int) -> None:
+    # Were the time not linear in the length, this would not end.
+    assert find_tag("[MOVEMENT:" + piece * (length // len(piece)), 5) is None
+
+
+@pytest.mark.parametrize("tag", ["", "1A", "A B", "A:", "[A", None, 5, "\uff21", "A\n"])
+def test_a_tag_needs_a_name(tag: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="option tag") as caught:
+        find_tag("x", 3, tag)
+    assert repr(tag) in str(caught.value)
+
+
+@pytest.mark.parametrize("count", [0, -1, True, "3", 2.0])
+def test_there_must_be_rules(count: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="option count"):
+        find_tag("x", count)

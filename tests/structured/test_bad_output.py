@@ -1,0 +1,142 @@
+"""What is no answer: refused schemas, refusals, calls of tools, replies that were cut."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from agents import MaxTurnsExceeded, ModelBehaviorError, ModelRefusalError
+from pydantic import BaseModel
+
+from kantan_agents import Agent
+from kantan_agents.errors import StructuredOutputError
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ToolCall
+from tests.structured.invoices import DATA, TEXT, invoice_agent
+
+pytestmark = pytest.mark.anyio
+
+
+def look(word: str) -> str:
+    """Look something up."""
+    return f"found {word}"
+
+
+async def test_a_schema_the_provider_refuses_is_asked_for_in_another_way() -> None:
+    refused = Reply("Invalid schema for response_format 'Invoice': too deep.", status=400)
+
+    def reply(request: RecordedRequest) -> Any:
+        return refused if "response_format" in request.body else ToolCall("final_answer", DATA)
+
+    with OfflineServer(reply) as server:
+        context = await invoice_agent(server.bundle(api="chat")).run_async("Read it")
+    assert context["invoice"] == DATA
+
+
+async def test_and_is_an_error_where_there_is_no_other_way() -> None:
+    refused = Reply("Invalid schema for response_format 'Invoice': too deep.", status=400)
+    with (
+        OfflineServer(lambda _request: refused) as server,
+        pytest.raises(StructuredOutputError, match=r"native: refused by the provider.*too deep"),
+    ):
+        await invoice_agent(server.bundle(api="chat"), output_mode="native").run_async("Read it")
+
+
+class Part(BaseModel):
+    name: str
+    parts: list[Part] = []
+
+
+@pytest.mark.parametrize("profile", ["openai", "google", "anthropic", "deepseek", "plain"])
+async def test_a_recursive_schema(profile: str) -> None:
+    data = {"name": "car", "parts": [{"name": "wheel", "parts": []}]}
+    with OfflineServer(lambda _request: data, profile=profile) as server:
+        agent = Agent("a", "x", model=server.bundle(), output_type=Part, output_dest="part")
+        assert (await agent.run_async("Go"))["part"] == data
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_refusal_is_the_sdks_own_error_at_once(api: str) -> None:
+    with OfflineServer(lambda _request: Reply(refusal="I will not do that.")) as server:
+        agent = invoice_agent(server.bundle(api=api))
+        with pytest.raises(ModelRefusalError, match="I will not do that"):
+            await agent.run_async("Read it")
+        assert len(server.requests) == 1
+        with pytest.raises(ModelRefusalError):
+            async with agent.stream("Read it") as run:
+                async for _ in run:
+                    pass
+
+
+@pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
+async def test_a_tool_call_in_place_of_an_answer_is_a_turn_of_its_own(mode: Any) -> None:
+    with OfflineServer(lambda _request: ToolCall("look", {"word": "x"})) as server:
+        agent = invoice_agent(server.bundle(), tools=[look], output_mode=mode)
+        with pytest.raises(MaxTurnsExceeded):
+            await agent.run_async("Read it", max_turns=3)
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
+async def test_an_answer_beside_tool_calls_waits_for_them(mode: Any) -> None:
+    calls = [ToolCall("look", {"word": "x"})]
+
+    def reply(request: RecordedRequest) -> Any:
+        if "found x" in json.dumps(request.body):
+            return ToolCall("final_answer", DATA) if mode == "tool" else TEXT
+        early = json.dumps({"number": "early", "items": []})
+        if mode == "tool":
+            return Reply(None, [ToolCall("final_answer", early), *calls])
+        return Reply(early, calls)
+
+    with OfflineServer(reply) as server:
+        agent = invoice_agent(server.bundle(api="chat"), tools=[look], output_mode=mode)
+        context = await agent.run_async("Read it")
+    assert context["invoice"] == DATA
+    assert len(server.requests) == 2
+    # The early answer is a message of the conversation and not a call without a result.
+    said = server.requests[1].body["messages"]
+    assert [call["function"]["name"] for m in said for call in m.get("tool_calls") or ()] == ["look"]
+
+
+async def test_two_answers_by_the_final_tool_the_last_one_counts() -> None:
+    first = ToolCall("final_answer", {"number": "first", "items": []})
+    with OfflineServer(lambda _request: [first, ToolCall("final_answer", DATA)]) as server:
+        context = await invoice_agent(server.bundle(), output_mode="tool").run_async("Read it")
+    assert context["invoice"] == DATA
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+async def test_a_reply_cut_by_the_token_limit_is_an_error_with_what_there_is(api: str) -> None:
+    cut = Reply(TEXT[:40], is_cut=True)
+    with OfflineServer(lambda _request: cut) as server, pytest.raises(StructuredOutputError) as caught:
+        await invoice_agent(server.bundle(api=api)).run_async("Read it")
+    assert caught.value.text == TEXT[:40]
+
+
+async def test_in_a_stream_of_the_responses_api_the_provider_says_so_itself() -> None:
+    with (
+        OfflineServer(lambda _request: Reply(TEXT[:40], is_cut=True)) as server,
+        pytest.raises(ModelBehaviorError, match="max_output_tokens"),
+    ):
+        async with invoice_agent(server.bundle()).stream("Read it") as run:
+            async for _ in run:
+                pass
+
+
+async def test_an_empty_reply_does_not_use_up_the_turns() -> None:
+    with (
+        OfflineServer(lambda _request: "") as server,
+        pytest.raises(StructuredOutputError, match="an empty reply"),
+    ):
+        await invoice_agent(server.bundle()).run_async("Read it")
+    assert len(server.requests) < 6
+
+
+async def test_ten_thousand_brackets_in_each_mode() -> None:
+    for mode in ("native", "tool", "prompt"):
+        deep = '{"number": ' + "[" * 10_000 + "]" * 10_000 + "}"
+        reply = ToolCall("final_answer", deep) if mode == "tool" else deep
+        with OfflineServer([reply, ToolCall("final_answer", DATA) if mode == "tool" else TEXT]) as server:
+            agent = invoice_agent(server.bundle(), output_mode=mode)
+            assert (await agent.run_async("Read it"))["invoice"] == DATA
