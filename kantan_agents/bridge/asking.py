@@ -73,10 +73,11 @@ class _Forms:
 
 
 def _said(error: APIStatusError) -> str:
+    """Return the provider's own words, which the client's message may not have."""
     body = error.body[0] if isinstance(error.body, list) and error.body else error.body
-    inner = body.get("error", body) if isinstance(body, dict) else None
-    message = inner.get("message") if isinstance(inner, dict) else None
-    return message if isinstance(message, str) else error.message
+    inner = body.get("error", body) if isinstance(body, dict) else body
+    said = inner.get("message") if isinstance(inner, dict) else inner
+    return said if isinstance(said, str) and said else error.message
 
 
 async def answer_in_form(

@@ -262,8 +262,8 @@ WORDS = {True: {"true", "True"}, False: {"false", "False"}, None: {"null", "None
 def test_nothing_is_found_that_is_not_in_the_text(text: str) -> None:
     text = text.replace("\\", "")
     numbers = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)}
-    for value in parsed_values(text, arrays=True):
-        for scalar in scalars(value):
+    for found in parsed_values(text, arrays=True):
+        for scalar in scalars(found.value if isinstance(found, Partial) else found):
             if isinstance(scalar, str):
                 assert scalar in text
             elif scalar is None or isinstance(scalar, bool):
