@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from functools import lru_cache
 from typing import Any, cast
 
 from agents import Model, ModelResponse
 from openai import APIStatusError
 
-from kantan_agents.models import origin_of
+from kantan_agents.models import Origin, origin_of
 from kantan_agents.structured.asking.encoding import Encoded, encoded
 from kantan_agents.structured.asking.failure import unfit_output
-from kantan_agents.structured.asking.families import family_of
+from kantan_agents.structured.asking.families import Family, family_of
 from kantan_agents.structured.asking.fetch import Fetch
 from kantan_agents.structured.asking.final_tool import without_final_calls
 from kantan_agents.structured.asking.final_tool_stream import final_calls_as_messages
@@ -32,15 +33,20 @@ _VAGUE = re.compile(
 _SHOWN = 500
 
 
+@lru_cache(maxsize=1024)
+def _target(origin: Origin, schema: str, has_tools: bool) -> tuple[Target, Family]:
+    target = Target(origin.base_url, origin.model, schema, has_tools)
+    return target, family_of(origin.provider, origin.base_url)
+
+
 class _Forms:
     """The forms in which one request may be made of one model."""
 
     def __init__(self, model: Model, request: Request, fetch: Fetch) -> None:
         origin = origin_of(model)
-        self._target = Target(
-            origin.base_url, origin.model, fetch.schema.key, bool(request.tools or request.handoffs)
-        )
-        self._forms = list(fetch.forms(self._target, family_of(origin.provider, origin.base_url)))
+        target, family = _target(origin, fetch.schema.key, bool(request.tools or request.handoffs))
+        self._target = target
+        self._forms = fetch.forms(target, family)
         self._is_chat = origin.is_chat
         self._request = request
         self._fetch = fetch
@@ -57,8 +63,9 @@ class _Forms:
             if len(self._errors) > 1 and len({_said(error) for error in self._errors}) == 1:
                 raise self._errors[0]
             raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
-        form = self._forms.pop(0)
-        self._fetch.asked(self._target, form, tuple(self._forms))
+        form, *left = self._forms
+        self._forms = tuple(left)
+        self._fetch.asked(self._target, form, self._forms)
         return encoded(self._request, self._fetch.schema, form, is_chat=self._is_chat)
 
     def pass_over(self, error: APIStatusError) -> None:
@@ -69,7 +76,7 @@ class _Forms:
         self._errors.append(error)
         self._fetch.refused(f"HTTP {error.status_code}: {said[:_SHOWN]}")
         if self._fetch.mode == "tool" and not _ABOUT_CHOICE.search(said):
-            self._forms = [form for form in self._forms if form.mode != "tool"]
+            self._forms = tuple(form for form in self._forms if form.mode != "tool")
 
 
 def _said(error: APIStatusError) -> str:
@@ -81,7 +88,10 @@ def _said(error: APIStatusError) -> str:
 
 
 async def answer_in_form(
-    model: Model, request: Request, fetch: Fetch, ask: Callable[[Request], Awaitable[ModelResponse]]
+    model: Model,
+    request: Request,
+    fetch: Fetch,
+    ask: Callable[[Request], Awaitable[ModelResponse]] | None = None,
 ) -> ModelResponse:
     """Ask a model for a structured output; its answer is a message, in whatever form it came.
 
@@ -89,7 +99,7 @@ async def answer_in_form(
         model: The model.
         request: What the SDK asks for.
         fetch: What was tried so far.
-        ask: Sends a request to the model.
+        ask: Sends a request to the model; without it the model is asked directly.
 
     Raises:
         StructuredOutputError: E40, the provider has refused every form.
@@ -98,7 +108,7 @@ async def answer_in_form(
     while True:
         way = forms.next()
         try:
-            answer = await ask(way.request)
+            answer = await (way.request.answer(model) if ask is None else ask(way.request))
         except APIStatusError as error:
             forms.pass_over(error)
             continue
@@ -144,7 +154,7 @@ async def answered(model: Model, request: Request, fetch: Fetch | None) -> Model
     if fetch is None:
         answer: ModelResponse = await request.answer(model)
         return answer
-    return await answer_in_form(model, request, fetch, lambda asked: asked.answer(model))
+    return await answer_in_form(model, request, fetch)
 
 
 def streamed(model: Model, request: Request, fetch: Fetch | None) -> AsyncGenerator[Any, None]:

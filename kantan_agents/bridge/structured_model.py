@@ -9,11 +9,11 @@ from typing import Any
 from agents import ModelResponse
 from openai.types.responses import ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
-from kantan_agents.bridge.asking import answered, streamed
+from kantan_agents.bridge.asking import answer_in_form, streamed
 from kantan_agents.bridge.model_answers import answer_of, completed_event, with_output
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.stand_in import StandIn
-from kantan_agents.bridge.structured_record import recorded
+from kantan_agents.bridge.structured_record import record_answer, record_attempts
 from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.chain import Chain
 from kantan_agents.structured.asking.fetch import Fetch
@@ -28,11 +28,16 @@ class StructuredModel(StandIn):
         if not _asks_for_output(args, kwargs):
             return await self.inner.get_response(*args, **kwargs)
         chain = Chain.of(Request.of(args, kwargs))
-        with recorded(chain):
+        try:
             while True:
                 answer = chain.settled(await self._answer(chain.next, chain.fetch))
                 if answer is not None:
-                    return answer
+                    break
+        except Exception:
+            record_attempts(chain)
+            raise
+        record_answer(chain)
+        return answer
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Ask the model as ``get_response`` does, and stream each attempt."""
@@ -41,7 +46,7 @@ class StructuredModel(StandIn):
         return self._events(Chain.of(Request.of(args, kwargs)))
 
     async def _events(self, chain: Chain) -> AsyncGenerator[Any, None]:
-        with recorded(chain):
+        try:
             while True:
                 last: ResponseCompletedEvent | None = None
                 items: list[Any] = []
@@ -58,13 +63,17 @@ class StructuredModel(StandIn):
                 final = with_output(last.response, items)
                 answer = chain.settled(answer_of(final))
                 if answer is not None:
-                    yield completed_event(answer, final)
-                    return
+                    break
+        except Exception:
+            record_attempts(chain)
+            raise
+        record_answer(chain)
+        yield completed_event(answer, final)
 
     async def _answer(self, request: Request, fetch: Fetch) -> ModelResponse:
         if isinstance(self.inner, ObservedModel):
             return await self.inner.answer(request, fetch)
-        return await answered(self.inner, request, fetch)
+        return await answer_in_form(self.inner, request, fetch)
 
     def _stream(self, request: Request, fetch: Fetch) -> AsyncGenerator[Any, None]:
         if isinstance(self.inner, ObservedModel):

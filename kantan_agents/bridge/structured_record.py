@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from agents import custom_span
@@ -15,18 +13,12 @@ from kantan_agents.tracing.spans import note_output_mode
 SPAN = "structured_output"
 
 
-@contextmanager
-def recorded(chain: Chain) -> Iterator[None]:
-    """Record a structured answer when it has come, or has not.
+def record_answer(chain: Chain) -> None:
+    """Record a structured answer that has come.
 
     The mode goes to the run's final span. A span of its own is for what took more than one attempt: the usual
     answer costs the trace nothing.
     """
-    try:
-        yield
-    except Exception:
-        _record(chain)
-        raise
     attempts = chain.fetch.attempts
     if not attempts:  # a call of tools: no answer yet
         return
@@ -34,10 +26,11 @@ def recorded(chain: Chain) -> Iterator[None]:
     if run is not None:
         note_output_mode(run, attempts[-1].mode, len(attempts))
     if len(attempts) > 1 or not attempts[-1].fits:
-        _record(chain)
+        record_attempts(chain)
 
 
-def _record(chain: Chain) -> None:
+def record_attempts(chain: Chain) -> None:
+    """Record what was tried, on a span of its own."""
     attempts = chain.fetch.attempts
     tracing: Any = chain.first.options.get("tracing")
     if not attempts or (tracing is not None and tracing.is_disabled()):

@@ -9,7 +9,7 @@ import attrs
 from agents import Model, OpenAIChatCompletionsModel
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Origin:
     """Where a model is.
 

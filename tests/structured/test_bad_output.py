@@ -120,7 +120,7 @@ async def test_over_the_responses_api_newer_sdks_say_so_themselves() -> None:
     cut = Reply(TEXT[:40], is_cut=True)
     with (
         OfflineServer(lambda _request: cut) as server,
-        pytest.raises(ModelBehaviorError, match="breaks off|max_output_tokens"),
+        pytest.raises(ModelBehaviorError, match=r"breaks off|max_output_tokens"),
     ):
         await invoice_agent(server.bundle()).run_async("Read it")
 

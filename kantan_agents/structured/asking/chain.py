@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 from agents import ModelResponse, Usage
 
 from kantan_agents.structured.asking.failure import given_up, unfit_output
 from kantan_agents.structured.asking.fetch import Fetch
 from kantan_agents.structured.asking.final_tool import text_message
-from kantan_agents.structured.asking.reading import (
-    Reading,
-    final_text,
-    has_work_for_the_sdk,
-    is_refused,
-    read,
-)
+from kantan_agents.structured.asking.reading import Reading, final_text, read
 from kantan_agents.structured.asking.request import Request
-
-_NO_ANSWER = ("message", "reasoning")
 
 
 @attrs.define
@@ -50,10 +40,9 @@ class Chain:
             StructuredOutputError: E40, nothing is left to try and there is no text to hand on.
         """
         answer = self._with_all_usage(answer)
-        items = answer.output
-        if has_work_for_the_sdk(items) or is_refused(items) or _is_something_else(items):
+        text = final_text(answer.output)
+        if text is None:
             return answer
-        text = final_text(items)
         reading = read(text, self.fetch.schema)
         if reading.text is not None:
             self.fetch.taken(text)
@@ -84,12 +73,6 @@ class Chain:
         total.add(answer.usage)
         self.usage = total
         return ModelResponse(answer.output, total, answer.response_id, answer.request_id)
-
-
-def _is_something_else(items: list[Any]) -> bool:
-    # A hosted tool's call alone, for example: the SDK asks again for the answer by itself.
-    kinds = {getattr(item, "type", None) for item in items}
-    return "message" not in kinds and not kinds <= set(_NO_ANSWER)
 
 
 def _with_text(answer: ModelResponse, text: str) -> ModelResponse:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Literal
 
 import attrs
 
 from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.families import Family
-from kantan_agents.structured.asking.forms import FORCED_TOOL, TOOL, Form
+from kantan_agents.structured.asking.forms import FORCED_TOOL, TOOL, Form, OutputMode
 from kantan_agents.structured.asking.memory import FORMS, Target
 from kantan_agents.structured.asking.reading import Reading
 
@@ -53,6 +54,15 @@ class OutputAttempt:
 _TOOL_FORMS = (FORCED_TOOL, TOOL)
 
 
+@lru_cache(maxsize=64)
+def _known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Form, ...]:
+    known = family.forms_beside_tools if has_tools else family.forms
+    if wanted == "auto":
+        return known
+    # What the user insists on is tried even where it is known not to work.
+    return tuple(form for form in known if form.mode == wanted) or (Form(wanted),)
+
+
 @attrs.frozen
 class _Asked:
     """What was asked last: whom, in which form, and what could be tried instead."""
@@ -93,13 +103,10 @@ class Fetch:
         """Return the forms to try for a target, the best first."""
         if self._repeated is not None and self._repeated.target == target:
             return (self._repeated.form,)
-        wanted = self.schema.delivery.mode
-        known = family.forms_beside_tools if target.has_tools else family.forms
-        if wanted != "auto":
-            # What the user insists on is tried even where it is known not to work.
-            known = tuple(form for form in known if form.mode == wanted) or (Form(wanted),)
-        left = tuple(form for form in known if (target, form) not in self._spent)
-        return FORMS.in_order(target, left or known)
+        known = _known_forms(family, self.schema.delivery.mode, target.has_tools)
+        if self._spent:
+            known = tuple(form for form in known if (target, form) not in self._spent) or known
+        return FORMS.in_order(target, known)
 
     def asked(self, target: Target, form: Form, left: tuple[Form, ...]) -> None:
         """Note what is being asked, and which forms could be tried instead."""

@@ -7,7 +7,6 @@ from itertools import islice
 from typing import Any
 
 import attrs
-from agents import ItemHelpers
 
 from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.parsing.parse import parsed_values
@@ -28,25 +27,32 @@ _LOOKED_AT = 20
 """Of how many objects in one reply it is asked whether they fit: a reply may hold a million."""
 
 
-def has_work_for_the_sdk(items: list[Any]) -> bool:
-    """Whether an answer calls tools or hands over; it is then no final answer, whatever it says beside."""
-    return any(_kind(item) in _FOR_THE_SDK for item in items)
+def final_text(items: list[Any]) -> str | None:
+    """Return the text the SDK would take for the answer, that of the last message.
 
-
-def is_refused(items: list[Any]) -> bool:
-    """Whether the model has refused to answer; the SDK has an error of its own for that."""
-    return any(
-        getattr(part, "type", None) == "refusal"
-        for item in items
-        if _kind(item) == "message"
-        for part in item.content
-    )
-
-
-def final_text(items: list[Any]) -> str:
-    """Return the text the SDK would take for the answer: that of the last message."""
-    messages = [item for item in items if _kind(item) == "message"]
-    return (ItemHelpers.extract_text(messages[-1]) or "") if messages else ""
+    Returns:
+        The text, empty if there is none. None if the answer is no final one, and the SDK's business: it calls
+        tools or hands over, whatever it says beside, or the model refuses to answer.
+    """
+    last: Any = None
+    has_more = False
+    for item in items:
+        kind = _kind(item)
+        if kind == "message":
+            last = item
+        elif kind in _FOR_THE_SDK:
+            return None
+        elif kind != "reasoning":
+            has_more = True
+    if last is None:
+        # After a hosted tool's call alone, the SDK asks for the answer by itself.
+        return None if has_more else ""
+    text = ""
+    for part in last.content:
+        if part.type == "refusal":
+            return None
+        text += getattr(part, "text", None) or ""
+    return text
 
 
 def _kind(item: Any) -> Any:

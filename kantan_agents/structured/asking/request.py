@@ -32,9 +32,11 @@ class Request:
     @classmethod
     def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
         """Return the request that a call of ``get_response`` or ``stream_response`` makes."""
-        given = {**dict(zip((*_PARAMETERS, *FURTHER), args, strict=False)), **kwargs}
-        instructions, asked, settings, tools = (given.pop(name) for name in _PARAMETERS)
-        return cls(instructions, asked, settings, list(tools), given)
+        given = dict(kwargs)
+        if args:
+            given.update(zip((*_PARAMETERS, *FURTHER), args, strict=False))
+        first, second, third, fourth = _PARAMETERS
+        return cls(given.pop(first), given.pop(second), given.pop(third), list(given.pop(fourth)), given)
 
     @property
     def schema(self) -> Any:

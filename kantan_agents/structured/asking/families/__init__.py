@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from kantan_agents.structured.asking.families.anthropic import ANTHROPIC
 from kantan_agents.structured.asking.families.deepseek import DEEPSEEK
 from kantan_agents.structured.asking.families.family import Family
@@ -13,6 +15,7 @@ from kantan_agents.structured.asking.families.unknown import UNKNOWN
 FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, UNKNOWN)
 
 
+@lru_cache(maxsize=256)
 def family_of(provider: str | None, base_url: str) -> Family:
     """Return the family a provider belongs to.
 

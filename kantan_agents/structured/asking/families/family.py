@@ -9,7 +9,7 @@ import attrs
 from kantan_agents.structured.asking.forms import FORCED_TOOL, NATIVE, PROMPT, TOOL, Form
 
 
-@attrs.frozen
+@attrs.frozen(eq=False)
 class Family:
     """Providers that behave alike when they are asked for an output of a schema.
 
