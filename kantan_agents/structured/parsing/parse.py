@@ -20,7 +20,7 @@ _FENCE = re.compile("```+")
 _TAG = re.compile(r"(?:json)?\s*")
 _SPACE = re.compile(r"\s*")
 _ESCAPED_JSON = re.compile(r'[{\[](?:\s|\\[nrt])*\\"')
-_MAX_FENCES = 10_000  # a few milliseconds; no reply has a hundredth of them
+_MAX_FENCES = 2_000  # a few milliseconds; no reply has a tenth of them
 _MAX_LONG_BLOCKS = 20  # a failed attempt to read past a fence costs time in proportion to its place
 
 

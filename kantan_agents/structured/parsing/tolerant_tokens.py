@@ -14,11 +14,11 @@ from typing import Any, Final
 
 from kantan_agents.structured.parsing.strict_json import NOTHING, decode_at, depth_of, unescape
 
-MAX_STEPS: Final = 60_000
+MAX_STEPS: Final = 50_000
 """What reading one reply tolerantly may cost, about a microsecond each: less than a tenth of a second.
 
 A member costs some five steps, a part that is JSON as it stands next to nothing: this is enough for a reply
-of 100,000 characters that is damaged in every line, and for a much longer one with some mistakes.
+of 50,000 characters that is damaged in every line, and for a much longer one with some mistakes.
 """
 MAX_DEPTH: Final = 200
 """How many objects and arrays may stand one in another: validators, printers and copiers recurse."""
