@@ -20,7 +20,7 @@ from kantan_agents import refresh_tool_providers
 from tests.distributions import Distribution, Installed, Use
 
 settings.register_profile("fast", max_examples=40, deadline=None)
-settings.register_profile("ci", max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 PROVIDER_PREFIXES = (

@@ -16,6 +16,7 @@ from kantan_agents import (
     JudgingTemplates,
     KantanAgentsError,
     Next,
+    OutputMode,
     Pipeline,
     Prompt,
     PromptStats,
@@ -30,6 +31,7 @@ from kantan_agents import (
     StatusRule,
     StatusVerdict,
     StoredTrace,
+    StructuredOutputError,
     ToolRulesMode,
     TraceStore,
     TraceSummary,
@@ -44,6 +46,7 @@ from kantan_agents import (
     judge_agent,
     judge_status,
     list_provider_tools,
+    parse_structured_output,
     record_traces,
     redact_texts,
     rule_parameter,
@@ -160,6 +163,18 @@ async def judging(templates: JudgingTemplates, error: JudgementError) -> None:
     StatusJudge([5])  # type: ignore[list-item]
     StatusJudge(["a"], mode="both")  # type: ignore[arg-type]
     judge_agent("text")  # type: ignore[arg-type]
+
+
+def outputs(mode: OutputMode, error: StructuredOutputError) -> None:
+    Agent("a", "b", output_type=list[str], output_mode=mode, output_repairs=2)
+    Agent("a", "b", output_type={"type": "object"}, output_mode="prompt")
+    assert_type(parse_structured_output("{}"), dict[str, Any] | None)
+    assert_type(parse_structured_output("{}", lambda found: "a" in found), dict[str, Any] | None)
+    assert_type(error.text, str | None)
+    assert_type(error.attempts, tuple[Any, ...])
+    Agent("a", "b", output_mode="json")  # type: ignore[arg-type]
+    Agent("a", "b", output_repairs="1")  # type: ignore[arg-type]
+    parse_structured_output(b"{}")  # type: ignore[arg-type]
 
 
 def mistakes() -> None:
