@@ -26,6 +26,10 @@ _ABOUT_FORM = re.compile(
     r"response_?format|json|schema|mime|tool|function|grammar|strict|structured|output_?format|text\.format",
     re.IGNORECASE,
 )
+_ABOUT_SIZE = re.compile(
+    r"context.{0,20}(length|window|size)|too (long|large|many)|maximum .{0,40}tokens|reduce the length|quota",
+    re.IGNORECASE,
+)
 _ABOUT_CHOICE = re.compile(r"choice|required", re.IGNORECASE)
 _VAGUE = re.compile(
     r"\W*(error code: \d+\W*)?(invalid|bad|unprocessable)[ _](request|entity|argument)s?\W*", re.IGNORECASE
@@ -46,7 +50,7 @@ class _Forms:
         origin = origin_of(model)
         target, family = _target(origin, fetch.schema.key, bool(request.tools or request.handoffs))
         self._target = target
-        self._forms = fetch.forms(target, family)
+        self._forms = fetch.forms(target, family, is_kept=request.is_kept)
         self._is_chat = origin.is_chat
         self._request = request
         self._fetch = fetch
@@ -71,7 +75,8 @@ class _Forms:
     def pass_over(self, error: APIStatusError) -> None:
         """Note that the provider refused a form; raise what is about something else."""
         said = _said(error)
-        if error.status_code not in _STATUSES or not (_ABOUT_FORM.search(said) or _VAGUE.fullmatch(said)):
+        about_form = _ABOUT_FORM.search(said) or _VAGUE.fullmatch(said)
+        if error.status_code not in _STATUSES or _ABOUT_SIZE.search(said) or not about_form:
             raise error
         self._errors.append(error)
         self._fetch.refused(f"HTTP {error.status_code}: {said[:_SHOWN]}")

@@ -108,7 +108,8 @@ class SDKAgent(RuledAgent):
         """Copy the agent as the SDK does, the tools it holds included."""
         copied = cast("SDKAgent", super().clone(**changes))
         copied.owner = self.owner
-        copied.gets_fitting_outputs = self.gets_fitting_outputs
+        copied.gets_fitting_outputs = isinstance(copied.output_type, AgentOutput)
+        copied.model = copied.model
         copied._held_tools = () if "tools" in changes else self._held_tools
         copied._made_tools, copied._tool_order = self._made_tools, self._tool_order
         return copied

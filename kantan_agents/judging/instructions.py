@@ -170,7 +170,9 @@ def instructions_for(template: str, rules: Sequence[StatusRule], tag: str, langu
 
 def input_for(template: str, content: str) -> str:
     """Return the input of a stage: the output to be judged in a fence that it cannot close."""
-    return fill(template, {"output": fenced(content)}).text
+    # Half a surrogate pair, which a str may hold, cannot be sent.
+    sendable = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return fill(template, {"output": fenced(sendable)}).text
 
 
 def _cell(text: str) -> str:

@@ -10,7 +10,7 @@ from agents import Model, ModelSettings, UserError, custom_span
 from agents.models import get_default_model_settings
 
 from kantan_agents.bridge.model_calls import name_of
-from kantan_agents.errors import InvalidOptionError, KantanAgentsError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, StructuredOutputError
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.log import get_logger
 from kantan_agents.models import resolve_model
@@ -91,7 +91,10 @@ def _substitute(model: object) -> _Substitute:
 
 
 def _may_help(call: ModelCall, error: Exception) -> bool:
-    if call.has_streamed or isinstance(error, (KantanAgentsError, UserError)):
+    if call.has_streamed or isinstance(error, UserError):
+        return False
+    # E40 comes here where the provider has refused all forms in which an output can be asked for.
+    if isinstance(error, KantanAgentsError) and not isinstance(error, StructuredOutputError):
         return False
     return not any(call.options.get(name) for name in _KEPT_BY_THE_PROVIDER)
 

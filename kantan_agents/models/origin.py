@@ -50,10 +50,13 @@ def origin_of(model: Model) -> Origin:
 
 def _look(model: Model, provider: str | None = None) -> Origin:
     client = getattr(model, "_client", None)
-    url = getattr(client, "base_url", None)
+    url = getattr(client, "base_url", None) or getattr(model, "base_url", None)
     name = getattr(model, "model", None)
+    kind = f"{type(model).__module__}.{type(model).__qualname__}"
+    if url is None:  # one that cannot be told from others of its kind is a place of its own
+        url = kind if isinstance(name, str) else f"{kind} {next(_numbers)}"
     return Origin(
-        base_url=str(url) if url is not None else f"{type(model).__name__} {next(_numbers)}",
+        base_url=str(url),
         model=name if isinstance(name, str) else type(model).__name__,
         provider=provider,
         is_chat=isinstance(model, OpenAIChatCompletionsModel),

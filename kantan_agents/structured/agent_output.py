@@ -55,8 +55,8 @@ class AgentOutput(OutputSchema):
             StructuredOutputError: E40, the text is what an attempt has ended with that was given up.
             ModelBehaviorError: It does not fit; from text that did not come through the agent's model.
         """
-        error = given_up.get()
-        if error is not None and error.text == json_str:
+        error = given_up(self, json_str)
+        if error is not None:
             raise error
         return super().validate_json(json_str)
 

@@ -78,13 +78,28 @@ def _refusal(status: int, message: str, **details: Any) -> Reply:
 
 
 def _openai(body: Body) -> Reply | None:
+    refused = _wrong_id(body)
     schema, strict = _schema(body)
-    if _format_type(body) != "json_schema" or not strict:
-        return None
+    if refused is not None or _format_type(body) != "json_schema" or not strict:
+        return refused
     for path, problem in _against_strict(schema, ()):
         place = "(" + ", ".join(map(repr, path)) + ")"
         message = f"Invalid schema for response_format 'final_output': In context={place}, {problem}"
         return _refusal(400, message, param="text.format.schema", code="invalid_json_schema")
+    return None
+
+
+_PREFIXES = {"message": "msg", "function_call": "fc", "reasoning": "rs"}
+
+
+def _wrong_id(body: Body) -> Reply | None:
+    items = body.get("input")
+    for place, item in enumerate(items if isinstance(items, list) else ()):
+        prefix, given = _PREFIXES.get(item.get("type", "")), item.get("id")
+        if prefix is not None and given is not None and not str(given).startswith(prefix):
+            name = f"input[{place}].id"
+            message = f"Invalid '{name}': '{given}'. Expected an ID that begins with '{prefix}'."
+            return _refusal(400, message, param=name, code="invalid_value")
     return None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 from agents import ModelResponse, Usage
 
-from kantan_agents.structured.asking.failure import given_up, unfit_output
+from kantan_agents.structured.asking.failure import begin_anew, give_up, unfit_output
 from kantan_agents.structured.asking.fetch import Fetch
 from kantan_agents.structured.asking.final_tool import text_message
 from kantan_agents.structured.asking.reading import Reading, final_text, read
@@ -31,6 +31,7 @@ class Chain:
     @classmethod
     def of(cls, request: Request) -> Chain:
         """Return a new one for what the SDK asks."""
+        begin_anew()
         return cls(request, Fetch.of(request.schema), request)
 
     def settled(self, answer: ModelResponse) -> ModelResponse | None:
@@ -49,19 +50,21 @@ class Chain:
             return answer if reading.text == text else _with_text(answer, reading.text)
         mode = self.fetch.mode
         step = self.fetch.not_taken(text, reading)
-        if step == "other mode":
-            self.next = self.first
-        elif step == "repair":
-            self.next = _sent_back(self.first, answer, text, _told(reading, mode))
-        else:
+        if step == "end":
             return self._given_up(answer, text)
+        # Where the provider keeps the conversation, what was asked is in it already.
+        has_it = self.first.options.get("conversation_id") is not None
+        if step == "other mode" and not has_it:
+            self.next = self.first
+        else:
+            self.next = _sent_back(self.first, answer, text, _told(reading, mode))
         return None
 
     def _given_up(self, answer: ModelResponse, text: str) -> ModelResponse:
         error = unfit_output(self.fetch.schema.name(), self.fetch.attempts)
         if not text:  # the SDK would ask again, until the turns are used up
             raise error
-        given_up.set(error)
+        give_up(self.fetch.schema, error)
         return answer
 
     def _with_all_usage(self, answer: ModelResponse) -> ModelResponse:
@@ -78,7 +81,7 @@ class Chain:
 def _with_text(answer: ModelResponse, text: str) -> ModelResponse:
     place = max(n for n, item in enumerate(answer.output) if getattr(item, "type", None) == "message")
     items = list(answer.output)
-    items[place] = text_message(text, str(items[place].id))
+    items[place] = text_message(text)
     return ModelResponse(items, answer.usage, answer.response_id, answer.request_id)
 
 

@@ -19,8 +19,28 @@ class UnfitOutputError(StructuredOutputError, ModelBehaviorError):
         self.run_data = None
 
 
-given_up: ContextVar[UnfitOutputError | None] = ContextVar("kantan_agents_given_up", default=None)
-"""Set where the last reply is handed to the SDK although it does not fit: what its schema is to raise."""
+_given_up: ContextVar[tuple[object, UnfitOutputError] | None] = ContextVar(
+    "kantan_agents_given_up", default=None
+)
+
+
+def give_up(schema: object, error: UnfitOutputError) -> None:
+    """Have a schema raise an error for the text that is now handed to the SDK although it does not fit."""
+    _given_up.set((schema, error))
+
+
+def begin_anew() -> None:
+    """Forget what was given up before: runs follow one another in one task."""
+    if _given_up.get() is not None:
+        _given_up.set(None)
+
+
+def given_up(schema: object, text: str) -> UnfitOutputError | None:
+    """Return the error that a schema is to raise for a text, None for any other text."""
+    known = _given_up.get()
+    if known is None or known[0] is not schema or known[1].text != text:
+        return None
+    return known[1]
 
 
 def unfit_output(output: str, attempts: list[Any]) -> UnfitOutputError:

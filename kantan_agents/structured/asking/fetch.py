@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.families import Family
 from kantan_agents.structured.asking.forms import FORCED_TOOL, TOOL, Form, OutputMode
@@ -51,6 +52,10 @@ class OutputAttempt:
         return told
 
 
+_NO_TOOL_MODE = (
+    "cannot be 'tool' in a conversation that the provider keeps (previous_response_id, conversation_id): "
+    "there the call of the final tool would stay without a result, and the next request would be refused"
+)
 _TOOL_FORMS = (FORCED_TOOL, TOOL)
 
 
@@ -88,6 +93,7 @@ class Fetch:
     _asked: _Asked | None = None
     _repeated: _Asked | None = None
     _spent: set[tuple[Target, Form]] = attrs.field(factory=set)
+    _slipped: bool = False
 
     @classmethod
     def of(cls, schema: AgentOutput) -> Fetch:
@@ -99,11 +105,24 @@ class Fetch:
         """The mode of the latest request; None if a middleware has answered in the model's place."""
         return None if self._asked is None else self._asked.form.mode
 
-    def forms(self, target: Target, family: Family) -> tuple[Form, ...]:
-        """Return the forms to try for a target, the best first."""
+    def forms(self, target: Target, family: Family, *, is_kept: bool) -> tuple[Form, ...]:
+        """Return the forms to try for a target, the best first.
+
+        Args:
+            target: Who is asked.
+            family: What is known of its provider.
+            is_kept: Whether the provider keeps the conversation.
+
+        Raises:
+            InvalidOptionError: E75, only tool mode is wanted, and the provider keeps the conversation.
+        """
         if self._repeated is not None and self._repeated.target == target:
             return (self._repeated.form,)
         known = _known_forms(family, self.schema.delivery.mode, target.has_tools)
+        if is_kept:
+            known = tuple(form for form in known if form.mode != "tool")
+            if not known:
+                raise InvalidOptionError(option="output_mode", reason=_NO_TOOL_MODE)
         if self._spent:
             known = tuple(form for form in known if (target, form) not in self._spent) or known
         return FORMS.in_order(target, known)
@@ -122,7 +141,7 @@ class Fetch:
     def taken(self, text: str) -> None:
         """Note that the reply fits."""
         self._note(text, (), fits=True)
-        if self._asked is not None:
+        if self._asked is not None and not self._slipped:
             FORMS.worked(self._asked.target, self._asked.form)
 
     def not_taken(self, text: str, reading: Reading) -> Literal["other mode", "repair", "end"]:
@@ -137,7 +156,10 @@ class Fetch:
             spent = _TOOL_FORMS if asked.form in _TOOL_FORMS else (asked.form,)
             self._spent.update((asked.target, form) for form in spent)
             if any(form not in spent for form in asked.left):
-                FORMS.refused(asked.target, asked.form)
+                if self._tells_of_provider(asked, text):
+                    FORMS.refused(asked.target, asked.form)
+                else:
+                    self._slipped = True
                 return "other mode"
         if not self.repairs_left:
             return "end"
@@ -152,6 +174,10 @@ class Fetch:
             # A schema that is enforced cannot be broken; what could not be sent along of it can.
             form.mode == "native" and not self.schema.admits_on_wire(reading.value)
         )
+
+    def _tells_of_provider(self, asked: _Asked, text: str) -> bool:
+        # An empty reply, or one bad reply in a form that has worked, is no reason to ask worse for ever.
+        return bool(text.strip()) and not FORMS.has_worked(asked.target, asked.form)
 
     def _note(self, text: str, problems: tuple[str, ...], *, fits: bool) -> None:
         mode, model = "none", "none"  # a middleware has answered in the model's place

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from agents import FunctionTool, ModelResponse
+from agents.models.fake_id import FAKE_RESPONSES_ID
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
 
 _NAME = "final_answer"
@@ -43,26 +44,44 @@ def is_final_call(item: Any, name: str) -> bool:
 
 def message_of(call: Any) -> ResponseOutputMessage:
     """Return the message a call of the final tool stands for: its arguments are the text."""
-    return text_message(call.arguments, call.id or call.call_id)
+    return text_message(call.arguments)
 
 
-def text_message(text: str, item_id: str) -> ResponseOutputMessage:
-    """Return an assistant's message."""
+def text_message(text: str) -> ResponseOutputMessage:
+    """Return an assistant's message that the provider has not written in this form.
+
+    Its id is the SDK's for items without one: a provider would look for a message under the id of a call.
+    """
     content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
     return ResponseOutputMessage(
-        id=item_id, type="message", role="assistant", status="completed", content=[content]
+        id=FAKE_RESPONSES_ID, type="message", role="assistant", status="completed", content=[content]
     )
 
 
 def without_final_calls(answer: ModelResponse, name: str) -> ModelResponse:
-    """Return an answer with the calls of the final tool as messages.
+    """Return an answer with the calls of the final tool as messages."""
+    items = items_without_final_calls(answer.output, name)
+    if items is answer.output:
+        return answer
+    return ModelResponse(items, answer.usage, answer.response_id, answer.request_id)
+
+
+def items_without_final_calls(items: list[Any], name: str) -> list[Any]:
+    """Return output items with the calls of the final tool as messages.
 
     They come last, because the SDK takes the last message for the answer; what the model wrote beside the
-    call is not it.
+    call is not it. Reasoning that led to such a call alone goes: a provider takes none without what it led
+    to.
     """
-    items = answer.output
     final = [message_of(item) for item in items if is_final_call(item, name)]
     if not final:
-        return answer
-    others = [item for item in items if not is_final_call(item, name)]
-    return ModelResponse([*others, *final], answer.usage, answer.response_id, answer.request_id)
+        return items
+    others: list[Any] = []
+    leads_to_others = False
+    for item in reversed(items):
+        if is_final_call(item, name):
+            leads_to_others = False
+        elif leads_to_others or getattr(item, "type", None) != "reasoning":
+            leads_to_others = True
+            others.insert(0, item)
+    return [*others, *final]

@@ -13,7 +13,7 @@ from openai.types.responses import (
     ResponseTextDoneEvent,
 )
 
-from kantan_agents.structured.asking.final_tool import is_final_call, message_of
+from kantan_agents.structured.asking.final_tool import is_final_call, items_without_final_calls, message_of
 
 _ADDED, _DONE = "response.output_item.added", "response.output_item.done"
 _DELTA = "response.function_call_arguments.delta"
@@ -72,5 +72,5 @@ def _text(event: Any, *, is_done: bool) -> Any:
 
 
 def _completed(event: Any, name: str) -> Any:
-    items = [message_of(item) if is_final_call(item, name) else item for item in event.response.output]
+    items = items_without_final_calls(event.response.output, name)
     return event.model_copy(update={"response": event.response.model_copy(update={"output": items})})

@@ -51,6 +51,11 @@ class FormMemory:
             return forms
         return tuple(sorted(forms, key=lambda form: (form != known.worked, form in known.refused)))
 
+    def has_worked(self, target: Target, form: Form) -> bool:
+        """Whether a fitting answer has come in this form."""
+        known = self._known.get(target)
+        return known is not None and known.worked == form
+
     def worked(self, target: Target, form: Form) -> None:
         """Remember that a fitting answer came in this form."""
         known = self._known.get(target)

@@ -23,7 +23,7 @@ _FOR_THE_SDK = frozenset(
         "mcp_approval_request",
     }
 )
-_LOOKED_AT = 20
+_LOOKED_AT = 1_000
 """Of how many objects in one reply it is asked whether they fit: a reply may hold a million."""
 
 

@@ -48,6 +48,12 @@ class Request:
         """The hand-offs the model may choose."""
         return self.options.get("handoffs") or []
 
+    @property
+    def is_kept(self) -> bool:
+        """Whether the provider keeps the conversation that the request goes on with."""
+        options = self.options
+        return options.get("previous_response_id") is not None or options.get("conversation_id") is not None
+
     def answer(self, model: Any) -> Any:
         """Return what is to be awaited for the model's answer."""
         return model.get_response(

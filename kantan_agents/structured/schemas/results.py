@@ -22,7 +22,8 @@ def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
     if output is None or isinstance(output, (str, type)):
         return None
     if isinstance(output, BaseModel):
-        return output.model_dump(mode="json" if json else "python")
+        dumped = output.model_dump(mode="json" if json else "python")
+        return dumped if isinstance(dumped, dict) else None  # a RootModel may hold anything
     if not (isinstance(output, dict) or dataclasses.is_dataclass(output) or attrs.has(type(output))):
         return None
     plain: dict[str, Any] = _plain(output)

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, get_origin
 
 from agents import AgentOutputSchema, AgentOutputSchemaBase
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic_core import from_json
 from typing_extensions import Self, TypedDict
 
@@ -51,8 +51,8 @@ class OutputSchema(AgentOutputSchema):
             plain = output_type.schema
         else:
             self.output_type = output_type
-            self._checks, self._is_wrapped = None, not _is_object_type(output_type)
             inner = understood(output_type)
+            self._checks, self._is_wrapped = None, not _is_object_type(output_type)
             # As the SDK wraps: what must not be an object is the one property of one.
             wrapped = _typed_dict("OutputType", {RESPONSE: inner}) if self._is_wrapped else inner
             self._type_adapter = TypeAdapter(wrapped)
@@ -241,9 +241,18 @@ def _new_schema(output_type: Any) -> OutputSchema:
 
 
 def _is_object_type(output_type: Any) -> bool:
-    """Return whether a type is one the SDK does not wrap."""
+    """Return whether values of a type are objects: what the SDK does not wrap, but for root models."""
     origin = get_origin(output_type) or output_type
-    return isinstance(origin, type) and issubclass(origin, (BaseModel, dict))
+    if not isinstance(origin, type) or not issubclass(origin, (BaseModel, dict)):
+        return False
+    return not (issubclass(origin, RootModel) and _root_of(output_type) != "object")
+
+
+def _root_of(output_type: Any) -> Any:
+    schema = TypeAdapter(output_type).json_schema()
+    if "$ref" in schema:
+        schema = schema["$defs"][schema["$ref"].rpartition("/")[2]]
+    return schema.get("type")
 
 
 def _parsed(text: str) -> Any:
