@@ -11,6 +11,8 @@ import typer
 import kantan_agents
 from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Pipeline, Prompt, errors, testing
 from kantan_agents.cli.app import app
+from kantan_agents.structured.asking.families import FAMILIES
+from kantan_agents.structured.asking.forms import FORCED_TOOL, TOOL, Form
 from kantan_agents.tracing.metadata import prompt_metadata, run_metadata
 
 from .pages import PAGES, ROOT, Page, code_spans, rows
@@ -123,3 +125,21 @@ def test_the_navigation_has_every_page() -> None:
     for path in PAGES:
         if path.parent.name == "docs":
             assert f": {path.name}\n" in configured, path.name
+
+
+def test_the_table_of_provider_families_says_what_is_tried_and_in_which_order() -> None:
+    table = page("structured-output").section("Output modes").partition("| Family |")[2]
+    written = {code_spans(name)[0]: cells for name, *cells in rows(table)}
+    for family in FAMILIES:
+        told_by, *tries = written.pop(family.name)
+        names, _, hosts = told_by.partition("; ")
+        assert tuple(code_spans(names)) == family.providers
+        assert tuple(filter(None, hosts.split(", "))) == family.hosts
+        for cell, forms in zip(tries, (family.forms, family.forms_beside_tools), strict=True):
+            assert cell.partition(":")[0].split(", ") == modes_of(forms)
+    assert written == {}
+
+
+def modes_of(forms: tuple[Form, ...]) -> list[str]:
+    # The tool mode has two forms, forced and not, that are one to a reader.
+    return [form.mode for form in forms if form != TOOL or FORCED_TOOL not in forms]
