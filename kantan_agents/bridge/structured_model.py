@@ -13,7 +13,7 @@ from kantan_agents.bridge.asking import answer_in_form, streamed
 from kantan_agents.bridge.model_answers import answer_of, completed_event, with_output
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.stand_in import StandIn
-from kantan_agents.bridge.structured_record import record_answer, record_attempts
+from kantan_agents.bridge.structured_record import record
 from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.chain import Chain
 from kantan_agents.structured.asking.fetch import Fetch
@@ -32,12 +32,9 @@ class StructuredModel(StandIn):
             while True:
                 answer = chain.settled(await self._answer(chain.next, chain.fetch))
                 if answer is not None:
-                    break
-        except Exception:
-            record_attempts(chain)
-            raise
-        record_answer(chain)
-        return answer
+                    return answer
+        finally:
+            record(chain)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Ask the model as ``get_response`` does, and stream each attempt."""
@@ -64,10 +61,8 @@ class StructuredModel(StandIn):
                 answer = chain.settled(answer_of(final))
                 if answer is not None:
                     break
-        except Exception:
-            record_attempts(chain)
-            raise
-        record_answer(chain)
+        finally:
+            record(chain)
         yield completed_event(answer, final)
 
     async def _answer(self, request: Request, fetch: Fetch) -> ModelResponse:

@@ -13,27 +13,21 @@ from kantan_agents.tracing.spans import note_output_mode
 SPAN = "structured_output"
 
 
-def record_answer(chain: Chain) -> None:
-    """Record a structured answer that has come.
+def record(chain: Chain) -> None:
+    """Record a structured answer that has come, or what was tried for one that has not.
 
     The mode goes to the run's final span. A span of its own is for what took more than one attempt: the usual
     answer costs the trace nothing.
     """
     attempts = chain.fetch.attempts
-    if not attempts:  # a call of tools: no answer yet
+    if not attempts:  # tools are called: no answer yet
         return
     run = current_run.get()
     if run is not None:
         note_output_mode(run, attempts[-1].mode, len(attempts))
-    if len(attempts) > 1 or not attempts[-1].fits:
-        record_attempts(chain)
-
-
-def record_attempts(chain: Chain) -> None:
-    """Record what was tried, on a span of its own."""
-    attempts = chain.fetch.attempts
     tracing: Any = chain.first.options.get("tracing")
-    if not attempts or (tracing is not None and tracing.is_disabled()):
+    is_off = tracing is not None and tracing.is_disabled()
+    if is_off or (len(attempts) == 1 and attempts[-1].fits):
         return
     with_text = tracing is None or tracing.include_data()
     data = {

@@ -6,13 +6,13 @@ import json
 from functools import cached_property
 from typing import Any
 
-import jsonschema_rs
 from agents import AgentOutputSchemaBase
 from typing_extensions import Self
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.structured.asking.failure import given_up
 from kantan_agents.structured.asking.forms import Delivery
+from kantan_agents.structured.schemas.json_schema import validator_of
 from kantan_agents.structured.schemas.schema import OutputSchema, output_schema
 
 
@@ -39,14 +39,19 @@ class AgentOutput(OutputSchema):
 
     @cached_property
     def _on_wire(self) -> Any:
-        return jsonschema_rs.validator_for(self.json_schema())
+        return validator_of(self.json_schema())
 
-    def admits_on_wire(self, value: Any) -> bool:
-        """Whether a provider that enforces the schema could have written this value."""
-        try:
-            return bool(self._on_wire.is_valid(value))
-        except ValueError:  # a value that JSON cannot express
+    def is_broken_by(self, value: Any) -> bool:
+        """Whether a provider that enforces the schema cannot have written this value.
+
+        Only the strict form is enforced, and not all that a type demands can be sent along in it.
+        """
+        if not self.is_strict_json_schema():
             return False
+        try:
+            return not self._on_wire.is_valid(value)
+        except ValueError:  # a value that JSON cannot express
+            return True
 
     def validate_json(self, json_str: str) -> Any:
         """Return the value in the output type.

@@ -114,6 +114,8 @@ class OfflineServer:
         profile = self._profile
         if api is None:
             api = profile.api if profile is not None else "responses"
+        if api not in ("responses", "chat"):
+            raise ValueError(f'api must be "responses" or "chat", not {api!r}')
         if provider is None:
             provider = {"responses": "openai", "chat": profile.provider if profile is not None else "compat"}[
                 api

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from kantan_agents import Agent
 from kantan_agents.errors import StructuredOutputError
+from kantan_agents.structured.asking.final_tool import final_tool
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ToolCall
 from tests.structured.invoices import DATA, TEXT, invoice_agent
 
@@ -151,3 +152,9 @@ async def test_ten_thousand_brackets_in_each_mode() -> None:
         with OfflineServer([reply, ToolCall("final_answer", DATA) if mode == "tool" else TEXT]) as server:
             agent = invoice_agent(server.bundle(), output_mode=mode)
             assert (await agent.run_async("Read it"))["invoice"] == DATA
+
+
+async def test_the_final_tool_cannot_be_run_by_whoever_gets_hold_of_it() -> None:
+    tool: Any = final_tool("final_answer", {"type": "object"})
+    with pytest.raises(RuntimeError, match="cannot be run"):
+        await tool.on_invoke_tool(None, "{}")

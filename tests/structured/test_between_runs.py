@@ -153,21 +153,19 @@ async def test_an_empty_first_reply_says_nothing_of_the_provider() -> None:
     assert [mode_of(request) for request in server.requests] == ["native", "tool", "native"]
 
 
-class Custom(Model):
-    """A model whose client nobody can see."""
+class Custom(ScriptedModel):
+    """A model whose client nobody can see, and which answers by no mode but the prompt."""
 
     def __init__(self, model: str, asked: list[str]) -> None:
+        super().__init__()
         self.model = model
         self.asked = asked
 
     async def get_response(self, *args: Any, **kwargs: Any) -> Any:
         native, tools = kwargs.get("output_schema") is not None, kwargs.get("tools")
         self.asked.append("native" if native else "tool" if tools else "prompt")
-        said = "no" if native or tools else TEXT
-        return await ScriptedModel([[assistant_message(said)]]).get_response(*args, **kwargs)
-
-    def stream_response(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError
+        self.enqueue([assistant_message("no" if native or tools else TEXT)])
+        return await super().get_response(*args, **kwargs)
 
 
 async def test_a_model_made_anew_for_each_run_is_remembered_by_its_name() -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
 import pytest
 from agents import ModelBehaviorError, RunConfig
 
+from kantan_agents import Agent
 from kantan_agents.errors import StructuredOutputError
+from kantan_agents.events import ModelCallStarted
 from kantan_agents.testing import OfflineServer, Reply
 from tests.structured.invoices import DATA, TEXT, invoice_agent
 
@@ -121,3 +124,34 @@ async def test_what_the_model_wrote_is_kept_out_of_traces_that_must_not_have_it(
         with pytest.raises(StructuredOutputError):
             await agent.run_async("Read it", run_config=RunConfig(trace_include_sensitive_data=False))
     assert "SECRET" not in json.dumps([span.raw for span in traces.spans()], default=str)
+
+
+async def test_a_schema_that_is_not_enforced_is_no_reason_to_leave_the_mode() -> None:
+    with OfflineServer(['{"a": "many"}', '{"a": 1}'], profile=None) as server:
+        # Free-form objects have no strict form, so nobody has promised to keep to this one.
+        agent = Agent("a", "x", model=server.bundle(api="chat"), output_type=dict[str, int])
+        context = await agent.run_async("Go")
+    assert context["result"].final_output == {"a": 1}
+    assert all("response_format" in request.body for request in server.requests)
+
+
+async def test_what_was_tried_is_recorded_also_when_the_run_is_cancelled(traces: Any) -> None:
+    asked: list[Any] = []
+    again = asyncio.Event()
+
+    def hear(event: Any) -> None:
+        if isinstance(event, ModelCallStarted):
+            asked.append(event)
+            if len(asked) == 2:
+                again.set()
+
+    with OfflineServer([UNFIT, Reply(TEXT, delay=5)]) as server:
+        agent = invoice_agent(server.bundle())
+        with agent.subscribe(hear):
+            task = asyncio.create_task(agent.run_async("Read it"))
+            await again.wait()
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+    (span,) = [span for span in traces.spans(span_type="custom") if span.name == "structured_output"]
+    assert [attempt["fits"] for attempt in span.raw["span_data"]["data"]["attempts"]] == [False]

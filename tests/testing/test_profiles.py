@@ -117,3 +117,8 @@ async def test_refusals_and_cuts_are_as_the_apis_tell_them() -> None:
     assert cut.incomplete_details is not None
     assert cut.incomplete_details.reason == "max_output_tokens"
     assert completion.choices[0].finish_reason == "length"
+
+
+def test_an_unknown_api_is_an_error_that_names_the_known_ones() -> None:
+    with OfflineServer() as server, pytest.raises(ValueError, match='"responses" or "chat", not \'grpc\''):
+        server.bundle(api="grpc")

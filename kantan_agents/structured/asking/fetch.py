@@ -170,10 +170,7 @@ class Fetch:
     def _breaks_mode(self, form: Form, reading: Reading) -> bool:
         if self._repeated is not None or reading.is_partial:
             return False
-        return not reading.problems or (
-            # A schema that is enforced cannot be broken; what could not be sent along of it can.
-            form.mode == "native" and not self.schema.admits_on_wire(reading.value)
-        )
+        return not reading.problems or (form.mode == "native" and self.schema.is_broken_by(reading.value))
 
     def _tells_of_provider(self, asked: _Asked, text: str) -> bool:
         # An empty reply, or one bad reply in a form that has worked, is no reason to ask worse for ever.

@@ -34,7 +34,8 @@ def final_tool(name: str, schema: dict[str, Any]) -> FunctionTool:
 
 
 async def _never(_context: Any, _arguments: str) -> Any:
-    raise AssertionError("the call is made a message before anything could run it")  # pragma: no cover
+    # Its call becomes a message before anything could run it; whoever does all the same is told.
+    raise RuntimeError("the final tool is how an answer is given; it cannot be run")
 
 
 def is_final_call(item: Any, name: str) -> bool:

@@ -37,7 +37,7 @@ def final_text(items: list[Any]) -> str | None:
     last: Any = None
     has_more = False
     for item in items:
-        kind = _kind(item)
+        kind = getattr(item, "type", None)
         if kind == "message":
             last = item
         elif kind in _FOR_THE_SDK:
@@ -53,10 +53,6 @@ def final_text(items: list[Any]) -> str | None:
             return None
         text += getattr(part, "text", None) or ""
     return text
-
-
-def _kind(item: Any) -> Any:
-    return item.get("type") if isinstance(item, dict) else getattr(item, "type", None)
 
 
 @attrs.frozen

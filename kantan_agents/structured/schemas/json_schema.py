@@ -86,17 +86,26 @@ def json_schema_type(text: str) -> JSONSchemaType:
         OutputSchemaError: E41, it is no valid schema, or refers to what does not stand in it.
     """
     schema = json.loads(text)
-    _validator_of(schema)  # as it was given, for paths and values that its author knows
+    validator_of(schema)  # as it was given, for paths and values that its author knows
     _demand_ends(schema)
     title = schema.get("title")
     name = title if isinstance(title, str) and title else "output"
     is_object = _is_object(schema)
     whole = {"type": "object", **schema} if is_object and "$ref" not in schema else schema
     whole = whole if is_object else _wrapped(schema)
-    return JSONSchemaType(whole, not is_object, name, _validator_of(whole, mask="Input"), Restorer(whole))
+    return JSONSchemaType(whole, not is_object, name, validator_of(whole, mask="Input"), Restorer(whole))
 
 
-def _validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
+def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
+    """Return a validator that fetches nothing and whose patterns take linear time.
+
+    Args:
+        schema: A JSON Schema.
+        mask: What stands in messages in place of the value.
+
+    Raises:
+        OutputSchemaError: E41, the schema is not valid, or refers to what does not stand in it.
+    """
     try:
         return jsonschema_rs.validator_for(
             schema,
