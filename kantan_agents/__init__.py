@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from agents import add_trace_processor, set_trace_processors
 
     from kantan_agents.agent import Agent
+    from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
+    from kantan_agents.delegation import task_tool
     from kantan_agents.errors import (
         JudgementError,
         KantanAgentsError,
@@ -32,8 +34,19 @@ if TYPE_CHECKING:
         judge_agent,
         judge_status,
     )
+    from kantan_agents.middleware import SlashCommands
     from kantan_agents.pipeline import Next, Pipeline, Run, Stage
     from kantan_agents.prompt import Prompt
+    from kantan_agents.protocol import (
+        AnthropicProvider,
+        ContentSegment,
+        GeminiProvider,
+        Provider,
+        ProviderModel,
+        ProviderResponse,
+        to_provider_response,
+    )
+    from kantan_agents.retrieval import ToolRetrieval
     from kantan_agents.rubric import RUBRIC, judge
     from kantan_agents.run_stream import RunStream
     from kantan_agents.stages import DEFAULT_STAGES
@@ -56,8 +69,14 @@ __all__ = [
     "DEFAULT_STAGES",
     "RUBRIC",
     "Agent",
+    "AgentCatalog",
+    "AgentDefinition",
+    "AgentLoader",
+    "AnthropicProvider",
+    "ContentSegment",
     "Event",
     "Explanation",
+    "GeminiProvider",
     "JudgementError",
     "JudgingTemplates",
     "KantanAgentsError",
@@ -70,12 +89,16 @@ __all__ = [
     "Pipeline",
     "Prompt",
     "PromptStats",
+    "Provider",
+    "ProviderModel",
+    "ProviderResponse",
     "PruneResult",
     "RecorderStats",
     "RuleViolation",
     "Run",
     "RunStream",
     "SQLiteRecorder",
+    "SlashCommands",
     "Stage",
     "StageAttempt",
     "StatusJudge",
@@ -85,6 +108,7 @@ __all__ = [
     "StructuredOutputError",
     "Subscription",
     "ToolCall",
+    "ToolRetrieval",
     "ToolRulesMode",
     "TraceStore",
     "TraceSummary",
@@ -106,14 +130,22 @@ __all__ = [
     "rule_parameter",
     "set_trace_processors",
     "subscribe",
+    "task_tool",
+    "to_provider_response",
 ]
 
 _HOMES = {
     "DEFAULT_STAGES": "kantan_agents.stages",
     "RUBRIC": "kantan_agents.rubric",
     "Agent": "kantan_agents.agent",
+    "AgentCatalog": "kantan_agents.definitions",
+    "AgentDefinition": "kantan_agents.definitions",
+    "AgentLoader": "kantan_agents.definitions",
+    "AnthropicProvider": "kantan_agents.protocol",
+    "ContentSegment": "kantan_agents.protocol",
     "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
+    "GeminiProvider": "kantan_agents.protocol",
     "JudgementError": "kantan_agents.errors",
     "JudgingTemplates": "kantan_agents.judging",
     "KantanAgentsError": "kantan_agents.errors",
@@ -126,12 +158,16 @@ _HOMES = {
     "Pipeline": "kantan_agents.pipeline",
     "Prompt": "kantan_agents.prompt",
     "PromptStats": "kantan_agents.tracing.store",
+    "Provider": "kantan_agents.protocol",
+    "ProviderModel": "kantan_agents.protocol",
+    "ProviderResponse": "kantan_agents.protocol",
     "PruneResult": "kantan_agents.tracing.store",
     "RecorderStats": "kantan_agents.tracing.recorder",
     "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.pipeline",
     "RunStream": "kantan_agents.run_stream",
     "SQLiteRecorder": "kantan_agents.tracing.recorder",
+    "SlashCommands": "kantan_agents.middleware",
     "Stage": "kantan_agents.pipeline",
     "StageAttempt": "kantan_agents.judging",
     "StatusJudge": "kantan_agents.judging",
@@ -141,6 +177,7 @@ _HOMES = {
     "StructuredOutputError": "kantan_agents.errors",
     "Subscription": "kantan_agents.events",
     "ToolCall": "kantan_agents.interception",
+    "ToolRetrieval": "kantan_agents.retrieval",
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.tracing.store",
     "TraceSummary": "kantan_agents.tracing.store",
@@ -162,6 +199,8 @@ _HOMES = {
     "rule_parameter": "kantan_agents.tools",
     "set_trace_processors": "agents",
     "subscribe": "kantan_agents.events",
+    "task_tool": "kantan_agents.delegation",
+    "to_provider_response": "kantan_agents.protocol",
 }
 
 

@@ -8,23 +8,22 @@ from typing import Any
 
 import agents
 from agents import ModelProvider, ModelSettings
+from typing_extensions import Self
 
 from kantan_agents.bridge import (
     HandoffLinks,
     QuickSettings,
     SDKAgent,
-    context_of,
-    effective_run_config,
     link_handoffs,
 )
 from kantan_agents.context import check_context
-from kantan_agents.errors import (
-    InputTypeError,
-    RendererResultError,
-)
-from kantan_agents.events import Emitter, Handler, Observers, Subscription, emitter_for
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.errors import InvalidOptionError, RendererResultError
+from kantan_agents.events import Handler, Observers, Subscription
+from kantan_agents.from_definition import DEFINITION, agent_options, rules_of
 from kantan_agents.interception import Middleware, layers_of
-from kantan_agents.models import keep_provider, resolve_model
+from kantan_agents.models import resolve_model
+from kantan_agents.new_run import new_run
 from kantan_agents.options import (
     Context,
     Metadata,
@@ -36,12 +35,14 @@ from kantan_agents.options import (
     checked_output_dest,
     checked_renderer,
 )
-from kantan_agents.pipeline import Pipeline, Run, Stage, current_run
+from kantan_agents.pipeline import Pipeline, Run, Stage
 from kantan_agents.portal import background_loop
 from kantan_agents.prompt import Prompt
-from kantan_agents.run_logs import is_debugged, log_event
+from kantan_agents.retrieval import ToolRetrieval, ToolSelection
+from kantan_agents.retrieval.options import checked_retrieval
+from kantan_agents.retrieval.selection import selected
 from kantan_agents.run_stream import RunStream
-from kantan_agents.running import drive, raising
+from kantan_agents.running import drive
 from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import OutputMode, agent_output, checked_delivery
 from kantan_agents.tools import (
@@ -56,8 +57,7 @@ from kantan_agents.tools import (
     rules_in_force,
     tools_with_providers,
 )
-from kantan_agents.tracing.ids import new_run_id
-from kantan_agents.tracing.metadata import finite, prompt_metadata, run_metadata
+from kantan_agents.tracing.metadata import prompt_metadata, run_metadata
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
@@ -74,7 +74,7 @@ class Agent:
             such as ``{{ $ctx.user.name }}`` are filled from the run's context.
         model: A model name for kantan-llm (``"gpt-5-mini"``, ``"gemini-2.5-pro"``,
             ``"ollama/llama3.2"``), kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK
-            ``Model``, or None for the SDK's default.
+            ``Model``, a ``Provider`` of your own, or None for the SDK's default.
         model_provider_factory: Makes the SDK ``ModelProvider`` of each run; ``model`` is then a name
             that it knows.
         model_settings: The SDK's ``ModelSettings`` (temperature, ...).
@@ -83,6 +83,8 @@ class Agent:
         mcp_servers: MCP servers of the SDK whose tools may be used.
         tool_providers: Whose tools and rules come with installed packages (spec 9): ``"available"``, all
             that can be loaded; ``"all"``, and one that cannot is an error; a list of names; or None.
+        tool_retrieval: How tools are chosen for an input where there are too many to show them all; None
+            shows them all.
         on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` tells the
             model, ``"raise"`` ends the run, a function of the ``RuleViolation`` says which.
         renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``,
@@ -113,6 +115,7 @@ class Agent:
         ModelNotFoundError: E19, kantan-llm cannot resolve ``model``.
         OutputSchemaError: E41, ``output_type`` cannot be expressed as a JSON schema.
         NotAStageError, DuplicateStageError: E73, E71, something is wrong with the middleware.
+        UnknownRetrievedToolError: E58, ``tool_retrieval`` names tools that are not there.
         InvalidOptionError: E75, another option has a value it cannot have.
     """
 
@@ -128,6 +131,7 @@ class Agent:
         handoffs: Iterable[Any] | None = (),
         mcp_servers: Iterable[Any] | None = (),
         tool_providers: ProviderChoice = AVAILABLE,
+        tool_retrieval: ToolRetrieval | None = None,
         on_rule_violation: RuleViolationPolicy = "feedback",
         renderer: Renderer | None = None,
         allow_env: bool = False,
@@ -154,29 +158,84 @@ class Agent:
         self.on_rule_violation = checked_policy(on_rule_violation)
         providers = choose_providers(tool_providers)
         self.standing_rules = provider_layers(providers)
-        self._layers = layers_of(checked_items("middleware", middleware))
-        self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*self._layers.stages)
-        self._observers = Observers()
+        own_tools = tools_with_providers(checked_items("tools", tools), providers)
+        own_middleware = checked_items("middleware", middleware)
+        self.inherited: dict[str, Any] = {
+            "tools": own_tools,
+            "mcp_servers": checked_items("mcp_servers", mcp_servers),
+            "mcp_config": sdk_agent_options.get("mcp_config"),
+            "model": model,
+            "model_provider_factory": model_provider_factory,
+            "model_settings": model_settings,
+            "on_rule_violation": self.on_rule_violation,
+            "renderer": renderer,
+            "metadata": self.metadata,
+            "middleware": own_middleware,
+            "pipeline": pipeline,
+            "runner": runner,
+        }
+        self.layers = layers_of(own_middleware)
+        self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*self.layers.stages)
+        self.observers = Observers()
         self.runner = runner
         self._text = instructions.text if isinstance(instructions, Prompt) else instructions
         self._render, self._render_args = checked_renderer(renderer)
-        self._standard_metadata = prompt_metadata(name, self.instructions)
-        self._provider_factory = model_provider_factory
+        self.standard_metadata = prompt_metadata(name, self.instructions)
+        self.provider_factory = model_provider_factory
         resolved = resolve_model(model, model_provider_factory)
         if model_settings is not None:
             sdk_agent_options["model_settings"] = model_settings
         self._sdk_agent = SDKAgent.make(
             self,
-            tools_with_providers(checked_items("tools", tools), providers),
+            own_tools,
+            checked_retrieval(tool_retrieval),
             name=name,
             model=resolved.model,
-            mcp_servers=checked_items("mcp_servers", mcp_servers),
+            mcp_servers=list(self.inherited["mcp_servers"]),
             output_type=agent_output(output_type, delivery),
             **sdk_agent_options,
         )
         if resolved.settings is not None and model_settings is None:
             # Set afterwards: the SDK's constructor takes defaults for a model it cannot name away.
             self._sdk_agent.model_settings = QuickSettings.adopt(resolved.settings)
+
+    @classmethod
+    def from_definition(
+        cls,
+        definition: AgentDefinition,
+        *,
+        tools: Iterable[Any] | None = (),
+        model: object = None,
+        models: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Make an agent from an agent file.
+
+        Of ``tools`` it may use those the file allows, whatever the rules of a run say: a file's filter is a
+        limit, which only narrows. Its ``context`` is put into the run's context, where the caller has not
+        put anything else, and shown to the model after the instructions; its ``maxTurns`` counts unless the
+        caller gives ``max_turns``. Nothing else of a file is acted on: no hook is run, no MCP server started.
+
+        Args:
+            definition: What ``AgentLoader.get_agent`` or ``AgentDefinition.load`` has returned.
+            tools: The tools there are, as for ``Agent``.
+            model: The model if the file names none or says ``inherit``.
+            models: What short names such as ``sonnet`` in files stand for, as ``model`` or None for
+                ``model``; they win over ``kantan_agents.definitions.MODELS``. Other names go to kantan-llm.
+            **options: As for ``Agent``.
+
+        Raises:
+            EmptyPromptTextError: E2, the file has no prompt.
+            KantanAgentsError: What ``Agent`` raises.
+        """
+        made = cls(
+            **agent_options(definition, model=model, models=models, options={**options, "tools": tools})
+        )
+        made.standing_rules = made.standing_rules.with_limits((DEFINITION, rules_of(definition)))
+        # What it hands on is what its maker gave it, and nothing of the file's.
+        given = {"middleware": checked_items("middleware", options.get("middleware"))}
+        made.inherited |= {"renderer": options.get("renderer"), "models": models, **given}
+        return made
 
     @property
     def sdk_agent(self) -> SDKAgent:
@@ -206,7 +265,7 @@ class Agent:
             The context: ``result`` is the SDK's ``RunResult``, ``history`` and the ``output_dest`` are
             up to date. After an error it is as it was on entry, apart from defaults filled in.
         """
-        return await drive(*self._new_run(input, context, runner_options))
+        return await drive(*new_run(self, input, context, runner_options))
 
     def stream(self, input: Any, context: Context | None = None, **runner_options: Any) -> RunStream:
         """Run the agent and watch the run while it goes on.
@@ -231,7 +290,7 @@ class Agent:
         """
 
         def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[Context]]]:
-            run, pipeline = self._new_run(input, context, dict(runner_options), handler)
+            run, pipeline = new_run(self, input, context, dict(runner_options), handler)
             run.is_streamed = True
             return run, lambda: drive(run, pipeline)
 
@@ -250,7 +309,7 @@ class Agent:
         Raises:
             InvalidOptionError: E75, it cannot be called.
         """
-        return self._observers.add(handler)
+        return self.observers.add(handler)
 
     def run(self, input: Any, context: Context | None = None, **runner_options: Any) -> Context:
         """Run the agent and wait for it; arguments, result and errors are those of ``run_async``.
@@ -296,48 +355,31 @@ class Agent:
         layers = rules_in_force(explicit, self.standing_rules)
         return explain_layers(layers, self._sdk_agent.tool_named(tool) or tool, arguments)
 
+    async def select_tools(self, input: Any, context: Context | None = None) -> ToolSelection:
+        """Say which function tools a run with this input would begin with (``tool_retrieval``).
+
+        Args:
+            input: As for ``run_async``; the newest text of the user counts.
+            context: A run's context; its ``tool_rules`` are the explicit rules.
+
+        Raises:
+            InvalidOptionError: E75, the agent has no ``tool_retrieval``.
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules cannot be read.
+        """
+        shelf = self._sdk_agent.shelf
+        if shelf is None:
+            raise InvalidOptionError(
+                option="tool_retrieval", reason="this agent has none: it shows all its tools"
+            )
+        explicit = check_context({} if context is None else context)
+        return await selected(shelf, input, rules_in_force(explicit, self.standing_rules))
+
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
         """Return the trace metadata of a run: the user's and, winning, the standard keys (spec 4)."""
         user = self.metadata
         if callable(user):
             user = checked_metadata(user(context))
-        return run_metadata(user or {}, self._standard_metadata, run_id)
-
-    def _new_run(
-        self, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
-    ) -> tuple[Run, Pipeline]:
-        """Return the run and its pipeline: without its stages if the user's metadata function has raised."""
-        if not isinstance(input, (str, list, agents.RunState)):
-            raise InputTypeError(got=type(input).__name__)
-        if context is None:
-            context = context_of(input) if isinstance(input, agents.RunState) else {}
-        run_id = new_run_id()
-        given = options.pop("run_config", None)
-        config, callers_provider = effective_run_config(given, self._provider_factory)
-        pipeline = self.pipeline
-        try:
-            # A context that is no dict is refused by the first stage, inside the trace.
-            metadata = self.trace_metadata(context if isinstance(context, dict) else {}, run_id)
-        except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
-            metadata = run_metadata({}, self._standard_metadata, run_id)
-            # Inside the middleware, which may keep the input out of the trace.
-            pipeline = Pipeline([*self._layers.stages, ("trace metadata", raising(error))])
-        if config.trace_metadata:
-            metadata = {**finite(config.trace_metadata), **metadata}
-        run = Run(self, input, context, run_id, options, config, metadata, callers_provider)
-        run.model_calls, run.tool_calls = self._layers.model_calls, self._layers.tool_calls
-        run.events = self._events_of(run, handlers)
-        if self._provider_factory is not None and callers_provider is None:
-            keep_provider(run, self._provider_factory, config.model_provider)
-        return run, pipeline
-
-    def _events_of(self, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:
-        parent = current_run.get()
-        handlers = (*handlers, *self._observers.handlers)
-        if is_debugged():
-            handlers = (*handlers, log_event)
-        above = (parent.id, parent.events) if parent is not None else None
-        return emitter_for(run.id, self.name, parent=above, handlers=handlers)
+        return run_metadata(user or {}, self.standard_metadata, run_id)
 
     def __repr__(self) -> str:
         prompt = self.instructions

@@ -20,10 +20,12 @@ from kantan_agents import refresh_tool_providers
 from tests.distributions import Distribution, Installed, Use
 
 settings.register_profile("fast", max_examples=40, deadline=None)
-settings.register_profile("ci", max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
 PROVIDER_PREFIXES = (
+    "ANTHROPIC_",
+    "GEMINI_",
     "OPENAI_",
     "CLAUDE_",
     "GOOGLE_",
@@ -68,6 +70,12 @@ def _own_trace_processors() -> Iterator[None]:
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
+
+
+def pytest_collection_finish() -> None:
+    """Keep the garbage collector from walking the SDK's thousands of classes again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 class TraceDB:

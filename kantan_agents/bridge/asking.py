@@ -11,6 +11,7 @@ from typing import Any, cast
 from agents import Model, ModelResponse
 from openai import APIStatusError
 
+from kantan_agents.errors import UntranslatableError
 from kantan_agents.models import Origin, origin_of
 from kantan_agents.structured.asking.encoding import Encoded, encoded
 from kantan_agents.structured.asking.failure import unfit_output
@@ -34,6 +35,7 @@ _ABOUT_CHOICE = re.compile(r"choice|required", re.IGNORECASE)
 _VAGUE = re.compile(
     r"\W*(error code: \d+\W*)?(invalid|bad|unprocessable)[ _](request|entity|argument)s?\W*", re.IGNORECASE
 )
+_CONVERSATION = ("messages", "input[")
 _SHOWN = 500
 
 
@@ -54,7 +56,7 @@ class _Forms:
         self._is_chat = origin.is_chat
         self._request = request
         self._fetch = fetch
-        self._errors: list[APIStatusError] = []
+        self._errors: list[APIStatusError | UntranslatableError] = []
 
     def next(self) -> Encoded:
         """Return the request in the next form.
@@ -62,6 +64,7 @@ class _Forms:
         Raises:
             StructuredOutputError: E40, the provider has refused all of them.
             APIStatusError: It has, and each time for the same reason: the form is not what it is about.
+            UntranslatableError: E52, likewise.
         """
         if not self._forms:
             if len(self._errors) > 1 and len({_said(error) for error in self._errors}) == 1:
@@ -72,8 +75,11 @@ class _Forms:
         self._fetch.asked(self._target, form, self._forms)
         return encoded(self._request, self._fetch.schema, form, is_chat=self._is_chat)
 
-    def pass_over(self, error: APIStatusError) -> None:
+    def pass_over(self, error: APIStatusError | UntranslatableError) -> None:
         """Note that the provider refused a form; raise what is about something else."""
+        if isinstance(error, UntranslatableError):
+            self._pass_over_untranslatable(error)
+            return
         said = _said(error)
         about_form = _ABOUT_FORM.search(said) or _VAGUE.fullmatch(said)
         if error.status_code not in _STATUSES or _ABOUT_SIZE.search(said) or not about_form:
@@ -83,9 +89,18 @@ class _Forms:
         if self._fetch.mode == "tool" and not _ABOUT_CHOICE.search(said):
             self._forms = tuple(form for form in self._forms if form.mode != "tool")
 
+    def _pass_over_untranslatable(self, error: UntranslatableError) -> None:
+        # The conversation is the same in every form; a schema is not.
+        if any(problem.startswith(_CONVERSATION) for problem in error.problems):
+            raise error
+        self._errors.append(error)
+        self._fetch.refused(str(error)[:_SHOWN])
 
-def _said(error: APIStatusError) -> str:
+
+def _said(error: APIStatusError | UntranslatableError) -> str:
     """Return the provider's own words, which the client's message may not have."""
+    if isinstance(error, UntranslatableError):
+        return str(error)
     body = error.body[0] if isinstance(error.body, list) and error.body else error.body
     inner = body.get("error", body) if isinstance(body, dict) else body
     said = inner.get("message") if isinstance(inner, dict) else inner
@@ -114,7 +129,7 @@ async def answer_in_form(
         way = forms.next()
         try:
             answer = await (way.request.answer(model) if ask is None else ask(way.request))
-        except APIStatusError as error:
+        except (APIStatusError, UntranslatableError) as error:
             forms.pass_over(error)
             continue
         return answer if way.final_tool is None else without_final_calls(answer, way.final_tool)
@@ -144,9 +159,10 @@ async def stream_in_form(
         try:
             async with aclosing(stream(way.request, way.final_tool)) as events:
                 async for event in events:
-                    has_begun = True
+                    # That a provider is about to be asked is no part of its answer.
+                    has_begun = has_begun or event.type != "response.created"
                     yield event
-        except APIStatusError as error:
+        except (APIStatusError, UntranslatableError) as error:
             if has_begun:
                 raise
             forms.pass_over(error)

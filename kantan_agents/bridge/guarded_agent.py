@@ -22,6 +22,7 @@ from kantan_agents.pipeline import current_run
 from kantan_agents.tools import (
     NO_LAYERS,
     Rulebook,
+    as_shown_now,
     guard,
     guard_function,
     list_tools,
@@ -29,9 +30,13 @@ from kantan_agents.tools import (
     rules_in_force,
 )
 from kantan_agents.tools.approvals import with_approvals
+from kantan_agents.tools.not_in_view import in_view
 
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
+CHILDREN = "_kantan_children"
+"""Where an agent that delegates keeps what was made for it: no part of what it is."""
+
 _COPIES_KEPT = 1024
 _lock = Lock()
 
@@ -93,10 +98,12 @@ class GuardedAgent(RuledAgent):
         if violation is not None:
             raise violation
         asking_agent.set(self.name)
+        in_view.set(None)
         guard_reachable(self)
         tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]
         standing = run.agent.standing_rules if run is not None else NO_LAYERS
         layers = rules_in_force(run_context.context, standing)
+        tools = await as_shown_now(self, run_context, tools, layers)
         return await with_approvals(run, self.name, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -105,7 +112,7 @@ class GuardedAgent(RuledAgent):
         reduced: Any = super().__reduce_ex__(protocol)
         _, (_, *args), state, *rest = reduced
         if isinstance(state, dict):
-            state = {name: value for name, value in state.items() if name != _COPIES}
+            state = {name: value for name, value in state.items() if name not in (_COPIES, CHILDREN)}
         return (_blank, (type(self).__bases__[1], *args), state, *rest)
 
 

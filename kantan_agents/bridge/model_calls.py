@@ -17,6 +17,7 @@ from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.events.emitter import Stopwatch, outcome_of
 from kantan_agents.interception import ModelCall, note_open_call
 from kantan_agents.models import resolve_model
+from kantan_agents.protocol import is_provider
 from kantan_agents.structured.asking.request import Request
 
 _COUNT = object()
@@ -84,11 +85,11 @@ def target_of(call: ModelCall) -> Model:
         MiddlewareResultError: E80, a middleware has put something else there.
     """
     model: Any = call.model
-    if isinstance(model, str):
+    if isinstance(model, str) or is_provider(model):
         model = resolve_model(model).model
     model = real(model)  # of another agent, for example
     if not isinstance(model, Model):
-        raise refused_answer(f"call.model must be an SDK Model or a name, not {call.model!r}")
+        raise refused_answer(f"call.model must be an SDK Model, a Provider or a name, not {call.model!r}")
     return model
 
 

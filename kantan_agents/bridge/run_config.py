@@ -8,10 +8,13 @@ from typing import Any
 
 from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorFormatterArgs
 
-from kantan_agents.bridge.stand_ins import StandInProvider, structured
+from kantan_agents.bridge.stand_ins import StandInProvider, structured, unobserved
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
 from kantan_agents.models import DefaultProvider, ProviderFactory, resolve_model
+from kantan_agents.pipeline import Run
 from kantan_agents.tools import answer_missing
+
+_GIVEN = "__kantan_given__"
 
 
 def effective_run_config(
@@ -36,6 +39,25 @@ def effective_run_config(
     return config, callers_provider
 
 
+def config_for_delegated(run: Run | None, given: RunConfig | None) -> RunConfig | None:
+    """Return the RunConfig for a run that is delegated: what the caller gave, without what is ours.
+
+    Args:
+        run: The run that delegates; None if it is none of ours.
+        given: The RunConfig of the SDK's run then.
+    """
+    if run is None:
+        return None if given is None else dataclasses.replace(given, trace_id=None)
+    config: RunConfig = run.run_config
+    return dataclasses.replace(
+        config,
+        model=unobserved(config.model),
+        model_provider=run.model_provider or MultiProvider(),
+        tool_error_formatter=getattr(config.tool_error_formatter, _GIVEN, None),
+        trace_id=None,
+    )
+
+
 def _answering_missing_tools(formatter: Any) -> Any:
     if formatter is None:
         return _answer_missing_tool
@@ -48,6 +70,7 @@ def _answering_missing_tools(formatter: Any) -> Any:
         message = await message if inspect.isawaitable(message) else message
         return ours if message is None else message
 
+    setattr(format_error, _GIVEN, formatter)
     return format_error
 
 

@@ -7,20 +7,26 @@ plain function tools through the public ``get_all_tools``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, cast
 
 from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guard_reachable, guarded_mcp_tools
 from kantan_agents.bridge.settings import QuickSettings
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
+from kantan_agents.retrieval import ToolRetrieval
+from kantan_agents.retrieval.for_agent import shelf_for
+from kantan_agents.retrieval.provider_search import to_be_loaded_later
+from kantan_agents.retrieval.shelf import ToolShelf
 from kantan_agents.structured import AgentOutput
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
     Rulebook,
     RuleViolationPolicy,
+    as_shown_now,
     facts_of,
     guard,
     is_switched_on,
@@ -29,6 +35,7 @@ from kantan_agents.tools import (
     rules_in_force,
 )
 from kantan_agents.tools.approvals import with_approvals
+from kantan_agents.tools.not_in_view import in_view
 from kantan_agents.tracing.spans import record_metadata
 
 
@@ -72,17 +79,24 @@ class SDKAgent(RuledAgent):
     owner: Owner
     _held_tools: Sequence[FunctionTool] = ()
     _made_tools: Sequence[Tool] = ()  # kept, so that their ids stay theirs
+    _given_tools: Mapping[int, Tool]  # by the guarded ones' ids
     _tool_order: dict[int, int]
+    _shelf: ToolShelf | None = None
 
     @classmethod
-    def make(cls, owner: Owner, tools: Sequence[Tool], **options: Any) -> SDKAgent:
+    def make(
+        cls, owner: Owner, tools: Sequence[Tool], retrieval: ToolRetrieval | None = None, **options: Any
+    ) -> SDKAgent:
         """Return the SDK agent for ``owner``; ``options`` are those of ``agents.Agent``."""
+        if retrieval is not None and retrieval.provider_search:
+            tools, retrieval = to_be_loaded_later(tools, retrieval), None
         prefixed_mcp_names = (options.get("mcp_config") or {}).get("include_server_in_tool_names")
         guarded = [guard(tool, owner) for tool in tools]
         for tool in guarded:
             guard_nested(tool)
         held = [] if prefixed_mcp_names else [tool for tool in guarded if _can_be_held(tool)]
-        inside = [tool for tool in guarded if tool not in held] if held else guarded
+        kept = {id(tool) for tool in held}
+        inside = [tool for tool in guarded if id(tool) not in kept]
         agent = cls(tools=list(inside), **options)
         agent.owner = owner
         if isinstance(agent.output_type, AgentOutput):
@@ -90,7 +104,13 @@ class SDKAgent(RuledAgent):
             agent.model = agent.model
         agent.model_settings = QuickSettings.adopt(agent.model_settings)
         agent._held_tools = cast("list[FunctionTool]", held)
+        if retrieval is not None:
+            if prefixed_mcp_names:  # the SDK then has to see all names at once
+                reason = "cannot be used with mcp_config include_server_in_tool_names"
+                raise InvalidOptionError(option="tool_retrieval", reason=reason)
+            agent._shelf = shelf_for(retrieval, agent._held_tools, inside, owner)
         agent._made_tools = guarded
+        agent._given_tools = {id(made): tool for made, tool in zip(guarded, tools, strict=True)}
         agent._tool_order = {id(tool): place for place, tool in enumerate(guarded)}
         return agent
 
@@ -98,6 +118,18 @@ class SDKAgent(RuledAgent):
     def book(self) -> Rulebook | None:
         """The Agent: its base and provider rules lie beneath the explicit ones."""
         return self.owner
+
+    @property
+    def shelf(self) -> ToolShelf | None:
+        """What its tools are chosen from; None if it shows them all."""
+        return self._shelf
+
+    @property
+    def given_tools(self) -> list[Tool]:
+        """The tools it has, as they were given, without our guards."""
+        own: list[Tool] = [*self._held_tools, *self.tools]
+        own.sort(key=lambda tool: self._tool_order.get(id(tool), len(self._tool_order)))
+        return [self._given_tools.get(id(tool), tool) for tool in own]
 
     def tool_named(self, name: Any) -> Tool | None:
         """Return the tool of its own, guarded, that goes by this name; None if there is none."""
@@ -111,7 +143,9 @@ class SDKAgent(RuledAgent):
         copied.gets_fitting_outputs = isinstance(copied.output_type, AgentOutput)
         copied.model = copied.model
         copied._held_tools = () if "tools" in changes else self._held_tools
+        copied._shelf = None if "tools" in changes else self._shelf
         copied._made_tools, copied._tool_order = self._made_tools, self._tool_order
+        copied._given_tools = self._given_tools
         return copied
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
@@ -146,7 +180,9 @@ class SDKAgent(RuledAgent):
         _ = self.owner.sdk_agent
         if self.handoffs:
             guard_reachable(self)  # somebody may have put more of them onto this very object
-        held = [tool for tool in self._held_tools if is_switched_on(tool)]
+        in_view.set(None)
+        shelf = self._shelf
+        held = [tool for tool in self._held_tools if is_switched_on(tool)] if shelf is None else ()
         tools: list[Tool] = list(held)
         if self.tools or self.mcp_servers:
             # One that somebody has put into `Agent.tools` since is not guarded yet.
@@ -156,16 +192,29 @@ class SDKAgent(RuledAgent):
             ]
             tools.sort(key=lambda tool: self._tool_order.get(id(tool), -1))
         layers = rules_in_force(run_context.context, self.owner.standing_rules)
-        return await with_approvals(
-            current_run.get(), self.name, list_tools(run_context, tools, layers, self.owner)
-        )
+        if shelf is not None:  # at the end, where alone they may become more
+            tools += await shelf.tools_now(run_context, layers, _tool_choice(self))
+        tools = await as_shown_now(self, run_context, tools, layers)
+        asking = shelf.asking(run_context, layers) if shelf is not None else ()
+        tools = list_tools(run_context, tools, layers, self.owner, asking)
+        return await with_approvals(current_run.get(), self.name, tools)
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the tools of the MCP servers, guarded; the SDK makes them anew for each turn."""
-        return guarded_mcp_tools(await super().get_mcp_tools(run_context), self.owner)
+        tools = await super().get_mcp_tools(run_context)
+        if self._shelf is not None:  # beside a tool in view the SDK would take the agent's own
+            tools = self._shelf.without_namesakes(tools)
+        return guarded_mcp_tools(tools, self.owner)
 
 
 _RECORDED = object()
+
+
+def _tool_choice(agent: SDKAgent) -> Any:
+    """Return what the model is told to call; that of the run's configuration wins, as in the SDK."""
+    run = current_run.get()
+    of_run = getattr(getattr(run, "run_config", None), "model_settings", None)
+    return getattr(of_run, "tool_choice", None) or agent.model_settings.tool_choice
 
 
 def _can_be_held(tool: Any) -> bool:

@@ -13,10 +13,12 @@ from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli import tools, traces
+from kantan_agents.cli import agents, tools, traces
 from kantan_agents.cli.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
+from kantan_agents.errors import InvalidOptionError
 
 PROGRAM = "kantan-agents"
+INSTRUCTIONS = "You are a helpful assistant."
 
 app = typer.Typer(
     name=PROGRAM,
@@ -96,17 +98,29 @@ def demo(
 @app.command()
 def run(
     question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="What to ask; - reads it from standard input.")
+        str,
+        typer.Argument(metavar="QUESTION", help="What to ask, or a /command; - reads a question from stdin."),
     ],
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--agent",
+            metavar="NAME",
+            help="Ask this agent, one of those that agents list shows; it may delegate to the others.",
+            show_default=False,
+        ),
+    ] = None,
     model: ModelOption = None,
     instructions: Annotated[
-        str,
+        Optional[str],  # noqa: UP045
         typer.Option(
             "--instructions",
             metavar="TEXT|@FILE",
-            help="What the agent is told; may hold markers such as {{ $ctx.customer.name }}.",
+            help="What the agent is told; may hold markers such as {{ $ctx.customer.name }}. "
+            f'Without it: "{INSTRUCTIONS}"',
+            show_default=False,
         ),
-    ] = "You are a helpful assistant.",
+    ] = None,
     context_file: Annotated[
         Optional[Path],  # noqa: UP045
         typer.Option(
@@ -120,27 +134,43 @@ def run(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the completed context as one JSON object.")
     ] = False,
+    no_commands: Annotated[
+        bool,
+        typer.Option("--no-commands", help="The question is a question, even if it begins with /."),
+    ] = False,
 ) -> None:
     """Ask one question and print the answer, for use in scripts.
 
     The answer goes to standard output, an error as one line to standard error.
     Exit codes: 0 answered, 1 the run failed, 2 bad arguments, 130 interrupted.
 
+    A question such as /read notes.txt runs the tool read, no model; /help lists what there is, //
+    begins a question with /. Not so with -: what is piped in is always a question, and with --no-commands.
+
     Without --model the default model of the SDK answers.
+    With --agent, --model stands for short names in its file, and for none.
     Without --db nothing is recorded, neither here nor on any server.
     """
-    from kantan_agents.cli import database, inputs
+    from kantan_agents.cli import database, inputs, named_agent
 
+    if agent is not None and instructions is not None:
+        raise InvalidOptionError(option="--agent", reason="cannot stand beside --instructions")
     asked = inputs.read_question(question)
-    told = inputs.read_instructions(instructions)
+    told = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
     context = inputs.read_context(context_file)
     database.check_database(db)
+    named = None if agent is None else named_agent.read_agent(agent)
 
     from kantan_agents.cli.run import answer
 
-    answer(asked, model=model, instructions=told, context=context, database=db, as_json=as_json)
+    # What comes through a pipe may be anybody's words.
+    commands = question != inputs.STDIN and not no_commands
+    answer(
+        asked, named or told, model=model, context=context, database=db, as_json=as_json, commands=commands
+    )
 
 
+app.add_typer(agents.app, name="agents")
 app.add_typer(tools.app, name="tools")
 app.add_typer(traces.app, name="traces")
 
@@ -166,8 +196,19 @@ def invoke(arguments: Sequence[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
+def _open_missing_streams() -> None:
+    """Give stdout and stderr to a program that was started without, as by ``>&-``: what it says is lost.
+
+    Also, no file that is opened later may get their numbers, and with that what is printed.
+    """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
+
+
 def main() -> None:
     """Entry point of the console script."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         # A model may say what the terminal's encoding lacks; that must not cost the answer.
         if hasattr(stream, "reconfigure"):

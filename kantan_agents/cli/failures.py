@@ -8,11 +8,16 @@ from typing import Any
 
 from kantan_agents.cli.plain import one_line
 from kantan_agents.errors import (
+    AgentFileError,
+    AgentNotFoundError,
+    CommandNotRunnableError,
+    CommandSyntaxError,
     ContextTypeError,
     DuplicateToolError,
     FileArgumentError,
     HistoryTypeError,
     InputTypeError,
+    InvalidDefinitionError,
     InvalidOptionError,
     InvalidToolRulesError,
     KantanAgentsError,
@@ -22,6 +27,7 @@ from kantan_agents.errors import (
     ToolRulesTypeError,
     TraceDatabaseError,
     TraceNotFoundError,
+    UnknownCommandError,
     UnknownToolProviderError,
     UnknownToolRulesModeError,
 )
@@ -32,11 +38,16 @@ EXIT_INTERRUPTED = 130
 
 # What the caller of the program can put right: arguments, files, installed tool providers.
 _BAD_INPUT = (
+    AgentFileError,
+    AgentNotFoundError,
+    CommandNotRunnableError,
+    CommandSyntaxError,
     ContextTypeError,
     DuplicateToolError,
     FileArgumentError,
     HistoryTypeError,
     InputTypeError,
+    InvalidDefinitionError,
     InvalidOptionError,
     InvalidToolRulesError,
     ModelNotFoundError,
@@ -45,6 +56,7 @@ _BAD_INPUT = (
     ToolRulesTypeError,
     TraceDatabaseError,
     TraceNotFoundError,
+    UnknownCommandError,
     UnknownToolProviderError,
     UnknownToolRulesModeError,
 )

@@ -11,18 +11,28 @@ from typing import Any
 
 MAX_LINE = 500
 
+# They show nothing themselves and turn the direction of writing, which makes one text look like another. What
+# joins the parts of an emoji or of a Persian word is none of them.
+_DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_TURNS = re.compile(f"[{_DIRECTIONS}]")
 # JSON escapes the control characters of ASCII except this one; some terminals obey the others as well, and
 # some readers take the two separators for line ends.
-_UNESCAPED = re.compile("[\x7f-\x9f\u2028\u2029]")
+_UNESCAPED = re.compile(f"[\x7f-\x9f\u2028\u2029{_DIRECTIONS}]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _LAST_OF_FOUR_DIGITS = 0xFFFF
 _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return ``text`` without control characters, which could move the cursor or change colours."""
+    """Return ``text`` without what steers a terminal and shows nothing itself.
+
+    Control characters could move the cursor or change colours; those that turn the direction of writing
+    could make one text look like another.
+    """
     return "".join(
-        character for character in text if character in "\n\t" or unicodedata.category(character) != "Cc"
+        character
+        for character in _TURNS.sub("", text)
+        if character in "\n\t" or unicodedata.category(character) != "Cc"
     )
 
 

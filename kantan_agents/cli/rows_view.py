@@ -26,6 +26,7 @@ class Column:
         label: What stands above it.
         right: Whether its cells end at the same place, as numbers do.
         longest: How wide it may get in a table; in a pipe a limit for texts only.
+        aligned: How far in a pipe it pushes the columns behind it; a longer cell does so in its own row only.
         named: Whether its cells need the label beside them where there is no table.
         own_line: Whether its cells, texts, have a line of their own there.
         rest: Whether it takes what the others leave of a line; the last column, or none.
@@ -34,6 +35,7 @@ class Column:
     label: str
     right: bool = False
     longest: int | None = None
+    aligned: int | None = None
     named: bool = False
     own_line: bool = False
     rest: bool = False
@@ -90,7 +92,7 @@ def row_lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: 
     ]
     fixed = sum(widths) + len(GAP) * (len(widths) - 1)
     if width is None or fixed <= width:
-        yield from _table(columns, rows, widths)
+        yield from _table(columns, rows, widths, in_pipe=width is None)
         return
     if columns[-1].rest and fixed - widths[-1] + NARROWEST_REST <= width:
         widths[-1] = width - (fixed - widths[-1])
@@ -104,7 +106,7 @@ def _longest(column: Column, width: int | None) -> int | None:
     """Return how wide a column may get; in a pipe that limits no name, but it limits texts."""
     if column.own_line:
         return column.longest or LONGEST_REST
-    return None if width is None else column.longest
+    return column.aligned if width is None else column.longest
 
 
 def table_line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int]) -> Text:
@@ -119,11 +121,19 @@ def table_line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequenc
 
 
 def _table(
-    columns: Sequence[Column], rows: Iterable[Sequence[Text]], widths: Sequence[int]
+    columns: Sequence[Column],
+    rows: Iterable[Sequence[Text]],
+    widths: Sequence[int],
+    *,
+    in_pipe: bool = False,
 ) -> Iterator[Text]:
     head = [Text(column.label, style=LABEL) for column in columns]
     for row in (head, *rows):
-        yield table_line(columns, row, widths)
+        yield table_line(columns, row, [*map(_room, columns, row, widths)] if in_pipe else widths)
+
+
+def _room(column: Column, text: Text, width: int) -> int:
+    return max(width, text.cell_len) if column.aligned else width
 
 
 def _card(columns: Sequence[Column], row: Sequence[Text], width: int) -> Iterator[Text]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -26,6 +26,13 @@ class Middleware:
     async def run(self, run: Run, call_next: Next) -> None:
         """Do something around the whole run; ``await call_next(run)`` lets it go on."""
         await call_next(run)
+
+    def trace_metadata(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - for those who derive from it
+        """Return more metadata for the trace of a run; asked before the trace is opened.
+
+        The standard keys win over it, it wins over the metadata of the agent and of the ``RunConfig``.
+        """
+        return {}
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
         """Do something around each model call and return the SDK's ``ModelResponse``.
@@ -51,11 +58,13 @@ class Layers:
         stages: What wraps the run.
         model_calls: What wraps each model call.
         tool_calls: What wraps each tool call.
+        metadata: What says more about a run for its trace.
     """
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
     model_calls: tuple[Any, ...] = ()
     tool_calls: tuple[Any, ...] = ()
+    metadata: tuple[Callable[[Run], Mapping[str, Any]], ...] = ()
 
 
 def layers_of(middleware: Iterable[Any]) -> Layers:
@@ -70,6 +79,7 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
     stages: list[Any] = []
     model_calls: list[Any] = []
     tool_calls: list[Any] = []
+    metadata: list[Any] = []
     for entry in middleware:
         name, value = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)  # noqa: PLR2004
         levels = _levels(value)
@@ -84,7 +94,9 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
             model_calls.append(value.model_call)
         if "tool_call" in levels:
             tool_calls.append(value.tool_call)
-    return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls))
+        if isinstance(value, Middleware) and _defines(value, "trace_metadata"):
+            metadata.append(value.trace_metadata)
+    return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls), tuple(metadata))
 
 
 def _levels(value: Any) -> list[str] | None:

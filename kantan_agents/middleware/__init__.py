@@ -9,6 +9,7 @@ from kantan_agents.middleware.deadline import Deadline
 from kantan_agents.middleware.fallback import Fallback
 from kantan_agents.middleware.redact import Redact
 from kantan_agents.middleware.retry import Retry
+from kantan_agents.middleware.slash_commands import SlashCommands
 from kantan_agents.middleware.tool_errors import ToolErrorPolicy, ToolErrors
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Redact",
     "Rejected",
     "Retry",
+    "SlashCommands",
     "ToolErrorPolicy",
     "ToolErrors",
     "decide",

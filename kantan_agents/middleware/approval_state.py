@@ -151,7 +151,7 @@ async def _state(agent: Resumable, text: str) -> RunState[Any, Any]:
 
 
 def _passes_edits_on(agent: Resumable) -> bool:
-    layers = getattr(agent, "_layers", Layers()).tool_calls
+    layers = getattr(agent, "layers", Layers()).tool_calls
     return any(getattr(getattr(layer, "__self__", None), "passes_edits_on", False) for layer in layers)
 
 

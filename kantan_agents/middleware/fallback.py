@@ -10,12 +10,19 @@ from agents import Model, ModelSettings, UserError, custom_span
 from agents.models import get_default_model_settings
 
 from kantan_agents.bridge.model_calls import name_of
-from kantan_agents.errors import InvalidOptionError, KantanAgentsError, StructuredOutputError
+from kantan_agents.errors import (
+    AgentPainException,
+    InvalidOptionError,
+    KantanAgentsError,
+    ProviderRequestError,
+    StructuredOutputError,
+)
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.log import get_logger
 from kantan_agents.models import resolve_model
 
 FALLBACK_SPAN = "fallback"
+_OF_ONE_MODEL = (StructuredOutputError, ProviderRequestError, AgentPainException)
 _KEPT_BY_THE_PROVIDER = ("previous_response_id", "conversation_id")
 _log = get_logger("kantan_agents.middleware")
 
@@ -30,9 +37,10 @@ class Fallback(Middleware):
     """Asks the next model when one fails, of whatever provider it is.
 
     Each model call begins with the agent's own model. The next one is asked if that raises what another
-    model may not raise: no error of this library, none the SDK puts down to its user, no cancellation. What
-    has been streamed cannot be taken back, so after the first text a failure stays one. Neither can a
-    conversation be carried over that the provider keeps (``previous_response_id``, ``conversation_id``).
+    model may not raise: no error of this library but those of one provider (E51, E53), none the SDK puts
+    down to its user, no cancellation. What has been streamed cannot be taken back, so after the first text
+    a failure stays one. Neither can a conversation be carried over that the provider keeps
+    (``previous_response_id``, ``conversation_id``).
 
     Each step is a span ``fallback`` around the next call, with ``from``, ``to`` and ``error_type``.
 
@@ -94,7 +102,7 @@ def _may_help(call: ModelCall, error: Exception) -> bool:
     if call.has_streamed or isinstance(error, UserError):
         return False
     # E40 comes here where the provider has refused all forms in which an output can be asked for.
-    if isinstance(error, KantanAgentsError) and not isinstance(error, StructuredOutputError):
+    if isinstance(error, KantanAgentsError) and not isinstance(error, _OF_ONE_MODEL):
         return False
     return not any(call.options.get(name) for name in _KEPT_BY_THE_PROVIDER)
 

@@ -12,9 +12,9 @@ from typing import Any
 import anyio
 from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings, retry_policies
 from agents.exceptions import AgentsException
-from agents.retry import RetryPolicyContext
+from agents.retry import RetryDecision, RetryPolicyContext
 
-from kantan_agents.errors import InvalidOptionError, KantanAgentsError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ProviderRequestError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext
 from kantan_agents.log import get_logger
 from kantan_agents.numbers import checked_int, checked_number
@@ -27,7 +27,8 @@ _log = get_logger("kantan_agents.middleware")
 class Retry(Middleware):
     """Has failed model calls tried again by the SDK, and tools that may be run twice.
 
-    Model calls: rate limits, server errors, timeouts and lost connections. The waiting time grows from
+    Model calls: rate limits, server errors, timeouts and lost connections, also those of
+    ``AnthropicProvider`` and ``GeminiProvider``. The waiting time grows from
     ``initial_delay`` by ``multiplier`` up to ``max_delay``, a little more or less by chance; where the server
     says how long (``Retry-After``), that long. These are the SDK's own settings, ``ModelSettings.retry``:
     what the ``RunConfig`` or the agent that is run says there wins.
@@ -113,11 +114,18 @@ def _policy(longest_wait: float) -> Any:
 
     @functools.wraps(transient)  # the SDK reads marks off a policy
     async def decide(context: RetryPolicyContext) -> Any:
-        wait = context.normalized.retry_after
-        if isinstance(context.error, KantanAgentsError) or (wait is not None and wait > longest_wait):
+        error, wait = context.error, context.normalized.retry_after
+        is_request = isinstance(error, ProviderRequestError)
+        if isinstance(error, ProviderRequestError):
+            wait = error.retry_after
+        is_ours = isinstance(error, KantanAgentsError) and not is_request
+        if is_ours or (wait is not None and wait > longest_wait):
             return False
         decision = transient(context)
-        return await decision if inspect.isawaitable(decision) else decision
+        decision = await decision if inspect.isawaitable(decision) else decision
+        if is_request and wait is not None and getattr(decision, "retry", decision):
+            return RetryDecision(retry=True, delay=wait)
+        return decision
 
     return decide
 

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary, ref
 
 from agents import Model, OpenAIProvider
 from kantan_llm import AsyncClientBundle
-from openai import DefaultAsyncHttpxClient
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents.models.closing import close_to_the_end
 from kantan_agents.models.origin import note_origin
@@ -40,6 +40,7 @@ class ClientPool:
         self._bundle = bundle
         self._owner: dict[str, ref[asyncio.AbstractEventLoop]] = {}
         self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, Model] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
 
     def model(self) -> Model:
         """Return the SDK model for the running loop."""
@@ -47,8 +48,15 @@ class ClientPool:
         model = self._models.get(loop)
         if model is None:
             self._drop_closed_loops()
-            model = self._models[loop] = sdk_model(self._bundle_for(loop))
+            bundle = self._bundle_for(loop)
+            self._clients[loop] = bundle.client
+            model = self._models[loop] = sdk_model(bundle)
         return model
+
+    def client(self) -> AsyncOpenAI:
+        """Return the client for the running loop, for what is asked without the SDK."""
+        self.model()
+        return self._clients[asyncio.get_running_loop()]
 
     def _drop_closed_loops(self) -> None:
         # An idle connection refers to its loop, so no weak reference alone lets go of either: a program
@@ -57,6 +65,7 @@ class ClientPool:
             loop = reference()
             if loop is not None and loop.is_closed():
                 self._models.pop(loop, None)
+                self._clients.pop(loop, None)
 
     def _bundle_for(self, loop: asyncio.AbstractEventLoop) -> AsyncClientBundle:
         # In one step, so that of two loops on two threads only one gets the first client.

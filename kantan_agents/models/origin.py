@@ -58,6 +58,6 @@ def _look(model: Model, provider: str | None = None) -> Origin:
     return Origin(
         base_url=str(url),
         model=name if isinstance(name, str) else type(model).__name__,
-        provider=provider,
+        provider=provider or getattr(model, "asking_family", None),  # of a ProviderModel
         is_chat=isinstance(model, OpenAIChatCompletionsModel),
     )

@@ -14,12 +14,18 @@ from kantan_llm.resolver import ResolvedLLM, resolve_llm
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
 from kantan_agents.models.client_pool import ClientPool, sdk_model
 from kantan_agents.models.named import FactoryClients, NamedModel, ProviderFactory
+from kantan_agents.protocol import ProviderModel, is_provider
 
 _pools: LRUCache[ResolvedLLM, ClientPool] = LRUCache(maxsize=128)
 _pools_lock = Lock()
 
 
-def _pool_for(name: str) -> tuple[str, ClientPool]:
+def pool_for(name: str) -> tuple[str, ClientPool]:
+    """Return a model's name as its provider knows it, and the clients of that provider.
+
+    Raises:
+        ModelNotFoundError: E19, kantan-llm knows no such model or lacks its configuration.
+    """
     try:
         resolved = resolve_llm(name, provider=None, providers=None, api_key=None, base_url=None)
         with _pools_lock:
@@ -50,8 +56,8 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
     """Resolve the ``model`` option of an Agent.
 
     Args:
-        model: A name, kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK ``Model``, or
-            None for the default model.
+        model: A name, kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK ``Model``, a
+            ``Provider`` of the protocol, or None for the default model.
         provider_factory: Makes the user's own model provider; names are then left to it.
 
     Raises:
@@ -64,15 +70,17 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
     if model is None or isinstance(model, Model):
         return ResolvedModel(model)
     if isinstance(model, str):
-        name, pool = _pool_for(model)
+        name, pool = pool_for(model)
         return ResolvedModel(NamedModel(name, pool), get_default_model_settings(name))
     if isinstance(model, KantanAsyncLLM):
         base_url = str(model.client.base_url)
         model = AsyncClientBundle(model.client, model.model, model.provider, base_url)
     if isinstance(model, AsyncClientBundle):
         return ResolvedModel(sdk_model(model), get_default_model_settings(model.model))
+    if is_provider(model):
+        return ResolvedModel(ProviderModel(model))
     raise InvalidOptionError(
         option="model",
-        reason="must be a name, an AsyncClientBundle, a KantanAsyncLLM, an SDK Model or None, "
+        reason="must be a name, an AsyncClientBundle, a KantanAsyncLLM, an SDK Model, a Provider or None, "
         f"not {type(model).__name__}",
     )

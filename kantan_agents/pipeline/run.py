@@ -38,6 +38,10 @@ class Run:
         is_streamed: Whether the models are to stream their answers.
         model_calls: The agent's middleware around each model call, the outermost first.
         tool_calls: The agent's middleware around each tool call, the outermost first.
+        delegation: Its place among the runs that wait for one another, and what lies over its rules.
+        is_nested: Whether it was begun inside another run, by a tool for example: what it is asked may then
+            be a model's text and not a user's.
+        mistake: What went wrong before the trace was open; it is raised inside of the middleware.
     """
 
     agent: Any
@@ -58,6 +62,9 @@ class Run:
     is_streamed: bool = False
     model_calls: tuple[Any, ...] = ()
     tool_calls: tuple[Any, ...] = ()
+    delegation: Any = None
+    is_nested: bool = False
+    mistake: Exception | None = None
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
 

@@ -18,6 +18,7 @@ from kantan_agents.context import store
 from kantan_agents.events import ApprovalNeeded
 from kantan_agents.interception import asking_agent, none_left_open
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
+from kantan_agents.protocol.run_ids import note_run_id
 from kantan_agents.tools import (
     forget_violation,
     hidden_tool_called,
@@ -47,6 +48,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             # Its own cause, if it has one: a tool may have raised it from another error.
             raise violation from violation.__cause__ or error
         else:
+            note_run_id(run.result, run.id)
             await refuse_hosted_calls(run.result, agent)
             violation = pending_violation(run)
             if violation is not None:  # of a last turn, after which the SDK asks for no tools

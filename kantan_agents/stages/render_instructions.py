@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from kantan_agents.log import get_logger
 from kantan_agents.pipeline import Next, Run, calls_next_last
+
+_log = get_logger("kantan_agents.stages")
 
 
 @calls_next_last
@@ -13,9 +16,17 @@ async def render_instructions(run: Run, call_next: Next) -> None:
     a later stage may read and replace the result. Later turns and hand-off targets are rendered when
     it is their turn, from the same context.
 
+    A run that is answered already, such as a command, does not fail by what only a model would have read:
+    ``run.instructions`` stays None then.
+
     Raises:
         RenderError: E77, a value of the context cannot be made into text.
         RendererResultError: E76, the agent's renderer returned no str.
     """
-    run.instructions = run.rendered = await run.agent.render(run.context)
+    try:
+        run.instructions = run.rendered = await run.agent.render(run.context)
+    except Exception as error:
+        if run.result is None:
+            raise
+        _log.warning("instructions not rendered", agent=run.agent.name, error_type=type(error).__name__)
     await call_next(run)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
@@ -21,6 +22,7 @@ from starlette.routing import Route
 from typing_extensions import Self
 
 from kantan_agents.testing.profiles import Profile, profile_named
+from kantan_agents.testing.prompt_server import PromptServer
 from kantan_agents.testing.wire import (
     OK,
     Reply,
@@ -90,7 +92,7 @@ class OfflineServer:
         self._answer = replies if callable(replies) else _from_script(replies)
         self._lock = threading.Lock()
         self._keep_alive = keep_alive
-        self._server: uvicorn.Server | None = None
+        self._server: PromptServer | None = None
         self._thread: threading.Thread | None = None
         self._port = 0
 
@@ -120,8 +122,10 @@ class OfflineServer:
             provider = {"responses": "openai", "chat": profile.provider if profile is not None else "compat"}[
                 api
             ]
-        # A proxy of the environment cannot reach this machine's loopback.
-        direct = DefaultAsyncHttpxClient(trust_env=False)
+        # A proxy of the environment cannot reach this machine's loopback, and to read the certificates of
+        # this machine takes longer than a run. This context trusts nobody: there is no TLS here.
+        no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        direct = DefaultAsyncHttpxClient(trust_env=False, verify=no_tls)
         client = AsyncOpenAI(api_key="offline", base_url=self.base_url, http_client=direct)
         return AsyncClientBundle(client, model, provider, self.base_url)
 
@@ -147,9 +151,8 @@ class OfflineServer:
             loop="asyncio",
             http="h11",
             ws="none",
-            timeout_graceful_shutdown=1,
         )
-        self._server = uvicorn.Server(config)
+        self._server = PromptServer(config)
         self._thread = threading.Thread(
             target=self._server.run,
             kwargs={"sockets": [listener]},
@@ -166,7 +169,7 @@ class OfflineServer:
         traceback: TracebackType | None,
     ) -> None:
         if self._server is not None and self._thread is not None:
-            self._server.should_exit = True
+            self._server.stop()
             self._thread.join()
         self._server = self._thread = None
 

@@ -1,6 +1,6 @@
 """The rules that say which tools a run may use; pure functions and values."""
 
-from kantan_agents.tool_rules.arguments import parse_arguments
+from kantan_agents.tool_rules.arguments import parse_arguments, read_json
 from kantan_agents.tool_rules.decide import (
     Decision,
     ToolFacts,
@@ -32,5 +32,6 @@ __all__ = [
     "needs_arguments",
     "parse_arguments",
     "provider_layer",
+    "read_json",
     "rules_of",
 ]

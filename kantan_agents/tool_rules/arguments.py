@@ -24,15 +24,26 @@ def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
     if not text:
         return {}
     try:
-        value = _decoder.decode(text)
-        if not text.isascii():
-            _check_unicode(text)
-        if "\\u" in text and _MAYBE_SURROGATE.search(text):
-            _check_unicode(json.dumps(value, ensure_ascii=False))
+        value = read_json(text)
     except (ValueError, RecursionError, TypeError) as error:
         raise ToolInputError(tool_name=tool_name, reason=_reason(error)) from error
     if not isinstance(value, dict):
         raise ToolInputError(tool_name=tool_name, reason=NON_OBJECT)
+    return value
+
+
+def read_json(text: str) -> Any:
+    """Return the value of a JSON text that everybody reads alike.
+
+    Raises:
+        ValueError: It is no JSON, a key stands in it twice, a number is not finite, a text is no Unicode.
+        RecursionError: It is nested too deeply.
+    """
+    value = _decoder.decode(text)
+    if not text.isascii():
+        _check_unicode(text)
+    if "\\u" in text and _MAYBE_SURROGATE.search(text):
+        _check_unicode(json.dumps(value, ensure_ascii=False))
     return value
 
 

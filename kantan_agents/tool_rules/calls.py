@@ -8,6 +8,7 @@ nobody believes in a rule that is not there.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -26,6 +27,9 @@ _CHAINS = re.compile(r"[;&|<>`\r\n()]")
 _EXPANSION = "${"
 
 
+Fold = Callable[[str], str]
+
+
 @attrs.frozen(slots=False)
 class CallPattern:
     """One entry of the short form.
@@ -42,17 +46,33 @@ class CallPattern:
     argument: str
     form: str
 
-    def grants(self, values: list[str]) -> bool:
-        """Return whether all ``values`` are covered; a prefix never covers a chained command."""
-        return bool(values) and all(self._covers(value) for value in values)
+    def grants(self, values: list[str], fold: Fold | None = None) -> bool:
+        """Return whether all ``values`` are covered; a prefix never covers a chained command.
 
-    def denies(self, values: list[str]) -> bool:
+        Args:
+            values: What the call holds.
+            fold: Returns what two values share that mean the same.
+        """
+        return bool(values) and all(
+            self._covers(value) or (fold is not None and self._is_one_with(value, fold)) for value in values
+        )
+
+    def denies(self, values: list[str], fold: Fold | None = None) -> bool:
         """Return whether one of ``values``, or one command strung into it, is covered.
 
         Several values may also be the words of one command, so they are read that way too.
+
+        Args:
+            values: What the call holds.
+            fold: Returns what two values share that mean the same.
         """
+        if fold is not None and any(self._is_one_with(value, fold) for value in values):
+            return True
         whole = [" ".join(values)] if len(values) > 1 else []
         return any(self._covers(value) or self._is_hidden_in(value) for value in [*values, *whole])
+
+    def _is_one_with(self, value: str, fold: Fold) -> bool:
+        return self.form == "exact" and fold(value) == fold(self.argument)
 
     def _covers(self, value: str) -> bool:
         if self.form == "any":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -22,12 +22,15 @@ class ToolFacts:
         parameter: The parameter that ``Tool(param pattern)`` looks at, or None if it has none.
         schema: JSON Schema of its parameters.
         guessed: Whether nothing but its name is known.
+        fold: Returns what two values of the parameter share that mean the same, such as two ways to write one
+            name; None where a value means itself alone.
     """
 
     names: tuple[str, ...]
     parameter: str | None = None
     schema: Mapping[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
     guessed: bool = False
+    fold: Callable[[str], str] | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -54,6 +57,7 @@ class Decision:
             where ``allow`` decides by not having one.
         error: What a call is refused with.
         awaited: Whether other tasks could run while it was made.
+        limit: The limit that decides, None if the layers do.
     """
 
     allowed: bool
@@ -61,6 +65,7 @@ class Decision:
     entry: str | None = None
     error: KantanAgentsError | None = None
     awaited: bool = attrs.field(default=False, eq=False, repr=False)
+    limit: str | None = None
 
     @property
     def rule(self) -> str:
@@ -126,11 +131,11 @@ def _decide_entries(
     texts = looked_at(arguments.get(tool.parameter)) if tool.parameter is not None else None
     for call in rules.denied_calls(tool.names):
         # A call that cannot be looked at might be the very one that is denied.
-        if texts is None or call.denies(texts):
+        if texts is None or call.denies(texts, tool.fold):
             return _refused(tool, "deny", call.entry)
     if _only_some_calls(rules, tool):
         for call in rules.allowed_calls(tool.names):
-            if texts is not None and call.grants(texts):
+            if texts is not None and call.grants(texts, tool.fold):
                 return Decision(allowed=True, key="allow", entry=call.entry)
         return _refused(tool, "allow", None)
     return decision

@@ -3,10 +3,10 @@
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
 from kantan_agents.tools.executors import guard
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
-from kantan_agents.tools.facts import facts_of, rule_parameter
+from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
 from kantan_agents.tools.guard import Guard, Rulebook, guard_function, is_switched_on
 from kantan_agents.tools.hosted import refuse_hosted_calls
-from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
+from kantan_agents.tools.in_force import NO_LAYERS, Ceiling, rules_in_force, rules_of_run
 from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_tools
 from kantan_agents.tools.providers import (
     AVAILABLE,
@@ -19,6 +19,7 @@ from kantan_agents.tools.providers import (
     refresh_tool_providers,
     tools_with_providers,
 )
+from kantan_agents.tools.shown_now import as_shown_now, show_each_turn
 from kantan_agents.tools.violations import (
     RuleViolation,
     RuleViolationPolicy,
@@ -30,6 +31,7 @@ from kantan_agents.tools.violations import (
 __all__ = [
     "AVAILABLE",
     "NO_LAYERS",
+    "Ceiling",
     "Explanation",
     "Guard",
     "ProviderChoice",
@@ -37,10 +39,12 @@ __all__ = [
     "RuleViolationPolicy",
     "Rulebook",
     "answer_missing",
+    "as_shown_now",
     "checked_policy",
     "choose_providers",
     "coerce_tool",
     "coerce_tools",
+    "declare_names",
     "explain",
     "explain_layers",
     "facts_of",
@@ -59,5 +63,7 @@ __all__ = [
     "refuse_hosted_calls",
     "rule_parameter",
     "rules_in_force",
+    "rules_of_run",
+    "show_each_turn",
     "tools_with_providers",
 ]

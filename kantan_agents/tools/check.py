@@ -10,6 +10,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import attrs
 
 from kantan_agents.errors import (
     PARAMETER_ERRORS,
@@ -19,6 +20,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.tool_rules import (
     Decision,
+    RuleLayers,
     ToolFacts,
     ToolRules,
     decide_call,
@@ -38,6 +40,18 @@ _WORKER = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from kantan_agents.tool_rules.worker import main; main()"
 )
+
+
+async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
+    """Say whether layers and limits allow a call: the first refusal, or what the layers decide."""
+    decision = await check_call(layers.rules, tool, arguments)
+    awaited = decision.awaited
+    for name, rules in layers.limits if decision.allowed else ():
+        narrowed = await check_call(rules, tool, arguments)
+        awaited = awaited or narrowed.awaited
+        if not narrowed.allowed:
+            return attrs.evolve(narrowed, limit=name, awaited=awaited)
+    return attrs.evolve(decision, awaited=awaited) if awaited else decision
 
 
 async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:

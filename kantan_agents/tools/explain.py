@@ -42,11 +42,12 @@ class Explanation:
         tool: Name of the tool.
         allowed: Whether it may be used, or called with the arguments given.
         rule: The deciding rule, such as ``"deny: fs.*"`` or ``"params: search.query.maxLength"``.
-        layer: The layer that decides: ``"base"``, ``"provider NAME"`` or ``"explicit"``; None where no
-            rule is about the tool.
+        layer: The layer that decides: ``"base"``, ``"provider NAME"``, ``"explicit"`` or one of the limits,
+            ``"definition"`` (an agent file), ``"delegation"`` and ``"delegation: ..."``; None where no rule
+            is about the tool.
         error: What a call is refused with; None if it is allowed.
-        merged: What all layers together say about the tool, in the public dict shape.
-        layers: The same for each layer, in the order they are merged.
+        merged: What all layers together say about the tool, in the public dict shape, without the limits.
+        layers: The same for each layer, in the order they are merged, and then for each limit.
     """
 
     tool: str
@@ -112,7 +113,7 @@ def explain_layers(
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
     facts = ToolFacts((tool,), guessed=True) if isinstance(tool, str) else facts_of(coerce_tool(tool))
-    decision = _decision(layers.rules, facts, arguments)
+    decision = _decided(layers, facts, arguments)
     return Explanation(
         tool=facts.name,
         allowed=decision.allowed,
@@ -122,6 +123,17 @@ def explain_layers(
         merged=layers.rules.about(facts.names),
         layers=dict(layers.about(facts.names)),
     )
+
+
+def _decided(layers: RuleLayers, facts: ToolFacts, arguments: Mapping[str, Any] | str | None) -> Decision:
+    decision = _decision(layers.rules, facts, arguments)
+    for name, rules in layers.limits if decision.allowed else ():
+        narrowed = attrs.evolve(_decision(rules, facts, arguments), limit=name)
+        if not narrowed.allowed:
+            return narrowed
+        if decision.key is None and narrowed.key is not None:
+            decision = narrowed  # no layer is about the tool, and this limit names it
+    return decision
 
 
 def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
@@ -145,7 +157,7 @@ def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] |
 
 def _deciding(layers: RuleLayers, decision: Decision, facts: ToolFacts) -> str | None:
     deciding = layers.deciding(decision)
-    if isinstance(decision.error, ToolInputError):
+    if isinstance(decision.error, ToolInputError) and decision.limit is None:
         # No entry says so: it is every rule about the arguments that cannot be held against these.
         deciding = tuple(name for name, rules in layers.layers if _is_about_arguments(rules, facts))
     return deciding[-1] if deciding else None

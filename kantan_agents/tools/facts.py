@@ -25,6 +25,8 @@ from kantan_agents.tool_rules import ToolFacts
 ToolT = TypeVar("ToolT")
 
 _MARK = "__kantan_rule_parameter__"
+_NAMES = "__kantan_names__"
+_FOLD = "__kantan_fold__"
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 # Kinds whose name in the SDK is not the only one an operator would write.
@@ -72,6 +74,12 @@ def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
     return declare
 
 
+def declare_names(tool: FunctionTool, names: tuple[str, ...], fold: Callable[[str], str]) -> None:
+    """Declare what else a tool is called in rules, and when two values of its looked-at parameter are one."""
+    setattr(tool, _NAMES, names)
+    setattr(tool, _FOLD, fold)
+
+
 def keep_declaration(tool: Any, function: Any) -> None:
     """Carry the declaration of a function over to the tool made from it."""
     declared = getattr(function, _MARK, None)
@@ -106,8 +114,8 @@ def hosted_mcp_facts(tool: HostedMCPTool, called: str) -> ToolFacts:
 
 def _function_facts(tool: FunctionTool) -> ToolFacts:
     schema = tool.params_json_schema
-    names = dict.fromkeys((tool.name, tool.qualified_name, *_mcp_names(tool)))
-    return ToolFacts(tuple(names), _looked_at(tool, schema), schema)
+    names = dict.fromkeys((tool.name, tool.qualified_name, *_mcp_names(tool), *getattr(tool, _NAMES, ())))
+    return ToolFacts(tuple(names), _looked_at(tool, schema), schema, fold=getattr(tool, _FOLD, None))
 
 
 def _mcp_names(tool: FunctionTool) -> tuple[str, ...]:

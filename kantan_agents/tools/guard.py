@@ -17,13 +17,15 @@ import attrs
 from agents import FunctionTool
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.interception import ToolCall, asking_rules, note_failure, tool_call_made
+from kantan_agents.interception import ToolCall, asking_rules, note_failure, note_refusal, tool_call_made
 from kantan_agents.pipeline import current_run
-from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts, decide_tool
-from kantan_agents.tools.check import check_call
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
+from kantan_agents.tools.check import check_layers
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.failures import Failures, mark_answer
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
+from kantan_agents.tools.mistakes import note_mistake, note_proper_call, shapeless
+from kantan_agents.tools.not_in_view import note_call
 from kantan_agents.tools.violations import RuleViolation, RuleViolationPolicy, hint_for, refuse
 
 
@@ -77,7 +79,7 @@ class Guard:
             return None
         return await self.refuse(decision, layers, wrapper, arguments)
 
-    async def require(self, wrapper: Any, arguments: Mapping[str, Any]) -> None:
+    async def require(self, wrapper: Any, arguments: str | Mapping[str, Any]) -> None:
         """Raise the violation, whatever the policy: for calls whose result cannot be a text.
 
         Raises:
@@ -96,7 +98,7 @@ class Guard:
         layers = NO_LAYERS
         try:
             layers = self.layers(getattr(wrapper, "context", None))
-            decision = decide_tool(layers.rules, self.facts)
+            decision = layers.decide_tool(self.facts)
         except KantanAgentsError as error:
             decision = Decision(allowed=False, key="tool_rules", error=error)
         if decision.error is not None:
@@ -111,7 +113,7 @@ class Guard:
             return layers, Decision(allowed=False, key="is_enabled", error=disabled)
         try:
             layers = self.layers(getattr(wrapper, "context", None))
-            if layers.rules.permits_all:
+            if layers.permits_all:
                 return layers, None
             return await self._decide_by(layers, wrapper, arguments)
         except KantanAgentsError as error:  # the rules have been made unreadable during the run
@@ -120,10 +122,10 @@ class Guard:
     async def _decide_by(
         self, layers: RuleLayers, wrapper: Any, arguments: str | Mapping[str, Any]
     ) -> tuple[RuleLayers, Decision]:
-        decision = await check_call(layers.rules, self.facts, arguments)
+        decision = await check_layers(layers, self.facts, arguments)
         if decision.awaited:
             now = self.layers(getattr(wrapper, "context", None))
-            if now.rules != layers.rules:  # somebody has changed them meanwhile
+            if now.rule_sets != layers.rule_sets:  # somebody has changed them meanwhile
                 return await self._decide_by(now, wrapper, arguments)
         return layers, decision
 
@@ -150,7 +152,8 @@ class Guard:
             context=getattr(wrapper, "context", None),
         )
         config = run.run_config if run is not None else getattr(wrapper, "run_config", None)
-        calls = layers.rules.allowed_calls(self.facts.names) if decision.key == "allow" else ()
+        rules = layers.rules_behind(decision)
+        calls = rules.allowed_calls(self.facts.names) if decision.key == "allow" else ()
         return await refuse(
             violation,
             policy or (book.on_rule_violation if book is not None else "feedback"),
@@ -169,7 +172,7 @@ def _running_agent() -> Rulebook | None:
 class GuardedInvoker:
     """Stands where a function tool's ``on_invoke_tool`` stood and asks the rules first."""
 
-    __slots__ = ("__signature__", "_failures", "_guard", "_invoke", "_tool", "original")
+    __slots__ = ("_failures", "_guard", "_invoke", "_signature", "_tool", "original")
 
     def __init__(self, tool: FunctionTool, original: FunctionTool, guard: Guard) -> None:
         self._tool = tool
@@ -177,11 +180,19 @@ class GuardedInvoker:
         self._guard = guard
         self._invoke: Callable[..., Awaitable[Any]] = tool.on_invoke_tool
         self._failures: Failures | None = None
-        # The SDK reads from the first parameter, at every call, which context the invoker wants.
-        self.__signature__ = inspect.signature(self._invoke)
+        self._signature: inspect.Signature | None = None
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        # The SDK reads from the first parameter, at every call, which context the invoker wants. Of
+        # thousands of tools few are ever called, so it is made at the first.
+        if self._signature is None:
+            self._signature = inspect.signature(self._invoke)
+        return self._signature
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
         """Run the tool, or return why it may not run: the model reads that as its result."""
+        note_call(self._guard.facts.name)
         run = current_run.get()
         if run is None or not run.is_watched:
             return await self._run(tool_context, arguments)
@@ -229,6 +240,14 @@ class GuardedInvoker:
         # A tool kept outside Agent.tools is not looked at again by the SDK before it runs.
         switched_on = is_switched_on(self._tool) and await self._is_enabled_now(tool_context)
         refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
+        mistake = shapeless(self._guard.facts.name, self._tool.params_json_schema, arguments)
+        if mistake is None:
+            note_proper_call()
+        else:
+            note_mistake(mistake)
+        if refusal is None and mistake is not None:
+            note_refusal(mistake)
+            refusal = f"{mistake}\nThe reason is: {mistake.reason}."
         if refusal is not None:
             mark_answer(self._tool, tool_context)
         return refusal

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from agents import HostedMCPTool
 
-from kantan_agents.tool_rules import RuleLayers, ToolFacts
+from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, safe
 from kantan_agents.tools.guard import Guard, Rulebook
 
@@ -30,13 +30,12 @@ def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | No
     ``mcp__LABEL__TOOL``. The provider calls these tools without coming back here, unless an approval
     is asked for: where a rule may be about single tools of the server, every call is made to ask.
     """
-    if layers.rules.permits_all:
+    server = facts_of(tool)
+    narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
+    if not narrowing:
         return tool
-    rules, server = layers.rules, facts_of(tool)
-    if not rules.deny and not rules.params and (rules.allow is None or rules.allowing(server.names)):
-        return tool  # no rule is about a single tool of it
     any_tool = hosted_mcp_facts(tool, _ANY_NAME)
-    if rules.denying(any_tool.names) is not None or not _may_be_used(layers, server, any_tool):
+    if not all(_may_be_used(rules, server, any_tool) for rules in narrowing):
         return None
     if tool.on_approval_request is None and _asks(tool):
         # Its approvals come to a person, who is not told of the rules.
@@ -47,8 +46,14 @@ def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | No
     return ruled
 
 
-def _may_be_used(layers: RuleLayers, server: ToolFacts, any_tool: ToolFacts) -> bool:
-    rules = layers.rules
+def _is_about_tools_of(server: ToolFacts, rules: ToolRules) -> bool:
+    covered = rules.allow is None or rules.allowing(server.names) is not None
+    return bool(rules.deny) or bool(rules.params) or not covered
+
+
+def _may_be_used(rules: ToolRules, server: ToolFacts, any_tool: ToolFacts) -> bool:
+    if rules.denying(any_tool.names) is not None:
+        return False
     if rules.allow is None or rules.permits(*any_tool.names):
         return True
     prefix = f"{server.names[-1]}__"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import marshal
 from threading import Lock
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 import attrs
 from cachetools import LRUCache
@@ -59,12 +59,39 @@ def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
         ToolRulesTypeError: E18, somebody has put something else in place of the rules.
         InvalidToolRulesError: E20, somebody has put a mistake into them.
     """
+    return rules_of_run(current_run.get(), context, standing)
+
+
+def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
+    """Return the layers that hold in a run, beneath its ceiling if it has been delegated.
+
+    Args:
+        run: The run; None outside of one.
+        context: Its context.
+        standing: The layers beneath the explicit ones.
+
+    Raises:
+        ToolRulesTypeError, InvalidToolRulesError: E18, E20, as ``rules_in_force``.
+    """
+    layers = _own_rules(run, context, standing)
+    ceiling: Ceiling | None = getattr(run.delegation, "ceiling", None) if run is not None else None
+    return layers if ceiling is None else ceiling.over(layers)
+
+
+class Ceiling(Protocol):
+    """What a delegated run may do at the most, whatever its own rules say: ``run.delegation.ceiling``."""
+
+    def over(self, layers: RuleLayers) -> RuleLayers:
+        """Return ``layers`` with the limits that lie on them at this moment."""
+        ...
+
+
+def _own_rules(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
     explicit = context.get("tool_rules") if isinstance(context, dict) else None
     if explicit is None or explicit == _SAYS_NOTHING:  # the usual case, and asked several times a run
         return standing
     if not isinstance(explicit, dict):
         raise ToolRulesTypeError(got=type(explicit).__name__)
-    run = current_run.get()
     memo = run.state.get(_MEMO) if run is not None else None
     if memo is not None and memo.holds_for(explicit, standing):
         return memo.layers  # type: ignore[no-any-return]

@@ -21,10 +21,12 @@ from agents import (
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
 from kantan_agents.interception import ToolCall, asking_agent, asking_rules, told_refusal
 from kantan_agents.pipeline import current_run
-from kantan_agents.tool_rules import RuleLayers, ToolFacts, decide_tool
+from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guard import Guard, GuardedInvoker, Rulebook
 from kantan_agents.tools.hosted import rule_hosted_mcp
+from kantan_agents.tools.mistakes import begin_turn, note_mistake, usable_names
+from kantan_agents.tools.not_in_view import kept_back, shown_from_now_on
 
 
 @attrs.frozen(eq=False)
@@ -53,16 +55,30 @@ _ERROR_WORDS = (
 _listings: WeakKeyDictionary[Any, Listing] = WeakKeyDictionary()
 
 
-def list_tools(wrapper: Any, tools: list[Tool], layers: RuleLayers, book: Rulebook | None) -> list[Tool]:
-    """Return the tools the rules let the model see, and remember what was hidden from it."""
-    if layers.rules.permits_all:
-        _listings[wrapper] = Listing(tools, (), book)
-        return tools
-    shown: list[Tool] = []
+def list_tools(
+    wrapper: Any,
+    tools: list[Tool],
+    layers: RuleLayers,
+    book: Rulebook | None,
+    before: Sequence[Tool] = (),
+) -> list[Tool]:
+    """Return the tools the rules let the model see, and remember what was hidden from it.
+
+    Those in ``before`` are shown in any case, and first.
+
+    Raises:
+        KantanAgentsError: E10, E21, the model has made nothing but mistakes for too many turns.
+    """
+    begin_turn()
+    if layers.permits_all:
+        shown = [*before, *tools] if before else tools
+        _listings[wrapper] = Listing(shown, (), book)
+        return shown
+    shown = list(before)
     hidden: list[Tool] = []
     for tool in tools:
         ruled = rule_hosted_mcp(tool, layers, book) if isinstance(tool, HostedMCPTool) else tool
-        if ruled is None or (ruled is tool and not decide_tool(layers.rules, _facts(tool)).allowed):
+        if ruled is None or (ruled is tool and not layers.decide_tool(_facts(tool)).allowed):
             hidden.append(tool)
         else:
             shown.append(ruled)
@@ -84,22 +100,27 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
     """Return what a model is told that called a function tool it was not shown.
 
     A tool that the rules hide is a violation (E8), recorded and answered by the policy. Any other name
-    is a mistake of the model's (E21). Both times it is told which tools it may use, and observers are told
-    of a call that was refused; what it was called with the SDK does not say.
+    is a mistake of the model's (E21). Both times it is told which tools it may use, the nearest names first
+    where there are many, and observers are told of a call that was refused; what it was called with the SDK
+    does not say.
 
     Raises:
         KantanAgentsError: The violation, if the policy is to raise it.
     """
     listing = listing_of(wrapper) or Listing((), (), None)
-    usable = f"Tools you may use: {_names(listing.shown) or 'none'}."
+    usable = usable_names(_names(listing.shown), tool_name)
     call = _missing_call(wrapper, tool_name, call_id)
-    for tool in listing.hidden:
+    unseen = kept_back(tool_name)
+    for tool in (*listing.hidden, unseen) if unseen is not None else listing.hidden:
         facts = _facts(tool)
         if tool_name in facts.names:
             refusal = await _refused(Guard(facts, listing.book), wrapper, call)
             if refusal is not None:
                 return f"{refusal}\n{usable}"
+    if unseen is not None:
+        return shown_from_now_on(tool_name)
     unknown = UnknownToolError(tool_name=tool_name)
+    note_mistake(unknown)
     await _tell(call, unknown)
     return f"{unknown}\n{usable}"
 
@@ -154,5 +175,5 @@ def _words(tool: Tool) -> str | None:
     return next((words for kind, words in _ERROR_WORDS if isinstance(tool, kind)), None)
 
 
-def _names(tools: Iterable[Tool]) -> str:
-    return ", ".join(getattr(tool, "qualified_name", tool.name) for tool in tools)
+def _names(tools: Iterable[Tool]) -> list[str]:
+    return [getattr(tool, "qualified_name", tool.name) for tool in tools]

@@ -107,6 +107,20 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[OfflineServer], None]:
 
 
 @pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository to stand in, and a home, both without agents."""
+    home, root = tmp_path / "home", Path(os.path.realpath(tmp_path)) / "project"
+    home.mkdir()
+    (root / ".git").mkdir(parents=True)
+    for variable in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(variable, str(home))
+    for variable in ("CLAUDE_CONFIG_DIR", "KODE_CONFIG_DIR"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
 def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The directory that temporary files are made in."""
     directory = tmp_path / "temporary"

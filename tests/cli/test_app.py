@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from kantan_agents.cli.failures import describe, exit_code
 from kantan_agents.cli.plain import MAX_LINE, one_line, printable
 from kantan_agents.errors import ContextTypeError, ModelNotFoundError
+from tests.cli.conftest import PROGRAM
 
 
 def test_without_arguments_it_shows_its_help(kantan_agents: Any) -> None:
@@ -89,6 +91,35 @@ def test_a_mistake_in_the_arguments_is_one_line_and_exit_code_2(
     assert outcome.stderr.count("\n") == 1
 
 
+def test_what_joins_characters_is_kept() -> None:
+    family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
+    assert printable(f"\u202e{family}\u202c \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645") == (
+        f"{family} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no sh there")
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--version"], 0),
+        (["agents", "validate", "."], 0),
+        (["agents", "list", "--json"], 0),
+        (["tools", "list"], 0),
+        (["agents", "show", "nobody"], 2),
+        (["agents", "fix", "none"], 2),
+    ],
+)
+def test_without_standard_output_it_does_the_same_and_says_nothing(
+    project: Path, arguments: list[str], code: int
+) -> None:
+    for closed in (">&-", ">&- 2>&-"):
+        shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *PROGRAM, *arguments]
+        finished = subprocess.run(shell, capture_output=True, check=False, cwd=project, timeout=120)
+        assert (finished.returncode, finished.stdout, b"Traceback" in finished.stderr) == (code, b"", False)
+        assert b"AttributeError" not in finished.stderr
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [
@@ -124,10 +155,10 @@ def test_one_line_is_one_line(text: str) -> None:
     assert one_line(line) == line
 
 
-@given(st.text())
+@given(st.text() | st.text("a\x1b\u202e\u2066\u2069\u200e\u200f\u061c\u200d"))
 def test_printable_keeps_everything_but_control_characters(text: str) -> None:
     kept = printable(text)
-    assert "\x1b" not in kept
+    assert not set("\x1b\x9b\u202e\u2066\u200f\u061c") & set(kept)
     assert printable(kept) == kept
     visible = "".join(character for character in text if character.isprintable())
     assert "".join(character for character in kept if character.isprintable()) == visible

@@ -17,7 +17,7 @@ import pytest
 from agents import TracingProcessor, set_trace_processors
 
 from kantan_agents.testing import OfflineServer, Reply, ToolCall
-from tests.distributions import HALF, Use
+from tests.distributions import ACME, HALF, Use
 
 NO_RETRY = {"x-should-retry": "false"}
 
@@ -451,9 +451,18 @@ class TestFailedRun:
         assert "the server's reply cannot be read: " in outcome.stderr
         assert outcome.stderr.count("\n") == 1
 
-    def test_errors_of_the_sdk_keep_their_name(self, kantan_agents: Any, serve: Any) -> None:
-        # A call of a tool that does not exist is answered; a model that never stops is not.
+    def test_a_model_that_calls_nothing_but_tools_that_do_not_exist_is_stopped(
+        self, kantan_agents: Any, serve: Any
+    ) -> None:
         with OfflineServer(lambda _request: ToolCall("no_such_tool")) as server:
+            serve(server)
+            outcome = kantan_agents("run", "hi")
+        assert (outcome.code, len(server.requests)) == (1, 5)
+        assert outcome.stderr.startswith("error: [kantan-agents][E21] ")
+
+    def test_errors_of_the_sdk_keep_their_name(self, kantan_agents: Any, serve: Any, use: Use) -> None:
+        use(ACME)
+        with OfflineServer(lambda _request: ToolCall("search", {"query": "lamps"})) as server:
             serve(server)
             outcome = kantan_agents("run", "hi")
         assert outcome.code == 1

@@ -36,6 +36,7 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     script = tmp_path / f"{page.path.stem.lower()}.py"
     script.write_text(page.script, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))  # whose agents are nobody's business
     with OfflineServer(page.replies) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)

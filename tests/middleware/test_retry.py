@@ -229,7 +229,7 @@ async def test_what_another_middleware_raises_is_not_tried_again() -> None:
 
 async def test_arguments_that_do_not_fit_are_not_tried_again() -> None:
     flaky, delays = Flaky(0), Retry(3, tools={"fetch"}, initial_delay=3600, max_delay=3600)
-    assert "An error occurred" in await told(flaky, delays, arguments="no json")
+    assert "An error occurred" in await told(flaky, delays, arguments='{"no json')
     assert flaky.calls == 0
 
 

@@ -59,7 +59,7 @@ class Passing(Middleware):
         return await call_next(call)
 
 
-@pytest.mark.parametrize("arguments", [None, "no json"])
+@pytest.mark.parametrize("arguments", [None, "no json", '{"no json'])
 async def test_a_middleware_that_does_nothing_changes_nothing(arguments: Any) -> None:
     assert await run(Passing(), arguments=arguments) == await run(arguments=arguments)
 
@@ -176,7 +176,7 @@ async def test_what_a_tool_with_a_declared_output_returns_is_still_checked() -> 
 
 
 async def test_arguments_that_do_not_fit_are_told_apart() -> None:
-    text = await run(ToolErrors(), arguments="no json")
+    text = await run(ToolErrors(), arguments='{"no json')
     assert text == "The tool read_file cannot take these arguments. Correct them and call it again."
 
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping, Sequence
 from typing import Any, Literal
 
+from agents import FunctionTool
 from typing_extensions import assert_type
 
 from kantan_agents import (
     DEFAULT_STAGES,
     RUBRIC,
     Agent,
+    AgentCatalog,
+    AgentDefinition,
+    AgentLoader,
+    AnthropicProvider,
+    ContentSegment,
     Explanation,
+    GeminiProvider,
     JudgementError,
     JudgingTemplates,
     KantanAgentsError,
@@ -20,10 +27,14 @@ from kantan_agents import (
     Pipeline,
     Prompt,
     PromptStats,
+    Provider,
+    ProviderModel,
+    ProviderResponse,
     PruneResult,
     RecorderStats,
     RuleViolation,
     Run,
+    SlashCommands,
     SQLiteRecorder,
     Stage,
     StageAttempt,
@@ -32,6 +43,7 @@ from kantan_agents import (
     StatusVerdict,
     StoredTrace,
     StructuredOutputError,
+    ToolRetrieval,
     ToolRulesMode,
     TraceStore,
     TraceSummary,
@@ -50,6 +62,19 @@ from kantan_agents import (
     record_traces,
     redact_texts,
     rule_parameter,
+    task_tool,
+    to_provider_response,
+)
+from kantan_agents.commands import Command, CommandRegistry
+from kantan_agents.protocol import ProviderContext
+from kantan_agents.protocol import ToolCall as ProtocolCall
+from kantan_agents.protocol.translate import messages_to_gemini, response_from_openai_chat
+from kantan_agents.retrieval import (
+    BM25Retriever,
+    CombinedRetriever,
+    EmbeddingRetriever,
+    Retriever,
+    ToolMatch,
 )
 
 
@@ -175,6 +200,77 @@ def outputs(mode: OutputMode, error: StructuredOutputError) -> None:
     Agent("a", "b", output_mode="json")  # type: ignore[arg-type]
     Agent("a", "b", output_repairs="1")  # type: ignore[arg-type]
     parse_structured_output(b"{}")  # type: ignore[arg-type]
+
+
+async def agent_files(loader: AgentLoader, definition: AgentDefinition) -> None:
+    catalog = await loader.load_agents()
+    assert_type(catalog, AgentCatalog)
+    assert_type(catalog[0], AgentDefinition)
+    assert_type(catalog.search("a"), tuple[AgentDefinition, ...])
+    assert_type(catalog.details("a"), dict[str, Any])
+    assert_type(await loader.get_agent("a"), AgentDefinition)
+    assert_type(AgentDefinition.loads("---"), AgentDefinition)
+    assert_type(AgentDefinition.load("a.md").dump(), str)
+    assert_type(definition.tools, tuple[str, ...] | Literal["*"])
+    assert_type(Agent.from_definition(definition, tools=[str], models={"opus": None}, history=0), Agent)
+    assert_type(task_tool(loader, max_depth=2, on_failure="raise"), FunctionTool)
+    assert_type(task_tool([definition]), FunctionTool)
+    AgentDefinition(name="a")  # type: ignore[call-arg]
+    task_tool(loader, on_failure="ignore")  # type: ignore[arg-type]
+    Agent.from_definition("a")  # type: ignore[arg-type]
+
+
+def commands(command: Command) -> None:
+    made = SlashCommands({"allow": ["read"]}, aliases={"r": "read"}, prefix="!")
+    Agent("a", "b", middleware=[made, SlashCommands(ToolRulesMode.ALLOW_ALL)])
+    assert_type(command.read("a 1"), dict[str, Any])
+    assert_type(CommandRegistry([command]).find("r"), Command | None)
+    SlashCommands()  # type: ignore[call-arg]
+    SlashCommands(["read"])  # type: ignore[arg-type]
+
+
+async def retrieval(agent: Agent) -> None:
+    retriever: Retriever = CombinedRetriever([BM25Retriever(name_weight=3), EmbeddingRetriever("m")])
+    Agent("a", "b", tool_retrieval=ToolRetrieval(8, retriever=retriever, always=["c"]))
+    assert_type((await agent.select_tools("x")).shown, Sequence[str])
+    assert_type((await agent.select_tools("x")).matches, Sequence[ToolMatch])
+    ToolRetrieval(8, BM25Retriever())  # type: ignore[call-arg]
+    Agent("a", "b", tool_retrieval=8)  # type: ignore[arg-type]
+
+
+class Echo:
+    name = "echo"
+
+    async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
+        assert_type(context.tools["a"].parameters, Mapping[str, Any])
+        assert_type(context.messages[-1].segments, tuple[ContentSegment, ...])
+        return ProviderResponse([ContentSegment.of_text(prompt)], {"usage": {}})
+
+
+async def providers(agent: Agent) -> None:
+    provider: Provider = Echo()
+    Agent("a", "b", model=provider)
+    ProviderModel(provider)
+    response = to_provider_response(await agent.run_async("hi"))
+    assert_type(response.tool_calls, tuple[ProtocolCall, ...])
+    assert_type(ProviderResponse.from_json("{}"), ProviderResponse)
+    ContentSegment("smell")  # type: ignore[arg-type]
+    ProviderModel("echo")  # type: ignore[arg-type]
+    to_provider_response("done")  # type: ignore[arg-type]
+
+
+async def native_providers(context: ProviderContext) -> None:
+    claude, gemini = AnthropicProvider("claude-x", api_key="k"), GeminiProvider("gemini-x", timeout=None)
+    assert_type(await claude.generate("hi", context), ProviderResponse)
+    async for piece in gemini.stream("hi", context):
+        assert_type(piece, ContentSegment | ProviderResponse)
+    async with claude as entered:
+        assert_type(entered, AnthropicProvider)
+    assert_type(Agent("a", "b", model=claude), Agent)
+    assert_type(messages_to_gemini([]), dict[str, Any])
+    assert_type(response_from_openai_chat({}), ProviderResponse)
+    AnthropicProvider("claude-x", on_unreadable="ignore")  # type: ignore[arg-type]
+    GeminiProvider("gemini-x", schema_field="schema")  # type: ignore[arg-type]
 
 
 def mistakes() -> None:

@@ -79,7 +79,7 @@ class Database:
             if self._identity != _identity(self._path):
                 _write(self._opened(), traces, spans)  # replaced in the midst of it
         except Exception as error:
-            if is_new or is_locked(error) or not is_the_files_fault(error):
+            if (is_new and not _lacks_tables(error)) or is_locked(error) or not is_the_files_fault(error):
                 raise
             # Tables dropped or the file exchanged beneath it: what is there now may well be written to.
             self.close()
@@ -119,6 +119,11 @@ class Database:
 def is_locked(error: Exception) -> bool:
     """Tell whether another process holds the database now."""
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
+
+
+def _lacks_tables(error: Exception) -> bool:
+    # Opening makes them: somebody has dropped them since, be it a moment ago.
+    return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
 
 
 def is_the_files_fault(error: Exception) -> bool:

@@ -316,6 +316,25 @@ def test_tables_that_were_dropped_are_made_anew(recorder_at: RecorderAt, file: D
     assert file.names() == ["b"]
 
 
+def test_tables_dropped_while_it_is_opened_are_made_anew(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, logged: Logged
+) -> None:
+    recorder, make_indexes = recorder_at(file.path), database.make_indexes
+    recorder.shutdown()
+    drops = iter(["DROP TABLE spans"])
+
+    def dropped_first(connection: sqlite3.Connection) -> None:
+        for statement in drops:
+            connection.execute(statement)
+        make_indexes(connection)
+
+    monkeypatch.setattr(database, "make_indexes", dropped_first)
+    with trace("w"):
+        record("a")
+    assert recorder.force_flush()
+    assert (file.names(), logged("E62")) == (["a"], [])
+
+
 def test_a_database_of_an_older_kantan_llm_is_taken_over_in_place(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:

@@ -10,9 +10,10 @@ from kantan_agents.structured.asking.families.family import Family
 from kantan_agents.structured.asking.families.google import GOOGLE
 from kantan_agents.structured.asking.families.local import LOCAL
 from kantan_agents.structured.asking.families.openai import OPENAI
+from kantan_agents.structured.asking.families.protocol import PROVIDER, SCHEMA_PROVIDER
 from kantan_agents.structured.asking.families.unknown import UNKNOWN
 
-FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, UNKNOWN)
+FAMILIES = (OPENAI, GOOGLE, ANTHROPIC, DEEPSEEK, LOCAL, PROVIDER, SCHEMA_PROVIDER, UNKNOWN)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,55 @@
+"""The agent a command names, and why its file cannot be used if that is so."""
+
+from __future__ import annotations
+
+import attrs
+
+from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader, name_key
+from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
+
+
+@attrs.frozen(eq=False)
+class NamedAgent:
+    """An agent that is to run.
+
+    Attributes:
+        definition: What its file says.
+        loader: Finds the agents that it may delegate to.
+    """
+
+    definition: AgentDefinition
+    loader: AgentLoader
+
+
+def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
+    """Return the agent of a name.
+
+    Raises:
+        AgentNotFoundError: E32, there is none.
+        AgentFileError, InvalidDefinitionError: E30, E31, there is none, but a file that is called so and
+            cannot be loaded.
+    """
+    try:
+        return catalog.get(name)
+    except AgentNotFoundError:
+        key = name_key(name)
+        for problem in catalog.problems:
+            path = problem.path
+            if problem.severity == "error" and path and path.suffix and name_key(path.stem) == key:
+                AgentDefinition.load(path)
+        raise
+
+
+def read_agent(name: str) -> NamedAgent:
+    """Return the agent that is to run, and where those are that it may delegate to.
+
+    Raises:
+        AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``find_agent``.
+        InvalidOptionError: E75, it has no prompt.
+    """
+    loader = AgentLoader()
+    definition = find_agent(loader.load_agents_now(), name)
+    if not definition.system_prompt.strip():
+        reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
+        raise InvalidOptionError(option="--agent", reason=reason)
+    return NamedAgent(definition, loader)

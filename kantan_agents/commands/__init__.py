@@ -1,0 +1,36 @@
+"""Commands that a person types: parsed, coerced by a schema, found by name; knows no agent and no SDK."""
+
+from kantan_agents.commands.command import Command
+from kantan_agents.commands.help import HELP_COMMAND, explanation, overview
+from kantan_agents.commands.line import (
+    PREFIX,
+    CommandLine,
+    checked_prefix,
+    kind_of,
+    name_in,
+    shown_name,
+    split_line,
+)
+from kantan_agents.commands.parameters import Parameter
+from kantan_agents.commands.quoting import command_line
+from kantan_agents.commands.registry import HELP, CommandRegistry, checked_aliases, unknown_command
+
+__all__ = [
+    "HELP",
+    "HELP_COMMAND",
+    "PREFIX",
+    "Command",
+    "CommandLine",
+    "CommandRegistry",
+    "Parameter",
+    "checked_aliases",
+    "checked_prefix",
+    "command_line",
+    "explanation",
+    "kind_of",
+    "name_in",
+    "overview",
+    "shown_name",
+    "split_line",
+    "unknown_command",
+]

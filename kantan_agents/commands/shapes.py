@@ -1,0 +1,92 @@
+"""What a JSON Schema says about a value, as far as it helps to read one from a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+_HOPS = 32
+_LEAVES = 64
+
+
+def target_of(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema, or the one its ``$ref`` leads to inside of ``root``; an empty one if that is none."""
+    for _ in range(_HOPS):
+        if not isinstance(schema, Mapping):
+            return {}
+        reference = schema.get("$ref")
+        if not isinstance(reference, str):
+            return schema
+        schema = _at(root, reference)
+    return {}
+
+
+def _at(root: Any, reference: str) -> Any:
+    if not reference.startswith("#"):
+        return None
+    for step in reference[1:].split("/")[1:]:
+        key = unquote(step).replace("~1", "/").replace("~0", "~")
+        root = root.get(key) if isinstance(root, Mapping) else None
+    return root
+
+
+def leaves_of(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the schemas of which a value must meet one: the schema itself, or those of its unions."""
+    leaves: list[Mapping[str, Any]] = []
+    for leaf in _leaves(schema, root, depth=0):
+        leaves.append(leaf)
+        if len(leaves) >= _LEAVES:
+            break
+    return leaves
+
+
+def _leaves(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
+    found = target_of(schema, root)
+    every = found.get("allOf")
+    options = found.get("anyOf") or found.get("oneOf")
+    if not options and isinstance(every, list) and len(every) == 1:
+        options = every  # how some write a reference with a default
+    if not isinstance(options, list) or depth >= _HOPS:
+        yield found
+        return
+    for option in options:
+        yield from _leaves(option, root, depth + 1)
+
+
+def types_of(leaf: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the JSON types a leaf takes; none at all if it does not say."""
+    types = leaf.get("type")
+    if isinstance(types, str):
+        return (types,)
+    if isinstance(types, (list, tuple)):
+        return tuple(name for name in types if isinstance(name, str))
+    choices = choices_of(leaf)
+    if choices is not None:
+        return tuple(dict.fromkeys(map(_type_name, choices)))
+    if "properties" in leaf:
+        return ("object",)
+    return ("array",) if "items" in leaf else ()
+
+
+def choices_of(leaf: Mapping[str, Any]) -> list[Any] | None:
+    """Return the values a leaf lists; None if it lists none."""
+    if "const" in leaf:
+        return [leaf["const"]]
+    choices = leaf.get("enum")
+    return list(choices) if isinstance(choices, (list, tuple)) else None
+
+
+def _type_name(value: Any) -> str:
+    if value is None:
+        return "null"
+    for kind, name in (
+        (bool, "boolean"),
+        (int, "integer"),
+        (float, "number"),
+        (str, "string"),
+        (list, "array"),
+    ):
+        if isinstance(value, kind):
+            return name
+    return "object"

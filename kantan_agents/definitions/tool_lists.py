@@ -1,0 +1,130 @@
+"""Lists of tools as agent files write them: texts and lists, ``*`` and ``all``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal
+
+ALL: Final = "*"
+_WORDS: Final = frozenset({ALL, "all", "all tools"})
+_BLANKS: Final = (
+    " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
+    "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
+_COMMA: Final = frozenset(",")
+_BLANK: Final = frozenset(_BLANKS)
+_ANY: Final = _BLANK | frozenset(",;\uff0c\u3001\uff1b")
+
+# Quotes and backticks of every kind, braces, and what cannot be seen.
+_QUOTES: Final = "`'\"\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\xab\xbb\u2039\u203a"
+_AROUND: Final = _BLANKS + _QUOTES + "{};\u200b\u2060\ufeff"
+_BULLETS: Final = frozenset({"-", "\u2013", "\u2014", "\u2022", "+"})
+
+ToolFilter = tuple[str, ...] | Literal["*"]
+"""``"*"`` for all tools, else the names; ``()`` for none."""
+
+
+def split_text(text: str) -> tuple[str, ...]:
+    """Return the entries of a text: split at commas, or at white space where there are no commas.
+
+    Only outside parentheses: ``Agent(a, b), Bash(git diff:*)`` has two entries.
+    """
+    return split_at(text, commas=_has_comma(text))
+
+
+def split_items(items: Iterable[str]) -> tuple[str, ...]:
+    """Return the entries of a list; an item with commas outside parentheses is more than one."""
+    return _once(entry for item in items for entry in split_at(item, commas=True))
+
+
+def split_denied(items: Iterable[str]) -> tuple[str, ...]:
+    """Return the entries of a list or text of tools that may not be used, split generously.
+
+    An entry that names no tool denies nothing. So blanks, semicolons and the commas of other scripts separate
+    as well, and quotes, braces and bullets are no part of a name.
+    """
+    parts = (bare(part) for item in items for part in _parts(item, _ANY))
+    return _once(part for part in parts if part not in _BULLETS)
+
+
+def split_at(text: str, *, commas: bool) -> tuple[str, ...]:
+    """Return the parts of ``text`` between commas, or between white space, outside parentheses.
+
+    Args:
+        text: The text.
+        commas: Whether commas separate; else white space does.
+
+    Returns:
+        The parts without surrounding white space, each once, none of them empty.
+    """
+    return _once(part.strip() for part in _parts(text, _COMMA if commas else _BLANK))
+
+
+def unwrapped(entries: Iterable[str]) -> tuple[str, ...]:
+    """Return entries without the quotes, backticks and braces around them."""
+    return _once(entry.strip(_AROUND) for entry in entries)
+
+
+def bare(part: str) -> str:
+    """Return an entry without what stands around it, such as a quote, or the bracket of a whole list."""
+    entry = part.strip(_AROUND)
+    opened, closed = entry.startswith("["), entry.endswith("]")
+    if opened and closed and "[" not in entry[1:]:
+        return entry[1:-1].strip(_AROUND)
+    missing = entry.count("[") - entry.count("]")
+    if missing > 0 and opened:
+        return entry[1:].strip(_AROUND)
+    return entry[:-1].strip(_AROUND) if missing < 0 and closed else entry
+
+
+def means_all(entries: Sequence[str]) -> bool:
+    """Return whether the entries of a file are the one that stands for every tool."""
+    return len(entries) == 1 and entries[0].lower() in _WORDS
+
+
+def names_all(entries: Iterable[str]) -> bool:
+    """Return whether one of the entries stands for every tool, whatever else there is."""
+    return any(entry.lower() in _WORDS for entry in entries)
+
+
+def both(first: ToolFilter, second: ToolFilter) -> ToolFilter:
+    """Return what both lists allow: the entries that stand in either of them."""
+    if first == ALL:
+        return second
+    if second == ALL:
+        return first
+    known = frozenset(second)
+    return tuple(entry for entry in first if entry in known)
+
+
+def as_text(entries: Sequence[str]) -> str | None:
+    """Return the entries as one text that is read as the same entries, None where there is none."""
+    text = ", ".join(entries)
+    return text if entries and split_text(text) == tuple(entries) else None
+
+
+def _parts(text: str, separators: frozenset[str]) -> list[str]:
+    parts, start, depth = [], 0, 0
+    for index, char in enumerate(text):
+        if char == "(":
+            depth += 1
+        elif char == ")":
+            depth = max(0, depth - 1)
+        elif depth == 0 and char in separators:
+            parts.append(text[start:index])
+            start = index + 1
+    parts.append(text[start:])
+    return parts
+
+
+def _has_comma(text: str) -> bool:
+    depth = 0
+    for char in text:
+        if char == "," and depth == 0:
+            return True
+        depth = depth + 1 if char == "(" else max(0, depth - 1) if char == ")" else depth
+    return False
+
+
+def _once(entries: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(entry for entry in entries if entry))

@@ -1,0 +1,235 @@
+"""E1 to E19: codes and texts of the specification's error table."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from kantan_agents.errors.root import KantanAgentsError
+
+
+class InstructionsRequiredError(KantanAgentsError):
+    """An Agent was made without instructions (spec 7.1)."""
+
+    code = "E1"
+    template = "instructions is required"
+
+
+class EmptyPromptTextError(KantanAgentsError):
+    """``Prompt.text`` is empty (spec 7.2)."""
+
+    code = "E2"
+    template = "Prompt.text must not be empty"
+
+
+class EmptyPromptNameError(KantanAgentsError):
+    """``Prompt.name`` or ``Prompt.version`` is empty (spec 7.3)."""
+
+    code = "E3"
+    template = "Prompt.name and Prompt.version must not be empty"
+
+
+class ToolNameRequiredError(KantanAgentsError):
+    """A tool has no name the model could call it by.
+
+    Attributes:
+        tool: The object that was given as a tool.
+    """
+
+    code = "E4"
+    template = "Tool must define name"
+    tool: Any
+
+
+class ContextTypeError(KantanAgentsError):
+    """The context of a run is not a dict.
+
+    Attributes:
+        got: Name of the type that was given.
+    """
+
+    code = "E5"
+    template = "Context must be a dict"
+    got: str
+
+
+class HistoryTypeError(KantanAgentsError):
+    """``context["history"]`` is not a list.
+
+    Attributes:
+        got: Name of the type that was found.
+    """
+
+    code = "E6"
+    template = "Context history must be a list"
+    got: str
+
+
+class ToolProviderInterfaceError(KantanAgentsError):
+    """A tool provider lacks ``list_tools`` or ``get_tool_rules`` (spec 9.4).
+
+    Attributes:
+        provider: Name of its entry point.
+        distribution: Name of the distribution that declares it.
+    """
+
+    code = "E7"
+    template = "Tool provider must implement list_tools and get_tool_rules"
+    provider: str
+    distribution: str
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        # The message is the specification's to the letter; Python 3.11 shows this below it.
+        self.__notes__ = [f"The entry point is {self.provider!r} of {self.distribution}."]
+
+
+class ToolNotAllowedError(KantanAgentsError):
+    """The rules in force do not allow this tool, or not this call of it.
+
+    Attributes:
+        tool_name: Name of the tool that was called.
+    """
+
+    code = "E8"
+    template = "Tool is not allowed: {tool_name}"
+    tool_name: str
+
+
+class UnknownToolRulesModeError(KantanAgentsError):
+    """Something was given as a ``ToolRulesMode`` and is none.
+
+    Attributes:
+        mode: What was given.
+    """
+
+    code = "E9"
+    template = "Unknown ToolRulesMode: {mode}"
+    mode: Any
+
+
+class ToolInputError(KantanAgentsError):
+    """The arguments of a tool under parameter rules are no JSON object.
+
+    Duplicate keys, numbers that are not finite and texts that are no Unicode count as none: what they
+    mean depends on who reads them.
+
+    Attributes:
+        tool_name: Name of the tool.
+        reason: What is wrong with the arguments.
+    """
+
+    code = "E10"
+    template = "Tool input must be a JSON object"
+    tool_name: str
+    reason: str
+
+
+class ToolParameterError(KantanAgentsError):
+    """An argument of a tool breaks a parameter rule; each keyword has its own subclass (spec 8.3).
+
+    Attributes:
+        tool_name: Name of the tool.
+        param_name: The parameter as the rule names it, such as ``"filter.limit"``.
+        limit: What the keyword asks for.
+        keyword: The keyword of JSON Schema.
+    """
+
+    tool_name: str
+    param_name: str
+    limit: Any
+    keyword: ClassVar[str]
+
+
+class ToolParameterTypeError(ToolParameterError):
+    """An argument has another JSON type than its rule, or the tool itself, asks for."""
+
+    code = "E11"
+    keyword = "type"
+    template = "Tool parameter type mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterEnumError(ToolParameterError):
+    """An argument is none of the values its rule lists."""
+
+    code = "E12"
+    keyword = "enum"
+    template = "Tool parameter enum mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMinLengthError(ToolParameterError):
+    """An argument has fewer characters than its rule asks for."""
+
+    code = "E13"
+    keyword = "minLength"
+    template = "Tool parameter minLength mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMaxLengthError(ToolParameterError):
+    """An argument has more characters than its rule allows."""
+
+    code = "E14"
+    keyword = "maxLength"
+    template = "Tool parameter maxLength mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterPatternError(ToolParameterError):
+    """The pattern of its rule is nowhere to be found in an argument."""
+
+    code = "E15"
+    keyword = "pattern"
+    template = "Tool parameter pattern mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMinimumError(ToolParameterError):
+    """An argument is less than its rule allows."""
+
+    code = "E16"
+    keyword = "minimum"
+    template = "Tool parameter minimum mismatch: {tool_name}.{param_name}"
+
+
+class ToolParameterMaximumError(ToolParameterError):
+    """An argument is more than its rule allows."""
+
+    code = "E17"
+    keyword = "maximum"
+    template = "Tool parameter maximum mismatch: {tool_name}.{param_name}"
+
+
+PARAMETER_ERRORS: dict[str, type[ToolParameterError]] = {
+    error.keyword: error
+    for error in (
+        ToolParameterTypeError,
+        ToolParameterEnumError,
+        ToolParameterMinLengthError,
+        ToolParameterMaxLengthError,
+        ToolParameterPatternError,
+        ToolParameterMinimumError,
+        ToolParameterMaximumError,
+    )
+}
+"""The keywords of parameter rules, and the error each raises."""
+
+
+class ToolRulesTypeError(KantanAgentsError):
+    """``context["tool_rules"]`` is not a dict (spec 7.4).
+
+    Attributes:
+        got: Name of the type that was found.
+    """
+
+    code = "E18"
+    template = "Tool rules must be a dict"
+    got: str
+
+
+class ModelNotFoundError(KantanAgentsError):
+    """kantan-llm cannot resolve the model name; its own error is the ``__cause__``.
+
+    Attributes:
+        model: The name as it was given.
+    """
+
+    code = "E19"
+    template = "Model not found: {model}"
+    model: str

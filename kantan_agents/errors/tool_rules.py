@@ -1,0 +1,83 @@
+"""E20 to E29: tool rules, and the providers of tools."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kantan_agents.errors.root import KantanAgentsError
+
+
+class InvalidToolRulesError(KantanAgentsError):
+    """A rule set has mistakes; all of them are listed.
+
+    Attributes:
+        problems: One sentence per mistake, each beginning with its path.
+    """
+
+    code = "E20"
+    template = "Invalid tool rules: {listed}"
+    problems: tuple[str, ...]
+
+    def __init__(self, *, problems: Sequence[str], **_listed: Any) -> None:
+        super().__init__(problems=tuple(problems), listed="; ".join(problems))
+
+
+class UnknownToolError(KantanAgentsError):
+    """A model called a tool that its agent does not have.
+
+    Attributes:
+        tool_name: The name it used.
+    """
+
+    code = "E21"
+    template = "There is no tool with this name: {tool_name}"
+    tool_name: str
+
+
+class ToolProviderFailedError(KantanAgentsError):
+    """A tool provider cannot be imported, or its methods fail; its own error is the ``__cause__``.
+
+    Attributes:
+        provider: Name of its entry point.
+        distribution: Name of the distribution that declares it.
+        reason: Type and message of what it raised.
+    """
+
+    code = "E22"
+    template = "Tool provider {provider} of {distribution} failed: {reason}"
+    provider: str
+    distribution: str
+    reason: str
+
+
+class DuplicateToolError(KantanAgentsError):
+    """Two tool providers have a tool of the same name.
+
+    Attributes:
+        tool_name: The name.
+        first: Entry point of the one provider.
+        second: Entry point of the other.
+    """
+
+    code = "E23"
+    template = (
+        "Tool {tool_name} comes from two providers, {first} and {second}; choose with tool_providers=[...]"
+    )
+    tool_name: str
+    first: str
+    second: str
+
+
+class UnknownToolProviderError(KantanAgentsError):
+    """``tool_providers`` names a provider that is not installed.
+
+    Attributes:
+        provider: The name.
+        installed: Names of those that are.
+    """
+
+    code = "E24"
+    template = "Unknown tool provider: {provider} (installed: {installed})"
+    provider: str
+    installed: str

@@ -1,0 +1,152 @@
+"""From an ``AgentDefinition`` to the options of an ``Agent``."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kantan_agents.context import store
+from kantan_agents.definitions import AgentDefinition, grants_of, model_of
+from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError
+from kantan_agents.log import get_logger
+from kantan_agents.options import checked_items, checked_renderer
+from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.prompt import Prompt, hash_text
+from kantan_agents.tool_rules import ToolRules
+
+DEFINITION = "definition"
+"""Name of the limit that a file's tools are, and of the stage that brings in its context."""
+
+_VERSION_DIGITS = 12
+_FROM_FILE = object()
+_log = get_logger("kantan_agents.definitions")
+
+
+def agent_options(
+    definition: AgentDefinition,
+    *,
+    model: Any,
+    models: Mapping[str, Any] | None,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    """Return the options of an agent for a definition.
+
+    Args:
+        definition: The definition.
+        model: The model if the definition names none.
+        models: The user's short names of models.
+        options: What the user says about the agent besides.
+
+    Raises:
+        InvalidOptionError: E75, ``definition`` is none, ``models`` is no mapping, or an option is the file's.
+        EmptyPromptTextError: E2, the definition has no prompt.
+    """
+    if not isinstance(definition, AgentDefinition):
+        reason = f"must be an AgentDefinition, not {type(definition).__name__}"
+        raise InvalidOptionError(option="definition", reason=reason)
+    checked_models(models)
+    for option in ("name", "instructions"):
+        if option in options:
+            raise InvalidOptionError(option=option, reason="is decided by the definition; leave it out")
+    wanted = model_of(definition.model, models)
+    middleware = checked_items("middleware", options.get("middleware"))
+    made = {
+        **options,
+        "name": definition.name,
+        "instructions": prompt_of(definition),
+        "model": model if wanted is None else wanted,
+        "middleware": [*middleware, (DEFINITION, _stage(definition))],
+    }
+    values = _context_of(definition)
+    if values:
+        made["renderer"] = _WithContext(values, options.get("renderer"))
+    return made
+
+
+def checked_models(models: Any) -> Mapping[str, Any] | None:
+    """Return short names of models; E75 unless they are a mapping or None."""
+    if models is None or isinstance(models, Mapping):
+        return models
+    reason = f"must be a mapping of short names to models, not {type(models).__name__}"
+    raise InvalidOptionError(option="models", reason=reason)
+
+
+def prompt_of(definition: AgentDefinition) -> Prompt:
+    """Return the prompt of a definition; its version is the file's, or else tells one wording from another.
+
+    Raises:
+        EmptyPromptTextError: E2, there is no text.
+    """
+    text = definition.system_prompt
+    try:
+        return Prompt(definition.name, definition.version or hash_text(text)[:_VERSION_DIGITS], text)
+    except EmptyPromptTextError as error:
+        error.__notes__ = [f"The agent is {definition.name!r}, of {definition.path or 'no file'}."]
+        raise
+
+
+def rules_of(definition: AgentDefinition) -> ToolRules:
+    """Return the tool filter of a definition as rules; what could not be taken as it is is logged."""
+    grants = grants_of(definition)
+    for remark in grants.remarks:
+        _log.warning("tools of an agent", agent=definition.name, path=str(definition.path), remark=remark)
+    return grants.rules
+
+
+def is_from_file(run: Run | None, key: str, value: Any) -> bool:
+    """Return whether a value in the context of a run is there because the file of its agent says so."""
+    put: dict[str, Any] = run.state.get(_FROM_FILE, {}) if run is not None else {}
+    return key in put and put[key] is value
+
+
+def _context_of(definition: AgentDefinition) -> dict[str, Any]:
+    context = definition.context
+    if context is None:
+        return {}
+    return dict(context) if isinstance(context, Mapping) else {"context": context}
+
+
+def _stage(definition: AgentDefinition) -> Any:
+    """Return the stage that brings a definition's context and turns into a run; the caller's own win."""
+    values, max_turns = _context_of(definition), definition.max_turns
+
+    @calls_next_last
+    async def apply_definition(run: Run, call_next: Next) -> None:
+        if max_turns is not None:
+            run.options.setdefault("max_turns", max_turns)
+        if isinstance(run.context, dict):
+            for key, value in values.items():
+                if key not in run.context:
+                    run.on_failure(store(run.context, key, copy.deepcopy(value)))
+                    run.state.setdefault(_FROM_FILE, {})[key] = run.context[key]
+        await call_next(run)
+
+    return apply_definition
+
+
+class _WithContext:
+    """A renderer that adds, after the instructions, what the context has of a definition's own.
+
+    Nothing of it is a template: a value may come from anywhere.
+    """
+
+    def __init__(self, values: Mapping[str, Any], renderer: Any) -> None:
+        self._values = values
+        self._render, self._arguments = checked_renderer(renderer)
+
+    async def __call__(self, text: str, context: dict[str, Any], allow_env: bool) -> Any:
+        rendered = self._render(*(text, context, allow_env)[: self._arguments])
+        rendered = await rendered if inspect.isawaitable(rendered) else rendered
+        if not isinstance(rendered, str):
+            return rendered  # the agent says what is wrong with it
+        lines = _lines({key: context.get(key, value) for key, value in self._values.items()})
+        return "\n".join([rendered.rstrip(), "", "# Context", "", *lines])
+
+
+def _lines(values: Mapping[str, Any]) -> Iterable[str]:
+    for key, value in values.items():
+        shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        yield shown if key == "context" and len(values) == 1 else f"{key}: {shown}"

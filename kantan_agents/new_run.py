@@ -1,0 +1,107 @@
+"""From what a caller gives to a ``Run``, and the pipeline it is to pass."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import agents
+
+from kantan_agents.bridge import context_of, effective_run_config
+from kantan_agents.errors import InputTypeError
+from kantan_agents.events import Emitter, Handler, Observers, emitter_for
+from kantan_agents.interception import Layers
+from kantan_agents.models import ProviderFactory, keep_provider
+from kantan_agents.options import Context
+from kantan_agents.pipeline import Pipeline, Run, current_run
+from kantan_agents.run_logs import is_debugged, log_event
+from kantan_agents.running import raising
+from kantan_agents.tracing.ids import new_run_id
+from kantan_agents.tracing.metadata import finite, run_metadata
+
+
+class Starter(Protocol):
+    """What a run needs of the Agent it is of."""
+
+    name: str
+    pipeline: Pipeline
+    layers: Layers
+    observers: Observers
+    provider_factory: ProviderFactory | None
+    standard_metadata: dict[str, Any]
+
+    def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
+        """Return the complete trace metadata of a run."""
+        ...
+
+
+def new_run(
+    agent: Starter, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
+) -> tuple[Run, Pipeline]:
+    """Return a run and its pipeline: without its stages if the user's metadata function has raised.
+
+    Args:
+        agent: The Agent.
+        input: What it is asked.
+        context: The caller's context.
+        options: The caller's options for the SDK's runner.
+        *handlers: Who is told of its events, besides those who have subscribed.
+
+    Raises:
+        InputTypeError: E78, ``input`` is of another type.
+        InvalidOptionError: E75, ``run_config`` is none.
+    """
+    if not isinstance(input, (str, list, agents.RunState)):
+        raise InputTypeError(got=type(input).__name__)
+    if context is None:
+        context = context_of(input) if isinstance(input, agents.RunState) else {}
+    run_id = new_run_id()
+    given = options.pop("run_config", None)
+    config, callers_provider = effective_run_config(given, agent.provider_factory)
+    pipeline, mistake = agent.pipeline, None
+    try:
+        # A context that is no dict is refused by the first stage, inside the trace.
+        metadata = agent.trace_metadata(context if isinstance(context, dict) else {}, run_id)
+    except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
+        metadata, mistake = run_metadata({}, agent.standard_metadata, run_id), error
+    if config.trace_metadata:
+        metadata = {**finite(config.trace_metadata), **metadata}
+    run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
+    run.model_calls, run.tool_calls = agent.layers.model_calls, agent.layers.tool_calls
+    run.is_nested = _is_nested()
+    if agent.layers.metadata:
+        try:
+            run.metadata = _with_middleware(agent, run)
+        except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
+            mistake = error
+    if mistake is not None:
+        run.mistake = mistake
+        # Inside the middleware, which may keep the input out of the trace.
+        pipeline = Pipeline([*agent.layers.stages, ("trace metadata", raising(mistake))])
+    run.events = _events_of(agent, run, handlers)
+    if agent.provider_factory is not None and callers_provider is None:
+        keep_provider(run, agent.provider_factory, config.model_provider)
+    return run, pipeline
+
+
+def _is_nested() -> bool:
+    """Return whether a run that begins here may begin inside another one, of ours or of the SDK's own runner.
+
+    A guardrail, a hook or a tool that opens a span of its own has any kind of span around it, so each counts.
+    """
+    return current_run.get() is not None or agents.get_current_span() is not None
+
+
+def _with_middleware(agent: Starter, run: Run) -> dict[str, Any]:
+    more: dict[str, Any] = {}
+    for metadata_of in agent.layers.metadata:
+        more |= finite(metadata_of(run))
+    return run_metadata({**run.metadata, **more}, agent.standard_metadata, run.id)
+
+
+def _events_of(agent: Starter, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:
+    parent = current_run.get()
+    handlers = (*handlers, *agent.observers.handlers)
+    if is_debugged():
+        handlers = (*handlers, log_event)
+    above = (parent.id, parent.events) if parent is not None else None
+    return emitter_for(run.id, agent.name, parent=above, handlers=handlers)

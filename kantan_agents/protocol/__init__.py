@@ -1,0 +1,37 @@
+"""The OpenStarry protocol: any provider behind an agent (spec 3)."""
+
+from kantan_agents.protocol.http import AnthropicProvider, GeminiProvider
+from kantan_agents.protocol.model import ProviderModel, is_provider
+from kantan_agents.protocol.pain import OnUnreadable, unreadable
+from kantan_agents.protocol.provider import (
+    Message,
+    Provider,
+    ProviderContext,
+    Role,
+    StreamingProvider,
+    ToolSpec,
+)
+from kantan_agents.protocol.results import to_provider_response
+from kantan_agents.protocol.schema import protocol_schema
+from kantan_agents.protocol.types import ContentSegment, ContentType, ProviderResponse, ToolCall
+
+__all__ = [
+    "AnthropicProvider",
+    "ContentSegment",
+    "ContentType",
+    "GeminiProvider",
+    "Message",
+    "OnUnreadable",
+    "Provider",
+    "ProviderContext",
+    "ProviderModel",
+    "ProviderResponse",
+    "Role",
+    "StreamingProvider",
+    "ToolCall",
+    "ToolSpec",
+    "is_provider",
+    "protocol_schema",
+    "to_provider_response",
+    "unreadable",
+]

@@ -1,0 +1,6 @@
+"""Providers over HTTP: the native APIs of Anthropic and Google."""
+
+from kantan_agents.protocol.http.anthropic_provider import AnthropicProvider
+from kantan_agents.protocol.http.gemini_provider import GeminiProvider
+
+__all__ = ["AnthropicProvider", "GeminiProvider"]

@@ -1,0 +1,110 @@
+"""The events of a streamed answer of Anthropic's Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from kantan_agents.protocol.http.api import UnreadableAnswerError
+from kantan_agents.protocol.http.pieces import Pieces
+from kantan_agents.protocol.translate.anthropic import response_from_anthropic
+from kantan_agents.protocol.translate.anthropic.blocks import segment_of
+from kantan_agents.protocol.translate.anthropic.tools import OWNER
+from kantan_agents.protocol.translate.openai_chat.calls import args_of
+from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+
+_GROWING = {"thinking_delta": "thinking", "signature_delta": "signature"}
+
+
+class AnthropicStream:
+    """Puts an answer together from its events.
+
+    Attributes:
+        is_complete: Whether the last event has come.
+        pieces: The segments so far.
+    """
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self.pieces = Pieces(OWNER)
+        self._body: dict[str, Any] = {}
+        self._block: dict[str, Any] = {}
+        self._json: list[str] = []
+
+    def feed(self, event: Any) -> Iterator[ContentSegment]:
+        """Yield what an event brings.
+
+        Raises:
+            UnreadableAnswerError: It is no such event.
+        """
+        kind = _text(event, "type")
+        if kind == "message_start":
+            self._body = dict(_object(event, "message"))
+        elif kind == "content_block_start":
+            self._block, self._json = dict(_object(event, "content_block")), []
+            if self._block.get("type") == "text":
+                yield from self.pieces.text(_text(self._block, "text"))
+        elif kind == "content_block_delta":
+            yield from self._delta(_object(event, "delta"))
+        elif kind == "content_block_stop":
+            yield from self._stop()
+        elif kind == "message_delta":
+            self._body |= _object(event, "delta")
+            usage = event.get("usage")
+            if isinstance(usage, dict):
+                # What is null has not changed.
+                news = {name: count for name, count in usage.items() if count is not None}
+                self._body["usage"] = {**(self._body.get("usage") or {}), **news}
+        elif kind == "message_stop":
+            self.is_complete = True
+            yield from self.pieces.end()
+
+    def _delta(self, delta: dict[str, Any]) -> Iterator[ContentSegment]:
+        kind = delta.get("type")
+        if kind == "text_delta":
+            yield from self.pieces.text(_text(delta, "text"))
+        elif kind == "input_json_delta":
+            self._json.append(_text(delta, "partial_json"))
+        elif kind == "citations_delta":
+            self._block["citations"] = [*(self._block.get("citations") or []), delta.get("citation")]
+        elif kind in _GROWING:
+            name = _GROWING[kind]
+            self._block[name] = str(self._block.get(name) or "") + _text(delta, name)
+
+    def _stop(self) -> Iterator[ContentSegment]:
+        block, self._block = self._block, {}
+        kind = block.get("type")
+        if kind == "text":
+            fields = {
+                name: value for name, value in unknown(block, "type", "text").items() if value is not None
+            }
+            yield from self.pieces.text("", fields)
+            return
+        if self._json:
+            block["input"] = args_of("".join(self._json))
+        reading = Reading("block of Anthropic's Messages API", OWNER)
+        segment = segment_of(block, reading, "content_block.")
+        reading.check()
+        if segment is None:
+            self.pieces.unknown(block)
+        else:
+            yield from self.pieces.other(segment)
+
+    def response(self) -> ProviderResponse:
+        """Return what is known of the whole answer, without the segments."""
+        return response_from_anthropic({**self._body, "content": []})
+
+
+def _object(event: Any, name: str) -> dict[str, Any]:
+    found = event.get(name) if isinstance(event, dict) else None
+    if not isinstance(found, dict):
+        raise UnreadableAnswerError(f"an event without {name}", str(event))
+    return found
+
+
+def _text(event: Any, name: str) -> str:
+    found = event.get(name) if isinstance(event, dict) else None
+    if not isinstance(found, str):
+        raise UnreadableAnswerError(f"an event without {name}", str(event))
+    return found

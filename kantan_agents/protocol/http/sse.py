@@ -1,0 +1,30 @@
+"""Server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterable, AsyncIterator
+
+
+async def events_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    """Yield the data of each event of a stream; what is cut off before its empty line is none.
+
+    Lines end at line feeds alone: JSON may hold the other line ends of Unicode as they are.
+    """
+    data: list[bytes] = []
+    async for line in _lines(chunks):
+        if not line:
+            if data:
+                yield b"\n".join(data)
+                data = []
+        elif line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+
+
+async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    begun: list[bytes] = []
+    async for chunk in chunks:
+        first, *others = chunk.split(b"\n")
+        begun.append(first)
+        for line in others:
+            yield b"".join(begun).removesuffix(b"\r")
+            begun = [line]

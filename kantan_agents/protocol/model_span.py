@@ -1,0 +1,70 @@
+"""The span of a provider's answer: what the SDK's own models record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from agents import ModelSettings, ModelTracing, SpanError, Usage
+from agents.tracing import generation_span
+
+from kantan_agents.protocol.answers import Item
+from kantan_agents.protocol.translate.carried import without_media
+
+
+class ModelSpan:
+    """One generation span.
+
+    Args:
+        span: The SDK's span.
+        has_data: Whether input and output are recorded.
+    """
+
+    def __init__(self, span: Any, *, has_data: bool) -> None:
+        self._span = span
+        self._has_data = has_data
+
+    def asked(self, instructions: str | None, input: str | Iterable[Any]) -> None:
+        """Record what the provider is asked."""
+        if self._has_data:
+            system = [{"role": "system", "content": instructions}] if instructions else []
+            items = [{"role": "user", "content": input}] if isinstance(input, str) else input
+            self._span.span_data.input = [*system, *map(without_media, items)]
+
+    def answered(self, items: Iterable[Item], usage: Usage, metadata: Any) -> None:
+        """Record what it answered."""
+        data = self._span.span_data
+        if self._has_data:
+            data.output = [without_media(item.model_dump(exclude_unset=True)) for item in items]
+        data.usage = {
+            "requests": usage.requests,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "total_tokens": usage.total_tokens,
+            "input_tokens_details": usage.input_tokens_details.model_dump(),
+            "output_tokens_details": usage.output_tokens_details.model_dump(),
+        }
+        model = metadata.get("model") if isinstance(metadata, Mapping) else None
+        if isinstance(model, str) and model:
+            data.model = model
+
+    def failed(self, error: Exception) -> None:
+        """Record that it did not answer."""
+        said = {"error": f"{type(error).__name__}: {error}"} if self._has_data else {}
+        self._span.set_error(SpanError(message="Error getting response", data=said or None))
+
+
+@contextmanager
+def model_span(provider: str, settings: ModelSettings, tracing: ModelTracing) -> Iterator[ModelSpan]:
+    """Record an answer of ``provider``, as far as the run's tracing options let it."""
+    config = settings.to_traceable_dict()
+    if not tracing.include_data():
+        config.pop("metadata", None)
+    with generation_span(model=provider, model_config=config, disabled=tracing.is_disabled()) as span:
+        recorded = ModelSpan(span, has_data=tracing.include_data())
+        try:
+            yield recorded
+        except Exception as error:
+            recorded.failed(error)
+            raise

@@ -1,0 +1,107 @@
+"""Content blocks of Anthropic's Messages API."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from kantan_agents.protocol.json_data import plain
+from kantan_agents.protocol.translate.anthropic.tools import NAME
+from kantan_agents.protocol.translate.losses import Losses
+from kantan_agents.protocol.translate.media import Media
+from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.types import ContentSegment, ToolCall
+
+IDS = re.compile(r"[a-zA-Z0-9_-]+")
+_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
+
+
+def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
+    """Return a segment as blocks: its own, with the unknown ones around it."""
+    own = losses.own(segment.extra, path, "fields", "before", "after")
+    block: dict[str, Any] = {}
+    if segment.type == "text":
+        block = {"type": "text", "text": segment.text}
+    elif segment.tool_call is not None:
+        block = _tool_use(segment.tool_call, losses, path)
+    elif segment.type == "image" and role in ("user", "tool"):
+        block = {"type": "image", "source": _source(segment, losses, path)}
+    else:
+        losses.add(path[:-1], f"a message of the role {role} cannot hold {segment.type}")
+    block = losses.with_fields(block, own, path)
+    return [*losses.blocks(own, "before", path), block, *losses.blocks(own, "after", path)]
+
+
+def around(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
+    """Return the unknown blocks around a segment that is itself left out."""
+    own = losses.own(segment.extra, path, "fields", "before", "after")
+    return [*losses.blocks(own, "before", path), *losses.blocks(own, "after", path)]
+
+
+def _tool_use(call: ToolCall, losses: Losses, path: str) -> dict[str, Any]:
+    losses.own(call.extra, f"{path}toolCall.")
+    if not isinstance(call.args, Mapping):
+        losses.add(f"{path}toolCall.args", f"must be an object, not {type(call.args).__name__}")
+    checked_id(call.id, losses, f"{path}toolCall.id")
+    name = losses.name(call.name, NAME, f"{path}toolCall.name")
+    return {"type": "tool_use", "id": call.id, "name": name, "input": plain(call.args)}
+
+
+def checked_id(call_id: str | None, losses: Losses, path: str) -> str | None:
+    """Return the id of a call, noting if the format does not allow it."""
+    if not IDS.fullmatch(call_id or ""):
+        losses.add(path, f"is {call_id!r}, but an id must match {IDS.pattern}"[:200])
+    return call_id
+
+
+def _source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
+    media = Media.of(segment)
+    if media.url is not None:
+        if media.mime is not None:
+            losses.add(f"{path}mimeType", "has no place beside a URL")
+        return {"type": "url", "url": media.url}
+    if media.mime not in _IMAGES:
+        losses.add(f"{path}mimeType", f"must be one of {', '.join(_IMAGES)}, not {media.mime!r}"[:200])
+    return {"type": "base64", "media_type": media.mime, "data": media.base64}
+
+
+def segment_of(block: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
+    """Return the segment of a block; None of a block the protocol has no segment for."""
+    kind = block.get("type")
+    if kind == "text":
+        text = reading.needed(block, "text", str, path)
+        extra = reading.kept(fields=unknown(block, "type", "text"))
+        return reading.value(lambda: ContentSegment("text", text=text or "", extra=extra), path)
+    if kind == "tool_use":
+        return _call(block, reading, path)
+    source = block.get("source")
+    if kind == "image" and isinstance(source, Mapping):
+        return _image(block, source, reading, path)
+    return None
+
+
+def _call(block: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
+    name = reading.needed(block, "name", str, path)
+    call_id = reading.field(block, "id", str, path) or ""
+    args = block.get("input", {})
+    extra = reading.kept(fields=unknown(block, "type", "id", "name", "input"))
+    if name is None:
+        return None
+    return reading.value(
+        lambda: ContentSegment("tool_call", tool_call=ToolCall(name, args, call_id), extra=extra), path
+    )
+
+
+def _image(
+    block: dict[str, Any], source: Mapping[str, Any], reading: Reading, path: str
+) -> ContentSegment | None:
+    payload: dict[str, Any] = {}
+    if source.get("type") == "base64" and set(source) == {"type", "media_type", "data"}:
+        payload = {"data": source["data"], "mime_type": source["media_type"]}
+    elif source.get("type") == "url" and set(source) == {"type", "url"}:
+        payload = {"data": source["url"]}
+    else:
+        return None
+    extra = reading.kept(fields=unknown(block, "type", "source"))
+    return reading.value(lambda: ContentSegment("image", **payload, extra=extra), path)

@@ -1,0 +1,113 @@
+"""Parts of the contents of the Gemini API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from kantan_agents.protocol.json_data import plain
+from kantan_agents.protocol.translate.gemini.tools import NAME
+from kantan_agents.protocol.translate.losses import Losses
+from kantan_agents.protocol.translate.media import Media
+from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.types import MEDIA, ContentSegment, ToolCall
+
+_ENDINGS: Final = {
+    "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
+    "heic": "image/heic", "wav": "audio/wav", "mp3": "audio/mp3", "aac": "audio/aac", "ogg": "audio/ogg",
+    "flac": "audio/flac", "mp4": "video/mp4", "mov": "video/mov", "webm": "video/webm", "mpeg": "video/mpeg",
+}  # fmt: skip
+
+
+def parts_of(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
+    """Return a segment as parts: its own, with the unknown ones around it."""
+    own = losses.own(segment.extra, path, "fields", "before", "after")
+    part: dict[str, Any] = {}
+    if segment.type == "text":
+        part = {"text": segment.text}
+    elif segment.tool_call is not None:
+        part = {"functionCall": _function_call(segment.tool_call, losses, f"{path}toolCall.")}
+    elif segment.type in MEDIA:
+        part = media_part(segment, losses, path)
+    else:
+        losses.add(path[:-1], f"a content cannot hold {segment.type}")
+    part = losses.with_fields(part, own, path)
+    return [*losses.blocks(own, "before", path), part, *losses.blocks(own, "after", path)]
+
+
+def _function_call(call: ToolCall, losses: Losses, path: str) -> dict[str, Any]:
+    if not isinstance(call.args, Mapping):
+        losses.add(f"{path}args", f"must be an object, not {type(call.args).__name__}")
+    name = losses.name(call.name, NAME, f"{path}name")
+    written = {"id": call.id, "name": name, "args": plain(call.args)}
+    return losses.with_fields(written, losses.own(call.extra, path, "fields"), path)
+
+
+def media_part(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
+    """Return an image, audio or video segment as a part; a URL without a type gets that of its ending."""
+    media = Media.of(segment)
+    mime = media.mime
+    if mime is None and media.url is not None:
+        mime = _by_ending(media.url)
+    if mime is None:
+        losses.add(f"{path}mimeType", "is missing, and the format needs it")
+    elif not mime.startswith(f"{segment.type}/"):
+        losses.add(f"{path}mimeType", f"must begin with {segment.type}/, not be {mime!r}"[:200])
+    if media.url is not None:
+        return {"fileData": {"mimeType": mime, "fileUri": media.url}}
+    return {"inlineData": {"mimeType": mime, "data": media.base64}}
+
+
+def _by_ending(url: str) -> str | None:
+    # The standard library's table would be read from files of this machine, on the event loop.
+    try:
+        path = urlsplit(url).path
+    except ValueError:
+        return None
+    return _ENDINGS.get(path.rpartition(".")[2].lower())
+
+
+def segment_of(part: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
+    """Return the segment of a part; None of a part the protocol has no segment for, such as a thought."""
+    if part.get("thought"):
+        return None
+    text = part.get("text")
+    if isinstance(text, str):
+        extra = reading.kept(fields=unknown(part, "text"))
+        return reading.value(lambda: ContentSegment("text", text=text, extra=extra), path)
+    call = part.get("functionCall")
+    if isinstance(call, dict):
+        return _call(part, call, reading, path)
+    for name, payload in (("inlineData", "data"), ("fileData", "fileUri")):
+        data = part.get(name)
+        if isinstance(data, dict) and set(data) == {"mimeType", payload}:
+            return _media(data["mimeType"], data[payload], unknown(part, name), reading, path)
+    return None
+
+
+def _call(part: dict[str, Any], call: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
+    inside = f"{path}functionCall."
+    name = reading.needed(call, "name", str, inside)
+    call_id = reading.field(call, "id", str, inside) or ""
+    args = {} if call.get("args") is None else call["args"]
+    inner = reading.kept(fields=unknown(call, "id", "name", "args"))
+    outer = reading.kept(fields=unknown(part, "functionCall"))
+    if name is None:
+        return None
+    return reading.value(
+        lambda: ContentSegment(
+            "tool_call", tool_call=ToolCall(name, args, call_id, extra=inner), extra=outer
+        ),
+        path,
+    )
+
+
+def _media(
+    mime: Any, data: Any, fields: dict[str, Any], reading: Reading, path: str
+) -> ContentSegment | None:
+    kind: Any = mime.partition("/")[0] if isinstance(mime, str) else ""
+    if kind not in MEDIA:
+        return None
+    extra = reading.kept(fields=fields)
+    return reading.value(lambda: ContentSegment(kind, data=data, mime_type=mime, extra=extra), path)

@@ -1,0 +1,215 @@
+"""Content parts of the Responses format as segments, and back."""
+
+from __future__ import annotations
+
+import mimetypes
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, get_args
+
+from kantan_agents.protocol.translate.losses import Losses
+from kantan_agents.protocol.translate.media import split_url
+from kantan_agents.protocol.translate.reading import unknown, with_own
+from kantan_agents.protocol.types import MEDIA, ContentSegment, ContentType
+
+_FORM = re.compile(r"[\w.+-]+")
+_MIME = re.compile(r"[\w.+-]+/[\w.+-]+")
+OWNER = "openai_responses"
+"""Under this name ``extra`` holds what the Responses format says and the protocol has no field for."""
+
+REFUSAL = {"openai": {"fields": {"type": "refusal"}}}
+"""``extra`` of a text that is a refusal: the same in both formats of OpenAI's."""
+
+_TEXTS = ("input_text", "output_text", "text", "summary_text")
+
+
+class Problems:
+    """Collects what a format cannot carry, each with its path."""
+
+    def __init__(self) -> None:
+        self.found: list[str] = []
+
+    def add(self, path: str, problem: str) -> None:
+        """Note a problem."""
+        self.found.append(f"{path}: {problem}")
+
+
+def own_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return ``extra`` that keeps these fields for the format."""
+    return {OWNER: {"fields": dict(fields)}} if fields else {}
+
+
+def segments_of_content(
+    content: Any, path: str, problems: Problems, *, keeps: bool = False
+) -> list[ContentSegment]:
+    """Return the segments of a message's content: a str, or a list of parts.
+
+    Args:
+        content: The content.
+        path: Where it stands, for problems.
+        problems: Where to note what cannot be read.
+        keeps: Whether ``extra`` of the segments keeps what the protocol has no field for.
+    """
+    if isinstance(content, str):
+        return [ContentSegment.of_text(content)]
+    if content is None:
+        return []
+    if not isinstance(content, Sequence):
+        problems.add(path, f"must be a str or a list of parts, not {type(content).__name__}")
+        return []
+    segments = []
+    for place, part in enumerate(content):
+        segment = _segment(part, f"{path}[{place}]", problems)
+        if segment is not None:
+            segments.append(_keeping(segment, part) if keeps else segment)
+    return segments
+
+
+def _keeping(segment: ContentSegment, part: Mapping[str, Any]) -> ContentSegment:
+    kind = part["type"]
+    if kind in get_args(ContentType) and kind != "text":
+        return segment
+    known = {"type", "refusal", *(_OF_PART if kind not in _TEXTS else ("text",))}
+    # A field that is null or empty says nothing.
+    fields = {name: value for name, value in unknown(part, *known).items() if value not in (None, [])}
+    if kind == "input_file":
+        if part.get("filename") not in (None, _filename(segment)):
+            fields["filename"] = part["filename"]
+        if segment.type == "image":
+            fields["type"] = kind
+    return with_own(segment, OWNER, fields=fields)
+
+
+_OF_PART = ("image_url", "detail", "input_audio", "data", "format", "video_url", "file_data", "filename")
+
+
+def _segment(part: Any, path: str, problems: Problems) -> ContentSegment | None:
+    if not isinstance(part, Mapping):
+        problems.add(path, f"must be an object, not {type(part).__name__}")
+        return None
+    kind = part.get("type")
+    if kind in _TEXTS and isinstance(part.get("text"), str):
+        return ContentSegment.of_text(part["text"])
+    if kind == "refusal" and isinstance(part.get("refusal"), str):
+        return ContentSegment("text", text=part["refusal"], extra=REFUSAL)
+    if kind in get_args(ContentType):  # the protocol's own spelling: video, ui
+        return ContentSegment.from_dict(part)
+    found = _media(kind, part)
+    if found is None:
+        problems.add(path, f"a part of the type {kind!r} without data, or with a file of the provider's")
+    return found
+
+
+def _media(kind: Any, part: Mapping[str, Any]) -> ContentSegment | None:
+    if kind == "input_image" and isinstance(part.get("image_url"), str):
+        detail = part.get("detail")
+        extra = {} if detail in (None, "auto") else {"detail": detail}
+        return _of_url("image", part["image_url"], None, extra)
+    if kind == "input_audio":
+        audio = part.get("input_audio", part)
+        if isinstance(audio, Mapping) and isinstance(audio.get("data"), str):
+            return ContentSegment(
+                "audio", data=audio["data"], mime_type=f"audio/{audio.get('format', 'wav')}"
+            )
+    if kind == "video_url" and isinstance(part.get("video_url"), Mapping):
+        return _of_url("video", str(part["video_url"].get("url", "")), None, {})
+    if kind == "input_file" and isinstance(part.get("file_data"), str):
+        return _file(part["file_data"], part.get("filename"))
+    return None
+
+
+def _of_url(
+    kind: ContentType, url: str, mime_type: str | None, extra: Mapping[str, Any]
+) -> ContentSegment | None:
+    data, found = split_url(url)
+    return ContentSegment(kind, data=data, mime_type=found or mime_type, extra=extra) if data else None
+
+
+def _file(data: str, name: Any) -> ContentSegment | None:
+    guessed = mimetypes.guess_type(name)[0] if isinstance(name, str) else None
+    data, found = split_url(data)
+    mime_type = found or guessed
+    kind = (mime_type or "").partition("/")[0].lower()
+    return next(
+        (ContentSegment(media, data=data, mime_type=mime_type) for media in MEDIA if media == kind), None
+    )
+
+
+def parts_of(
+    segments: Iterable[ContentSegment], path: str, losses: Losses, *, has_audio: bool = True
+) -> list[dict[str, Any]]:
+    """Return segments of a user, a system or a tool as content parts.
+
+    Args:
+        segments: The segments.
+        path: Where they stand, for losses.
+        losses: Where to note what has no part.
+        has_audio: Whether there are parts for audio; in a tool's output they are files.
+    """
+    parts = []
+    for place, segment in enumerate(segments):
+        where = f"{path}[{place}]"
+        is_image = segment.type == "image"
+        extra = unknown(segment.extra, "detail") if is_image else segment.extra
+        own = losses.own(extra, f"{where}.", "fields")
+        fields = own.get("fields")
+        named = fields if isinstance(fields, Mapping) else {}
+        is_file = is_image and named.get("type") == "input_file"
+        part = _file_part(segment) if is_file else _part(segment, has_audio=has_audio)
+        if part is None:
+            losses.add(where, f"there is no place for this segment of type {segment.type}")
+            continue
+        if part["type"] == "input_file":
+            part = unknown(part, *named)
+        parts.append(losses.with_fields(part, own, f"{where}."))
+    return parts
+
+
+def text_part(segment: ContentSegment) -> dict[str, Any]:
+    """Return a text of an assistant as a content part."""
+    if is_refusal(segment):
+        return {"type": "refusal", "refusal": segment.text}
+    return {"type": "output_text", "text": segment.text}
+
+
+def is_refusal(segment: ContentSegment) -> bool:
+    """Return whether a text is a refusal."""
+    return segment.extra.get("openai") == REFUSAL["openai"]
+
+
+def _part(segment: ContentSegment, *, has_audio: bool) -> dict[str, Any] | None:
+    if segment.type == "image":
+        url = _image_url(segment)
+        detail = segment.extra.get("detail", "auto")
+        return None if url is None else {"type": "input_image", "image_url": url, "detail": detail}
+    if segment.type == "text":
+        return None if is_refusal(segment) else {"type": "input_text", "text": segment.text}
+    form = (segment.mime_type or "").partition("/")[2]
+    is_sound = segment.type == "audio" and segment.mime_type in ("audio/wav", "audio/mp3")
+    if has_audio and is_sound and not segment.is_url:
+        return {"type": "input_audio", "input_audio": {"data": segment.data, "format": form}}
+    return _file_part(segment)
+
+
+def _file_part(segment: ContentSegment) -> dict[str, Any] | None:
+    if segment.type not in MEDIA or segment.data is None or segment.is_url:
+        return None
+    kind, _, form = (segment.mime_type or "").partition("/")
+    if kind != segment.type or not _FORM.fullmatch(form):
+        return None
+    return {"type": "input_file", "filename": _filename(segment), "file_data": _data_url(segment)}
+
+
+def _filename(segment: ContentSegment) -> str:
+    return (segment.mime_type or "").replace("/", ".")
+
+
+def _image_url(segment: ContentSegment) -> str | None:
+    data = segment.data or ""
+    if segment.is_url:
+        return data if segment.mime_type is None else None
+    return _data_url(segment) if _MIME.fullmatch(segment.mime_type or "") else None
+
+
+def _data_url(segment: ContentSegment) -> str:
+    return f"data:{segment.mime_type};base64,{segment.data}"

@@ -1,0 +1,56 @@
+"""What was said and called before the input of a run: what a short follow-up is about."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from agents import RunState
+from agents.tool_context import ToolContext
+
+from kantan_agents.log import get_logger
+from kantan_agents.pipeline import current_run
+from kantan_agents.retrieval.query import cut, texts_of_user
+
+NEWEST = 50
+"""How many items of a conversation are looked at."""
+
+_log = get_logger("kantan_agents.retrieval")
+
+
+async def earlier_items(wrapper: Any) -> Sequence[Any]:
+    """Return the newest items of the conversation a run continues: of its session, then of its input.
+
+    Args:
+        wrapper: The SDK's context of the run.
+    """
+    if isinstance(wrapper, ToolContext):  # an agent as a tool begins anew
+        return ()
+    run = current_run.get()
+    if run is None or wrapper.turn_input:  # where the SDK tells it, the session's items are in it
+        return list(wrapper.turn_input or ())[-NEWEST:]
+    given = run.input._original_input if isinstance(run.input, RunState) else run.input
+    items = given[-NEWEST:] if isinstance(given, list) else []
+    session = run.options.get("session")
+    if session is None:
+        return items
+    try:
+        stored = await session.get_items(limit=NEWEST)
+    except Exception as error:  # noqa: BLE001 - the SDK needs the session as well, and says what is wrong
+        _log.warning("session_not_read", reason=f"{type(error).__name__}: {error!s:.200}")
+        return items
+    return [*stored, *items][-NEWEST:]
+
+
+def earlier_text(items: Sequence[Any], text: str) -> str:
+    """Return what the user said before ``text``, in these items or the context's history; or ""."""
+    run = current_run.get()
+    said = [*texts_of_user(items), *_history(run.context if run is not None else {})]
+    return next((cut(one) for one in said if cut(one) != text), "")
+
+
+def _history(context: dict[str, Any]) -> Iterator[str]:
+    entries = context.get("history")
+    for entry in reversed(entries[-NEWEST:]) if isinstance(entries, list) else ():
+        if isinstance(entry, dict) and entry.get("role") == "user" and isinstance(entry.get("text"), str):
+            yield entry["text"]

@@ -1,0 +1,78 @@
+"""What a run is about: the text by which its tools are chosen."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+LONGEST = 4_000
+"""Characters of a text that are looked at: its beginning and its end."""
+
+_CALLS = 3
+
+
+def cut(text: str) -> str:
+    """Return a text of at most ``LONGEST`` characters: of a longer one, both its ends."""
+    half = LONGEST // 2
+    return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
+
+
+def newest_text(given: Any) -> str:
+    """Return the newest text of the user in a run's input: a str, input items, or a tool's arguments."""
+    if isinstance(given, str):
+        return cut(given)
+    if isinstance(given, dict):
+        return cut(_as_text(given.get("input", given)))
+    return cut(next(texts_of_user(given), "")) if isinstance(given, Sequence) else ""
+
+
+def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
+    """Yield what the user said in input items, the newest first."""
+    for item in reversed(items):
+        if isinstance(item, dict) and item.get("role") == "user":
+            text = _content(item.get("content"))
+            if text.strip():
+                yield text
+
+
+def arguments_of(text: str) -> Any:
+    """Return the arguments of a call, or their text where it is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def with_calls(text: str, calls: Sequence[str]) -> str:
+    """Return the text to search by once tools have been called: their names point to what comes next."""
+    return f"{text}\n{' '.join(dict.fromkeys(calls[-_CALLS:]))}" if calls else text
+
+
+def calls_in(items: Iterable[Any]) -> list[str]:
+    """Return the names of the function tools called in items of the SDK."""
+    raw = (getattr(item, "raw_item", item) for item in items)
+    names = (
+        (one.get("type"), one.get("name"))
+        if isinstance(one, dict)
+        else (getattr(one, "type", None), getattr(one, "name", None))
+        for one in raw
+    )
+    return [name for kind, name in names if kind == "function_call" and isinstance(name, str)]
+
+
+def _content(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else []
+    texts = (part.get("text") for part in parts if isinstance(part, dict))
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def _as_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return ""

@@ -1,0 +1,92 @@
+"""Vectors on disk, by what they were made of: a SQLite file that any number of processes may share."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from kantan_agents.log import get_logger
+
+_TABLE = "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
+_OURS = 0x6B766563
+"""The application id that SQLite keeps in the file's header."""
+
+_BUSY_SECONDS = 2.0
+_NUMBER_BYTES = 4
+_log = get_logger("kantan_agents.retrieval")
+
+
+class VectorCache:
+    """Keeps vectors under their keys.
+
+    Whatever is wrong with the file, it is only a cache: that is logged, and the vectors are made again.
+    A file that is no database, or the database of something else, is left as it is.
+
+    Args:
+        path: The file; it and its directory are made at the first write.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._is_unusable = False
+
+    def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        """Return the vectors that are there."""
+        found: dict[bytes, bytes] = {}
+        try:
+            if not self._path.exists():
+                return {}
+            with self._opened() as file:
+                for key in keys:
+                    row = file.execute("SELECT vector FROM vectors WHERE key = ?", (key,)).fetchone()
+                    if (
+                        row is not None
+                        and isinstance(row[0], bytes)
+                        and row[0]
+                        and not len(row[0]) % _NUMBER_BYTES
+                    ):
+                        found[key] = row[0]
+        except (sqlite3.Error, OSError) as error:
+            self._unusable(error)
+        return found
+
+    def write(self, vectors: Mapping[bytes, bytes]) -> None:
+        """Keep vectors; what is there under a key is replaced."""
+        self._change("INSERT OR REPLACE INTO vectors VALUES (?, ?)", vectors.items())
+
+    def delete(self, keys: Iterable[bytes]) -> None:
+        """Drop the vectors under these keys."""
+        self._change("DELETE FROM vectors WHERE key = ?", ((key,) for key in keys))
+
+    def _change(self, statement: str, rows: Iterable[tuple[bytes, ...]]) -> None:
+        if self._is_unusable:  # a read has waited for it in vain
+            return
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._opened() as file, file:
+                file.executemany(statement, rows)
+        except (sqlite3.Error, OSError) as error:
+            self._unusable(error)
+
+    @contextmanager
+    def _opened(self) -> Iterator[sqlite3.Connection]:
+        with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as file:
+            if _application_id(file) != _OURS:
+                file.execute("BEGIN IMMEDIATE")  # several processes may begin at the same time
+                if _application_id(file) != _OURS:
+                    if file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None:
+                        raise sqlite3.DatabaseError("it is the database of something else; give another file")
+                    file.execute(_TABLE)
+                    file.execute(f"PRAGMA application_id = {_OURS}")
+                file.commit()
+            yield file
+
+    def _unusable(self, error: Exception) -> None:
+        self._is_unusable = True
+        _log.warning("vector_cache_unusable", path=str(self._path), reason=f"{type(error).__name__}: {error}")
+
+
+def _application_id(file: sqlite3.Connection) -> int:
+    return int(file.execute("PRAGMA application_id").fetchone()[0])

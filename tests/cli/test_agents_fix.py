@@ -1,0 +1,193 @@
+"""``kantan-agents agents fix``: repaired files written as valid YAML that says the very same."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents.cli import fix_agents
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.definitions.mend import mended
+from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder
+from tests.cli.test_agents import is_one_error
+
+PLAIN = b"---\nname: a\n# kept\ndescription: Use: this\ncategory:   'kept'\n---\n\nPrompt: as it is\r\n"
+FIXED = PLAIN.replace(b"Use: this", b'"Use: this"')
+DIFF = """\
+--- a.md
++++ a.md
+@@ -1,7 +1,7 @@
+ ---
+ name: a
+ # kept
+-description: Use: this
++description: "Use: this"
+ category:   'kept'
+ ---
+\x20
+"""
+
+
+@pytest.fixture
+def file(project: Path) -> Path:
+    """A repaired file in the current directory."""
+    path = project / "a.md"
+    path.write_bytes(PLAIN)
+    return path
+
+
+def leftovers(directory: Path) -> list[str]:
+    return [path.name for path in directory.iterdir() if path.name.endswith(".part")]
+
+
+def test_it_shows_the_difference_and_writes_it(kantan_agents: Any, file: Path) -> None:
+    outcome = kantan_agents("agents", "fix", "a.md")
+    assert (outcome.code, outcome.stdout) == (0, DIFF)
+    assert outcome.stderr == "fixed a.md\n1 file, 1 fixed\n"
+    assert file.read_bytes() == FIXED
+    assert leftovers(file.parent) == []
+
+
+def test_a_dry_run_only_shows_it(kantan_agents: Any, file: Path) -> None:
+    outcome = kantan_agents("agents", "fix", "a.md", "--dry-run")
+    assert (outcome.code, outcome.stdout, outcome.stderr) == (0, DIFF, "1 file, 1 to fix\n")
+    assert file.read_bytes() == PLAIN
+
+
+def test_every_repaired_shape_says_the_same_afterwards_and_a_second_time_nothing_is_done(
+    kantan_agents: Any, project: Path
+) -> None:
+    folder = broken_folder(project / ".claude" / "agents")
+    before = {name: AgentDefinition.load(folder / name) for name in REPAIRED}
+    outcome = kantan_agents("agents", "fix")
+    assert outcome.code == 1
+    assert [line for line in outcome.stderr.splitlines() if ": error: " in line] == [
+        line for line in kantan_agents("agents", "validate").stdout.splitlines() if ": error: " in line
+    ]
+    for name, definition in before.items():
+        after = AgentDefinition.load(folder / name)
+        assert (after, after.repairs) == (definition, ())
+    for name, (content, _, _) in ERRORS.items():
+        assert (folder / name).read_bytes() == content
+
+    files = {path: path.stat().st_mtime_ns for path in folder.iterdir()}
+    again = kantan_agents("agents", "fix")
+    assert (again.code, again.stdout) == (1, "")
+    assert again.stderr.endswith(f"{len(files)} files, 0 fixed, {len(ERRORS)} errors\n")
+    assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == files
+
+
+def test_sound_files_are_left_alone(kantan_agents: Any, project: Path) -> None:
+    path = agent_file(project / ".claude" / "agents" / "a.md", "a")
+    inode = path.stat().st_ino
+    outcome = kantan_agents("agents", "fix")
+    assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "", "1 file, 0 fixed\n")
+    assert path.stat().st_ino == inode
+
+
+def test_a_file_without_a_last_line_end_says_so(kantan_agents: Any, file: Path) -> None:
+    file.write_bytes(b"---\nname: a\ndescription: b: c\n---\nPrompt")
+    assert kantan_agents("agents", "fix", "a.md").stdout.endswith(
+        " ---\n Prompt\n\\ No newline at end of file\n"
+    )
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no modes and links there")
+def test_the_mode_is_kept_and_a_link_followed(kantan_agents: Any, project: Path, file: Path) -> None:
+    file.chmod(0o640)
+    link = project / "agents" / "link.md"
+    link.parent.mkdir()
+    link.symlink_to("../a.md")
+    outcome = kantan_agents("agents", "fix", "agents", "a.md")
+    assert outcome.code == 0
+    assert outcome.stderr.endswith("2 files, 1 fixed\n")
+    assert link.is_symlink()
+    assert file.read_bytes() == FIXED
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert leftovers(project) == leftovers(link.parent) == []
+
+
+def test_paths_that_are_not_there(kantan_agents: Any, file: Path) -> None:
+    is_one_error(kantan_agents("agents", "fix", "a.md", "none"), "[E79] Cannot use none: No such file")
+    assert file.read_bytes() == PLAIN
+
+
+class TestNotFixed:
+    def check(self, outcome: Any, reason: str, line: int = 1) -> None:
+        assert outcome.code == 1
+        error = f"a.md:{line}: error: cannot be fixed: {reason} [E30]"
+        assert outcome.stderr == f"{error}\n1 file, 0 fixed, 1 error\n"
+
+    def test_a_file_that_is_changed_meanwhile(
+        self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def changed(text: str) -> str | None:
+            file.write_bytes(b"another")
+            return mended(text)
+
+        monkeypatch.setattr(fix_agents, "mended", changed)
+        self.check(kantan_agents("agents", "fix", "a.md"), "it was changed meanwhile")
+        assert file.read_bytes() == b"another"
+        assert leftovers(file.parent) == []
+
+    def test_a_file_that_vanishes(
+        self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def vanished(text: str) -> str | None:
+            file.unlink()
+            return mended(text)
+
+        monkeypatch.setattr(fix_agents, "mended", vanished)
+        self.check(kantan_agents("agents", "fix", "a.md"), "No such file or directory")
+        assert not file.exists()
+        assert leftovers(file.parent) == []
+
+    def test_a_file_that_may_not_be_written(
+        self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(os, "access", lambda *_: False)  # root may do everything
+        self.check(kantan_agents("agents", "fix", "a.md"), "it may not be written")
+        assert file.read_bytes() == PLAIN
+
+    def test_a_directory_that_may_not_be_written(
+        self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        is_open = os.open
+
+        def refused(path: Any, flags: int, mode: int = 0o777) -> int:
+            if flags & os.O_CREAT:
+                raise PermissionError(13, "Permission denied")
+            return is_open(path, flags, mode)
+
+        monkeypatch.setattr(os, "open", refused)
+        self.check(kantan_agents("agents", "fix", "a.md"), "Permission denied")
+        monkeypatch.undo()
+        assert file.read_bytes() == PLAIN
+
+    @pytest.mark.parametrize("text", [None, "---\nname: a\ndescription: other\n---\n", "no front"])
+    def test_a_text_that_would_not_say_the_same(
+        self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
+    ) -> None:
+        monkeypatch.setattr(fix_agents, "mended", lambda _: text)
+        where = "line 4: description: holds ': ' and stands in no quotes"
+        reason = f"there is no valid YAML that says the same ({where})"
+        self.check(kantan_agents("agents", "fix", "a.md"), reason, line=4)
+        assert file.read_bytes() == PLAIN
+
+    def test_a_file_with_a_second_name(self, kantan_agents: Any, file: Path) -> None:
+        (file.parent / "b").hardlink_to(file)
+        reason = "it has 2 names (hard links), and only this one would change"
+        assert f"cannot be fixed: {reason} [E30]" in kantan_agents("agents", "fix", "a.md").stderr
+        assert file.read_bytes() == PLAIN
+
+
+def test_nothing_in_a_file_can_steer_the_terminal(kantan_agents: Any, file: Path) -> None:
+    file.write_bytes(b"---\nname: a\ndescription: b: c\ncolor: '[bold]'\n---\n\n\x1b[2J\x07\n")
+    file.rename(file.with_name("a\x1b[2J.md"))
+    outcome = kantan_agents("agents", "fix", ".")
+    assert outcome.code == 0
+    assert not {"\x1b", "\x07", "\r"} & set(outcome.stdout + outcome.stderr)
+    assert "--- ./a[2J.md\n" in outcome.stdout or "--- a[2J.md\n" in outcome.stdout

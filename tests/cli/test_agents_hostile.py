@@ -1,0 +1,84 @@
+"""``kantan-agents agents`` where a text would like to be more than text, or longer than a line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.agent_folder import HOSTILE_DESCRIPTION, HOSTILE_NAME, agent_file, hostile_file
+from tests.cli.test_agents import is_one_error
+
+
+class TestHostileTexts:
+    @pytest.mark.parametrize(
+        "arguments",
+        [["list"], ["list", "--all"], ["show", HOSTILE_NAME], ["search", "evil"], ["validate"]],
+    )
+    def test_nothing_in_a_file_can_steer_the_terminal_or_is_markup(
+        self, kantan_agents: Any, project: Path, arguments: list[str]
+    ) -> None:
+        hostile_file(project / ".claude" / "agents" / "evil\x1b[2J\n[bold].md")
+        hostile_file(project / ".kode" / "agents" / "hostile.md")
+        outcome = kantan_agents("agents", *arguments)
+        assert outcome.code == 0
+        assert not {"\x1b", "\x07", "\x9b", "\r"} & set(outcome.stdout + outcome.stderr)
+        if arguments[0] in ("list", "show", "search"):
+            assert "evil [2J[bold]x" in outcome.stdout
+            assert "[red]d[/nope] :smile:" in " ".join(outcome.stdout.split())
+
+    @pytest.mark.parametrize("arguments", [["list"], ["show", "a"], ["search", "a"], ["list", "--json"]])
+    def test_nothing_in_a_file_turns_the_direction_of_writing(
+        self, kantan_agents: Any, project: Path, arguments: list[str]
+    ) -> None:
+        description = "Deletes \u202eton\u202c \u2066it\u2069 \u200fall\u061c."
+        agent_file(project / ".kode" / "agents" / "a.md", "a", description)
+        outcome = kantan_agents("agents", *arguments)
+        assert outcome.code == 0
+        assert not set("\u202e\u202c\u2066\u2069\u200f\u061c") & set(outcome.stdout)
+        if "--json" in arguments:
+            assert json.loads(outcome.stdout)["agents"][0]["description"] == description
+        else:
+            assert "Deletes ton it all." in outcome.stdout
+
+    def test_json_keeps_them_as_they_are(self, kantan_agents: Any, project: Path) -> None:
+        hostile_file(project / ".kode" / "agents" / "hostile.md")
+        outcome = kantan_agents("agents", "list", "--json")
+        assert not {"\x1b", "\x07", "\x9b"} & set(outcome.stdout)
+        (agent,) = json.loads(outcome.stdout)["agents"]
+        assert (agent["name"], agent["description"]) == (HOSTILE_NAME, HOSTILE_DESCRIPTION)
+
+
+class TestLongNames:
+    """Names that would push everything else out of the line."""
+
+    LONG = "n" * 120
+
+    @pytest.fixture(autouse=True)
+    def _two(self, project: Path) -> None:
+        agent_file(project / ".claude" / "agents" / "a.md", "short", "Short one.")
+        agent_file(project / ".claude" / "agents" / "b.md", self.LONG, "Long one.")
+
+    @pytest.mark.parametrize("command", [["list"], ["search", "one"]])
+    def test_on_a_terminal_they_are_cut(
+        self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch, command: list[str]
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "100")
+        _, first, second = sorted(kantan_agents("agents", *command).stdout.splitlines()[:3])
+        assert first == f"{'n' * 37}...  project  Long one."
+        assert second == f"{'short':40}  project  Short one."
+
+    @pytest.mark.parametrize("command", [["list"], ["search", "one"]])
+    def test_in_a_pipe_they_are_whole_and_push_no_other_row(
+        self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch, command: list[str]
+    ) -> None:
+        monkeypatch.delenv("COLUMNS")
+        _, first, second = sorted(kantan_agents("agents", *command).stdout.splitlines()[:3])
+        assert first == f"{self.LONG}  project  Long one."
+        assert second == f"{'short':40}  project  Short one."
+
+    def test_an_error_names_their_beginnings(self, kantan_agents: Any) -> None:
+        outcome = kantan_agents("agents", "show", "x")
+        is_one_error(outcome, f"[E32] Agent not found: x (there are: {'n' * 57}..., short)")

@@ -1,0 +1,227 @@
+"""``kantan-agents agents new``: a file that validates, where it belongs, and never over another one."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.cli.new_agent import slug_of
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.errors import InvalidOptionError
+from tests.cli.agent_folder import agent_file
+from tests.cli.test_agents import is_one_error
+
+
+def made(outcome: Any) -> Path:
+    assert (outcome.code, outcome.stderr) == (0, "")
+    return Path(outcome.stdout.removesuffix("\n"))
+
+
+def test_new_then_validate_then_show(kantan_agents: Any, project: Path) -> None:
+    prompt = project / "prompt.md"
+    prompt.write_bytes("You review.\r\n---\r\nÉ".encode())
+    outcome = kantan_agents(
+        *("agents", "new", "Code Reviewer: C++", "--description", "Reviews: code\nwell"),
+        *("--tools", "Read, Bash(git diff:*)", "--model", "sonnet", "--prompt", f"@{prompt}"),
+    )
+    path = made(outcome)
+    assert path == project / ".claude" / "agents" / "code-reviewer-c.md"
+    assert kantan_agents("agents", "validate", "--strict").code == 0
+    shown = json.loads(kantan_agents("agents", "show", "code reviewer c++", "--json").stdout)
+    assert (shown["name"], shown["description"]) == ("Code Reviewer: C++", "Reviews: code\nwell")
+    assert (shown["tools"], shown["model"]) == (["Read", "Bash(git diff:*)"], "sonnet")
+    assert shown["system_prompt"] == "You review.\r\n---\r\nÉ\n"
+
+
+def test_without_options_it_may_use_all_tools_and_has_a_prompt_to_begin_with(
+    kantan_agents: Any, project: Path
+) -> None:
+    definition = AgentDefinition.load(
+        made(kantan_agents("agents", "new", "helper", "--description", "Helps."))
+    )
+    assert (definition.tools, definition.model) == ("*", None)
+    assert definition.system_prompt == "You are helper. Helps.\n"
+    assert definition.path == project / ".claude" / "agents" / "helper.md"
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("text", "tools"),
+    [
+        ("", ()),
+        ("*", "*"),
+        ("all", "*"),
+        ("Read Grep", ("Read", "Grep")),
+        ("mcp__x__\U0001f600", ("mcp__x__\U0001f600",)),
+    ],
+)
+def test_tools(kantan_agents: Any, text: str, tools: Any) -> None:
+    path = made(kantan_agents("agents", "new", "x", "--description", "y", "--tools", text))
+    assert AgentDefinition.load(path).tools == tools
+
+
+class TestToolsThatAreNotClear:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("all except Bash", "* except Bash", "all, except Bash", "* -Bash", "*, !Bash", "Read, *"),
+            *("Bash(git diff:*", "Read, Bash(git"),
+        ],
+    )
+    def test_nothing_is_written(self, kantan_agents: Any, project: Path, text: str) -> None:
+        outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", text)
+        is_one_error(outcome, "[E75] Invalid option --tools: ")
+        assert not (project / ".claude").exists()
+
+    def test_the_reason_is_said(self, kantan_agents: Any, project: Path) -> None:
+        outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", "Bash(git diff:*")
+        is_one_error(
+            outcome, "[E75] Invalid option --tools: 'Bash(git diff:*' is neither a tool name nor Tool("
+        )
+        assert not (project / ".claude").exists()
+
+    @pytest.mark.parametrize(
+        "text", ["Read\nmodel: opus", "Read # not Bash", '"Read", model: "opus"', "Read\udcff"]
+    )
+    def test_a_text_is_the_value_of_this_key_and_of_no_other(
+        self, kantan_agents: Any, project: Path, text: str
+    ) -> None:
+        outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", text)
+        if outcome.code == 0:
+            assert AgentDefinition.load(made(outcome)).model is None
+        else:
+            is_one_error(outcome, "[E75] Invalid option --tools: ")
+            assert not (project / ".claude").exists()
+
+
+class TestWhere:
+    def test_from_below_it_goes_to_the_root_of_the_repository(
+        self, kantan_agents: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        below = project / "src" / "deep"
+        below.mkdir(parents=True)
+        monkeypatch.chdir(below)
+        path = made(kantan_agents("agents", "new", "x", "--description", "y"))
+        assert path == project / ".claude" / "agents" / "x.md"
+
+    def test_outside_a_repository_to_the_current_directory(self, kantan_agents: Any, project: Path) -> None:
+        (project / ".git").rmdir()
+        path = made(kantan_agents("agents", "new", "x", "--description", "y"))
+        assert path == project / ".claude" / "agents" / "x.md"
+
+    @pytest.mark.usefixtures("project")
+    def test_for_the_user(self, kantan_agents: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        new = ("agents", "new", "x", "--description", "y", "--user")
+        home = tmp_path / "home"
+        assert made(kantan_agents(*new)) == home / ".claude" / "agents" / "x.md"
+        # Also where the home is the project, and the directory therefore the project's.
+        monkeypatch.chdir(home)
+        assert kantan_agents(*new).code == 2
+        monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
+        assert made(kantan_agents(*new)) == tmp_path / "config" / "agents" / "x.md"
+
+    @pytest.mark.usefixtures("project")
+    def test_in_a_directory_that_is_named(self, kantan_agents: Any) -> None:
+        path = made(kantan_agents("agents", "new", "x", "--description", "y", "--dir", "some/where"))
+        assert path == Path("some/where/x.md")
+        assert path.exists()
+
+    @pytest.mark.usefixtures("project")
+    def test_not_in_two(self, kantan_agents: Any) -> None:
+        outcome = kantan_agents("agents", "new", "x", "--description", "y", "--dir", ".", "--user")
+        is_one_error(outcome, "[E75] Invalid option --user: cannot stand beside --dir")
+
+
+class TestRefused:
+    def test_a_file_is_never_overwritten(self, kantan_agents: Any, project: Path) -> None:
+        path = agent_file(project / ".claude" / "agents" / "x.md", "another")
+        before = path.read_bytes()
+        outcome = kantan_agents("agents", "new", "X", "--description", "y")
+        is_one_error(outcome, f"[E79] Cannot use {path}: File exists")
+        assert path.read_bytes() == before
+
+    def test_nor_is_a_link_followed(self, kantan_agents: Any, project: Path) -> None:
+        directory = project / ".claude" / "agents"
+        directory.mkdir(parents=True)
+        (directory / "x.md").symlink_to(project / "target")
+        assert kantan_agents("agents", "new", "x", "--description", "y").code == 2
+        assert not (project / "target").exists()
+
+    def test_a_name_that_is_there_already(self, kantan_agents: Any, project: Path) -> None:
+        known = agent_file(project / ".claude" / "agents" / "deep" / "a.md", "Code Reviewer")
+        outcome = kantan_agents("agents", "new", "code-reviewer", "--description", "y")
+        path = project / ".claude" / "agents" / "code-reviewer.md"
+        is_one_error(outcome, f"[E79] Cannot use {path}: there is an agent Code Reviewer already, in {known}")
+        assert not path.exists()
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            (
+                ["", "--description", "y"],
+                "[E31] Agent definition is not valid: line 1: name: must not be blank",
+            ),
+            (["x", "--description", " "], "[E31] "),
+            (["../..", "--description", "y"], "[E75] Invalid option NAME: must hold a letter or a digit"),
+            (
+                ["x", "--description", "y", "--prompt", " "],
+                "[E75] Invalid option --prompt: must not be empty",
+            ),
+            (["x", "--description", "y", "--prompt", "@none.md"], "[E79] Cannot use none.md: No such file"),
+            (["x", "--description", "y\udcff"], "[E31] "),
+        ],
+    )
+    def test_bad_arguments(
+        self, kantan_agents: Any, project: Path, arguments: list[str], message: str
+    ) -> None:
+        is_one_error(kantan_agents("agents", "new", *arguments), message)
+        assert not (project / ".claude").exists()
+
+    def test_a_full_disc_leaves_no_half_file(
+        self, kantan_agents: Any, project: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Full(io.FileIO):
+            def flush(self) -> None:
+                raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr(Path, "open", lambda path, mode: Full(path, mode.replace("b", "")))
+        outcome = kantan_agents("agents", "new", "x", "--description", "y")
+        path = project / ".claude" / "agents" / "x.md"
+        is_one_error(outcome, f"[E79] Cannot use {path}: No space left on device")
+        assert not path.exists()
+
+    def test_a_place_where_no_directory_can_be(self, kantan_agents: Any, project: Path) -> None:
+        (project / ".claude").write_bytes(b"a file")
+        outcome = kantan_agents("agents", "new", "x", "--description", "y")
+        is_one_error(outcome, f"[E79] Cannot use {project}/.claude/agents/x.md: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "slug"),
+    [
+        ("Python DevOps/CI-CD Expert", "python-devops-ci-cd-expert"),
+        ("../../etc/passwd", "etc-passwd"),
+        ("C:\\agents\\x", "c-agents-x"),
+        (".hidden", "hidden"),
+        ("コード レビュー", "コード-レビュー"),
+    ],
+)
+def test_a_name_is_never_a_path(name: str, slug: str) -> None:
+    assert slug_of(name) == slug
+
+
+@given(st.text(max_size=200))
+def test_a_slug_is_a_name_of_a_file_and_nothing_else(name: str) -> None:
+    try:
+        slug = slug_of(name)
+    except InvalidOptionError:
+        return
+    assert all(char.isalnum() or char == "-" for char in slug)
+    assert slug == slug.strip("-")
+    assert 0 < len(f"{slug}.md".encode()) < 256

@@ -1,0 +1,217 @@
+"""``kantan-agents agents validate``: every mistake in agent files, one per line, as editors understand it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents.cli.agent_files import find_files, read_files
+from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder, hostile_file
+from tests.cli.test_agents import is_one_error
+from tests.definitions.wild import WILD, write_wild
+
+LINE = re.compile(r"(?P<path>[^:]+):(?P<line>\d+): (?P<severity>error|warning): (?P<message>.+)")
+
+
+@pytest.fixture
+def agents(project: Path) -> Path:
+    """The project's directory of agents, which is not there yet."""
+    return project / ".claude" / "agents"
+
+
+def parsed(text: str) -> list[dict[str, str]]:
+    lines = []
+    for line in text.splitlines():
+        match = LINE.fullmatch(line)
+        assert match, line
+        lines.append(match.groupdict())
+    return lines
+
+
+def test_a_process_finds_every_broken_shape(process: Any, agents: Path) -> None:
+    broken_folder(agents)
+    agent_file(agents / "sound.md", "sound")
+    outcome = process("agents", "validate", ".claude/agents")
+    assert outcome.code == 1
+    problems = parsed(outcome.stdout)
+    errors = {
+        problem["path"]: (int(problem["line"]), problem["message"][-4:-1])
+        for problem in problems
+        if problem["severity"] == "error"
+    }
+    assert errors == {f".claude/agents/{name}": (line, code) for name, (_, line, code) in ERRORS.items()}
+    warned = {problem["path"] for problem in problems if problem["severity"] == "warning"}
+    assert warned == {f".claude/agents/{name}" for name in REPAIRED}
+    files = len(ERRORS) + len(REPAIRED) + 1
+    warnings = len(problems) - len(ERRORS)
+    assert outcome.stderr == f"{files} files, {len(ERRORS)} errors, {warnings} warnings\n"
+
+
+def test_the_exact_form_of_a_line(kantan_agents: Any, project: Path) -> None:
+    (project / "a b.md").write_bytes(ERRORS["no-name.md"][0])
+    outcome = kantan_agents("agents", "validate", "a b.md")
+    assert outcome.stdout == "a b.md:1: error: name: is missing [E31]\n"
+    assert outcome.stderr == "1 file, 1 error, 0 warnings\n"
+
+
+def test_sound_files_are_0(kantan_agents: Any, agents: Path) -> None:
+    agent_file(agents / "a.md", "a")
+    agent_file(agents / "deep" / "b.md", "b")
+    for arguments in ([], ["--strict"], [str(agents)], [str(agents / "a.md"), str(agents / "deep")]):
+        outcome = kantan_agents("agents", "validate", *arguments)
+        assert (outcome.code, outcome.stdout) == (0, "")
+        assert outcome.stderr == "2 files, 0 errors, 0 warnings\n"
+
+
+def test_without_paths_the_usual_directories_are_searched(
+    kantan_agents: Any, project: Path, agents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home" / ".kode" / "agents").mkdir(parents=True)
+    (tmp_path / "home" / ".kode" / "agents" / "bad.md").write_bytes(b"")
+    agent_file(agents / "a.md", "a", "Use: this")
+    below = project / "src" / "deep"
+    below.mkdir(parents=True)
+    monkeypatch.chdir(below)
+    outcome = kantan_agents("agents", "validate")
+    assert [(Path(problem["path"]).name, problem["severity"]) for problem in parsed(outcome.stdout)] == [
+        ("a.md", "warning"),
+        ("bad.md", "error"),
+    ]
+
+
+def test_warnings_are_0_and_with_strict_1(kantan_agents: Any, agents: Path) -> None:
+    agent_file(agents / "a.md", "a", "Use: this")
+    outcome = kantan_agents("agents", "validate")
+    assert (outcome.code, outcome.stderr) == (0, "1 file, 0 errors, 1 warning\n")
+    assert kantan_agents("agents", "validate", "--strict").code == 1
+
+
+def test_tools_that_grant_nothing_are_warned_of_where_they_stand(kantan_agents: Any, agents: Path) -> None:
+    more = "model: opus\nallowedTools: Read, Bash(x\ndisallowedTools: Write(docs/*)\n"
+    agent_file(agents / "a.md", "a", more=more)
+    problems = parsed(kantan_agents("agents", "validate").stdout)
+    assert [problem["line"] for problem in problems] == ["5", "6"]
+    assert problems[0]["message"].endswith("; it grants nothing")
+    assert problems[1]["message"].endswith("; Write is denied altogether")
+
+
+def test_a_file_without_a_prompt_is_warned_of(kantan_agents: Any, agents: Path) -> None:
+    path = agent_file(agents / "mute.md", "mute", prompt=" \n")
+    outcome = kantan_agents("agents", "validate")
+    assert (outcome.code, outcome.stdout) == (0, f"{path}:1: warning: has no prompt: it cannot be run\n")
+    assert kantan_agents("agents", "validate", "--strict").code == 1
+    assert kantan_agents("run", "hi", "--agent", "mute").code == 2
+
+
+class TestNames:
+    def test_a_name_that_stands_twice_in_one_directory_is_warned_of(
+        self, kantan_agents: Any, agents: Path
+    ) -> None:
+        agent_file(agents / "a.md", "Code Reviewer")
+        agent_file(agents / "deep" / "b.md", "code-reviewer")
+        for arguments in ([], [str(agents)]):
+            outcome = kantan_agents("agents", "validate", *arguments)
+            assert outcome.code == 0
+            assert outcome.stdout == (
+                f"{agents}/deep/b.md:2: warning: name: code-reviewer is the name of {agents}/a.md already, "
+                "which is the one used\n"
+            )
+
+    def test_in_two_directories_one_is_meant_to_hide_the_other(
+        self, kantan_agents: Any, project: Path, agents: Path
+    ) -> None:
+        agent_file(agents / "a.md", "a")
+        agent_file(project / ".kode" / "agents" / "a.md", "a")
+        assert kantan_agents("agents", "validate", "--strict").code == 0
+
+    def test_a_file_named_twice_is_read_once(self, kantan_agents: Any, agents: Path) -> None:
+        path = str(agent_file(agents / "a.md", "a"))
+        outcome = kantan_agents("agents", "validate", path, str(agents), path)
+        assert (outcome.code, outcome.stderr) == (0, "1 file, 0 errors, 0 warnings\n")
+
+
+class TestFiles:
+    def test_a_file_that_is_named_may_be_called_anything(self, kantan_agents: Any, project: Path) -> None:
+        (project / ".hidden.txt").write_bytes(b"")
+        assert kantan_agents("agents", "validate", ".hidden.txt").code == 1
+
+    def test_paths_that_are_not_there(self, kantan_agents: Any, project: Path) -> None:
+        (project / "link.md").symlink_to("nowhere.md")
+        for path in ("none", "link.md"):
+            outcome = kantan_agents("agents", "validate", ".", path)
+            is_one_error(outcome, f"[E79] Cannot use {path}: No such file or directory")
+        is_one_error(kantan_agents("agents", "validate", "x" * 5000), "[E79] Cannot use xxx")
+
+    def test_no_files_at_all(self, kantan_agents: Any, project: Path) -> None:
+        outcome = kantan_agents("agents", "validate", "--strict")
+        assert (outcome.code, outcome.stdout) == (0, "")
+        assert outcome.stderr.startswith(f"no agent files found in {project}/.kode/agents, {project}/.claude")
+        outcome = kantan_agents("agents", "validate", ".")
+        assert (outcome.code, outcome.stderr) == (0, "no agent files found in .\n")
+
+    def test_files_that_vanish_meanwhile_are_none(self, agents: Path) -> None:
+        vanishing = agent_file(agents / "a.md", "a")
+        staying = agent_file(agents / "b.md", "b")
+        found = find_files([agents])
+        vanishing.unlink()
+        assert [file.path for file in read_files(found.files)] == [staying]
+
+    @pytest.mark.skipif(os.name == "nt", reason="no pipes and links there")
+    def test_what_is_no_file_is_reported_and_nothing_waits(self, kantan_agents: Any, agents: Path) -> None:
+        agents.mkdir(parents=True)
+        os.mkfifo(agents / "pipe.md")
+        (agents / "link.md").symlink_to("nowhere.md")
+        (agents / "loop").symlink_to(agents)
+        outcome = kantan_agents("agents", "validate", str(agents / "pipe.md"), str(agents))
+        assert outcome.code == 1
+        assert [(Path(problem["path"]).name, problem["message"]) for problem in parsed(outcome.stdout)] == [
+            ("pipe.md", "is no regular file [E30]"),
+            ("link.md", "the link leads to nothing [E30]"),
+        ]
+
+
+def test_json(kantan_agents: Any, agents: Path) -> None:
+    (agents / "sub").mkdir(parents=True)
+    (agents / "a.md").write_bytes(ERRORS["turns.md"][0])
+    (agents / "sub" / "b.md").write_bytes(REPAIRED["colon.md"])
+    outcome = kantan_agents("agents", "validate", "--json")
+    assert (outcome.code, outcome.stdout.count("\n")) == (1, 1)
+    data = json.loads(outcome.stdout)
+    error, warning = data.pop("problems")
+    assert data == {"files": 2, "errors": 1, "warnings": 1}
+    assert error.pop("message").startswith("maxTurns: ")
+    assert warning.pop("message").startswith("description: ")
+    assert error == {
+        "path": str(agents / "a.md"),
+        "line": 4,
+        "severity": "error",
+        "code": "E31",
+        "is_repair": False,
+    }
+    assert warning == {
+        "path": str(agents / "sub" / "b.md"),
+        "line": 3,
+        "severity": "warning",
+        "code": None,
+        "is_repair": True,
+    }
+
+
+def test_a_problem_stays_on_its_line_whatever_the_file_is_called(kantan_agents: Any, agents: Path) -> None:
+    hostile_file(agents / "a\nb\x1b[2J\t[bold].md")
+    (problem,) = parsed(kantan_agents("agents", "validate").stdout)
+    assert problem["path"] == f"{agents}/a b[2J [bold].md"
+
+
+def test_every_shape_of_the_wild_is_reported_in_its_line(kantan_agents: Any, agents: Path) -> None:
+    outcome = kantan_agents("agents", "validate", str(write_wild(agents)))
+    assert outcome.code == 1
+    found = parsed(outcome.stdout)
+    for name, wild in WILD.items():
+        lines = [(one["line"], one["severity"]) for one in found if Path(one["path"]).stem == name]
+        assert lines[:1] == ([] if wild.line is None else [(str(wild.line), wild.severity)]), name

@@ -1,0 +1,129 @@
+"""``kantan-agents run --agent``: an agent of the project answers, and has the others work for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents.testing import OfflineServer, RecordedRequest, ToolCall
+from tests.cli.agent_folder import ERRORS, agent_file
+from tests.cli.test_agents import is_one_error
+
+
+@pytest.fixture
+def agents(project: Path) -> Path:
+    """An orchestrator, and two agents to delegate to."""
+    directory = project / ".claude" / "agents"
+    agent_file(directory / "lead.md", "lead", "Leads.", "tools: Task\nmodel: sonnet\n", "You lead.\n")
+    agent_file(directory / "coder.md", "coder", "Codes.", "model: inherit\n", "You code.\n")
+    agent_file(directory / "tester.md", "tester", "Tests.", "model: ollama/tester\n", "You test.\n")
+    return directory
+
+
+def delegate(agent: str, prompt: str) -> ToolCall:
+    return ToolCall("Task", {"description": "part of it", "prompt": prompt, "subagent_type": agent})
+
+
+def told(request: RecordedRequest) -> str:
+    if "instructions" in request.body:
+        return str(request.body["instructions"]).strip()
+    return str(request.body["messages"][0]["content"]).strip()
+
+
+def reply(request: RecordedRequest) -> Any:
+    if told(request) == "You code.":
+        return "coded"
+    if told(request) == "You test.":
+        return "tested"
+    answered = json.dumps(request.body)
+    if "coded" in answered:
+        return "All done."
+    return [delegate("coder", "Write it."), delegate("tester", "Test it.")]
+
+
+@pytest.mark.usefixtures("agents")
+class TestRun:
+    def test_an_orchestrator_delegates_to_two_agents(
+        self, kantan_agents: Any, serve: Any, database: Any
+    ) -> None:
+        with OfflineServer(reply) as server:
+            serve(server)
+            outcome = kantan_agents(
+                *("run", "--agent", "LEAD", "Build it.", "--model", "gpt-5-mini", "--db", str(database.path))
+            )
+        assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "All done.\n", "")
+        asked = {told(request): request.model for request in server.requests}
+        # A short name and none are --model's, a full name in a file stays.
+        assert asked == {"You lead.": "gpt-5-mini", "You code.": "gpt-5-mini", "You test.": "tester"}
+        last = json.dumps(server.requests[-1].body)
+        assert "coded" in last
+        assert "tested" in last
+        (trace,) = database.traces()
+        assert trace.metadata["agent_name"] == "lead"
+        ran = {span.name for span in database.spans() if span.span_type == "agent"}
+        assert ran == {"lead", "coder", "tester"}
+
+    def test_json_is_the_context_of_the_agent_that_was_asked(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(reply) as server:
+            serve(server)
+            outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", "gpt-5", "--json")
+        assert outcome.code == 0
+        context = json.loads(outcome.stdout)
+        assert context["result"]["last_agent"] == "lead"
+        assert context["result"]["usage"]["requests"] == 4
+        assert [entry["text"] for entry in context["history"]] == ["Build it.", "All done."]
+
+    def test_the_model_is_told_whom_there_is_to_delegate_to(self, kantan_agents: Any, serve: Any) -> None:
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            assert kantan_agents("run", "hi", "--agent", "lead", "--model", "gpt-5").code == 0
+        (tool,) = server.requests[0].body["tools"]
+        assert tool["name"] == "Task"
+        assert "- coder: Codes." in tool["description"]
+        assert "- tester: Tests." in tool["description"]
+        assert "- lead:" not in tool["description"]
+
+    def test_without_model_a_file_that_names_none_gets_the_default(
+        self, kantan_agents: Any, serve: Any
+    ) -> None:
+        with OfflineServer(["ok", "ok"]) as server:
+            serve(server)
+            assert kantan_agents("run", "hi").code == 0
+            assert kantan_agents("run", "hi", "--agent", "coder").code == 0
+        first, second = server.requests
+        assert first.model == second.model
+
+    def test_no_prompt_reads_the_environment(
+        self, kantan_agents: Any, serve: Any, agents: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SECRET", "s3cret")
+        agent_file(agents / "curious.md", "curious", prompt="Say {{ $env.SECRET }}.")
+        with OfflineServer(["ok"]) as server:
+            serve(server)
+            assert kantan_agents("run", "hi", "--agent", "curious").code == 0
+        assert told(server.requests[0]) == "Say ."
+
+
+@pytest.mark.usefixtures("agents")
+class TestBadArguments:
+    def test_an_unknown_agent(self, kantan_agents: Any) -> None:
+        outcome = kantan_agents("run", "hi", "--agent", "teste")
+        is_one_error(outcome, "[E32] Agent not found: teste (there are: tester, coder, lead)")
+
+    def test_a_file_that_cannot_be_loaded(self, kantan_agents: Any, agents: Path) -> None:
+        (agents / "broken.md").write_bytes(ERRORS["no-name.md"][0])
+        outcome = kantan_agents("run", "hi", "--agent", "broken")
+        is_one_error(outcome, f"[E31] Agent definition is not valid: {agents}/broken.md:1: name: is missing")
+
+    def test_a_file_without_a_prompt(self, kantan_agents: Any, agents: Path) -> None:
+        path = agent_file(agents / "mute.md", "mute", prompt=" \n")
+        outcome = kantan_agents("run", "hi", "--agent", "mute")
+        is_one_error(outcome, "[E75] Invalid option --agent: mute has no prompt")
+        assert str(path) in outcome.stderr
+
+    def test_instructions_are_the_file_s(self, kantan_agents: Any) -> None:
+        outcome = kantan_agents("run", "hi", "--agent", "lead", "--instructions", "Be brief.")
+        is_one_error(outcome, "[E75] Invalid option --agent: cannot stand beside --instructions")

@@ -1,0 +1,55 @@
+"""A home and a project to keep agent files in, and a look into how they are read."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from kantan_agents.definitions import AgentLoader, file_cache, scan
+from kantan_agents.definitions.regular_file import read_regular_file
+
+
+@attrs.frozen
+class Places:
+    """Where agents are looked for: a repository, the user's home."""
+
+    project: Path
+    home: Path
+
+    def loader(self, **options: Any) -> AgentLoader:
+        return AgentLoader(cwd=self.project, home=self.home, **options)
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    monkeypatch.delenv("KODE_CONFIG_DIR", raising=False)
+    monkeypatch.delenv("CLAUDE_CONFIG_DIR", raising=False)
+    project, home = tmp_path / "project", tmp_path / "home"
+    (project / ".git").mkdir(parents=True)
+    home.mkdir()
+    return Places(Path(os.path.realpath(project)), home)
+
+
+@pytest.fixture
+def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every file be old enough to be trusted; the test sees to it that dates differ."""
+    for module in (scan, file_cache):
+        monkeypatch.setattr(module, "clock_ns", lambda: time.time_ns() + 10**10)
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the files that have been read, in order."""
+    names: list[str] = []
+
+    def noted(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+        names.append(Path(path).name)
+        return read_regular_file(path, limit)
+
+    monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", noted)
+    return names

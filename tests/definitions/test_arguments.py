@@ -1,0 +1,54 @@
+"""What no function of this room can work with is refused by name, before anything is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kantan_agents.definitions import AgentDefinition, AgentLoader
+from kantan_agents.errors import InvalidOptionError
+
+LOADER = AgentLoader([], builtin=[AgentDefinition(name="a", description="b")])
+
+
+@pytest.mark.parametrize("value", [None, 5, ["a"]])
+@pytest.mark.parametrize(
+    ("option", "function"),
+    [
+        ("text", AgentDefinition.loads),
+        ("path", AgentDefinition.load),
+        ("name", LOADER.get_agent_now),
+        ("name", LOADER.load_agents_now().get),
+        ("name", LOADER.load_agents_now().details),
+        ("text", LOADER.load_agents_now().search),
+    ],
+)
+def test_what_is_no_text_or_path_is_refused(option: str, function: Callable[[Any], Any], value: Any) -> None:
+    with pytest.raises(InvalidOptionError) as caught:
+        function(value)
+    assert (caught.value.option, repr(value) in str(caught.value)) == (option, True)
+
+
+@pytest.mark.anyio
+async def test_a_name_that_is_none_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(InvalidOptionError, match="name: must be a str, not None"):
+        await AgentLoader([], builtin=[]).get_agent(None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"directories": 5}, "directories: must be a list, not 5"),
+        ({"directories": [5]}, "directories: must be a str or a Path, not 5"),
+        ({"directories": [b"agents"]}, "directories: must be a str or a Path"),
+        ({"cwd": 5}, "cwd: must be a str or a Path"),
+        ({"home": b"home"}, "home: must be a str or a Path"),
+        ({"directories": [], "builtin": 5}, "builtin: must be a list"),
+        ({"directories": [], "builtin": "reviewer"}, "builtin: must be a list"),
+    ],
+)
+def test_a_loader_is_refused_what_it_cannot_look_into(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidOptionError, match=said):
+        AgentLoader(**options)

@@ -1,0 +1,116 @@
+"""What the tools of a file mean as tool rules."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.definitions import AgentDefinition, grants_of
+from kantan_agents.errors import InvalidDefinitionError
+from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
+
+
+def rules(*tools: str, denied: tuple[str, ...] = ()) -> ToolRules:
+    return grants_of(AgentDefinition("a", "does a", tools=tools or "*", disallowed_tools=denied)).rules
+
+
+def allows(granted: ToolRules, tool: str, argument: str = "") -> bool:
+    names = (tool.rpartition("__")[2], tool) if tool.startswith("mcp__") else (tool,)
+    return decide_call(granted, ToolFacts(names, parameter="value"), {"value": argument}).allowed
+
+
+def test_all_tools_are_no_rule() -> None:
+    assert rules().permits_all
+
+
+def test_an_empty_list_is_no_tool() -> None:
+    granted = grants_of(AgentDefinition("a", "does a", tools=())).rules
+    assert not allows(granted, "Read")
+
+
+@pytest.mark.parametrize(
+    ("entry", "tool", "granted", "refused"),
+    [
+        (
+            "Bash(git diff:*)",
+            "Bash",
+            ["git diff", "git diff HEAD"],
+            ["git push", "git diff; rm x", "git difftool"],
+        ),
+        ("Bash(git diff *)", "Bash", ["git diff", "git diff HEAD"], ["git push", "git diff; rm x"]),
+        ("Bash(ls)", "Bash", ["ls"], ["ls -l", "cat"]),
+        ("Bash(*)", "Bash", ["anything"], []),
+        ("Task(a, b)", "Task", ["a", "b"], ["c", "a, b", ""]),
+        ("Agent(a, b)", "Task", ["a", "b"], ["c"]),
+        ("Agent(a, b)", "Agent", ["a", "b"], ["c"]),
+        ("Agent", "Task", ["anyone"], []),
+        ("Task", "Agent", ["anyone"], []),
+        ("mcp__github", "mcp__github__search", ["x"], []),
+        ("mcp__github", "mcp__gitlab__search", [], ["x"]),
+        ("mcp__github__*", "mcp__github__search", ["x"], []),
+        ("mcp__github__search", "mcp__github__delete", [], ["x"]),
+        ("Read", "read", [], ["x"]),
+    ],
+)
+def test_an_entry_grants_what_it_says(entry: str, tool: str, granted: list[str], refused: list[str]) -> None:
+    allowed = rules(entry)
+    assert [argument for argument in granted if not allows(allowed, tool, argument)] == []
+    assert [argument for argument in refused if allows(allowed, tool, argument)] == []
+    denied = rules(denied=(entry,))
+    assert [argument for argument in granted if allows(denied, tool, argument)] == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "Bash(rm * -rf)",
+        "Bash(",
+        "Bash()",
+        "Read(./src/**/*.py)",
+        ")",
+        "(x)",
+        "Task()",
+        "WebFetch(domain:evil.example)",
+        "Read(./secrets/key.pem)",
+        "Edit(docs)",
+        "bash(key:value)",
+        "Agent(a, )",
+        "Bash(a:*) x",
+    ],
+)
+def test_what_cannot_be_understood_grants_nothing_and_denies_more(entry: str) -> None:
+    tool = re.split(r"[()]", entry)[0].strip() or "Bash"
+    try:
+        allowed = grants_of(AgentDefinition("a", "does a", tools=(entry,)))
+    except InvalidDefinitionError:
+        pass  # so no tool is granted either
+    else:
+        assert not allows(allowed.rules, tool, "a")
+        assert "it grants nothing" in allowed.remarks[0]
+    try:
+        denied = grants_of(AgentDefinition("a", "does a", disallowed_tools=(entry,)))
+    except InvalidDefinitionError:
+        return
+    assert not allows(denied.rules, tool, "a")
+    assert "is denied altogether" in denied.remarks[0]
+
+
+@given(
+    st.lists(st.text(min_size=1, max_size=12), max_size=5),
+    st.lists(st.text(min_size=1, max_size=12), max_size=5),
+    st.text(alphabet="abRead(*)_ ", min_size=1, max_size=8),
+)
+def test_any_texts_make_rules_and_a_deny_wins(tools: list[str], denied: list[str], tool: str) -> None:
+    try:
+        definition = AgentDefinition("a", "does a", tools=tuple(tools), disallowed_tools=tuple(denied))
+    except InvalidDefinitionError:
+        return
+    granted = grants_of(definition).rules
+    plain = [entry for entry in definition.disallowed_tools if "(" not in entry and ")" not in entry]
+    assert not any(allows(granted, entry) for entry in plain)
+    if "*" not in definition.tools and not any(set(entry) & set("*?[(") for entry in definition.tools):
+        entries = {*definition.tools, "Task", "Agent"}
+        assert not allows(granted, tool) or tool in entries or tool.startswith("mcp__")

@@ -1,0 +1,249 @@
+"""One loader, many tasks and threads: nothing blocks, nothing is lost."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from blockbuster import blockbuster_ctx
+
+from kantan_agents.definitions import AgentDefinition, AgentLoader, loader, scan
+from kantan_agents.definitions.regular_file import read_regular_file
+from kantan_agents.definitions.signature import Seen, seen_at
+from kantan_agents.errors import AgentNotFoundError
+from tests.definitions.agent_tree import write, write_text
+
+NAMES = [f"agent-{number}" for number in range(8)]
+
+
+@pytest.fixture
+def agents(tmp_path: Path) -> AgentLoader:
+    for name in NAMES:
+        write(tmp_path / f"{name}.md", name, "0")
+    return AgentLoader([tmp_path], cache_size=4, recheck_seconds=0)
+
+
+@pytest.mark.anyio
+async def test_nothing_blocks_the_event_loop_but_a_stat(tmp_path: Path) -> None:
+    write(tmp_path / "a.md", "a")
+    agents = AgentLoader([tmp_path], recheck_seconds=3600)
+    await agents.load_agents()
+    with blockbuster_ctx() as found:
+        with pytest.raises(Exception, match=r"(?i)blocking"):
+            os.stat(tmp_path)  # noqa: PTH116 - the check itself is checked
+        found.functions["os.stat"].can_block_in("definitions/signature.py", {"seen_at"})
+        assert (await agents.load_agents()).names() == ("a",)
+        assert (await agents.get_agent("a")).name == "a"
+        await anyio.to_thread.run_sync(write, tmp_path / "a.md", "a", "new")
+        assert (await agents.get_agent("a")).system_prompt == "new"
+        with pytest.raises(AgentNotFoundError):
+            await agents.get_agent("b")
+
+
+@pytest.mark.anyio
+async def test_eight_tasks_and_four_threads_get_what_the_files_say(
+    agents: AgentLoader, tmp_path: Path
+) -> None:
+    wrong: list[str] = []
+    done = threading.Event()
+
+    def edit() -> None:
+        number = 0
+        while not done.is_set():
+            number += 1
+            # In one step, as editors and version control do: nobody reads half a file.
+            write(tmp_path / "new", NAMES[number % 8], str(number)).replace(
+                tmp_path / f"{NAMES[number % 8]}.md"
+            )
+
+    def check(catalog: list[AgentDefinition]) -> None:
+        if sorted(agent.name for agent in catalog) != sorted(NAMES):
+            wrong.append(f"loaded {len(catalog)}")
+
+    def ask_in_a_thread() -> None:
+        for name in NAMES:
+            check(list(agents.load_agents_now()))
+            if agents.get_agent_now(name).name != name:
+                wrong.append(name)
+
+    async def ask() -> None:
+        for name in NAMES:
+            check(list(await agents.load_agents()))
+            if (await agents.get_agent(name)).name != name:
+                wrong.append(name)
+
+    with ThreadPoolExecutor(5) as threads:
+        editing = threads.submit(edit)
+        asking = [threads.submit(ask_in_a_thread) for _ in range(4)]
+        try:
+            async with anyio.create_task_group() as tasks:
+                for _ in range(8):
+                    tasks.start_soon(ask)
+            for future in asking:
+                await anyio.to_thread.run_sync(future.result)
+        finally:
+            done.set()
+        await anyio.to_thread.run_sync(editing.result)
+    assert wrong == []
+    fresh = AgentLoader([tmp_path]).load_agents_now()
+    assert list(agents.load_agents_now()) == list(fresh)
+
+
+@pytest.mark.anyio
+async def test_a_task_that_waits_can_be_cancelled_and_the_others_go_on(
+    agents: AgentLoader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, go_on = threading.Event(), threading.Event()
+
+    def slowly(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+        reading.set()
+        go_on.wait(30)
+        return read_regular_file(path, limit)
+
+    monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", slowly)
+    loaded: list[int] = []
+
+    async def load() -> None:
+        loaded.append(len(await agents.load_agents()))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(load)
+        await anyio.to_thread.run_sync(reading.wait)
+        try:
+            async with anyio.create_task_group() as waiting:
+                waiting.start_soon(agents.get_agent, NAMES[0])
+                waiting.start_soon(agents.load_agents)
+                await anyio.lowlevel.checkpoint()
+                waiting.cancel_scope.cancel()
+            assert loaded == []
+        finally:
+            go_on.set()
+    assert loaded == [8]
+    assert (await agents.get_agent(NAMES[0])).name == NAMES[0]
+
+
+class TestManyDirectories:
+    """More than are looked at on an event loop."""
+
+    @pytest.fixture
+    def many(self, tmp_path: Path) -> AgentLoader:
+        for number in range(60):
+            write(tmp_path / str(number) / "a.md", f"agent-{number}")
+        return AgentLoader([tmp_path], recheck_seconds=3600)
+
+    @pytest.mark.anyio
+    @pytest.mark.usefixtures("_settled")
+    async def test_none_of_them_is_looked_at_on_the_event_loop(
+        self, many: AgentLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await many.load_agents()
+        looking: list[int] = []
+
+        def noted(path: str) -> Seen:
+            looking.append(threading.get_ident())
+            return seen_at(path)
+
+        monkeypatch.setattr(scan, "seen_at", noted)
+        assert (await many.get_agent("agent-7")).name == "agent-7"
+        assert len(looking) == 61
+        assert threading.get_ident() not in looking
+        await anyio.to_thread.run_sync(write, tmp_path / "0" / "new.md", "new")
+        assert (await many.get_agent("new")).name == "new"
+        assert threading.get_ident() not in looking
+
+    @pytest.mark.anyio
+    @pytest.mark.usefixtures("_settled")
+    async def test_tasks_that_ask_together_share_a_look(
+        self, many: AgentLoader, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await many.load_agents()
+        looked: list[str] = []
+        looking, go_on = threading.Event(), threading.Event()
+
+        def slowly(path: str) -> Seen:
+            looked.append(path)
+            if not looking.is_set():
+                looking.set()
+                go_on.wait(10)
+            return seen_at(path)
+
+        monkeypatch.setattr(scan, "seen_at", slowly)
+        found: list[str] = []
+
+        async def ask(name: str) -> None:
+            found.append((await many.get_agent(name)).name)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(ask, "agent-0")
+            await anyio.to_thread.run_sync(looking.wait, 30)
+            for number in range(1, 60):
+                tasks.start_soon(ask, f"agent-{number}")
+            await anyio.wait_all_tasks_blocked()
+            go_on.set()
+        assert sorted(found) == sorted(f"agent-{number}" for number in range(60))
+        assert len(looked) == 2 * 61
+
+
+@pytest.mark.anyio
+async def test_loads_that_are_asked_for_during_one_are_one_and_see_what_changed_before_they_were_asked_for(
+    agents: AgentLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading, go_on = threading.Event(), threading.Event()
+    listings: list[scan.Listing] = []
+
+    def slowly(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+        reading.set()
+        go_on.wait(30)
+        return read_regular_file(path, limit)
+
+    def noted(directories: Any) -> scan.Listing:
+        listings.append(scan.listed(directories))
+        return listings[-1]
+
+    monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", slowly)
+    monkeypatch.setattr(loader, "listed", noted)
+    loaded: list[int] = []
+
+    async def load() -> None:
+        loaded.append(len(await agents.load_agents()))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(load)
+        await anyio.to_thread.run_sync(reading.wait, 30)
+        write(tmp_path / "new.md", "new")
+        for _ in range(20):
+            tasks.start_soon(load)
+        await anyio.wait_all_tasks_blocked()
+        go_on.set()
+    assert loaded == [8] + [9] * 20
+    assert len(listings) == 2
+
+
+@pytest.mark.anyio
+async def test_who_handles_the_log_may_ask_the_loader(agents: AgentLoader, tmp_path: Path) -> None:
+    write_text(tmp_path / "broken.md", "nothing")
+    asked: list[str] = []
+
+    class Asking(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            # In a thread that can be left behind: if the loader were still at work, it would wait for ever.
+            asking = threading.Thread(target=self.ask, daemon=True)
+            asking.start()
+            asking.join(10)
+
+        def ask(self) -> None:
+            asked.append(agents.get_agent_now(NAMES[0]).name)
+
+    log, handler = logging.getLogger("kantan_agents.definitions"), Asking()
+    log.addHandler(handler)
+    try:
+        assert len(await agents.load_agents()) == 8
+    finally:
+        log.removeHandler(handler)
+    assert asked == [NAMES[0]]

@@ -1,0 +1,257 @@
+"""What holds for every translation: there and back is the same value, or an error that names each loss."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
+from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, ToolSpec
+from kantan_agents.protocol.translate import anthropic, gemini, openai_chat
+from kantan_agents.protocol.translate.media import Media
+from kantan_agents.testing.strategies import json_values
+from tests.protocol.translated_values import (
+    METADATA,
+    calls,
+    conversations,
+    messages,
+    responses,
+    text_segments,
+    tools,
+)
+from tests.protocol.wire_server import recorded
+
+
+@attrs.frozen
+class Format:
+    name: str
+    tools_to: Callable[[Iterable[ToolSpec]], Any]
+    tools_from: Callable[[Any], tuple[ToolSpec, ...]]
+    response_to: Callable[[ProviderResponse], Any]
+    response_from: Callable[[Any], ProviderResponse]
+    messages_to: Callable[[Iterable[Message]], Any]
+    messages_from: Callable[[Any], tuple[Message, ...]]
+    is_empty_dropped: bool = True
+    joins_system: bool = True
+
+
+FORMATS = [
+    Format(
+        "chat",
+        openai_chat.tools_to_openai_chat,
+        openai_chat.tools_from_openai_chat,
+        openai_chat.response_to_openai_chat,
+        openai_chat.response_from_openai_chat,
+        openai_chat.messages_to_openai_chat,
+        openai_chat.messages_from_openai_chat,
+        is_empty_dropped=False,
+        joins_system=False,
+    ),
+    Format(
+        "anthropic",
+        anthropic.tools_to_anthropic,
+        anthropic.tools_from_anthropic,
+        anthropic.response_to_anthropic,
+        anthropic.response_from_anthropic,
+        anthropic.messages_to_anthropic,
+        anthropic.messages_from_anthropic,
+    ),
+    Format(
+        "gemini",
+        gemini.tools_to_gemini,
+        gemini.tools_from_gemini,
+        gemini.response_to_gemini,
+        gemini.response_from_gemini,
+        gemini.messages_to_gemini,
+        gemini.messages_from_gemini,
+    ),
+]
+each_format = pytest.mark.parametrize("wire", FORMATS, ids=lambda wire: wire.name)
+
+
+def check_problems(problems: Iterable[str]) -> None:
+    paths = [problem.partition(":")[0] for problem in problems]
+    assert paths
+    assert all(paths)
+
+
+def through_json(data: Any) -> Any:
+    return json.loads(json.dumps(data, allow_nan=False))
+
+
+def plain_media(segment: ContentSegment, wire: Format) -> ContentSegment:
+    """Return a segment as it comes back: a data URL as base64, the type in the format's spelling."""
+    extra = {name: value for name, value in segment.extra.items() if name == wire.name or name == "detail"}
+    segment = attrs.evolve(segment, extra=extra)
+    if segment.tool_call is not None:
+        return attrs.evolve(segment, tool_call=attrs.evolve(segment.tool_call, extra={}))
+    if segment.data is None:
+        return segment
+    media = Media.of(segment)
+    mime = media.mime
+    if wire.name == "gemini" and mime is None and media.url == "https://example.com/a.png":
+        mime = "image/png"
+    if wire.name == "gemini" and mime is None and media.url == "https://example.com/a.mp4":
+        mime = "video/mp4"
+    return attrs.evolve(segment, data=media.url or media.base64, mime_type=mime)
+
+
+def normal(found: Iterable[Message], wire: Format) -> list[Message]:
+    """Return messages as they come back: names of tools filled in, what says nothing left out."""
+    names: dict[str, str] = {}
+    out: list[Message] = []
+    for message in found:
+        kept = message.segments
+        if wire.is_empty_dropped and message.role != "tool":
+            kept = tuple(segment for segment in kept if segment.type != "text" or segment.text)
+        if wire.name == "anthropic":
+            kept = tuple(
+                segment for segment in kept if segment.type != "text" or (segment.text or "").strip()
+            )
+        kept = tuple(plain_media(segment, wire) for segment in kept)
+        name = message.tool_name or names.get(message.tool_call_id or "")
+        names |= {segment.tool_call.id: segment.tool_call.name for segment in kept if segment.tool_call}
+        if not kept and wire.is_empty_dropped and message.role != "tool":
+            continue
+        if wire.joins_system and message.role == "system" and out:
+            out[-1] = attrs.evolve(out[-1], segments=(*out[-1].segments, *kept))
+            continue
+        out.append(attrs.evolve(message, segments=kept, tool_name=name if message.role == "tool" else None))
+    return out
+
+
+@each_format
+@settings(max_examples=20)
+@given(response=responses())
+def test_an_answer_comes_back_or_every_loss_is_named(wire: Format, response: ProviderResponse) -> None:
+    try:
+        written = wire.response_to(response)
+    except UntranslatableError as error:
+        check_problems(error.problems)
+        return
+    segments = tuple(plain_media(segment, wire) for segment in response.segments)
+    assert wire.response_from(through_json(written)) == ProviderResponse(segments, response.metadata or None)
+
+
+@each_format
+@settings(max_examples=20)
+@given(said=text_segments(), made=st.lists(calls(), max_size=3), metadata=METADATA)
+def test_text_and_calls_are_carried_by_every_format(
+    wire: Format, said: ContentSegment, made: list[ContentSegment], metadata: Any
+) -> None:
+    response = ProviderResponse((said, *made), metadata)
+    assert wire.response_from(through_json(wire.response_to(response))) == response
+
+
+@each_format
+@settings(max_examples=20)
+@given(found=conversations())
+def test_a_conversation_is_carried_by_every_format(wire: Format, found: tuple[Message, ...]) -> None:
+    back = wire.messages_from(through_json(wire.messages_to(found)))
+    assert list(back) == normal(found, wire)
+
+
+@each_format
+@settings(max_examples=20)
+@given(found=st.lists(messages(), max_size=4))
+def test_messages_come_back_or_every_loss_is_named(wire: Format, found: list[Message]) -> None:
+    try:
+        written = wire.messages_to(found)
+    except UntranslatableError as error:
+        check_problems(error.problems)
+        return
+    assert list(wire.messages_from(through_json(written))) == normal(found, wire)
+
+
+@each_format
+@settings(max_examples=20)
+@given(found=st.lists(tools(), max_size=3))
+def test_tools_come_back(wire: Format, found: list[ToolSpec]) -> None:
+    assert list(wire.tools_from(through_json(wire.tools_to(found)))) == found
+
+
+@each_format
+@settings(max_examples=20)
+@given(data=json_values(max_leaves=12))
+def test_what_is_read_is_a_value_or_a_mistake_with_a_path(wire: Format, data: Any) -> None:
+    for read in (wire.response_from, wire.messages_from, wire.tools_from):
+        try:
+            read(data)
+        except InvalidProtocolValueError as error:
+            check_problems(error.problems)
+
+
+@st.composite
+def bent(draw: Any, body: Any) -> Any:
+    """Draw a recorded body in which something is something else."""
+    body = json.loads(json.dumps(body))
+    place = body
+    while isinstance(place, (dict, list)) and place:
+        key = (
+            draw(st.sampled_from(sorted(place)))
+            if isinstance(place, dict)
+            else draw(st.integers(0, len(place) - 1))
+        )
+        inner = place[key]
+        if not isinstance(inner, (dict, list)) or not inner or draw(st.integers(0, 3)) == 0:
+            place[key] = draw(json_values(max_leaves=2))
+            break
+        place = inner
+    return body
+
+
+RECORDED = {
+    "chat": ["chat_tool_calls", "chat_refusal", "chat_audio", "chat_request"],
+    "anthropic": ["anthropic_tool_use", "anthropic_citations", "anthropic_request"],
+    "gemini": ["gemini_function_calls", "gemini_image", "gemini_blocked", "gemini_request", "gemini_tools"],
+}
+
+
+@each_format
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_bent_body_is_read_and_written_or_a_mistake_of_ours(wire: Format, data: st.DataObject) -> None:
+    body = data.draw(bent(recorded(data.draw(st.sampled_from(RECORDED[wire.name])))))
+    ways: list[tuple[Any, Any]] = [
+        (wire.response_from, wire.response_to),
+        (wire.messages_from, wire.messages_to),
+        (wire.tools_from, wire.tools_to),
+    ]
+    for read, write in ways:
+        try:
+            value = read(body)
+        except InvalidProtocolValueError as error:
+            check_problems(error.problems)
+            continue
+        try:
+            written = write(value)
+        except UntranslatableError as error:
+            check_problems(error.problems)
+        else:
+            read(through_json(written))
+
+
+@each_format
+@given(extra=json_values(max_leaves=6), metadata=json_values(max_leaves=4))
+@settings(max_examples=30)
+def test_odd_things_that_are_kept_are_written_or_named(wire: Format, extra: Any, metadata: Any) -> None:
+    owner = "openai" if wire.name == "chat" else wire.name
+    parts = dict.fromkeys(
+        ("fields", "before", "after", "usage", "choice", "message", "candidate", "content"), extra
+    )
+    for kept in (extra, parts, {"fields": {"x": extra}}, {"before": [{"type": extra}]}):
+        segment = ContentSegment("text", text="x", extra={owner: kept})
+        for response in (
+            ProviderResponse([segment], {"usage": metadata}),
+            ProviderResponse([ContentSegment.of_text("x")], metadata, extra={owner: kept}),
+        ):
+            try:
+                json.dumps(wire.response_to(response))
+            except UntranslatableError as error:
+                check_problems(error.problems)

@@ -1,0 +1,308 @@
+"""From an agent file to an agent that can be run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import agents
+import pytest
+
+from kantan_agents import Agent, Prompt, get_context_with_tool_rules
+from kantan_agents.definitions import MODELS, AgentDefinition, model_of
+from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError, ModelNotFoundError
+from kantan_agents.prompt import hash_text
+from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
+
+pytestmark = pytest.mark.anyio
+
+FILE = """---
+name: code-reviewer
+description: "Reviews code for best practices and potential issues"
+tools: ["FileRead", "Grep", "Bash"]
+model: "claude-sonnet"
+---
+
+You are an expert code reviewer. When reviewing code:
+1. Check for security vulnerabilities
+2. Look for performance issues
+3. Ensure code follows best practices
+"""
+
+
+def tool(name: str) -> Any:
+    def run(value: str = "") -> str:
+        """Do it."""
+        return f"{name} did {value}"
+
+    return agents.function_tool(run, name_override=name)
+
+
+TOOLS = [tool(name) for name in ("FileRead", "Grep", "Bash", "Write")]
+
+
+def define(**fields: Any) -> AgentDefinition:
+    return AgentDefinition(**{"name": "a", "description": "does a", "system_prompt": "You are a.", **fields})
+
+
+def saying(text: str = "done", *steps: Any) -> ScriptedModel:
+    return ScriptedModel([*steps, [assistant_message(text)]])
+
+
+def shown(model: ScriptedModel) -> list[str]:
+    call = model.first_call
+    assert call is not None
+    return [tool.name for tool in call.tools]
+
+
+async def test_the_example_of_the_specification_runs() -> None:
+    with OfflineServer(["Looks fine."]) as server:
+        models = {"claude-sonnet": server.bundle()}
+        agent = Agent.from_definition(AgentDefinition.loads(FILE), tools=TOOLS, models=models)
+        context = await agent.run_async("Review this.")
+    (request,) = server.requests
+    assert request.body["instructions"].startswith("You are an expert code reviewer.")
+    assert [tool["name"] for tool in request.body["tools"]] == ["FileRead", "Grep", "Bash"]
+    assert context["result"].final_output == "Looks fine."
+
+
+async def test_only_filtered_tools_can_be_used_whatever_the_context_allows() -> None:
+    model = saying("done", [function_call("Write", {"value": "x"}, call_id="1")])
+    agent = Agent.from_definition(define(tools=("Grep",)), tools=TOOLS, model=model)
+    await agent.run_async("Go", get_context_with_tool_rules({"allow": "*"}))
+    assert shown(model) == ["Grep"]
+    last = model.last_call
+    assert last is not None
+    assert last.input[-1]["output"].startswith("[kantan-agents][E8] Tool is not allowed: Write")
+
+
+@pytest.mark.parametrize(
+    ("fields", "left"),
+    [
+        ({}, ["FileRead", "Grep", "Bash", "Write"]),
+        ({"tools": ()}, []),
+        ({"tools": ("Nothing",)}, []),
+        ({"disallowed_tools": ("Write",)}, ["FileRead", "Grep", "Bash"]),
+        ({"tools": ("Grep", "Write"), "disallowed_tools": ("Write",)}, ["Grep"]),
+        ({"disallowed_tools": ("*",)}, []),
+        ({"tools": ("Bash(git diff:*)",)}, ["Bash"]),
+        ({"tools": ("Bash(rm * -rf)",)}, []),
+        ({"disallowed_tools": ("Bash(rm * -rf)",)}, ["FileRead", "Grep", "Write"]),
+    ],
+)
+async def test_tools_of_a_file_are_what_is_shown(fields: dict[str, Any], left: list[str]) -> None:
+    model = saying()
+    await Agent.from_definition(define(**fields), tools=TOOLS, model=model).run_async("Go")
+    assert shown(model) == left
+
+
+async def test_rules_of_the_context_narrow_further() -> None:
+    model = saying()
+    agent = Agent.from_definition(define(tools=("Grep", "Bash")), tools=TOOLS, model=model)
+    await agent.run_async("Go", get_context_with_tool_rules({"deny": ["Bash"]}))
+    assert shown(model) == ["Grep"]
+
+
+async def test_hosted_mcp_servers_are_under_the_filter_too() -> None:
+    server = agents.HostedMCPTool(
+        tool_config={
+            "type": "mcp",
+            "server_label": "wiki",
+            "server_url": "http://127.0.0.1/",
+            "require_approval": "never",
+        }
+    )
+    for fields, left in (
+        ({"tools": ("Grep",)}, ["Grep"]),
+        ({"tools": ("mcp__wiki",)}, ["hosted_mcp"]),
+        ({"tools": ("mcp__wiki__*",)}, ["hosted_mcp"]),
+        ({"disallowed_tools": ("mcp__wiki",)}, ["FileRead", "Grep", "Bash", "Write"]),
+    ):
+        model = saying()
+        await Agent.from_definition(define(**fields), tools=[*TOOLS, server], model=model).run_async("Go")
+        assert shown(model) == left
+
+
+async def test_a_remark_about_tools_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    Agent.from_definition(define(tools=("Bash(rm * -rf)",)), tools=TOOLS, model=saying())
+    assert "it grants nothing" in caplog.records[-1].remark  # type: ignore[attr-defined]
+
+
+class TestModel:
+    def test_without_one_it_is_the_one_given(self) -> None:
+        model = saying()
+        for name in (None, "inherit", "INHERIT", "main", " "):
+            assert Agent.from_definition(define(model=name), model=model).sdk_agent.model is model
+
+    def test_short_names_are_the_users_to_set(self) -> None:
+        model, other = saying(), saying()
+        agent = Agent.from_definition(define(model="Opus"), model=other, models={"opus": model})
+        assert agent.sdk_agent.model is model
+
+    def test_a_short_name_may_stand_for_the_one_given(self) -> None:
+        model = saying()
+        assert (
+            Agent.from_definition(define(model="opus"), model=model, models={"opus": None}).sdk_agent.model
+            is model
+        )
+
+    def test_the_known_short_names_are_those_of_anthropic(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("CLAUDE_API_KEY", "x")
+        for short in ("sonnet", "opus", "haiku", "claude-sonnet"):
+            agent = Agent.from_definition(define(model=short))
+            assert str(getattr(agent.sdk_agent.model, "name", "")) == MODELS[short]
+
+    def test_a_full_id_goes_to_kantan_llm(self) -> None:
+        with pytest.raises(ModelNotFoundError, match="no-such-model"):
+            Agent.from_definition(define(model="no-such-model"), model=saying())
+
+    def test_the_map_is_a_mapping(self) -> None:
+        with pytest.raises(InvalidOptionError, match="short names"):
+            Agent.from_definition(define(), models=["opus"])  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize("name", [None, "", "  "])
+    def test_no_name_is_no_model(self, name: str | None) -> None:
+        assert model_of(name) is None
+
+
+class TestContext:
+    """上下文注入."""
+
+    async def test_it_is_put_into_the_run_context_and_shown_as_system_information(self) -> None:
+        model = saying()
+        definition = define(
+            context={"project": "shop", "limits": {"rows": 5}},
+            system_prompt="You are a. Project: {{ $ctx.project }}.",
+        )
+        context = await Agent.from_definition(definition, model=model).run_async("Go")
+        assert context["project"] == "shop"
+        assert context["limits"] == {"rows": 5}
+        assert context["limits"] is not definition.context["limits"]
+        call = model.first_call
+        assert call is not None
+        assert call.system_instructions == (
+            'You are a. Project: shop.\n\n# Context\n\nproject: shop\nlimits: {"rows": 5}'
+        )
+
+    async def test_what_the_caller_says_wins(self) -> None:
+        model = saying()
+        agent = Agent.from_definition(define(context={"project": "shop"}), model=model)
+        context = await agent.run_async("Go", {"project": "bank"})
+        assert context["project"] == "bank"
+        call = model.first_call
+        assert call is not None
+        assert str(call.system_instructions).endswith("project: bank")
+
+    async def test_a_text_stands_under_context(self) -> None:
+        model = saying()
+        context = await Agent.from_definition(define(context="Be brief."), model=model).run_async("Go")
+        assert context["context"] == "Be brief."
+        call = model.first_call
+        assert call is not None
+        assert str(call.system_instructions).endswith("# Context\n\nBe brief.")
+
+    async def test_nothing_in_it_is_a_template(self) -> None:
+        model = saying()
+        agent = Agent.from_definition(define(context={"note": "{{ $ctx.secret }}"}), model=model)
+        await agent.run_async("Go", {"secret": "s3cret"})
+        call = model.first_call
+        assert call is not None
+        assert "s3cret" not in str(call.system_instructions)
+
+    async def test_a_failed_run_leaves_nothing_of_it(self) -> None:
+        context: dict[str, Any] = {}
+        agent = Agent.from_definition(define(context={"a": 1}), model=ScriptedModel([RuntimeError("no")]))
+        with pytest.raises(RuntimeError):
+            await agent.run_async("Go", context)
+        assert "a" not in context
+
+    async def test_a_change_by_a_tool_is_shown_in_the_next_turn(self) -> None:
+        def move(context: agents.RunContextWrapper[Any]) -> str:
+            """Change the context."""
+            context.context["place"] = "there"
+            return "moved"
+
+        model = saying("done", [function_call("move", {}, call_id="1")])
+        agent = Agent.from_definition(
+            define(context={"place": "here"}), tools=[agents.function_tool(move)], model=model
+        )
+        await agent.run_async("Go")
+        first, second = (str(call.system_instructions) for call in model.calls)
+        assert first.endswith("place: here")
+        assert second.endswith("place: there")
+
+    async def test_a_renderer_of_the_users_is_asked_first(self) -> None:
+        async def render(text: str, context: dict[str, Any]) -> str:
+            return text.upper()
+
+        model = saying()
+        agent = Agent.from_definition(define(context={"a": "b"}), model=model, renderer=render)
+        await agent.run_async("Go")
+        call = model.first_call
+        assert call is not None
+        assert call.system_instructions == "YOU ARE A.\n\n# Context\n\na: b"
+
+    async def test_as_a_hand_off_target_it_is_shown_too(self) -> None:
+        model = saying("done", [function_call("transfer_to_a", {}, call_id="1")])
+        target = Agent.from_definition(define(context={"place": "here"}), model=model)
+        await Agent("front", "You are front.", model=model, handoffs=[target]).run_async("Go")
+        call = model.last_call
+        assert call is not None
+        assert str(call.system_instructions).endswith("place: here")
+
+
+class TestPrompt:
+    def test_it_has_name_version_and_text_of_the_file(self) -> None:
+        agent = Agent.from_definition(define(version="1.10"), model=saying())
+        assert agent.instructions == Prompt("a", "1.10", "You are a.")
+
+    def test_without_a_version_another_wording_is_another_version(self) -> None:
+        first, second = (
+            Agent.from_definition(define(system_prompt=text), model=saying()) for text in ("One.", "Two.")
+        )
+        assert isinstance(first.instructions, Prompt)
+        assert isinstance(second.instructions, Prompt)
+        assert first.instructions.version == hash_text("One.")[:12]
+        assert first.instructions.version != second.instructions.version
+
+    def test_none_is_an_error_that_names_the_agent(self) -> None:
+        with pytest.raises(EmptyPromptTextError) as caught:
+            Agent.from_definition(define(system_prompt=" \n"), model=saying())
+        assert "'a'" in caught.value.__notes__[0]
+
+
+async def test_turns_of_the_file_count_unless_the_caller_says_otherwise() -> None:
+    def turns() -> list[Any]:
+        return [[function_call("Grep", {}, call_id=f"c{number}")] for number in range(3)]
+
+    model = saying("done", *turns())
+    with pytest.raises(agents.MaxTurnsExceeded):
+        await Agent.from_definition(define(max_turns=2), tools=TOOLS, model=model).run_async("Go")
+    model = saying("done", *turns())
+    agent = Agent.from_definition(define(max_turns=2), tools=TOOLS, model=model)
+    assert (await agent.run_async("Go", max_turns=5))["result"].final_output == "done"
+
+
+async def test_other_options_are_the_agents() -> None:
+    agent = Agent.from_definition(define(), model=saying(), history=0, metadata={"team": "blue"})
+    assert (agent.name, agent.history) == ("a", 0)
+    assert agent.trace_metadata({}, "id")["team"] == "blue"
+    assert repr(agent).endswith(f"prompt=a@{hash_text('You are a.')[:12]})")
+
+
+def test_what_is_no_definition_is_refused() -> None:
+    with pytest.raises(InvalidOptionError, match="must be an AgentDefinition, not str"):
+        Agent.from_definition("reviewer")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("option", ["name", "instructions"])
+def test_what_the_definition_says_is_no_option(option: str) -> None:
+    options: dict[str, Any] = {option: "x"}
+    with pytest.raises(InvalidOptionError, match=f"{option}: is decided by the definition"):
+        Agent.from_definition(define(), **options)
+
+
+async def test_a_subclass_makes_its_own_kind() -> None:
+    class Mine(Agent):
+        """An agent of the user's own class."""
+
+    assert type(Mine.from_definition(define(), model=saying())) is Mine
