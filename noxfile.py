@@ -59,6 +59,13 @@ def newest_sdk(session: nox.Session) -> None:
     session.run(*SUITE, *session.posargs)
 
 
+@nox.session(python=PYTHONS[-1:] or None)
+def hunt(session: nox.Session) -> None:
+    """Draw many examples of every property that no run has drawn before; this takes half an hour."""
+    session.install("-e", ".[dev]")
+    session.run(*SUITE, "-m", "hypothesis", *session.posargs, env={"HYPOTHESIS_PROFILE": "hunt"})
+
+
 _SHOW_VERSIONS = """
 from importlib.metadata import version
 for name in ("openai-agents", "openai", "kantan-llm"):
