@@ -14,6 +14,7 @@ from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.reading import Reading, unknown
 
 _ROLES = {"user": "user", "assistant": "model"}
+_NOTHING = {"text": ""}
 
 
 def messages_to_gemini(messages: Iterable[Message], instructions: str | None = None) -> dict[str, Any]:
@@ -65,8 +66,8 @@ def messages_to_gemini(messages: Iterable[Message], instructions: str | None = N
 def _parts(message: Message, losses: Losses, path: str) -> list[dict[str, Any]]:
     parts = []
     for place, segment in enumerate(message.segments):
-        if segment.type != "text" or segment.text or segment.extra:
-            parts += parts_of(segment, losses, f"{path}segments[{place}].")
+        # What other formats keep with an empty text is no reason to send one.
+        parts += [part for part in parts_of(segment, losses, f"{path}segments[{place}].") if part != _NOTHING]
     return parts
 
 
