@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guard_reachable, guarded_mcp_tools
+from kantan_agents.bridge.making import made_quickly
 from kantan_agents.bridge.settings import QuickSettings
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import asking_agent
@@ -97,7 +98,8 @@ class SDKAgent(RuledAgent):
         held = [] if prefixed_mcp_names else [tool for tool in guarded if _can_be_held(tool)]
         kept = {id(tool) for tool in held}
         inside = [tool for tool in guarded if id(tool) not in kept]
-        agent = cls(tools=list(inside), **options)
+        agent = made_quickly(cls, options) or cls(**options)
+        agent.tools = list(inside)
         agent.owner = owner
         if isinstance(agent.output_type, AgentOutput):
             agent.gets_fitting_outputs = True

@@ -138,7 +138,8 @@ def _recordable(value: Any) -> Any:
     if value is None or isinstance(value, (str, dict)):
         return value
     if isinstance(value, list):
-        return [cast("Any", _recordable(item)) if item is not None else None for item in value]
+        # Almost all items of a conversation are dicts, and there may be thousands.
+        return [item if isinstance(item, (str, dict)) else cast("Any", _recordable(item)) for item in value]
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
     return value if isinstance(value, (int, float, bool)) else str(value)

@@ -71,13 +71,14 @@ def find(
         closing(_candidates(connection, filters)) as candidates,
     ):
         search = KantanSearch(connection, tz)
-        return [*islice(_passing(candidates, window, search, query), limit)]
+        # A common word is among the first: what kantan-llm reads of further ones would be for nothing.
+        first = _FIRST_WINDOW if limit is None else min(max(limit, 1), _FIRST_WINDOW)
+        return [*islice(_passing(candidates, window, search, query, first), limit)]
 
 
 def _passing(
-    candidates: sqlite3.Cursor, window: _Window, search: KantanSearch, query: TraceQuery
+    candidates: sqlite3.Cursor, window: _Window, search: KantanSearch, query: TraceQuery, size: int
 ) -> Iterator[str]:
-    size = _FIRST_WINDOW
     while shown := candidates.fetchmany(size):
         window.show(shown)
         found = {record.trace_id for record in search.search_traces(query=query)}
