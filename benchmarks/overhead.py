@@ -32,10 +32,16 @@ from rich.console import Console
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks.measure import RATIO_WIDTHS, Rows, RunOnce, compare, environment, timed
+from benchmarks.peers.catalog import BY_ID
 from kantan_agents import Agent, set_trace_processors
 
 INSTRUCTIONS = "You answer questions about the weather, briefly and politely."
-GOALS = {"one turn": 1.00, "tool turn": 0.95, "100 tools": 0.45, "structured": 0.70}
+GOALS = {
+    "one turn": BY_ID["one_turn"].goal,
+    "tool turn": BY_ID["tool_turn"].goal,
+    "100 tools": BY_ID["tools_100"].goal,
+    "structured": BY_ID["structured"].goal,
+}
 
 
 class Report(BaseModel):

@@ -1,4 +1,4 @@
-"""A figure of costs against a count, both logarithmic. Needs matplotlib."""
+"""Figures on one ground, and that of costs against a count, both logarithmic. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -12,9 +12,36 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 # A light ground of its own: the same picture stands in light and in dark pages.
-_GROUND = "#fbfbf8"
-_FAINT = "#d9d9d4"
+GROUND = "#fbfbf8"
+FAINT = "#d9d9d4"
 INK = "#26262b"
+
+_SIZE = (9.0, 5.4)
+
+
+@contextmanager
+def framed(path: Path, size: tuple[float, float], *, title: str, caption: str) -> Iterator[Axes]:
+    """Yield axes to draw on; write them to the PNG file at ``path`` at the end.
+
+    Args:
+        path: Where to write.
+        size: Width and height in inches.
+        title: What stands above.
+        caption: What stands below in small letters: of what, on which machine.
+    """
+    with mpl.rc_context({"font.size": 11, "text.color": INK, "axes.labelcolor": INK}):
+        figure = Figure(figsize=size, dpi=140, facecolor=GROUND, layout="constrained")
+        axes = figure.add_subplot(facecolor=GROUND)
+        axes.set_axisbelow(True)
+        axes.grid(color=FAINT)
+        yield axes
+        axes.set_title(title, color=INK, loc="left")
+        axes.tick_params(colors=INK)
+        for spine in axes.spines.values():
+            spine.set_color(FAINT)
+        figure.supxlabel(caption, fontsize=8, color=INK, x=0.01, ha="left")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, facecolor=GROUND)
 
 
 @contextmanager
@@ -31,9 +58,7 @@ def cost_plot(
         y: What is measured.
         caption: What stands below in small letters: of what, on which machine.
     """
-    with mpl.rc_context({"font.size": 11, "text.color": INK, "axes.labelcolor": INK}):
-        figure = Figure(figsize=(9.0, 5.4), dpi=140, facecolor=_GROUND, layout="constrained")
-        axes = figure.add_subplot(facecolor=_GROUND)
+    with framed(path, _SIZE, title=title, caption=caption) as axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
         yield axes
@@ -43,12 +68,4 @@ def cost_plot(
         axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
         axes.set_xlabel(x)
         axes.set_ylabel(f"{y} (log scale)")
-        axes.set_title(title, color=INK, loc="left")
-        axes.grid(color=_FAINT)
-        axes.tick_params(colors=INK)
-        for spine in axes.spines.values():
-            spine.set_color(_FAINT)
         axes.legend(frameon=False, fontsize=9)
-        figure.supxlabel(caption, fontsize=8, color=INK, x=0.01, ha="left")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, facecolor=_GROUND)

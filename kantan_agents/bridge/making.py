@@ -11,7 +11,7 @@ import agents
 from agents import AgentOutputSchemaBase, Model, ModelSettings
 from agents.models import get_default_model_settings
 
-AgentT = TypeVar("AgentT", bound="agents.Agent[Any]")
+AgentT = TypeVar("AgentT", bound=agents.Agent[Any])
 
 _KNOWN = frozenset({"name", "model", "mcp_servers", "output_type"})
 
@@ -28,10 +28,11 @@ def made_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | Non
         and isinstance(name, str)
         and (model is None or isinstance(model, (str, Model)))
         and (output_type is None or isinstance(output_type, AgentOutputSchemaBase))
+        and isinstance(options.get("mcp_servers", []), list)
     )
     if not is_plain:
         return None
-    made = copy.copy(_blank(kind))
+    made: AgentT = copy.copy(_blank(kind))  # type: ignore[arg-type]  # classes are hashable
     for field, value in vars(made).items():
         if isinstance(value, (list, dict)):  # each agent has its own
             setattr(made, field, value.copy())
@@ -42,7 +43,7 @@ def made_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | Non
 
 
 @functools.cache
-def _blank(kind: type[AgentT]) -> AgentT:
+def _blank(kind: type[agents.Agent[Any]]) -> Any:
     return kind(name="")
 
 

@@ -51,6 +51,7 @@ def test_nothing_of_it_belongs_to_another() -> None:
     [
         {"name": 3},
         {"name": "a", "model": 3},
+        {"name": "a", "mcp_servers": ()},
         {"name": "a", "output_type": 3},
         {"name": "a", "output_type": int},
         {"name": "a", "model_settings": ModelSettings(temperature=1)},

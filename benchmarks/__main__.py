@@ -1,0 +1,159 @@
+"""All that is compared with other frameworks, and all that grows: one command.
+
+    python -m benchmarks [--quick] [--only NAME ...] [--list]
+
+Frameworks are compared in turn (A B A B ...), each in processes and in an environment of its own, which is
+made once and kept. Curves show what happens as something grows. ``--list`` names both. The exit code is 1 if
+a goal is missed, except with ``--quick``, or if something failed, and 2 if there is no such name.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import math
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from benchmarks.pages import written_pages
+from benchmarks.peers.catalog import BY_ID, WORKLOADS
+from benchmarks.peers.compared import PEERS, REPOSITORY
+from benchmarks.peers.comparison import compare
+from benchmarks.peers.environments import NotInstalledError
+from benchmarks.peers.fleet import WorkerError
+from benchmarks.peers.goals import missed
+from benchmarks.peers.output import write
+from benchmarks.peers.sizes import QUICK, WHOLE, Sizes
+from benchmarks.peers.table import markdown
+
+RESULTS = REPOSITORY / "benchmarks" / "results"
+ENVIRONMENTS = REPOSITORY / ".benchmarks"
+LEAST_REPEATS = 9
+
+OK, FAILED, UNKNOWN_NAME, INTERRUPTED = 0, 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the command line says, and return the exit code."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    titles = _titles()
+    if options.list:
+        sys.stdout.writelines(f"{name:<20} {title}\n" for name, title in titles.items())
+        return OK
+    only = tuple(dict.fromkeys(options.only or titles))
+    for given, there in ((only, (*titles,)), (options.peers, PEERS)):
+        unknown = [name for name in given if name not in there]
+        if unknown:
+            _say(f"There is no {', '.join(unknown)}; there are: {', '.join(there)}")
+            return UNKNOWN_NAME
+    try:
+        return _measure(options, only)
+    except (NotInstalledError, WorkerError, RuntimeError) as error:
+        _say(f"FAILED: {error}")
+        return FAILED
+    except KeyboardInterrupt:
+        _say("Interrupted.")
+        return INTERRUPTED
+
+
+def _titles() -> dict[str, str]:
+    from benchmarks.growth import CURVES
+
+    return {workload.id: workload.title for workload in WORKLOADS} | {
+        curve.name: curve.title for curve in CURVES
+    }
+
+
+def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
+    """Measure what ``only`` names, print it and write it."""
+    folder: Path | None = options.output
+    if folder is None and not options.quick:
+        if not _is_whole(options):
+            _say("A part of it is measured: nothing is written unless --output says where.")
+        else:
+            folder = RESULTS
+    lines: tuple[str, ...] = ()
+    is_short = False  # a peer that was asked for is missing
+    workloads = [BY_ID[name] for name in only if name in BY_ID]
+    if workloads:
+        sizes = _sizes(quick=options.quick, repeats=options.repeats)
+        results = compare(workloads, options.peers, sizes, options.environments, _say)
+        sys.stdout.write(markdown(results))
+        is_short = any(name in results.left_out for name in options.peers)
+        lines = missed(results)
+        written = write(results, folder) if folder is not None else []
+        if folder is not None and folder.resolve() == RESULTS and _is_whole(options) and not results.left_out:
+            written += written_pages(results)
+        for path in written:
+            _say(f"written: {path}")
+    curves = [name for name in only if name not in BY_ID]
+    if curves:
+        from benchmarks.growth import measure
+
+        asyncio.run(measure(curves, quick=options.quick, output=folder))
+    for line in lines:
+        _say(f"GOAL MISSED  {line}")
+    return FAILED if is_short or (lines and not options.quick) else OK
+
+
+def _is_whole(options: argparse.Namespace) -> bool:
+    return not options.quick and not options.only and {*options.peers} == {*PEERS}
+
+
+def _sizes(*, quick: bool, repeats: int | None) -> Sizes:
+    """Return how much is measured; ``repeats`` is rounded up to whole generations of processes."""
+    sizes = QUICK if quick else WHOLE
+    if repeats is None:
+        return sizes
+    least = repeats if quick else max(repeats, LEAST_REPEATS)
+    return attrs.evolve(sizes, pairs=math.ceil(max(1, least) / sizes.generations))
+
+
+def _parser() -> argparse.ArgumentParser:
+    documentation = (__doc__ or "").splitlines()
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=documentation[0],
+        epilog=" ".join(documentation[4:]).replace("``", ""),
+    )
+    parser.add_argument("--quick", action="store_true", help="a check of a minute; its figures say little")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these workloads and curves")
+    parser.add_argument("--list", action="store_true", help="list workloads and curves")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        metavar="N",
+        help=f"pairs of batches (default {WHOLE.generations * WHOLE.pairs}, at least {LEAST_REPEATS}), "
+        f"rounded up to {WHOLE.generations} groups of processes",
+    )
+    parser.add_argument(
+        "--peers", nargs="*", default=[*PEERS], metavar="NAME", help=f"of {', '.join(PEERS)} (default: all)"
+    )
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        default=ENVIRONMENTS,
+        metavar="DIR",
+        help=f"where environments are kept (default {ENVIRONMENTS.name} in the repository)",
+    )
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="DIR",
+        help="where results are written (default benchmarks/results; with --quick, --only or fewer peers: "
+        "nowhere)",
+    )
+    return parser
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,175 @@
+"""Trace databases: a run that is recorded in one, and searching in it."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+from typing import Any
+
+from kantan_llm.tracing import SQLiteTracer, TraceQuery
+
+from benchmarks.growth.checked_runs import ANSWER, answered
+from benchmarks.growth.curve import PLAIN, Curve, Sides
+from benchmarks.measure import Measure, RunOnce, timed_call
+from benchmarks.overhead import make_tools, pair
+from benchmarks.trace_files import copied_file, ended_trace, fill
+from benchmarks.trace_runs import (
+    INTERVAL,
+    TracedModel,
+    flush,
+    one_turn,
+    recorded_by_kantan_llm,
+    seconds_of,
+    traced_tool_turn,
+)
+from kantan_agents import TraceStore
+from kantan_agents.tracing.recorder import SQLiteRecorder
+
+FREQUENT, RARE = "sunny", "hurricane"
+LIMIT = 20
+"""Traces that a search is to find."""
+
+_THEIR_SEARCH = "kantan-llm's search"
+
+
+@asynccontextmanager
+async def recorded(size: int, folder: Path) -> AsyncIterator[Sides]:
+    """Yield a run with a tool call until all its spans are in a file that has so many already.
+
+    The other side is the SDK's run, recorded by kantan-llm's tracer.
+    """
+    place = folder / f"recorded-{size}"
+    place.mkdir()
+    our_file, their_file = place / "ours.sqlite3", place / "theirs.sqlite3"
+    if size:
+        copied_file(await _indexed(size, folder), our_file)
+        copied_file(await _filled(size, folder), their_file)
+    plain, ours = pair(TracedModel(ANSWER, calls_tool=True), make_tools(1))
+    recorder = SQLiteRecorder(our_file)
+    our_measure = _until_written(answered(ours), recorder)
+    await our_measure(1)
+    SQLiteTracer(str(their_file)).get_trace("")  # makes its tables
+    before = _traces(their_file)
+    yield Sides(our_measure, recorded_by_kantan_llm(answered(plain), lambda: their_file))
+    recorder.shutdown()
+    if _traces(their_file) == before:
+        raise RuntimeError("kantan-llm's tracer recorded nothing")
+    shutil.rmtree(place)
+
+
+def _until_written(run: RunOnce, recorder: SQLiteRecorder) -> Measure:
+    async def batch(count: int) -> float:
+        before = recorder.stats().written
+        seconds = await seconds_of(run, count, recorder)
+        start = time.perf_counter()
+        flush(recorder)
+        waited = time.perf_counter() - start
+        if recorder.stats().written - before < count:
+            raise RuntimeError(f"of {count} runs {recorder.stats().written - before} spans were written")
+        return seconds + waited / count
+
+    return batch
+
+
+def _traces(file: Path) -> int:
+    with closing(sqlite3.connect(file)) as connection:
+        return int(connection.execute("SELECT COUNT(*) FROM traces").fetchone()[0])
+
+
+@asynccontextmanager
+async def search(size: int, folder: Path) -> AsyncIterator[Sides]:
+    """Yield finding the newest traces with a word that stands in each."""
+    yield _searches(await _indexed(size, folder), FREQUENT, LIMIT)
+
+
+@asynccontextmanager
+async def rare_search(size: int, folder: Path) -> AsyncIterator[Sides]:
+    """Yield finding the one trace with a word, which is the oldest."""
+    yield _searches(await _indexed(size, folder), RARE, 1)
+
+
+def _searches(file: Path, word: str, expected: int) -> Sides:
+    store, tracer = TraceStore(file), SQLiteTracer(str(file))
+    query = TraceQuery(keywords=[word], limit=LIMIT)
+
+    def ours() -> None:
+        _check(store.traces(keywords=[word], limit=LIMIT), expected)
+
+    def theirs() -> None:
+        _check(tracer.search_traces(query=query), expected)
+
+    return Sides(timed_call(ours), timed_call(theirs))
+
+
+def _check(found: list[Any], expected: int) -> None:
+    if len(found) != expected:
+        raise RuntimeError(f"{len(found)} traces were found, not {expected}")
+
+
+async def _filled(size: int, folder: Path) -> Path:
+    """Return a file of kantan-llm's tracer with so many spans, the rare word in the oldest trace alone."""
+    file = folder / f"{size}-spans.sqlite3"
+    if not file.exists():
+        fill(file, [await ended_trace(traced_tool_turn()), await ended_trace(one_turn())], size)
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute(
+                "UPDATE spans SET output = ? WHERE rowid = "
+                "(SELECT s.rowid FROM spans s JOIN traces t ON s.trace_id = t.id ORDER BY t.rowid LIMIT 1)",
+                (RARE,),
+            )
+    return file
+
+
+async def _indexed(size: int, folder: Path) -> Path:
+    """Return such a file after a recorder has made its indexes."""
+    file = folder / f"{size}-spans-indexed.sqlite3"
+    if not file.exists():
+        copied_file(await _filled(size, folder), file)
+        recorder = SQLiteRecorder(file)
+        (await ended_trace(one_turn())).record(recorder)
+        flush(recorder)
+        recorder.shutdown()
+    return file
+
+
+_SPANS_TO_FIND = 1_000
+"""Spans of more traces than a search is to find."""
+
+DATABASE_CURVES = (
+    Curve(
+        name="recorded",
+        title="Recorded run",
+        x="spans in the file",
+        per="run",
+        sizes=(0, 10_000, 100_000, 1_000_000),
+        quick_sizes=(0, 10_000),
+        sides=recorded,
+        other=f"{PLAIN}, kantan-llm's tracer",
+        # As often as the recorder writes by itself: it is told to at the end of each batch.
+        batch=INTERVAL,
+    ),
+    Curve(
+        name="search",
+        title=f"Search for the newest {LIMIT} traces with a word",
+        x="spans in the file",
+        per="search",
+        sizes=(_SPANS_TO_FIND, 10_000, 100_000, 1_000_000),
+        quick_sizes=(_SPANS_TO_FIND, 10_000),
+        sides=search,
+        other=_THEIR_SEARCH,
+    ),
+    Curve(
+        name="rare-search",
+        title="Search for a word that the oldest trace has",
+        x="spans in the file",
+        per="search",
+        sizes=(_SPANS_TO_FIND, 10_000, 100_000),
+        quick_sizes=(_SPANS_TO_FIND, 10_000),
+        sides=rare_search,
+        other=_THEIR_SEARCH,
+    ),
+)

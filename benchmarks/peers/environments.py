@@ -1,0 +1,66 @@
+"""An isolated environment per framework, made once and used again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks.peers.compared import Framework
+
+_READY = "ready.json"
+_DIGITS = 12
+
+
+class NotInstalledError(Exception):
+    """An environment cannot be made; the text says what pip said."""
+
+
+def environment_folder(framework: Framework, folder: Path) -> Path:
+    """Return where in ``folder`` the environment of ``framework`` is.
+
+    The name holds a digest of all that decides about its content, so that a stale one is never used.
+    """
+    content = [path.read_text(encoding="utf-8") for path in framework.files]
+    told = [framework.requirements(), content, sys.version, platform.platform(), sys.base_prefix]
+    digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:_DIGITS]
+    return folder.resolve() / f"{framework.name}-{digest}"
+
+
+def prepared(framework: Framework, folder: Path, say: Callable[[str], None]) -> Path:
+    """Return the Python of the environment of ``framework`` in ``folder``; make it if it is not there.
+
+    Args:
+        framework: Whose environment.
+        folder: Where the environments are.
+        say: Told what is being made.
+
+    Raises:
+        NotInstalledError: pip or ``venv`` failed; nothing is left behind.
+    """
+    home = environment_folder(framework, folder)
+    python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    if (home / _READY).exists():
+        return python
+    requirements = framework.requirements()
+    say(f"{framework.title}: making an environment with {', '.join(requirements)}")
+    shutil.rmtree(home, ignore_errors=True)
+    try:
+        venv.create(home, with_pip=True)
+        install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*install, *requirements], check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as error:
+        shutil.rmtree(home, ignore_errors=True)
+        said = error.stderr if isinstance(error.stderr, str) else str(error)
+        raise NotInstalledError(said.strip()) from error
+    except OSError as error:
+        shutil.rmtree(home, ignore_errors=True)
+        raise NotInstalledError(str(error)) from error
+    (home / _READY).write_text(json.dumps(requirements), encoding="utf-8")
+    return python

@@ -1,0 +1,247 @@
+"""Worker processes: starting them, asking them, ending them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from threading import Timer
+from typing import IO, Any
+
+import attrs
+
+from benchmarks.peers.compared import REPOSITORY
+from benchmarks.peers.frameworks.facts import BASE_URL_VARIABLE
+
+LONGEST = 600.0
+"""Seconds after which an answer is not waited for any longer."""
+
+_END_SECONDS = 30.0
+_HERE = Path(__file__).resolve().parent
+# No proxy, no key and no setting of a framework: what a measurement depends on must be known.
+_KEPT = ("PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP")
+
+
+class WorkerError(Exception):
+    """A worker has died or answered with an error; the text has its standard error."""
+
+
+def clean_environment(hash_seed: int) -> dict[str, str]:
+    """Return the environment variables of a worker."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return kept | {"PYTHONHASHSEED": str(hash_seed), "PYTHONNOUSERSITE": "1"}
+
+
+@contextmanager
+def worker_files() -> Iterator[Path]:
+    """Yield a folder with the worker and the framework modules alone, as the package they are here.
+
+    Beside the whole repository its kantan_agents would stand in for the published one.
+    """
+    with tempfile.TemporaryDirectory(prefix="kantan-agents-peers-") as name:
+        package = Path(name) / "benchmarks"
+        shutil.copytree(
+            _HERE / "frameworks",
+            package / "peers" / "frameworks",
+            ignore=shutil.ignore_patterns("__pycache__"),
+        )
+        for path in (_HERE.parent / "__init__.py", _HERE / "__init__.py", _HERE / "worker.py"):
+            shutil.copy(path, package / path.relative_to(_HERE.parent))
+        yield package / "peers" / "worker.py"
+
+
+class Worker:
+    """One process; it works only while it is asked to.
+
+    Args:
+        name: What it is called where it fails.
+        command: What starts it.
+        environment: Its environment variables.
+    """
+
+    def __init__(self, name: str, command: list[str], environment: Mapping[str, str]) -> None:
+        self.name = name
+        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by ``close``
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            env=dict(environment),
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,  # Ctrl-C is for the process that has started it, and closes its input
+        )
+        self._hello: dict[str, Any] | None = None
+
+    @property
+    def hello(self) -> dict[str, Any]:
+        """What the framework has; waits until the process has started.
+
+        Raises:
+            WorkerError: It did not start.
+        """
+        if self._hello is None:
+            self._hello = dict(self._answer("its start"))
+        return self._hello
+
+    def has(self, entry: str) -> bool:
+        """Say whether the framework has a counterpart of ``entry``.
+
+        Raises:
+            WorkerError: Its module says neither that it has one nor why not.
+        """
+        if entry in self.hello["workloads"]:
+            return True
+        if entry in self.hello["absent"]:
+            return False
+        raise WorkerError(f"{self.name} says nothing about {entry!r}")
+
+    def ask(self, do: str, **task: Any) -> Any:
+        """Have the process do something, and return its answer.
+
+        Raises:
+            WorkerError: It failed, died, or took longer than ``LONGEST`` seconds.
+        """
+        _ = self.hello
+        told = f"{do} {task.get('workload', '')}".strip()
+        with suppress(BrokenPipeError):  # its end is told by the answer that does not come
+            self._input.write(json.dumps({"do": do, **task}) + "\n")
+            self._input.flush()
+        return self._answer(told)
+
+    def close(self) -> None:
+        """End the process: give it time to end by itself, then kill it."""
+        with suppress(BrokenPipeError):
+            self._input.close()
+        try:
+            self._process.wait(_END_SECONDS)
+        except BaseException as error:
+            self._process.kill()
+            self._process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
+        finally:
+            self._output.close()
+            self._stderr.close()
+
+    def kill(self) -> None:
+        """End the process at once."""
+        self._process.kill()
+
+    @property
+    def exit_code(self) -> int | None:
+        """What the process has ended with; None while it goes on."""
+        return self._process.poll()
+
+    @property
+    def _input(self) -> IO[str]:
+        return _there(self._process.stdin)
+
+    @property
+    def _output(self) -> IO[str]:
+        return _there(self._process.stdout)
+
+    def _answer(self, told: str) -> Any:
+        timer = Timer(LONGEST, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            line = self._output.readline()
+        finally:
+            timer.cancel()
+        if not line:
+            self._process.wait()
+            raise WorkerError(
+                f"{self.name} has ended with {self._process.returncode} at {told}:\n{self._said()}"
+            )
+        answer = json.loads(line)
+        if isinstance(answer, dict) and "error" in answer:
+            raise WorkerError(f"{self.name} has failed at {told}:\n{answer['error']}{self._said()}")
+        return answer
+
+    def _said(self) -> str:
+        self._stderr.seek(0)
+        return self._stderr.read().decode(errors="replace")
+
+
+def _there(stream: IO[str] | None) -> IO[str]:
+    if stream is None:
+        raise RuntimeError("the process has no such stream")
+    return stream
+
+
+@attrs.frozen
+class Fleet:
+    """Starts workers.
+
+    Attributes:
+        pythons: The Python of each framework.
+        files: The worker's file, beside the framework modules.
+        base_url: Where the model server is.
+    """
+
+    pythons: Mapping[str, Path]
+    files: Path
+    base_url: str
+
+    @contextmanager
+    def started(
+        self, names: Mapping[str, str], generation: int, **variables: str
+    ) -> Iterator[dict[str, Worker]]:
+        """Yield one process for each key of ``names``, of the framework that it names; end them afterwards.
+
+        Args:
+            names: Keys to framework names.
+            generation: Which of the groups of processes it is, from 0; decides about their hash seed.
+            **variables: More environment variables.
+        """
+        environment = {**clean_environment(generation), BASE_URL_VARIABLE: self.base_url, **variables}
+        workers: dict[str, Worker] = {}
+        try:
+            for key, name in names.items():
+                command = [str(self.pythons[name]), str(self.files), name]
+                workers[key] = Worker(key, command, environment)
+            for worker in workers.values():
+                _ = worker.hello
+            yield workers
+        except BaseException:
+            for worker in workers.values():
+                worker.kill()
+            raise
+        finally:
+            for worker in workers.values():
+                worker.close()
+
+
+@contextmanager
+def model_server() -> Iterator[str]:
+    """Yield the base URL of a model server in a process of its own.
+
+    Raises:
+        WorkerError: It did not start.
+    """
+    command = [sys.executable, "-m", "benchmarks.peers.model_server"]
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+        start_new_session=True,
+    )
+    try:
+        url = _there(process.stdout).readline().strip()
+        if not url:
+            raise WorkerError("the model server did not start; its error stands above")
+        yield url
+    finally:
+        _there(process.stdin).close()
+        _there(process.stdout).close()
+        process.wait()

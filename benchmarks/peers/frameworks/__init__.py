@@ -1,0 +1,1 @@
+"""One module per framework: how its user writes the agents that are measured."""

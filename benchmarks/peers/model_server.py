@@ -1,0 +1,50 @@
+"""The server that all frameworks ask over HTTP, Responses and chat completions alike.
+
+    python -m benchmarks.peers.model_server
+
+Prints its base URL and ends with its input.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from benchmarks.peers.frameworks import facts
+from kantan_agents.testing import OfflineServer, ToolCall
+from kantan_agents.testing.offline import RecordedRequest
+
+
+def reply(request: RecordedRequest) -> str | ToolCall:
+    """Return a call of the tool where there is one tool and no result yet, or else the answer."""
+    body = request.body
+    items: list[dict[str, Any]] = body["messages"] if "messages" in body else _items(body["input"])
+    has_result = any(
+        item.get("role") == "tool" or item.get("type") == "function_call_output" for item in items
+    )
+    if len(body.get("tools") or ()) == 1 and not has_result:
+        return ToolCall(facts.TOOL_NAME, {"city": facts.CITY}, facts.CALL_ID)
+    return facts.ANSWER
+
+
+def _items(given: Any) -> list[dict[str, Any]]:
+    return [] if isinstance(given, str) else given
+
+
+def main() -> None:
+    """Serve until the input ends."""
+
+    def forgetful_reply(request: RecordedRequest) -> str | ToolCall:
+        # The server keeps its requests, for tests to look at; here they would pile up.
+        server.requests.clear()
+        return reply(request)
+
+    server = OfflineServer(forgetful_reply, keep_alive=True)
+    with server:
+        sys.stdout.write(f"{server.base_url}\n")
+        sys.stdout.flush()
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

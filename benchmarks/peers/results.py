@@ -1,0 +1,97 @@
+"""What was measured, as frozen values and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from benchmarks.peers.rounds import Spread
+
+
+@attrs.frozen
+class Cell:
+    """One framework in one row.
+
+    Attributes:
+        value: What a run costs: seconds, bytes where runs are held open.
+        ratio: The same as a ratio: to the plain SDK or, where runs are traced, to the same run untraced.
+        late: How late the event loop was, in seconds: median and 99th percentile.
+        absent: Why there are no figures.
+    """
+
+    value: Spread | None = None
+    ratio: Spread | None = None
+    late: tuple[float, float] | None = None
+    absent: str | None = None
+
+
+@attrs.frozen
+class Row:
+    """One workload.
+
+    Attributes:
+        workload: Its id.
+        cells: By the name of the framework.
+        control: The ratio of the plain SDK to itself, in two processes.
+    """
+
+    workload: str
+    cells: Mapping[str, Cell]
+    control: Spread | None = None
+
+
+@attrs.frozen
+class Results:
+    """All of it.
+
+    Attributes:
+        measured_on: The day, ISO 8601.
+        machine: What the figures are to be read with.
+        repeats: Pairs of batches a row.
+        generations: Groups of fresh processes that these are divided over.
+        versions: Of each framework that took part: package names and their versions.
+        left_out: Frameworks that did not take part, and why.
+        rows: In the order of the catalogue.
+        is_quick: Whether it was a quick check, with smaller sizes than the rows say.
+    """
+
+    measured_on: str
+    machine: str
+    repeats: int
+    generations: int
+    versions: Mapping[str, Mapping[str, str]]
+    left_out: Mapping[str, str]
+    rows: tuple[Row, ...]
+    is_quick: bool = False
+
+    def to_json(self) -> str:
+        """Return it as JSON text."""
+        return json.dumps(attrs.asdict(self), indent=1) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> Results:
+        """Return what ``to_json`` was called on."""
+        data = json.loads(text)
+        return cls(**{**data, "rows": tuple(_row(row) for row in data["rows"])})
+
+
+def _row(data: dict[str, Any]) -> Row:
+    cells = {name: _cell(cell) for name, cell in data["cells"].items()}
+    return Row(data["workload"], cells, _spread(data["control"]))
+
+
+def _cell(data: dict[str, Any]) -> Cell:
+    late = data["late"]
+    return Cell(
+        value=_spread(data["value"]),
+        ratio=_spread(data["ratio"]),
+        late=None if late is None else (late[0], late[1]),
+        absent=data["absent"],
+    )
+
+
+def _spread(data: dict[str, float] | None) -> Spread | None:
+    return None if data is None else Spread(**data)

@@ -1,0 +1,133 @@
+"""Where the time of a run goes: kantan_agents and the plain SDK, by module.
+
+    python benchmarks/profiles.py [--runs 300]
+
+The time inside each module's own functions, as ``cProfile`` sees it, which makes every call dearer and calls
+of C code less so: shares tell what is looked at, not what it costs. Calls of C code count for the module
+that makes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import cProfile
+import pstats
+import sys
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import agents
+import pydantic
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import kantan_agents
+from benchmarks.measure import RunOnce, environment
+from benchmarks.overhead import INSTRUCTIONS, FakeModel, make_tools, pair
+from kantan_agents import set_trace_processors
+
+_SHOWN = 6
+_PACKAGES = {
+    Path(package.__file__ or "").parent: package.__name__ for package in (agents, kantan_agents, pydantic)
+}
+_REST = "Python and others"
+
+
+def hand_offs(count: int) -> tuple[RunOnce, RunOnce]:
+    """Return a run of one turn, on both sides, of an agent that has ``count`` targets."""
+    model = FakeModel("It is sunny.")
+    plain = agents.Agent(
+        name="bench",
+        instructions=INSTRUCTIONS,
+        model=model,
+        handoffs=[agents.Agent(name=f"target {n}", instructions="x", model=model) for n in range(count)],
+    )
+    ours = kantan_agents.Agent(
+        "bench",
+        INSTRUCTIONS,
+        model=model,
+        handoffs=[kantan_agents.Agent(f"target {n}", "x", model=model) for n in range(count)],
+    )
+
+    async def run_plain() -> object:
+        return await agents.Runner.run(plain, "How is it in Oslo?", context={})
+
+    async def run_ours() -> object:
+        return await ours.run_async("How is it in Oslo?")
+
+    return run_plain, run_ours
+
+
+def workloads() -> dict[str, tuple[RunOnce, RunOnce]]:
+    """Return the runs that are looked at, plain SDK first."""
+    text = FakeModel("It is sunny.")
+    return {
+        "one turn": pair(text),
+        "one turn, 1,000 tools": pair(text, make_tools(1_000)),
+        "one turn, 10 hand-off targets": hand_offs(10),
+    }
+
+
+async def shares(run: RunOnce, runs: int) -> tuple[float, dict[str, float]]:
+    """Return the seconds of a run under the profiler, and the part of each module, largest first."""
+    for _ in range(5):
+        await run()
+    profile = cProfile.Profile(builtins=False)
+    profile.enable()
+    for _ in range(runs):
+        await run()
+    profile.disable()
+    seconds: dict[str, float] = defaultdict(float)
+    stats: Mapping[tuple[str, int, str], tuple[int, int, float, float, object]]
+    stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    for (file, _, _), (_, _, own, _, _) in stats.items():
+        seconds[module_of(file)] += own
+    whole = sum(seconds.values())
+    parts = sorted(seconds.items(), key=lambda module: -module[1])
+    return whole / runs, {name: part / whole for name, part in parts}
+
+
+def module_of(file: str) -> str:
+    """Return the name that a file has in the tables."""
+    path = Path(file)
+    for folder, package in _PACKAGES.items():
+        if path.is_relative_to(folder):
+            inside = path.relative_to(folder).as_posix()
+            return f"{package}/{inside}" if package != pydantic.__name__ else package
+    return _REST
+
+
+def table(title: str, plain: Mapping[str, float], ours: Mapping[str, float], ratio: float) -> Iterator[str]:
+    """Yield the lines of one workload: the modules that take most of either side."""
+    yield f"{title}:"
+    yield ""
+    yield f"| module | plain SDK | kantan_agents (whole run: {ratio:.2f} of the plain SDK) |"
+    yield "| --- | ---: | ---: |"
+    most = sorted({*plain, *ours}, key=lambda name: (-plain.get(name, 0) - ratio * ours.get(name, 0), name))
+    for name in most[:_SHOWN]:
+        # Both columns are parts of the plain SDK's run, so that they compare.
+        yield f"| {name} | {plain.get(name, 0):.0%} | {ratio * ours.get(name, 0):.0%} |"
+    own = ratio * sum(part for name, part in ours.items() if name.startswith("kantan_agents/"))
+    yield f"| all of kantan_agents | 0% | {own:.0%} |"
+    yield ""
+
+
+async def main(runs: int) -> str:
+    """Return the tables as Markdown."""
+    set_trace_processors([])
+    where = environment("openai-agents", "openai")
+    lines = [f"Parts of the time that the plain SDK's run takes, under `cProfile`. {where}.", ""]
+    for title, (plain, ours) in workloads().items():
+        seconds, of_plain = await shares(plain, runs)
+        other, of_ours = await shares(ours, runs)
+        lines += table(title, of_plain, of_ours, other / seconds)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--runs", type=int, default=300, help="runs that are profiled (default 300)")
+    arguments = parser.parse_args()
+    sys.stdout.write(asyncio.run(main(max(1, arguments.runs))))

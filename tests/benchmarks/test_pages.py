@@ -1,0 +1,57 @@
+"""A whole run puts what it has measured into the pages that show it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from benchmarks.growth import CURVES, Curve
+from benchmarks.pages import in_short, whole, with_results, written_pages
+from benchmarks.peers.compared import CONTROL, OURS, PLAIN
+from benchmarks.peers.results import Cell, Results, Row
+from benchmarks.peers.rounds import Spread
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+PAGE = "before\n<!-- results of python -m benchmarks -->\nold\n<!-- end of results -->\nafter\n"
+
+
+def results() -> Results:
+    ratio = Spread(0.8, 0.9, 1.0)
+    cells = {PLAIN: Cell(value=Spread(1e-3, 2e-3, 3e-3)), OURS: Cell(Spread(1e-3, 2e-3, 3e-3), ratio)}
+    rows = tuple(Row(name, cells, Spread(1.0, 1.0, 1.0)) for name in ("one_turn", "construct_0"))
+    return Results("2026-01-02", "a machine", 21, 3, {PLAIN: {"a": "1"}, OURS: {"b": "2"}}, {}, rows)
+
+
+@pytest.mark.parametrize("curve", CURVES, ids=lambda curve: curve.name)
+def test_every_curve_is_explained(curve: Curve) -> None:
+    page = (REPOSITORY / "docs/performance.md").read_text(encoding="utf-8")
+    _, found, explained = page.partition(f"(`{curve.name}`). ")
+    assert found
+    assert len(explained.split("\n- ")[0]) > len("Flat.")
+
+
+def test_results_stand_between_their_marks_and_nothing_else_changes() -> None:
+    page = with_results(PAGE, "\nnew\n\n")
+    assert page == PAGE.replace("old", "new")
+    assert with_results(page, "old") == PAGE
+
+
+@pytest.mark.parametrize("page", ["no mark", PAGE.replace("end of", "rest of"), PAGE.replace("-m", "-c")])
+def test_a_page_without_the_marks_is_an_error(page: str) -> None:
+    with pytest.raises(ValueError, match=r"python -m benchmarks --> and then <!-- end of results"):
+        with_results(page, "new")
+
+
+def test_the_pages_of_the_repository_take_them(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for name in ("README.md", "docs/performance.md"):
+        shutil.copyfile(REPOSITORY / name, tmp_path / name)
+    readme, performance = (path.read_text(encoding="utf-8") for path in written_pages(results(), tmp_path))
+    assert in_short(results()) in readme
+    assert "| one turn | 0.90 | 1.00 |" in readme
+    assert "making an agent" not in readme
+    assert whole(results()).strip() in performance
+    assert "| making an agent |" in performance
+    assert CONTROL not in readme + performance

@@ -1,0 +1,110 @@
+"""``python -m benchmarks``: its names, and its environments."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from benchmarks.__main__ import UNKNOWN_NAME, main
+from benchmarks.growth import CURVES
+from benchmarks.peers import comparison
+from benchmarks.peers.catalog import WORKLOADS
+from benchmarks.peers.compared import FRAMEWORKS, OURS, PLAIN, Framework
+from benchmarks.peers.environments import NotInstalledError, environment_folder, prepared
+
+NAMES = [workload.id for workload in WORKLOADS] + [curve.name for curve in CURVES]
+
+
+def framework(name: str = "one", *requirements: str, **options: Any) -> Framework:
+    return Framework(name, name.title(), lambda: requirements, **options)
+
+
+def test_names_are_listed_and_there_are_no_two_alike(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--list"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == NAMES
+    assert len({*listed}) == len(listed)
+
+
+def test_an_unknown_workload_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--quick", "--only", "one_turn", "nonsense"]) == UNKNOWN_NAME
+    said = capsys.readouterr().err
+    assert "There is no nonsense;" in said
+    assert all(name in said for name in NAMES)
+
+
+def test_an_unknown_peer_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--quick", "--peers", "nonsense"]) == UNKNOWN_NAME
+    assert "there are: kantan_agents_published, pydantic_ai, langgraph" in capsys.readouterr().err
+
+
+def test_other_requirements_are_another_environment(tmp_path: Path) -> None:
+    decides = tmp_path / "pyproject.toml"
+    decides.write_text("a", encoding="utf-8")
+    first = environment_folder(framework("one", "a==1", files=(decides,)), tmp_path)
+    assert first == environment_folder(framework("one", "a==1", files=(decides,)), tmp_path)
+    assert first != environment_folder(framework("one", "a==2", files=(decides,)), tmp_path)
+    decides.write_text("b", encoding="utf-8")
+    assert first != environment_folder(framework("one", "a==1", files=(decides,)), tmp_path)
+
+
+def test_an_environment_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With pip in it, a real one takes many seconds.
+    installed: list[list[str]] = []
+    monkeypatch.setattr("venv.create", lambda home, **_: home.mkdir(parents=True))
+    monkeypatch.setattr("subprocess.run", lambda command, **_: installed.append(command))
+    said: list[str] = []
+    python = prepared(framework("one", "a==1", "b"), tmp_path, said.append)
+    assert python.is_relative_to(environment_folder(framework("one", "a==1", "b"), tmp_path))
+    assert prepared(framework("one", "a==1", "b"), tmp_path, said.append) == python
+    assert len(said) == len(installed) == 1
+    assert installed[0][0] == str(python)
+    assert installed[0][-2:] == ["a==1", "b"]
+
+
+def test_what_cannot_be_installed_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Making a real one takes seconds; pip's refusal is what counts.
+    def refuse(*_args: Any, **_kwargs: Any) -> None:
+        raise subprocess.CalledProcessError(1, "pip", stderr="no such package")
+
+    monkeypatch.setattr("venv.create", lambda home, **_: home.mkdir(parents=True))
+    monkeypatch.setattr("subprocess.run", refuse)
+    with pytest.raises(NotInstalledError, match="no such package"):
+        prepared(framework("one", "nonsense"), tmp_path, lambda _: None)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_peer_that_cannot_be_installed_is_left_out_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def only_required(asked: Framework, folder: Path, _say: Any) -> Path:
+        if not asked.required:
+            raise NotInstalledError("no such package")
+        return folder
+
+    monkeypatch.setattr(comparison, "prepared", only_required)
+    said: list[str] = []
+    pythons, left_out = comparison._pythons(["pydantic_ai"], tmp_path, said.append)
+    assert [*pythons] == [PLAIN, OURS]
+    assert left_out["pydantic_ai"] == "it cannot be installed"
+    assert left_out["langgraph"] == "not asked for"
+    assert said == ["LEFT OUT: pydantic-ai cannot be installed:\nno such package"]
+
+
+def test_without_a_required_environment_there_is_no_comparison(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(comparison, "FRAMEWORKS", [attrs.evolve(FRAMEWORKS[0], required=True)])
+
+    def refuse(*_args: Any) -> Path:
+        raise NotInstalledError("no such package")
+
+    monkeypatch.setattr(comparison, "prepared", refuse)
+    with pytest.raises(NotInstalledError):
+        comparison._pythons([], tmp_path, lambda _: None)

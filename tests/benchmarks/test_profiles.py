@@ -1,0 +1,62 @@
+"""Where the time of a run goes adds up, and is told by module."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import agents
+import pydantic
+import pytest
+
+import kantan_agents
+from benchmarks.overhead import FakeModel, pair
+from benchmarks.profiles import hand_offs, module_of, shares, table
+
+
+@pytest.mark.parametrize(
+    ("file", "expected"),
+    [
+        (Path(agents.__file__ or "") / "../run_internal/run_loop.py", "agents/run_internal/run_loop.py"),
+        (Path(kantan_agents.__file__) / "../stages/call_sdk.py", "kantan_agents/stages/call_sdk.py"),
+        (Path(pydantic.__file__ or "") / "../main.py", "pydantic"),
+        (Path(json.__file__ or ""), "Python and others"),
+        ("<string>", "Python and others"),
+    ],
+)
+def test_a_file_has_the_name_of_its_module(file: Path | str, expected: str) -> None:
+    assert module_of(str(file.resolve() if isinstance(file, Path) else file)) == expected
+
+
+@pytest.mark.anyio
+async def test_the_parts_of_a_run_add_up() -> None:
+    plain, ours = pair(FakeModel("It is sunny."))
+    seconds, of_plain = await shares(plain, 3)
+    assert seconds > 0
+    assert sum(of_plain.values()) == pytest.approx(1)
+    assert list(of_plain.values()) == sorted(of_plain.values(), reverse=True)
+    assert not any(name.startswith("kantan_agents/") for name in of_plain)
+    _, of_ours = await shares(ours, 3)
+    assert "kantan_agents/stages/call_sdk.py" in of_ours
+    assert "agents/run.py" in of_ours
+
+
+@pytest.mark.anyio
+async def test_targets_that_are_not_taken_leave_the_answer_alone() -> None:
+    plain, ours = hand_offs(3)
+    assert (await plain()).final_output == "It is sunny."
+    assert (await ours())["result"].final_output == "It is sunny."
+
+
+def test_both_columns_are_parts_of_the_plain_run() -> None:
+    plain = {"agents/run.py": 0.75, "Python and others": 0.25}
+    ours = {"agents/run.py": 0.5, "kantan_agents/agent.py": 0.5}
+    lines = list(table("a run", plain, ours, 0.5))
+    assert "whole run: 0.50 of the plain SDK" in lines[2]
+    assert lines[4:] == [
+        "| agents/run.py | 75% | 25% |",
+        "| Python and others | 25% | 0% |",
+        "| kantan_agents/agent.py | 0% | 25% |",
+        "| all of kantan_agents | 0% | 25% |",
+        "",
+    ]
