@@ -57,7 +57,6 @@ WORKLOADS = (
     Workload("http_one_turn", "one turn over HTTP", "http"),
     Workload("http_tool_turn", "tool call and answer over HTTP", "http"),
     Workload("http_tools_100", "one turn over HTTP, 100 tools", "http"),
-    Workload("http_tools_1000", "one turn over HTTP, 1,000 tools", "http"),
     Workload("construct_0", "making an agent", "construct", limit=_CONSTRUCTION_LIMIT),
     Workload("construct_100", "making an agent with 100 tools", "construct"),
     Workload("held_0", "memory of a waiting run", "held", goal=1.00, size=5_000, quick_size=100),

@@ -128,7 +128,6 @@ RUNS: dict[str, Callable[[], RunOnce]] = {
     "http_one_turn": partial(_http, 0),
     "http_tool_turn": partial(_http, 1),
     "http_tools_100": partial(_http, 100),
-    "http_tools_1000": partial(_http, 1_000),
     "traced": _traced,
     "untraced": _untraced,
 }

@@ -206,7 +206,6 @@ RUNS: dict[str, Callable[[], RunOnce]] = {
     "http_one_turn": lambda: with_tools(http_model(), 0),
     "http_tool_turn": lambda: tool_turn(http_model()),
     "http_tools_100": lambda: with_tools(http_model(), 100),
-    "http_tools_1000": lambda: with_tools(http_model(), 1_000),
 }
 CONSTRUCTIONS: dict[str, Callable[[], Callable[[], object]]] = {
     "construct_0": lambda: constructing(0),
