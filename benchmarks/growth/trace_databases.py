@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +52,8 @@ async def recorded(size: int, folder: Path) -> AsyncIterator[Sides]:
     recorder = SQLiteRecorder(our_file)
     our_measure = _until_written(answered(ours), recorder)
     await our_measure(1)
-    SQLiteTracer(str(their_file)).get_trace("")  # makes its tables
+    with _tracer(their_file) as tracer:
+        tracer.get_trace("")  # makes its tables
     before = _traces(their_file)
     yield Sides(our_measure, recorded_by_kantan_llm(answered(plain), lambda: their_file))
     recorder.shutdown()
@@ -83,17 +84,30 @@ def _traces(file: Path) -> int:
 @asynccontextmanager
 async def search(size: int, folder: Path) -> AsyncIterator[Sides]:
     """Yield finding the newest traces with a word that stands in each."""
-    yield _searches(await _indexed(size, folder), FREQUENT, LIMIT)
+    file = await _indexed(size, folder)
+    with _tracer(file) as tracer:
+        yield _searches(file, tracer, FREQUENT, LIMIT)
 
 
 @asynccontextmanager
 async def rare_search(size: int, folder: Path) -> AsyncIterator[Sides]:
     """Yield finding the one trace with a word, which is the oldest."""
-    yield _searches(await _indexed(size, folder), RARE, 1)
+    file = await _indexed(size, folder)
+    with _tracer(file) as tracer:
+        yield _searches(file, tracer, RARE, 1)
 
 
-def _searches(file: Path, word: str, expected: int) -> Sides:
-    store, tracer = TraceStore(file), SQLiteTracer(str(file))
+@contextmanager
+def _tracer(file: Path) -> Iterator[SQLiteTracer]:
+    tracer = SQLiteTracer(str(file))
+    try:
+        yield tracer
+    finally:
+        tracer.shutdown()
+
+
+def _searches(file: Path, tracer: SQLiteTracer, word: str, expected: int) -> Sides:
+    store = TraceStore(file)
     query = TraceQuery(keywords=[word], limit=LIMIT)
 
     def ours() -> None:

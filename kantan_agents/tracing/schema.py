@@ -87,13 +87,20 @@ def make_tables(path: Path) -> None:
         connection.close()
     from kantan_llm.tracing import SQLiteTracer
 
-    # Absolute: SQLite takes some names, such as ":memory:", for something else than a file.
-    tracer = SQLiteTracer(str(path.absolute()))
-    try:
-        tracer.get_trace("")
-        tracer.get_span("")
-    finally:
-        tracer.shutdown()
+    for tries_left in reversed(range(sum(map(len, COLUMNS.values())))):
+        # Absolute: SQLite takes some names, such as ":memory:", for something else than a file.
+        tracer = SQLiteTracer(str(path.absolute()))
+        try:
+            tracer.get_trace("")
+            tracer.get_span("")
+        except sqlite3.OperationalError as error:
+            # Somebody else makes the tables of this file now, and was first with one more column.
+            if "duplicate column" not in str(error) or not tries_left:
+                raise
+        else:
+            return
+        finally:
+            tracer.shutdown()
 
 
 def make_indexes(connection: sqlite3.Connection) -> None:

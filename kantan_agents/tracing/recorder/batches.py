@@ -63,7 +63,7 @@ class Batches:
             try:
                 self._write(rows)
             except Exception as error:
-                if is_the_files_fault(error):
+                if is_the_files_fault(error) or not rows:  # without any, none of them is to blame
                     raise
                 self._write_singly(rows)
         except Exception as error:  # noqa: BLE001 - of the file's, see above
