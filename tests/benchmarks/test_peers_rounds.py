@@ -119,6 +119,8 @@ def test_runs_at_once_are_counted_in_the_batch_and_the_loop_is_watched() -> None
     bench, fleet = measured("at_once_50")
     # 50 runs of 10 ms are a batch already.
     assert {(do, count) for _, do, count in fleet.asked} == {("at_once", 1)}
+    # They take longer than a batch may, so there are few of them.
+    assert len(bench.figures["at_once_50"][OURS].pairs) == SIZES.generations * SIZES.long_pairs
     assert bench.figures["at_once_50"]["slow"].late == [(0.04, 0.08)] * 2
     assert bench.figures["at_once_50"][PLAIN].late == [(0.01, 0.02)] * 2
 

@@ -420,3 +420,21 @@ def test_a_search_finds_what_a_pass_over_all_traces_would(
         for filters in searches:
             expected = [trace_id for trace_id, trace in reversed(names) if passes(trace, filters)]
             assert ids(store.traces(**filters)) == expected[: filters.get("limit", 20)]
+
+
+def test_no_more_traces_are_looked_at_than_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_at: list[int] = []
+    show = find._Window.show
+
+    def counted(self: Any, candidates: list[Any]) -> None:
+        looked_at.append(len(candidates))
+        show(self, candidates)
+
+    monkeypatch.setattr(find._Window, "show", counted)
+    with written(tmp_path / "t.db", indexed=True) as database:
+        names = [database.trace(metadata={"team": "a"}) for _ in range(30)]
+        store = TraceStore(database.path)
+        assert ids(store.traces(metadata={"team": "a"}, limit=3)) == names[:-4:-1]
+    assert looked_at == [3]
