@@ -23,6 +23,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.events import RunCancelled
 from kantan_agents.middleware import Approve, Approved, Budget, Deadline, Rejected
+from tests.clocks import ENOUGH, let_pass
 from tests.delegation.cast import Cast, boss, definition, delegate, failing, read, say, use, write
 
 pytestmark = pytest.mark.anyio
@@ -123,6 +124,7 @@ async def test_a_cancelled_run_cancels_what_it_has_delegated() -> None:
         """Work until somebody ends it."""
         working.set()
         try:
+            let_pass()
             return await wait_for_ever()
         finally:
             ended.append("work")
@@ -154,6 +156,7 @@ async def test_leaving_a_stream_early_ends_what_was_delegated() -> None:
     async def work() -> str:
         """Work until somebody ends it."""
         try:
+            let_pass()
             return await wait_for_ever()
         finally:
             ended.append("work")
@@ -174,13 +177,14 @@ async def test_the_deadline_of_the_parent_holds_for_the_child() -> None:
     async def work() -> str:
         """Work until somebody ends it."""
         try:
+            let_pass()
             return await wait_for_ever()
         finally:
             ended.append("work")
 
     cast = Cast(boss=[delegate("helper"), say("never")], helper=[use("work"), say("never")])
     tools = [agents.function_tool(work), task_tool([HELPER], middleware=[])]
-    agent = Agent("boss", "You are boss.", model=cast, tools=tools, middleware=[Deadline(0.3)])
+    agent = Agent("boss", "You are boss.", model=cast, tools=tools, middleware=[Deadline(ENOUGH)])
     with pytest.raises(DeadlineExceededError):
         await agent.run_async("Go")
     assert ended == ["work"]

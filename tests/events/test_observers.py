@@ -25,6 +25,7 @@ from kantan_agents.events import (
 )
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from tests.clocks import ENOUGH, let_pass
 from tests.events.told import check_whole
 from tests.events.watched_runs import Playing
 
@@ -330,14 +331,17 @@ async def test_a_tool_that_outlives_its_run_tells_nothing_more() -> None:
     inner = Agent("inner", "x", model=Playing("inner", []))
     go_on, is_over = threading.Event(), threading.Event()
 
+    loop = asyncio.get_running_loop()
+
     def ask() -> str:
+        loop.call_soon_threadsafe(let_pass)
         go_on.wait(10)
         inner.run("inside")
         is_over.set()
         return "late"
 
     call = function_call("ask", {}, call_id="c")
-    agent = Agent("a", "x", model=ScriptedModel([[call]]), tools=[ask], middleware=[Deadline(0.05)])
+    agent = Agent("a", "x", model=ScriptedModel([[call]]), tools=[ask], middleware=[Deadline(ENOUGH)])
     heard: list[Event] = []
     with agent.subscribe(heard.append), pytest.raises(DeadlineExceededError):
         await agent.run_async("hi")

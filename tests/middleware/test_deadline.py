@@ -21,11 +21,9 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
+from tests.clocks import ENOUGH, let_pass
 
 pytestmark = pytest.mark.anyio
-
-SOON = 0.05
-ENOUGH = 1.0  # for what a test expects to be done by then
 
 
 def answering(text: str = "Done.") -> ScriptedModel:
@@ -36,7 +34,8 @@ def calling(tool: str) -> ScriptedModel:
     return ScriptedModel([[function_call(tool, {}, call_id="1")], [assistant_message("Done.")]])
 
 
-async def stays(_call: Any) -> Any:
+async def stays(_call: Any = None) -> Any:
+    let_pass()
     await asyncio.Event().wait()
 
 
@@ -94,7 +93,7 @@ async def test_its_tools_are_cancelled() -> None:
 
     async def work() -> str:
         try:
-            await asyncio.Event().wait()
+            await stays()
         finally:
             ended.append("work")
         return ""
@@ -122,9 +121,11 @@ async def test_the_runs_that_its_tools_start_are_cancelled() -> None:
 
 async def test_a_run_within_keeps_the_earlier_deadline() -> None:
     failures: list[BaseException] = []
-    inner = Agent("inner", "x", model=waiting_model(), tools=[look], middleware=[Deadline(20)])
+    inner = Agent("inner", "x", model=waiting_model(), tools=[look], middleware=[Deadline(ENOUGH + 1)])
+    loop = asyncio.get_running_loop()
 
     def ask() -> str:  # in a thread, out of the outer run's reach
+        loop.call_soon_threadsafe(let_pass)
         try:
             inner.run("Go")
         except DeadlineExceededError as error:
@@ -144,7 +145,7 @@ async def test_a_run_within_keeps_the_earlier_deadline() -> None:
 
 
 async def test_a_run_within_that_is_shorter_fails_by_itself() -> None:
-    inner = Agent("inner", "x", model=waiting_model(), tools=[look], middleware=[Deadline(SOON)])
+    inner = Agent("inner", "x", model=waiting_model(), tools=[look], middleware=[Deadline(ENOUGH)])
 
     async def ask() -> str:
         await inner.run_async("Go")
@@ -159,12 +160,14 @@ async def test_a_run_within_that_is_shorter_fails_by_itself() -> None:
 
 async def test_a_sync_tool_does_not_keep_the_run() -> None:
     release = threading.Event()
+    loop = asyncio.get_running_loop()
 
     def hold() -> str:
+        loop.call_soon_threadsafe(let_pass)
         release.wait(30)
         return ""
 
-    agent = Agent("a", "x", model=calling("hold"), tools=[hold], middleware=[Deadline(SOON)])
+    agent = Agent("a", "x", model=calling("hold"), tools=[hold], middleware=[Deadline(ENOUGH)])
     try:
         with pytest.raises(DeadlineExceededError):
             await agent.run_async("Go")
@@ -193,7 +196,7 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
 async def test_a_timeout_of_somebody_else_is_not_taken_for_its_own() -> None:
     agent = Agent("a", "x", model=waiting_model(), tools=[look], middleware=[Deadline(3600)])
     with pytest.raises(TimeoutError) as caught:
-        with anyio.fail_after(SOON):
+        with anyio.fail_after(ENOUGH):
             await agent.run_async("Go")
     assert not isinstance(caught.value, DeadlineExceededError)
 
@@ -228,10 +231,16 @@ async def test_the_target_of_a_hand_off_has_the_same_deadline() -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_server_that_takes_its_time_is_given_up(streamed: bool) -> None:
-    with OfflineServer(["Ready.", ToolCall("look"), Reply("late", delay=30)]) as server:
-        model = server.bundle()
-        await Agent("a", "x", model=model).run_async("Go")  # what only the first request takes time for
-        agent = Agent("a", "x", model=model, tools=[look], middleware=[Deadline(ENOUGH)])
+    loop = asyncio.get_running_loop()
+
+    def answer(_request: Any) -> Any:
+        if len(server.requests) == 1:
+            return ToolCall("look")
+        loop.call_soon_threadsafe(let_pass)
+        return Reply("late", delay=30)
+
+    with OfflineServer(answer) as server:
+        agent = Agent("a", "x", model=server.bundle(), tools=[look], middleware=[Deadline(ENOUGH)])
         with pytest.raises(DeadlineExceededError) as caught:
             if streamed:
                 async with agent.stream("Go") as stream:
@@ -242,7 +251,7 @@ async def test_a_server_that_takes_its_time_is_given_up(streamed: bool) -> None:
 
 
 def test_it_works_in_a_sync_run() -> None:
-    agent = Agent("a", "x", model=waiting_model(), tools=[look], middleware=[Deadline(SOON)])
+    agent = Agent("a", "x", model=waiting_model(), tools=[look], middleware=[Deadline(ENOUGH)])
     with pytest.raises(DeadlineExceededError):
         agent.run("Go")
 

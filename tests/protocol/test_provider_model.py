@@ -30,6 +30,7 @@ from kantan_agents.protocol import (
     StreamingProvider,
 )
 from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message
+from tests.clocks import ENOUGH, let_pass
 from tests.protocol.made import Scripted, Streaming, call, text
 
 pytestmark = pytest.mark.anyio
@@ -176,6 +177,7 @@ async def test_a_provider_that_hangs_is_cancelled(kind: type[Scripted]) -> None:
     class Hanging(kind):  # type: ignore[misc, valid-type]
         async def generate(self, prompt: str, context: Any) -> Any:
             try:
+                let_pass()
                 await Event().wait()
             except CancelledError:
                 ended.append("cancelled")
@@ -183,7 +185,7 @@ async def test_a_provider_that_hangs_is_cancelled(kind: type[Scripted]) -> None:
 
     provider = Hanging()
     with pytest.raises(DeadlineExceededError):
-        await run(Agent("a", "x", model=provider, middleware=[Deadline(0.05)]), "Go.")
+        await run(Agent("a", "x", model=provider, middleware=[Deadline(ENOUGH)]), "Go.")
     assert ended == ["cancelled"]
     assert getattr(provider, "closed", 1) == 1
 
