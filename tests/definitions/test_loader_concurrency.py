@@ -103,7 +103,7 @@ async def test_a_task_that_waits_can_be_cancelled_and_the_others_go_on(
 
     def slowly(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         reading.set()
-        go_on.wait(30)
+        go_on.wait(60)
         return read_regular_file(path, limit)
 
     monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", slowly)
@@ -170,7 +170,7 @@ class TestManyDirectories:
             looked.append(path)
             if not looking.is_set():
                 looking.set()
-                go_on.wait(10)
+                go_on.wait(60)
             return seen_at(path)
 
         monkeypatch.setattr(scan, "seen_at", slowly)
@@ -181,7 +181,7 @@ class TestManyDirectories:
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(ask, "agent-0")
-            await anyio.to_thread.run_sync(looking.wait, 30)
+            await anyio.to_thread.run_sync(looking.wait, 60)
             for number in range(1, 60):
                 tasks.start_soon(ask, f"agent-{number}")
             await anyio.wait_all_tasks_blocked()
@@ -199,7 +199,7 @@ async def test_loads_that_are_asked_for_during_one_are_one_and_see_what_changed_
 
     def slowly(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         reading.set()
-        go_on.wait(30)
+        go_on.wait(60)
         return read_regular_file(path, limit)
 
     def noted(directories: Any) -> scan.Listing:
@@ -215,7 +215,7 @@ async def test_loads_that_are_asked_for_during_one_are_one_and_see_what_changed_
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(load)
-        await anyio.to_thread.run_sync(reading.wait, 30)
+        await anyio.to_thread.run_sync(reading.wait, 60)
         write(tmp_path / "new.md", "new")
         for _ in range(20):
             tasks.start_soon(load)
@@ -235,7 +235,7 @@ async def test_who_handles_the_log_may_ask_the_loader(agents: AgentLoader, tmp_p
             # In a thread that can be left behind: if the loader were still at work, it would wait for ever.
             asking = threading.Thread(target=self.ask, daemon=True)
             asking.start()
-            asking.join(10)
+            asking.join(60)
 
         def ask(self) -> None:
             asked.append(agents.get_agent_now(NAMES[0]).name)

@@ -25,7 +25,7 @@ class Job:
 
     def __call__(self) -> int:
         self.begun.set()
-        assert self.go_on.wait(30)
+        assert self.go_on.wait(60)
         time = next(self.times)
         if self.fails:
             raise LookupError(time)
@@ -44,7 +44,7 @@ def job() -> Iterator[Job]:
 
 
 async def wait_until_begun(job: Job) -> None:
-    await anyio.to_thread.run_sync(job.begun.wait, 30)
+    await anyio.to_thread.run_sync(job.begun.wait, 60)
 
 
 @pytest.mark.anyio
@@ -103,7 +103,7 @@ def test_threads_share_it_too(job: Job) -> None:
     work = shared(job)
     with ThreadPoolExecutor(8) as threads:
         first = threads.submit(work.now)
-        assert job.begun.wait(30)
+        assert job.begun.wait(60)
         others = [threads.submit(work.now) for _ in range(7)]
         job.go_on.set()
         assert first.result() == 1
@@ -140,7 +140,7 @@ def test_what_is_done_afterwards_may_ask_for_it_again(job: Job) -> None:
             # In a thread that can be left behind: if the turn were still taken, it would wait for ever.
             asking = threading.Thread(target=lambda: again.append(work.now()), daemon=True)
             asking.start()
-            asking.join(10)
+            asking.join(60)
 
     work = shared(job, ask_once_more)
     job.go_on.set()

@@ -131,7 +131,7 @@ async def test_a_run_within_keeps_the_earlier_deadline() -> None:
         except DeadlineExceededError as error:
             failures.append(error)
             done.set()
-        over.wait(30)  # both end at the same moment, and this one must not let the other finish
+        over.wait(60)  # both end at the same moment, and this one must not let the other finish
         return "too late"
 
     done, over = threading.Event(), threading.Event()
@@ -140,7 +140,7 @@ async def test_a_run_within_keeps_the_earlier_deadline() -> None:
         await agent.run_async("Go")
     over.set()
     assert caught.value.agent == "a"
-    await asyncio.to_thread(done.wait, 30)
+    await asyncio.to_thread(done.wait, 60)
     assert [getattr(error, "seconds", None) for error in failures] == [ENOUGH]
 
 
@@ -164,7 +164,7 @@ async def test_a_sync_tool_does_not_keep_the_run() -> None:
 
     def hold() -> str:
         loop.call_soon_threadsafe(let_pass)
-        release.wait(30)
+        release.wait(60)
         return ""
 
     agent = Agent("a", "x", model=calling("hold"), tools=[hold], middleware=[Deadline(ENOUGH)])

@@ -38,6 +38,7 @@ from kantan_agents.protocol import (
 )
 from kantan_agents.protocol.http.sendable import size_of
 from kantan_agents.protocol.http.sse import events_of
+from tests.clocks import ENOUGH, let_pass
 from tests.protocol.wire_server import Body, WireServer, recorded
 
 pytestmark = pytest.mark.anyio
@@ -284,13 +285,18 @@ async def test_an_api_that_is_not_there_or_breaks_off_is_e53(make: Make) -> None
     assert not caught.value.__cause__.request.headers
     events = recorded(STREAMS[make])[:-2]
     with WireServer([Body(breaks=True), Body(events=events), Body(hangs=True)]) as server:
-        async with make(server.url, timeout=0.05) as provider:
+        async with make(server.url, timeout=ENOUGH) as provider:
             with pytest.raises(ProviderRequestError, match="RemoteProtocolError"):
                 await provider.generate("hi", NOTHING)
             with pytest.raises(ProviderRequestError, match="connection closed before"):
                 await streamed(provider)
+            hanging = asyncio.create_task(provider.generate("hi", NOTHING))
+            assert await asyncio.to_thread(server.hanging.wait, ENOUGH)
+            while not hanging.done():  # each read has a time of its own
+                let_pass()
+                await asyncio.sleep(0.05)
             with pytest.raises(ProviderRequestError, match="ReadTimeout"):
-                await provider.generate("hi", NOTHING)
+                await hanging
 
 
 @BOTH
@@ -382,7 +388,7 @@ async def test_whoever_leaves_a_stream_closes_the_connection(make: Make, leaves_
                     await task
             else:
                 await task
-            assert await asyncio.to_thread(server.left.wait, 5)
+            assert await asyncio.to_thread(server.left.wait, 60)
 
 
 @BOTH

@@ -47,6 +47,7 @@ class WireServer:
     def __init__(self, answers: Iterable[Body | Any]) -> None:
         self._answers = iter([answer if isinstance(answer, Body) else Body(answer) for answer in answers])
         self.requests: list[tuple[str, dict[str, Any], dict[str, str]]] = []
+        self.hanging = threading.Event()
         self.left = threading.Event()
 
     @property
@@ -97,6 +98,7 @@ class WireServer:
     async def _hang(self, chunk: bytes) -> AsyncIterator[bytes]:
         try:
             yield chunk
+            self.hanging.set()
             await anyio.sleep_forever()
         finally:
             self.left.set()
