@@ -19,19 +19,17 @@ NO_LAYERS = RuleLayers()
 _SAYS_NOTHING = empty_tool_rules()
 _MEMO = object()
 _NO_REST = b"-"
-_parsed: LRUCache[Any, RuleLayers] = LRUCache(maxsize=256)
 _lock = Lock()
 
 
 @attrs.frozen(eq=False)
 class _Memo:
-    """What a run's explicit rules came to, and how to see that they are still the same.
+    """What explicit rules came to, and how to see that they are still the same.
 
     Somebody may change the dict, or a list in it, while the run is on its way. Comparing a list with
     its copy costs a nanosecond a name, parsing it again a thousand times as much.
     """
 
-    explicit: dict[str, Any]
     standing: RuleLayers
     allow: Any
     deny: Any
@@ -40,12 +38,16 @@ class _Memo:
 
     def holds_for(self, explicit: dict[str, Any], standing: RuleLayers) -> bool:
         return (
-            self.explicit is explicit
-            and self.standing is standing
+            self.standing is standing
             and _same(self.allow, explicit.get("allow"))
             and _same(self.deny, explicit.get("deny"))
             and self.rest == _rest_of(explicit)
         )
+
+
+_parsed: LRUCache[Any, RuleLayers] = LRUCache(maxsize=256)
+_LONG = 100  # names; from here on hashing them costs more than looking whether the list is one seen before
+_of_lists: LRUCache[tuple[int, int], _Memo] = LRUCache(maxsize=64)
 
 
 def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
@@ -99,6 +101,30 @@ def _own_rules(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayer
 
 
 def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> RuleLayers:
+    lists = _long_lists(explicit)
+    with _lock:
+        memo = _of_lists.get(lists) if lists else None
+    if memo is None or not memo.holds_for(explicit, standing):
+        memo = _compiled(explicit, standing)
+        if memo.rest and lists:
+            with _lock:
+                _of_lists[lists] = memo
+    if run is not None and memo.rest:
+        run.state[_MEMO] = memo
+    return memo.layers
+
+
+def _long_lists(explicit: dict[str, Any]) -> tuple[int, int] | None:
+    """Return what a service's own lists are found again by.
+
+    Another list may get such an id later: what is found is compared.
+    """
+    allow, deny = explicit.get("allow"), explicit.get("deny")
+    names = sum(len(names) for names in (allow, deny) if isinstance(names, (list, tuple, set, frozenset)))
+    return (id(allow), id(deny)) if names >= _LONG else None
+
+
+def _compiled(explicit: dict[str, Any], standing: RuleLayers) -> _Memo:
     allow, deny, rest = _copied(explicit.get("allow")), _copied(explicit.get("deny")), _rest_of(explicit)
     # Services give every request a dict of its own that says the same: compiled once.
     key = (standing, _key(allow), _key(deny), rest) if rest else None
@@ -110,9 +136,7 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
         if key:
             with _lock:
                 _parsed[key] = layers
-    if run is not None and rest:
-        run.state[_MEMO] = _Memo(explicit, standing, allow, deny, rest, layers)
-    return layers
+    return _Memo(standing, allow, deny, rest, layers)
 
 
 def _known(key: Any) -> RuleLayers | None:

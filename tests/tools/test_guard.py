@@ -175,9 +175,10 @@ def test_a_declared_parameter_must_exist() -> None:
         Agent("a", "x", tools=[bash])
 
 
-async def test_rules_that_become_stricter_count_at_the_next_call(executed: Executed) -> None:
+@pytest.mark.parametrize("others", [1, 200])
+async def test_rules_that_become_stricter_count_at_the_next_call(executed: Executed, others: int) -> None:
     model = calls(("read", {"value": "1"}), ("read", {"value": "2"}), ("read", {"value": "3"}))
-    context: dict[str, Any] = {"tool_rules": {"deny": ["other"]}}
+    context: dict[str, Any] = {"tool_rules": {"deny": ["other"] * others}}
 
     class Hooks(agents.RunHooks[Any]):
         async def on_llm_end(self, ctx: Any, agent: Any, response: Any) -> None:
@@ -190,6 +191,43 @@ async def test_rules_that_become_stricter_count_at_the_next_call(executed: Execu
     assert outputs(model)[2].startswith(f"{DENIED}read")
     assert shown(model, 2) == ["read"]
     assert shown(model, 3) == []
+
+
+@pytest.mark.parametrize("others", [1, 200])
+@pytest.mark.parametrize("kind", ["allow", "deny"])
+async def test_a_list_that_many_runs_share_may_change_between_them(
+    executed: Executed, kind: str, others: int
+) -> None:
+    names = [f"other_{number}" for number in range(others)]
+    seen = []
+    for first in ("other", "read", "other", "read"):
+        names[0] = first
+        model = calls(("read", {"value": first}))
+        agent = Agent("a", "x", tools=[executed.tool("read")], model=model)
+        await agent.run_async("hi", {"tool_rules": {kind: names}})
+        seen.append(shown(model, 0) == ["read"])
+    assert seen == [kind == "deny", kind == "allow"] * 2
+    assert len(executed) == 2
+
+
+async def test_other_rules_with_the_same_long_list_are_other_rules(executed: Executed) -> None:
+    names = ["read", *(f"other_{number}" for number in range(200))]
+    cases: list[tuple[dict[str, Any], bool]] = [
+        ({"allow": names}, True),
+        ({"deny": names}, False),
+        ({"allow": names, "deny": names}, False),
+        ({"allow": names, "params": {"read": {"value": {"enum": ["9"]}}}}, False),
+        ({"allow": names, "deny": ["read"]}, False),
+        ({"allow": tuple(names)}, True),
+        ({"allow": names}, True),
+    ]
+    for rules, allowed in cases:
+        executed.clear()
+        model = calls(("read", {"value": "1"}))
+        await Agent("a", "x", tools=[executed.tool("read")], model=model).run_async(
+            "hi", {"tool_rules": rules}
+        )
+        assert bool(executed) is allowed, rules.keys()
 
 
 async def test_an_element_exchanged_in_a_list_counts_as_well(executed: Executed) -> None:
