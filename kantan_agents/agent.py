@@ -329,7 +329,7 @@ class Agent:
             RendererResultError: E76, the renderer returned something else than a str.
         """
         text = self._render(*(self._text, context, self.allow_env)[: self._render_args])
-        if inspect.isawaitable(text):
+        if not isinstance(text, str) and inspect.isawaitable(text):
             text = await text
         if not isinstance(text, str):
             raise RendererResultError(got=type(text).__name__)

@@ -31,6 +31,7 @@ from kantan_agents.tools import (
     facts_of,
     guard,
     is_switched_on,
+    list_none,
     list_tools,
     pending_violation,
     rules_in_force,
@@ -184,6 +185,8 @@ class SDKAgent(RuledAgent):
             guard_reachable(self)  # somebody may have put more of them onto this very object
         in_view.set(None)
         shelf = self._shelf
+        if not (self._held_tools or self.tools or self.mcp_servers):
+            return list_none(run_context)
         held = [tool for tool in self._held_tools if is_switched_on(tool)] if shelf is None else ()
         tools: list[Tool] = list(held)
         if self.tools or self.mcp_servers:

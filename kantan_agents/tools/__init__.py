@@ -7,7 +7,7 @@ from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
 from kantan_agents.tools.guard import Guard, Rulebook, guard_function, is_switched_on
 from kantan_agents.tools.hosted import refuse_hosted_calls
 from kantan_agents.tools.in_force import NO_LAYERS, Ceiling, rules_in_force, rules_of_run
-from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_tools
+from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_none, list_tools
 from kantan_agents.tools.providers import (
     AVAILABLE,
     ProviderChoice,
@@ -55,6 +55,7 @@ __all__ = [
     "guard_function",
     "hidden_tool_called",
     "is_switched_on",
+    "list_none",
     "list_provider_tools",
     "list_tools",
     "pending_violation",

@@ -86,6 +86,17 @@ def list_tools(
     return shown
 
 
+def list_none(wrapper: Any) -> list[Tool]:
+    """Return what the model sees of an agent that has no tools, and forget those of the agent before it.
+
+    Raises:
+        KantanAgentsError: E10, E21, as ``list_tools``.
+    """
+    begin_turn()
+    _listings.pop(wrapper, None)
+    return []
+
+
 def listing_of(wrapper: Any) -> Listing | None:
     """Return what was listed last for a run of the SDK."""
     return _listings.get(wrapper)
