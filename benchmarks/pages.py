@@ -10,7 +10,7 @@ from benchmarks.peers.compared import FRAMEWORKS, OURS, PEERS, REPOSITORY
 from benchmarks.peers.results import Cell, Results, Row
 from benchmarks.peers.table import markdown
 
-_BEGIN = "<!-- results of python -m benchmarks -->"
+WHOLE_RUN = "python -m benchmarks"
 _END = "<!-- end of results -->"
 _TITLES = {framework.name: framework.title for framework in FRAMEWORKS}
 _IN_SHORT = (
@@ -40,17 +40,18 @@ def written_pages(results: Results, folder: Path = REPOSITORY) -> list[Path]:
     return written
 
 
-def with_results(page: str, table: str) -> str:
-    """Return ``page`` with ``table`` between its two marks.
+def with_results(page: str, table: str, command: str = WHOLE_RUN) -> str:
+    """Return ``page`` with ``table`` between the two marks of ``command``.
 
     Raises:
         ValueError: It has not got both.
     """
-    before, begun, rest = page.partition(_BEGIN)
+    begin = f"<!-- results of {command} -->"
+    before, begun, rest = page.partition(begin)
     _, ended, after = rest.partition(_END)
     if not begun or not ended:
-        raise ValueError(f"a page with results has {_BEGIN} and then {_END}")
-    return f"{before}{_BEGIN}\n{table.strip()}\n{_END}{after}"
+        raise ValueError(f"a page with results has {begin} and then {_END}")
+    return f"{before}{begin}\n{table.strip()}\n{_END}{after}"
 
 
 def whole(results: Results) -> str:

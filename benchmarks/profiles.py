@@ -1,6 +1,6 @@
 """Where the time of a run goes: kantan_agents and the plain SDK, by module.
 
-    python benchmarks/profiles.py [--runs 300]
+    python benchmarks/profiles.py [--runs 300] [--write]
 
 The time inside each module's own functions, as ``cProfile`` sees it, which makes every call dearer and calls
 of C code less so: shares tell what is looked at, not what it costs. Calls of C code count for the module
@@ -26,8 +26,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import kantan_agents
 from benchmarks.measure import RunOnce, environment
 from benchmarks.overhead import INSTRUCTIONS, FakeModel, make_tools, pair
+from benchmarks.pages import with_results
 from kantan_agents import set_trace_processors
 
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
+COMMAND = "python benchmarks/profiles.py"
 _SHOWN = 6
 _PACKAGES = {
     Path(package.__file__ or "").parent: package.__name__ for package in (agents, kantan_agents, pydantic)
@@ -129,5 +132,10 @@ async def main(runs: int) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--runs", type=int, default=300, help="runs that are profiled (default 300)")
+    parser.add_argument("--write", action="store_true", help=f"write the tables into docs/{PAGE.name}")
     arguments = parser.parse_args()
-    sys.stdout.write(asyncio.run(main(max(1, arguments.runs))))
+    tables = asyncio.run(main(max(1, arguments.runs)))
+    sys.stdout.write(tables)
+    if arguments.write:
+        page = PAGE.read_text(encoding="utf-8")
+        PAGE.write_text(with_results(page, tables, COMMAND), encoding="utf-8")

@@ -186,6 +186,8 @@ class SDKAgent(RuledAgent):
         in_view.set(None)
         shelf = self._shelf
         if not (self._held_tools or self.tools or self.mcp_servers):
+            # Rules that cannot be read end the run here as well: who is next may be one that nobody guards.
+            rules_in_force(run_context.context, self.owner.standing_rules)
             return list_none(run_context)
         held = [tool for tool in self._held_tools if is_switched_on(tool)] if shelf is None else ()
         tools: list[Tool] = list(held)

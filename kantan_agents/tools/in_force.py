@@ -45,9 +45,11 @@ class _Memo:
         )
 
 
-_parsed: LRUCache[Any, RuleLayers] = LRUCache(maxsize=256)
 _LONG = 100  # names; from here on hashing them costs more than looking whether the list is one seen before
-_of_lists: LRUCache[tuple[int, int], _Memo] = LRUCache(maxsize=64)
+_LISTS = (list, tuple, set, frozenset)
+_UNCHANGING = (tuple, frozenset, str, type(None))
+_parsed: LRUCache[Any, _Memo] = LRUCache(maxsize=256)  # by what they say
+_of_lists: LRUCache[tuple[int, ...], _Memo] = LRUCache(maxsize=256)  # by where it stands; the same memos
 
 
 def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
@@ -101,7 +103,7 @@ def _own_rules(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayer
 
 
 def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> RuleLayers:
-    lists = _long_lists(explicit)
+    lists = _long_lists(explicit, standing)
     with _lock:
         memo = _of_lists.get(lists) if lists else None
     if memo is None or not memo.holds_for(explicit, standing):
@@ -114,32 +116,33 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
     return memo.layers
 
 
-def _long_lists(explicit: dict[str, Any]) -> tuple[int, int] | None:
+def _long_lists(explicit: dict[str, Any], standing: RuleLayers) -> tuple[int, ...] | None:
     """Return what a service's own lists are found again by.
 
     Another list may get such an id later: what is found is compared.
     """
-    allow, deny = explicit.get("allow"), explicit.get("deny")
-    names = sum(len(names) for names in (allow, deny) if isinstance(names, (list, tuple, set, frozenset)))
-    return (id(allow), id(deny)) if names >= _LONG else None
+    both: tuple[Any, Any] = (explicit.get("allow"), explicit.get("deny"))
+    names = sum(len(names) for names in both if type(names) in _LISTS)  # a subclass may do anything
+    return (id(standing), *map(id, both)) if names >= _LONG else None
 
 
 def _compiled(explicit: dict[str, Any], standing: RuleLayers) -> _Memo:
     allow, deny, rest = _copied(explicit.get("allow")), _copied(explicit.get("deny")), _rest_of(explicit)
     # Services give every request a dict of its own that says the same: compiled once.
     key = (standing, _key(allow), _key(deny), rest) if rest else None
-    layers = _known(key)
-    if layers is None:
+    memo = _known(key)
+    if memo is None:
         # What was copied is read, not the dict itself: another thread may change that one meanwhile.
         copied = {**_rest_again(rest, explicit), "allow": allow, "deny": deny}
         layers = standing.with_layer(EXPLICIT, ToolRules.parse(copied))
+        memo = _Memo(standing, allow, deny, rest, layers)
         if key:
             with _lock:
-                _parsed[key] = layers
-    return _Memo(standing, allow, deny, rest, layers)
+                _parsed[key] = memo
+    return memo
 
 
-def _known(key: Any) -> RuleLayers | None:
+def _known(key: Any) -> _Memo | None:
     try:
         with _lock:
             return _parsed.get(key) if key else None
@@ -167,12 +170,17 @@ def _rest_of(explicit: dict[str, Any]) -> bytes:
 
 
 def _same(kept: Any, names: Any) -> bool:
+    kind = type(names)
+    if kind is not type(kept):
+        return False
     # Nobody can change a tuple, so however long it is, it is known at once.
-    return (kept is names and isinstance(names, (tuple, frozenset, str))) or kept == names
+    return kind in _UNCHANGING if kept is names else kind in (*_LISTS, str) and kept == names
 
 
 def _copied(names: Any) -> Any:
-    return names.copy() if isinstance(names, (list, set)) else names
+    if isinstance(names, list):
+        return list.copy(names)  # a subclass may have a copy of its own that is none
+    return set.copy(names) if isinstance(names, set) else names
 
 
 def _key(names: Any) -> Any:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
 import pytest
 
 from benchmarks.growth import CURVES, Curve
+from benchmarks.growth.results import Growth, Point, to_markdown
 from benchmarks.pages import in_short, whole, with_results, written_pages
 from benchmarks.peers.compared import CONTROL, OURS, PLAIN
 from benchmarks.peers.results import Cell, Results, Row
 from benchmarks.peers.rounds import Spread
+from benchmarks.peers.table import markdown
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+RESULTS = REPOSITORY / "benchmarks" / "results"
 PAGE = "before\n<!-- results of python -m benchmarks -->\nold\n<!-- end of results -->\nafter\n"
 
 
@@ -55,3 +59,38 @@ def test_the_pages_of_the_repository_take_them(tmp_path: Path) -> None:
     assert whole(results()).strip() in performance
     assert "| making an agent |" in performance
     assert CONTROL not in readme + performance
+
+
+def test_what_is_published_is_what_was_measured(tmp_path: Path) -> None:
+    published = Results.from_json((RESULTS / "peers.json").read_text(encoding="utf-8"))
+    assert (RESULTS / "peers.md").read_text(encoding="utf-8") == markdown(published)
+    assert (published.is_quick, dict(published.left_out)) == (False, {})
+    (tmp_path / "docs").mkdir()
+    for name in ("README.md", "docs/performance.md"):
+        shutil.copyfile(REPOSITORY / name, tmp_path / name)
+    for path in written_pages(published, tmp_path):
+        here = REPOSITORY / path.relative_to(tmp_path)
+        assert path.read_text(encoding="utf-8") == here.read_text(encoding="utf-8")
+
+
+def test_every_picture_of_the_results_is_shown() -> None:
+    page = (REPOSITORY / "docs/performance.md").read_text(encoding="utf-8")
+    pictures = sorted(picture.name for picture in RESULTS.glob("*.png"))
+    assert pictures == ["growth.png", "lag.png", "peers.png"]
+    assert [name for name in pictures if f"](../benchmarks/results/{name})" not in page] == []
+
+
+def test_published_curves_are_those_that_were_measured() -> None:
+    data = json.loads((RESULTS / "growth.json").read_text(encoding="utf-8"))
+    by_name = {curve.name: curve for curve in CURVES}
+    growths = [
+        Growth(
+            by_name[curve["name"]],
+            tuple(Point(**point) for point in curve["seconds"]),
+            curve["growth"]["ours"],
+        )
+        for curve in data["curves"]
+    ]
+    assert [growth.curve.name for growth in growths] == [*by_name]
+    table = (RESULTS / "growth.md").read_text(encoding="utf-8")
+    assert table == to_markdown(growths, data["machine"])

@@ -124,7 +124,6 @@ async def test_a_cancelled_run_cancels_what_it_has_delegated() -> None:
         """Work until somebody ends it."""
         working.set()
         try:
-            let_pass()
             return await wait_for_ever()
         finally:
             ended.append("work")
@@ -156,7 +155,6 @@ async def test_leaving_a_stream_early_ends_what_was_delegated() -> None:
     async def work() -> str:
         """Work until somebody ends it."""
         try:
-            let_pass()
             return await wait_for_ever()
         finally:
             ended.append("work")

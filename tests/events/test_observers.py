@@ -346,6 +346,7 @@ async def test_a_tool_that_outlives_its_run_tells_nothing_more() -> None:
     with agent.subscribe(heard.append), pytest.raises(DeadlineExceededError):
         await agent.run_async("hi")
     told = len([event for event in heard if event.agent == "a"])
+    assert not is_over.is_set()
     go_on.set()
     await anyio.to_thread.run_sync(is_over.wait, 60)
     assert is_over.is_set()

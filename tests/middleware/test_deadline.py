@@ -161,16 +161,19 @@ async def test_a_run_within_that_is_shorter_fails_by_itself() -> None:
 async def test_a_sync_tool_does_not_keep_the_run() -> None:
     release = threading.Event()
     loop = asyncio.get_running_loop()
+    ended: list[str] = []
 
     def hold() -> str:
         loop.call_soon_threadsafe(let_pass)
         release.wait(60)
+        ended.append("hold")
         return ""
 
     agent = Agent("a", "x", model=calling("hold"), tools=[hold], middleware=[Deadline(ENOUGH)])
     try:
         with pytest.raises(DeadlineExceededError):
             await agent.run_async("Go")
+        assert ended == []
     finally:
         release.set()
 

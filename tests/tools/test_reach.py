@@ -19,7 +19,7 @@ from agents import Handoff, HostedMCPTool, RunContextWrapper, Runner, RunState
 from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
 from openai.types.responses.response_output_item import McpApprovalRequest, McpCall
 
-from kantan_agents import Agent
+from kantan_agents import Agent, KantanAgentsError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.tools.conftest import Executed, calls, outputs, shown
 
@@ -162,6 +162,37 @@ async def test_the_sdks_own_runner_takes_the_rules_along_to_hand_off_targets(
     else:
         await Runner.run(start.sdk_agent, "hi", context=context)
     assert executed == [("read", "ok")]
+
+
+@pytest.mark.parametrize("tools", [[], [len]], ids=["no tools", "a tool"])
+@pytest.mark.parametrize(("rules", "code"), [({"deny": ["delete"], "alow": []}, "E20"), (["delete"], "E18")])
+async def test_rules_that_cannot_be_read_are_refused_before_anybody_is_handed_over_to(
+    executed: Executed, rules: Any, code: str, tools: list[Any]
+) -> None:
+    held = [agents.function_tool(lambda: "", name_override=tool.__name__) for tool in tools]
+    target = agents.Agent[Any](name="target", tools=[executed.tool("delete")], model=calls(("delete", {})))
+    start = Agent("start", "x", tools=held, handoffs=[target], model=handing_over("target"))
+    with pytest.raises(KantanAgentsError, match=code):
+        await Runner.run(start.sdk_agent, "hi", context={"tool_rules": rules})
+    assert executed == []
+
+
+@pytest.mark.parametrize("rules", [{"deny": ["delete"], "alow": []}, ["delete"]])
+async def test_rules_that_a_tool_has_broken_end_the_run_at_a_target_without_tools(rules: Any) -> None:
+    context: dict[str, Any] = {"tool_rules": {"deny": ["delete"]}}
+
+    def break_them() -> str:
+        context["tool_rules"] = rules
+        return "broken"
+
+    target_model = ScriptedModel([[assistant_message("never")]])
+    target = Agent("target", "x", model=target_model)
+    steps = [[function_call(name, {}, call_id=name)] for name in ("break_them", "transfer_to_target")]
+    model = ScriptedModel([[*steps[0], *steps[1]]])
+    start = Agent("start", "x", tools=[break_them], handoffs=[target], model=model)
+    with pytest.raises(KantanAgentsError, match=r"E18|E20"):
+        await start.run_async("hi", context)
+    assert not target_model.calls
 
 
 @pytest.mark.parametrize("ours", [True, False])
