@@ -1,6 +1,6 @@
 """All that is compared with other frameworks, and all that grows: one command.
 
-    python -m benchmarks [--quick] [--only NAME ...] [--list]
+    python -m benchmarks [--quick] [--only NAME ...] [--update] [--list]
 
 Frameworks are compared in turn (A B A B ...), each in processes and in an environment of its own, which is
 made once and kept. Curves show what happens as something grows. ``--list`` names both. The exit code is 1 if
@@ -25,7 +25,8 @@ from benchmarks.peers.comparison import compare
 from benchmarks.peers.environments import NotInstalledError
 from benchmarks.peers.fleet import WorkerError
 from benchmarks.peers.goals import missed
-from benchmarks.peers.output import write
+from benchmarks.peers.output import PEERS_JSON, write
+from benchmarks.peers.results import Results
 from benchmarks.peers.sizes import QUICK, WHOLE, Sizes
 from benchmarks.peers.table import markdown
 
@@ -50,9 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if unknown:
             _say(f"There is no {', '.join(unknown)}; there are: {', '.join(there)}")
             return UNKNOWN_NAME
+    if options.update and (options.quick or options.output or any(name not in BY_ID for name in only)):
+        _say("--update is for workloads that are measured in full: no curves, no --quick, no --output.")
+        return UNKNOWN_NAME
     try:
         return _measure(options, only)
-    except (NotInstalledError, WorkerError, RuntimeError) as error:
+    except (NotInstalledError, WorkerError, RuntimeError, ValueError, FileNotFoundError) as error:
         _say(f"FAILED: {error}")
         return FAILED
     except KeyboardInterrupt:
@@ -71,9 +75,9 @@ def _titles() -> dict[str, str]:
 def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
     """Measure what ``only`` names, print it and write it."""
     folder: Path | None = options.output
-    if folder is None and not options.quick:
+    if folder is None and not options.quick and not options.update:
         if not _is_whole(options):
-            _say("A part of it is measured: nothing is written unless --output says where.")
+            _say("A part of it is measured: nothing is written without --output or --update.")
         else:
             folder = RESULTS
     lines: tuple[str, ...] = ()
@@ -81,12 +85,16 @@ def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
     workloads = [BY_ID[name] for name in only if name in BY_ID]
     if workloads:
         sizes = _sizes(quick=options.quick, repeats=options.repeats)
+        published = (RESULTS / PEERS_JSON).read_text(encoding="utf-8") if options.update else None
         results = compare(workloads, options.peers, sizes, options.environments, _say)
         sys.stdout.write(markdown(results))
         is_short = any(name in results.left_out for name in options.peers)
+        if published is not None:
+            results, folder = Results.from_json(published).with_rows_of(results), RESULTS
         lines = missed(results)
         written = write(results, folder) if folder is not None else []
-        if folder is not None and folder.resolve() == RESULTS and _is_whole(options) and not results.left_out:
+        is_published = folder is not None and folder.resolve() == RESULTS
+        if is_published and (options.update or _is_whole(options)) and not results.left_out:
             written += written_pages(results)
         for path in written:
             _say(f"written: {path}")
@@ -124,6 +132,11 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="measure these workloads and curves")
     parser.add_argument("--list", action="store_true", help="list workloads and curves")
     parser.add_argument(
+        "--update",
+        action="store_true",
+        help="put these workloads, measured again, among the published results",
+    )
+    parser.add_argument(
         "--repeats",
         type=int,
         metavar="N",
@@ -145,7 +158,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="DIR",
         help="where results are written (default benchmarks/results; with --quick, --only or fewer peers: "
-        "nowhere)",
+        "nowhere unless --update is given)",
     )
     return parser
 

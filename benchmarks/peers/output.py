@@ -7,11 +7,13 @@ from pathlib import Path
 from benchmarks.peers.results import Results
 from benchmarks.peers.table import markdown
 
+PEERS_JSON = "peers.json"
+
 
 def write(results: Results, folder: Path) -> list[Path]:
     """Write all there is to ``results`` into ``folder``, which is made, and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    data, table = folder / "peers.json", folder / "peers.md"
+    data, table = folder / PEERS_JSON, folder / "peers.md"
     data.write_text(results.to_json(), encoding="utf-8")
     table.write_text(markdown(results), encoding="utf-8")
     from benchmarks.peers.charts import draw  # matplotlib is needed for this alone

@@ -48,7 +48,7 @@ class Results:
     """All of it.
 
     Attributes:
-        measured_on: The day, ISO 8601.
+        measured_on: The day, ISO 8601; several, with "and" between, where rows were measured again.
         machine: What the figures are to be read with.
         repeats: Pairs of batches a row.
         generations: Groups of fresh processes that these are divided over.
@@ -66,6 +66,25 @@ class Results:
     left_out: Mapping[str, str]
     rows: tuple[Row, ...]
     is_quick: bool = False
+
+    def with_rows_of(self, newer: Results) -> Results:
+        """Return these results, the rows that ``newer`` has measured again in place of the old ones.
+
+        Raises:
+            ValueError: They were not measured in the same way, so they do not belong into one table.
+        """
+        for field in ("machine", "versions", "repeats", "generations", "left_out", "is_quick"):
+            here, there = getattr(self, field), getattr(newer, field)
+            if here != there:
+                raise ValueError(f"{field} differs: {here} in what is published, {there} now")
+        again = {row.workload: row for row in newer.rows}
+        unknown = again.keys() - {row.workload for row in self.rows}
+        if unknown:
+            names = ", ".join(sorted(unknown))
+            raise ValueError(f"what is published has no row {names}: a whole run is needed")
+        rows = tuple(again.get(row.workload, row) for row in self.rows)
+        days = sorted({*self.measured_on.split(" and "), newer.measured_on})
+        return attrs.evolve(self, rows=rows, measured_on=" and ".join(days))
 
     def to_json(self) -> str:
         """Return it as JSON text."""

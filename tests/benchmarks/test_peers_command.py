@@ -108,3 +108,14 @@ def test_without_a_required_environment_there_is_no_comparison(
     monkeypatch.setattr(comparison, "prepared", refuse)
     with pytest.raises(NotInstalledError):
         comparison._pythons([], tmp_path, lambda _: None)
+
+
+@pytest.mark.parametrize(
+    "more", [["--quick"], ["--output", "x"], ["--only", "tools"], ["--only", "one_turn", "tools"], []]
+)
+def test_only_workloads_in_full_are_put_among_the_published(
+    more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    only = [] if "--only" in more or not more else ["--only", "one_turn"]
+    assert main(["--update", *only, *more]) == 2
+    assert "--update is for workloads that are measured in full" in capsys.readouterr().err

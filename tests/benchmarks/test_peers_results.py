@@ -102,3 +102,28 @@ def test_all_is_written(tmp_path: Path) -> None:
     assert [path.name for path in written] == ["peers.json", "peers.md", "peers.png", "lag.png"]
     assert all(path.stat().st_size for path in written)
     assert Results.from_json(written[0].read_text(encoding="utf-8")) == MADE_UP
+
+
+def test_rows_that_are_measured_again_take_the_place_of_the_old_ones() -> None:
+    again = row("structured", cell(0.4), langgraph=cell(0.5))
+    newer = attrs.evolve(results(again), measured_on="2026-01-03")
+    updated = MADE_UP.with_rows_of(newer)
+    assert [each.workload for each in updated.rows] == [each.workload for each in MADE_UP.rows]
+    assert [each for each in updated.rows if each not in MADE_UP.rows] == [again]
+    assert updated.measured_on == "2026-01-02 and 2026-01-03"
+    assert updated.with_rows_of(newer) == updated
+    assert MADE_UP.with_rows_of(results()) == MADE_UP
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("machine", "another"), ("versions", {}), ("repeats", 9), ("generations", 1), ("left_out", {})],
+)
+def test_rows_that_are_measured_otherwise_are_refused(field: str, value: object) -> None:
+    with pytest.raises(ValueError, match=f"{field} differs: "):
+        MADE_UP.with_rows_of(attrs.evolve(results(), **{field: value}))  # type: ignore[arg-type]
+
+
+def test_a_row_that_is_not_published_needs_a_whole_run() -> None:
+    with pytest.raises(ValueError, match="no row tool_turn: a whole run"):
+        MADE_UP.with_rows_of(results(row("tool_turn", cell(0.4))))
