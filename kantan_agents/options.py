@@ -36,7 +36,10 @@ def checked_items(option: str, items: Any) -> list[Any]:
     """Return a list of ``items``, empty for None; E75 unless they can be listed."""
     if items is None:
         return []
-    if isinstance(items, Iterable) and not isinstance(items, (str, bytes, Mapping)):
+    # The usual ones first: to be asked what it is, an ABC takes longer than all else here.
+    if isinstance(items, (list, tuple)) or (
+        isinstance(items, Iterable) and not isinstance(items, (str, bytes, Mapping))
+    ):
         return list(items)
     raise InvalidOptionError(option=option, reason=f"must be a list, not {items!r}")
 

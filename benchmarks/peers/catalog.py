@@ -59,6 +59,7 @@ WORKLOADS = (
     Workload("http_tools_100", "one turn over HTTP, 100 tools", "http"),
     Workload("construct_0", "making an agent", "construct", limit=_CONSTRUCTION_LIMIT),
     Workload("construct_100", "making an agent with 100 tools", "construct"),
+    Workload("once_100", "making an agent with 100 tools, and one turn of it", "time"),
     Workload("held_0", "memory of a waiting run", "held", goal=1.00, size=5_000, quick_size=100),
     Workload("held_100", "memory of a waiting run, 100 tools", "held", goal=0.40, size=500, quick_size=50),
     Workload("traced_empty", "recorded, empty file", "traced", run="traced", goal=1.10),

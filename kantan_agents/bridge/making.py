@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -32,10 +31,9 @@ def made_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | Non
     )
     if not is_plain:
         return None
-    made: AgentT = copy.copy(_blank(kind))  # type: ignore[arg-type]  # classes are hashable
-    for field, value in vars(made).items():
-        if isinstance(value, (list, dict)):  # each agent has its own
-            setattr(made, field, value.copy())
+    fields, own = _blank(kind)  # type: ignore[arg-type]  # classes are hashable
+    made = kind.__new__(kind)
+    vars(made).update(fields, **{field: value.copy() for field, value in own.items()})
     for option, value in options.items():
         setattr(made, option, value)
     made.model_settings = _settings_for(model)
@@ -43,12 +41,21 @@ def made_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | Non
 
 
 @functools.cache
-def _blank(kind: type[agents.Agent[Any]]) -> Any:
-    return kind(name="")
+def _blank(kind: type[agents.Agent[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of an agent that has none but a name, and those of them that are each agent's own."""
+    fields = vars(kind(name=""))
+    return fields, {field: value for field, value in fields.items() if isinstance(value, (list, dict))}
 
 
 def _settings_for(model: str | Model | None) -> ModelSettings:
     """Return the settings an agent of the SDK has by default."""
     if isinstance(model, Model):
-        return ModelSettings()
+        settings = ModelSettings.__new__(ModelSettings)
+        vars(settings).update(_plain_settings())
+        return settings
     return get_default_model_settings(model)
+
+
+@functools.cache
+def _plain_settings() -> dict[str, Any]:
+    return vars(ModelSettings())

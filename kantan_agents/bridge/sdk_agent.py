@@ -7,13 +7,14 @@ plain function tools through the public ``get_all_tools``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from agents import FunctionTool, RunContextWrapper, Tool
 
-from kantan_agents.bridge.guarded_agent import RuledAgent, guard_nested, guard_reachable, guarded_mcp_tools
+from kantan_agents.bridge.guarded_agent import RuledAgent, guard_reachable, guarded_mcp_tools
 from kantan_agents.bridge.making import made_quickly
+from kantan_agents.bridge.own_tools import OwnTools
 from kantan_agents.bridge.settings import QuickSettings
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import asking_agent
@@ -29,8 +30,6 @@ from kantan_agents.tools import (
     RuleViolationPolicy,
     as_shown_now,
     facts_of,
-    guard,
-    is_switched_on,
     list_none,
     list_tools,
     pending_violation,
@@ -79,10 +78,8 @@ class SDKAgent(RuledAgent):
     """
 
     owner: Owner
-    _held_tools: Sequence[FunctionTool] = ()
-    _made_tools: Sequence[Tool] = ()  # kept, so that their ids stay theirs
-    _given_tools: Mapping[int, Tool]  # by the guarded ones' ids
-    _tool_order: dict[int, int]
+    _own_tools: OwnTools
+    _holds = True  # whether it has those of its own tools that do not stand on it
     _shelf: ToolShelf | None = None
 
     @classmethod
@@ -93,28 +90,20 @@ class SDKAgent(RuledAgent):
         if retrieval is not None and retrieval.provider_search:
             tools, retrieval = to_be_loaded_later(tools, retrieval), None
         prefixed_mcp_names = (options.get("mcp_config") or {}).get("include_server_in_tool_names")
-        guarded = [guard(tool, owner) for tool in tools]
-        for tool in guarded:
-            guard_nested(tool)
-        held = [] if prefixed_mcp_names else [tool for tool in guarded if _can_be_held(tool)]
-        kept = {id(tool) for tool in held}
-        inside = [tool for tool in guarded if id(tool) not in kept]
+        own = OwnTools(tools, owner, holds=not prefixed_mcp_names)
         agent = made_quickly(cls, options) or cls(**options)
-        agent.tools = list(inside)
+        agent.tools = own.inside
         agent.owner = owner
         if isinstance(agent.output_type, AgentOutput):
             agent.gets_fitting_outputs = True
             agent.model = agent.model
         agent.model_settings = QuickSettings.adopt(agent.model_settings)
-        agent._held_tools = cast("list[FunctionTool]", held)
+        agent._own_tools = own
         if retrieval is not None:
             if prefixed_mcp_names:  # the SDK then has to see all names at once
                 reason = "cannot be used with mcp_config include_server_in_tool_names"
                 raise InvalidOptionError(option="tool_retrieval", reason=reason)
-            agent._shelf = shelf_for(retrieval, agent._held_tools, inside, owner)
-        agent._made_tools = guarded
-        agent._given_tools = {id(made): tool for made, tool in zip(guarded, tools, strict=True)}
-        agent._tool_order = {id(tool): place for place, tool in enumerate(guarded)}
+            agent._shelf = shelf_for(retrieval, own.held, agent.tools, owner)
         return agent
 
     @property
@@ -128,15 +117,18 @@ class SDKAgent(RuledAgent):
         return self._shelf
 
     @property
+    def _held(self) -> Sequence[FunctionTool]:
+        return self._own_tools.held if self._holds else ()
+
+    @property
     def given_tools(self) -> list[Tool]:
         """The tools it has, as they were given, without our guards."""
-        own: list[Tool] = [*self._held_tools, *self.tools]
-        own.sort(key=lambda tool: self._tool_order.get(id(tool), len(self._tool_order)))
-        return [self._given_tools.get(id(tool), tool) for tool in own]
+        own = self._own_tools
+        return [own.as_given(tool) for tool in own.in_order([*self._held, *self.tools], others_first=False)]
 
     def tool_named(self, name: Any) -> Tool | None:
         """Return the tool of its own, guarded, that goes by this name; None if there is none."""
-        own = (*self._held_tools, *self.tools)
+        own = (*self._held, *self.tools)
         return next((tool for tool in own if isinstance(name, str) and name in facts_of(tool).names), None)
 
     def clone(self, **changes: Any) -> SDKAgent:
@@ -145,10 +137,9 @@ class SDKAgent(RuledAgent):
         copied.owner = self.owner
         copied.gets_fitting_outputs = isinstance(copied.output_type, AgentOutput)
         copied.model = copied.model
-        copied._held_tools = () if "tools" in changes else self._held_tools
+        copied._own_tools = self._own_tools
+        copied._holds = self._holds and "tools" not in changes
         copied._shelf = None if "tools" in changes else self._shelf
-        copied._made_tools, copied._tool_order = self._made_tools, self._tool_order
-        copied._given_tools = self._given_tools
         return copied
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
@@ -185,19 +176,20 @@ class SDKAgent(RuledAgent):
             guard_reachable(self)  # somebody may have put more of them onto this very object
         in_view.set(None)
         shelf = self._shelf
-        if not (self._held_tools or self.tools or self.mcp_servers):
+        own = self._own_tools
+        has_held = self._holds and own.holds_any
+        if not (has_held or self.tools or self.mcp_servers):
             # Rules that cannot be read end the run here as well: who is next may be one that nobody guards.
             rules_in_force(run_context.context, self.owner.standing_rules)
             return list_none(run_context)
-        held = [tool for tool in self._held_tools if is_switched_on(tool)] if shelf is None else ()
-        tools: list[Tool] = list(held)
+        tools: list[Tool] = own.switched_on if has_held and shelf is None else []
         if self.tools or self.mcp_servers:
             # One that somebody has put into `Agent.tools` since is not guarded yet.
             tools += [
-                tool if id(tool) in self._tool_order else self.guarded_tool(tool)
+                tool if own.has(tool) else self.guarded_tool(tool)
                 for tool in await super().get_all_tools(run_context)
             ]
-            tools.sort(key=lambda tool: self._tool_order.get(id(tool), -1))
+            tools = own.in_order(tools, others_first=True)
         layers = rules_in_force(run_context.context, self.owner.standing_rules)
         if shelf is not None:  # at the end, where alone they may become more
             tools += await shelf.tools_now(run_context, layers, _tool_choice(self))
@@ -222,20 +214,3 @@ def _tool_choice(agent: SDKAgent) -> Any:
     run = current_run.get()
     of_run = getattr(getattr(run, "run_config", None), "model_settings", None)
     return getattr(of_run, "tool_choice", None) or agent.model_settings.tool_choice
-
-
-def _can_be_held(tool: Any) -> bool:
-    """Whether the SDK never looks for this tool on the agent itself.
-
-    It does for tools that are switched on and off by a callable, loaded late, called from programs, in
-    a namespace, or agents in disguise; and for every kind that is not a plain function tool.
-    """
-    return (
-        type(tool) is FunctionTool
-        and isinstance(tool.is_enabled, bool)
-        and not tool.defer_loading
-        and getattr(tool, "allowed_callers", None) is None
-        and not getattr(tool, "_is_agent_tool", False)
-        and not getattr(tool, "_is_codex_tool", False)
-        and getattr(tool, "_tool_namespace", None) is None
-    )

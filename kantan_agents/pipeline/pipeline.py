@@ -22,7 +22,7 @@ async def _end(_run: Run) -> None:
 class Pipeline:
     """An immutable, ordered list of stages; the first one is the outermost.
 
-    Every method returns a new pipeline. Start from ``Pipeline(DEFAULT_STAGES)``:
+    No method changes it: each returns the pipeline that results. Start from ``Pipeline(DEFAULT_STAGES)``:
 
         Pipeline(DEFAULT_STAGES).before("call_sdk", my_stage)
 
@@ -60,7 +60,7 @@ class Pipeline:
 
     def prepend(self, *stages: Stage | tuple[str, Stage]) -> Pipeline:
         """Return a pipeline with ``stages`` outermost, in the order given."""
-        return Pipeline((*stages, *self.stages))
+        return Pipeline((*stages, *self.stages)) if stages else self
 
     def before(self, target: Target, stage: Stage | tuple[str, Stage]) -> Pipeline:
         """Return a pipeline with ``stage`` directly before ``target`` (E70 if there is none)."""

@@ -3,8 +3,8 @@
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
 from kantan_agents.tools.executors import guard
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
-from kantan_agents.tools.facts import declare_names, facts_of, rule_parameter
-from kantan_agents.tools.guard import Guard, Rulebook, guard_function, is_switched_on
+from kantan_agents.tools.facts import check_declaration, declare_names, facts_of, rule_parameter
+from kantan_agents.tools.guard import Guard, GuardedInvoker, Rulebook, guard_function, is_switched_on
 from kantan_agents.tools.hosted import refuse_hosted_calls
 from kantan_agents.tools.in_force import NO_LAYERS, Ceiling, rules_in_force, rules_of_run
 from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_none, list_tools
@@ -34,12 +34,14 @@ __all__ = [
     "Ceiling",
     "Explanation",
     "Guard",
+    "GuardedInvoker",
     "ProviderChoice",
     "RuleViolation",
     "RuleViolationPolicy",
     "Rulebook",
     "answer_missing",
     "as_shown_now",
+    "check_declaration",
     "checked_policy",
     "choose_providers",
     "coerce_tool",

@@ -17,7 +17,8 @@ def coerce_tool(tool: Any) -> Any:
     Raises:
         ToolNameRequiredError: E4, the object has no name the model could call it by.
     """
-    if isinstance(getattr(tool, "name", None), str) and tool.name:
+    name = getattr(tool, "name", None)
+    if name and isinstance(name, str):
         return tool
     name = getattr(tool, "__name__", None)
     if callable(tool) and isinstance(name, str) and name.isidentifier():
@@ -29,12 +30,15 @@ def coerce_tool(tool: Any) -> Any:
 
 def coerce_tools(tools: Iterable[Any]) -> list[Any]:
     """Return SDK tools in order; of several functions with one name the last one stays (as in 0.1.x)."""
-    named = {_identity(tool): tool for tool in map(coerce_tool, tools)}
+    # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
+    named = {function_name(tool) or id(tool): tool for tool in map(coerce_tool, tools)}
     return list(named.values())
 
 
-def _identity(tool: Any) -> Any:
-    # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
+def function_name(tool: Any) -> str | None:
+    """Return the name, with its namespace, that no other function tool may have; None for other kinds."""
     if not isinstance(tool, agents.FunctionTool):
-        return id(tool)
-    return getattr(tool, "qualified_name", tool.name)
+        return None
+    if type(tool) is agents.FunctionTool and vars(tool).get("_tool_namespace") is None:
+        return tool.name  # what the SDK would say after four calls
+    return tool.qualified_name

@@ -27,6 +27,7 @@ ToolT = TypeVar("ToolT")
 _MARK = "__kantan_rule_parameter__"
 _NAMES = "__kantan_names__"
 _FOLD = "__kantan_fold__"
+_names_declared: set[str] = set()  # by anybody; mostly nobody does, and then no tool need be asked
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 # Kinds whose name in the SDK is not the only one an operator would write.
@@ -61,6 +62,7 @@ def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
         raise InvalidOptionError(option="rule_parameter", reason=f"must be a parameter's name, not {name!r}")
 
     def declare(tool: ToolT) -> ToolT:
+        _names_declared.add(name)
         try:
             setattr(tool, _MARK, name)
         except AttributeError as error:
@@ -103,6 +105,16 @@ def facts_of(tool: Any) -> ToolFacts:
             names += aliases
     parameter = next((name for kind, name in _PARAMETERS if isinstance(tool, kind)), None)
     return ToolFacts(tuple(dict.fromkeys(names)), parameter)
+
+
+def check_declaration(tool: FunctionTool) -> None:
+    """Raise what ``facts_of`` would.
+
+    Raises:
+        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool has not.
+    """
+    if _names_declared and _declared(tool) is not None:
+        facts_of(tool)
 
 
 def hosted_mcp_facts(tool: HostedMCPTool, called: str) -> ToolFacts:
@@ -151,8 +163,7 @@ def _label(tool: HostedMCPTool) -> str:
 
 def _looked_at(tool: FunctionTool, schema: Mapping[str, Any]) -> str | None:
     properties = schema.get("properties") or {}
-    places = (tool, _implementation(tool), getattr(tool, "__wrapped__", None))
-    declared = next((mark for place in places if (mark := getattr(place, _MARK, None)) is not None), None)
+    declared = _declared(tool)
     if declared is None:
         return next((name for name, value in properties.items() if _is_text(value)), None)
     if declared not in properties:
@@ -162,6 +173,14 @@ def _looked_at(tool: FunctionTool, schema: Mapping[str, Any]) -> str | None:
             reason=f"tool {tool.name} has no parameter {declared!r} (it has: {known})",
         )
     return str(declared)
+
+
+def _declared(tool: FunctionTool) -> str | None:
+    for place in (tool, _implementation(tool), getattr(tool, "__wrapped__", None)):
+        mark: str | None = getattr(place, _MARK, None)
+        if mark is not None:
+            return mark
+    return None
 
 
 def _is_text(schema: Any) -> bool:

@@ -7,7 +7,6 @@ copy is made with one part exchanged, never a new tool field by field.
 
 from __future__ import annotations
 
-import copy
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -21,6 +20,7 @@ from kantan_agents.interception import ToolCall, asking_rules, note_failure, not
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 from kantan_agents.tools.check import check_layers
+from kantan_agents.tools.copies import copy_function
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.failures import Failures, mark_answer
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
@@ -283,6 +283,6 @@ def guard_function(tool: FunctionTool, book: Rulebook | None = None) -> Function
     """Return a guarded copy of a function tool: of a plain function, an MCP server or an agent as tool."""
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool
-    guarded = copy.copy(tool)
+    guarded = copy_function(tool)
     guarded.on_invoke_tool = GuardedInvoker(guarded, tool, Guard(facts_of(tool), book))
     return guarded

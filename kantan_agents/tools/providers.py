@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 import importlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from threading import RLock
 from typing import Any, Literal, cast
 
-from agents import FunctionTool, HostedMCPTool
+from agents import HostedMCPTool
 
 from kantan_agents.context import Context, check_context
 from kantan_agents.errors import (
@@ -30,7 +30,7 @@ from kantan_agents.tool_rules import (
     provider_layer,
     rules_of,
 )
-from kantan_agents.tools.coerce import coerce_tools
+from kantan_agents.tools.coerce import coerce_tools, function_name
 from kantan_agents.tools.entry_points import Collected, ToolProvider, collect
 from kantan_agents.tools.facts import facts_of
 
@@ -171,7 +171,7 @@ def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
     return layers
 
 
-def tools_with_providers(tools: Iterable[Any], providers: Iterable[ToolProvider]) -> list[Any]:
+def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvider]) -> list[Any]:
     """Return an agent's tools and those of its providers; the agent's own win over equal names.
 
     Raises:
@@ -179,7 +179,7 @@ def tools_with_providers(tools: Iterable[Any], providers: Iterable[ToolProvider]
         DuplicateToolError: E23, two providers have a tool of the same name.
     """
     own = coerce_tools(tools)
-    taken = {_identity(tool) for tool in own}
+    taken = {_identity(tool) for tool in own} if providers else set()
     brought: dict[str, ToolProvider] = {}
     more: list[Any] = []
     for provider in providers:
@@ -195,8 +195,9 @@ def tools_with_providers(tools: Iterable[Any], providers: Iterable[ToolProvider]
 
 
 def _identity(tool: Any) -> str:
-    if isinstance(tool, FunctionTool):
-        return tool.qualified_name
+    function = function_name(tool)
+    if function is not None:
+        return function
     if isinstance(tool, HostedMCPTool):  # all have one name, and each stands for a server of its own
         return facts_of(tool).names[-1]
     return str(tool.name)

@@ -238,7 +238,7 @@ async def test_a_tool_switched_off_between_the_model_call_and_its_execution_is_n
     log: list = []
     model = calling("t", value="x")
     agent = Agent("a", "b", tools=[tool_named("t", log)], model=model)
-    (kept,) = agent.sdk_agent._held_tools
+    (kept,) = await agent.sdk_agent.get_all_tools(agents.RunContextWrapper({}))
 
     class Hooks(agents.RunHooks):
         async def on_llm_end(self, *_: Any) -> None:

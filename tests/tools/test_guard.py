@@ -684,8 +684,8 @@ async def test_names_that_cannot_be_hashed_are_a_mistake_like_any_other(rules: A
         await Agent("a", "x", model=calls()).run_async("hi", {"tool_rules": rules})
 
 
-def test_guarded_tools_can_be_copied(executed: Executed) -> None:
+async def test_guarded_tools_can_be_copied(executed: Executed) -> None:
     tools = [executed.tool("read"), ApplyPatchTool(editor=Editor(executed))]
-    guarded = [*Agent("a", "x", tools=tools).sdk_agent._made_tools]
+    guarded = await Agent("a", "x", tools=tools).sdk_agent.get_all_tools(RunContextWrapper({}))
     for tool in guarded:
         assert copy.deepcopy(tool).name == tool.name

@@ -72,6 +72,15 @@ def _tools(count: int) -> RunOnce:
     return _run(_agent(FakeModel(tools=count), tools=make_tools(count)))
 
 
+def _once(count: int) -> RunOnce:
+    model, tools = FakeModel(tools=count), [*make_tools(count)]
+
+    async def run() -> None:
+        await _run(_agent(model, tools=tools))()
+
+    return run
+
+
 def _structured() -> RunOnce:
     return _run(_agent(FakeModel(facts.REPORT_JSON), output_type=Report), REPORT)
 
@@ -138,6 +147,7 @@ RUNS: dict[str, Callable[[], RunOnce]] = {
     "tool_turn": _tool_turn,
     "tools_100": partial(_tools, 100),
     "tools_1000": partial(_tools, 1_000),
+    "once_100": partial(_once, 100),
     "structured": _structured,
     "handoffs_10": _handoffs,
     "handoff_taken": _handoff_taken,

@@ -65,6 +65,16 @@ def with_tools(model: Model[Any], count: int) -> RunOnce:
     return plain_run(make_agent(model, make_tools(count)))
 
 
+def once(count: int) -> RunOnce:
+    """Return a run of one turn for which an agent is made, with tools made beforehand."""
+    model, made = FakeModel(tools=count), make_tools(count)
+
+    async def run() -> None:
+        await plain_run(make_agent(model, made))()
+
+    return run
+
+
 def tool_turn(model: Model[Any]) -> RunOnce:
     """Return a run whose model calls the tool, then answers."""
     agent = make_agent(model, make_tools(1))
@@ -162,6 +172,7 @@ RUNS: dict[str, Callable[[], RunOnce]] = {
     "tool_turn": lambda: tool_turn(FakeModel(call=(facts.TOOL_NAME, facts.TOOL_ARGUMENTS), tools=1)),
     "tools_100": lambda: with_tools(FakeModel(tools=100), 100),
     "tools_1000": lambda: with_tools(FakeModel(tools=1_000), 1_000),
+    "once_100": lambda: once(100),
     "structured": structured,
     "handoffs_10": lambda: with_handoffs(taken=False),
     "handoff_taken": lambda: with_handoffs(taken=True),

@@ -12,6 +12,7 @@ from kantan_agents.numbers import checked_int
 Mode = Literal["native", "tool", "prompt"]
 OutputMode = Literal["auto", "native", "tool", "prompt"]
 """How an agent's model is asked for its output: ``Agent(output_mode=...)``."""
+_MODES = get_args(OutputMode)
 
 
 @attrs.frozen
@@ -56,9 +57,8 @@ def checked_delivery(mode: Any, repairs: Any) -> Delivery:
     Raises:
         InvalidOptionError: E75, there is no such mode, or ``repairs`` is no number from 0.
     """
-    known = get_args(OutputMode)
-    if mode not in known:
+    if mode not in _MODES:
         raise InvalidOptionError(
-            option="output_mode", reason=f"must be one of {', '.join(map(repr, known))}, not {mode!r}"
+            option="output_mode", reason=f"must be one of {', '.join(map(repr, _MODES))}, not {mode!r}"
         )
     return Delivery(cast("OutputMode", mode), checked_int("output_repairs", repairs, 0))
