@@ -26,26 +26,36 @@ class HandoffLinks:
 
     The list may be changed after the agent was made, which is how a cycle comes about; what the SDK
     sees is made anew only when it was.
+
+    Attributes:
+        linked: The targets as they were linked last.
+        reached: Every agent of ours that could be reached then, this one included, with its targets.
     """
 
-    __slots__ = ("linked",)
+    __slots__ = ("linked", "reached")
 
     def __init__(self) -> None:
         self.linked: list[Any] = []
+        self.reached: tuple[tuple[Linkable, list[Any]], ...] = ()
 
     def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
         """Bring ``sdk_agent.handoffs`` up to date and return the agents of ours among the targets."""
-        targets = agent.handoffs
+        targets = list(agent.handoffs)
         if targets != self.linked:
             sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
-            self.linked = list(targets)
+            self.linked = targets
         return [target for target in targets if _bare_sdk_agent(target) is not None]
 
 
 def link_handoffs(start: Linkable) -> None:
     """Bring the hand-offs of ``start`` and of every agent of ours reachable from it up to date."""
-    if not start.handoffs and not start.handoff_links.linked:
+    links = start.handoff_links
+    if not start.handoffs and not links.linked:
         return  # the usual case
+    # Compared with what this agent saw, not with `linked`: another agent's run may have linked more since.
+    if links.reached and all(agent.handoffs == targets for agent, targets in links.reached):
+        return
+    reached: list[tuple[Linkable, list[Any]]] = []
     waiting: list[Linkable] = [start]
     seen = {id(start)}
     while waiting:
@@ -54,6 +64,8 @@ def link_handoffs(start: Linkable) -> None:
             if id(target) not in seen:
                 seen.add(id(target))
                 waiting.append(target)
+        reached.append((agent, agent.handoff_links.linked))
+    links.reached = tuple(reached)
 
 
 def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable
 from typing import Any
 
 from agents import Runner
@@ -71,14 +72,16 @@ async def _watched_run(run: Run) -> Any:
         return await _run_by_sdk(run, {**run.options, "hooks": telling_hooks(run, run.options.get("hooks"))})
 
 
-async def _run_by_sdk(run: Run, options: dict[str, Any]) -> Any:
+def _run_by_sdk(run: Run, options: dict[str, Any]) -> Awaitable[Any]:
+    # No coroutine of its own: each one is a frame that all of the SDK's work passes through.
     agent = run.agent
     given = {"context": run.context, "run_config": run.run_config, **options}
     if run.is_streamed:
         streamed = agent.runner.run_streamed(agent.sdk_agent, run.input, **given)
         # A runner of the user's own may read what it streams.
-        return await streamed_result(run, streamed, only_reader=agent.runner is Runner)
-    return await agent.runner.run(agent.sdk_agent, run.input, **given)
+        return streamed_result(run, streamed, only_reader=agent.runner is Runner)
+    waiting: Awaitable[Any] = agent.runner.run(agent.sdk_agent, run.input, **given)
+    return waiting
 
 
 def _asked(approval: Any) -> dict[str, Any]:

@@ -73,6 +73,34 @@ async def test_cycles_work_and_the_starting_agent_is_rendered_again() -> None:
     repr(context["result"])
 
 
+async def test_targets_that_another_agents_run_has_linked_are_followed_from_here_as_well() -> None:
+    a, b, c, d = (Agent(name, name, model=ScriptedModel([say("ok")])) for name in "abcd")
+    a.handoffs.append(b)
+    await a.run_async("hi")
+    b.handoffs.append(c)
+    await b.run_async("hi")  # links c: to a nothing seems to have changed since
+    c.handoffs.append(d)
+    reached: agents.Agent[Any] = a.sdk_agent
+    for name in "bcd":
+        (handoff,) = reached.handoffs
+        reached = handoff._agent_ref()
+        assert reached.name == name
+
+
+async def test_a_target_that_is_taken_out_again_is_no_longer_offered() -> None:
+    b, c = (Agent(name, name, model=ScriptedModel([])) for name in "bc")
+    model = ScriptedModel([say("1"), say("2"), say("3")])
+    a = Agent("a", "A", model=model, handoffs=[b])
+    for handoffs in ([b], [b, c], [c]):
+        a.handoffs[:] = handoffs
+        await a.run_async("hi")
+    assert [[handoff.agent_name for handoff in call.handoffs] for call in model.calls] == [
+        ["b"],
+        ["b", "c"],
+        ["c"],
+    ]
+
+
 async def test_an_agent_may_hand_off_to_itself() -> None:
     model = ScriptedModel([transfer("a"), say("done")])
     a = Agent("a", "A", model=model)
