@@ -81,20 +81,26 @@ def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
         else:
             folder = RESULTS
     lines: tuple[str, ...] = ()
-    is_short = False  # a peer that was asked for is missing
+    is_short = False  # a peer or a workload that was asked for is missing
     workloads = [BY_ID[name] for name in only if name in BY_ID]
     if workloads:
         sizes = _sizes(quick=options.quick, repeats=options.repeats)
         published = (RESULTS / PEERS_JSON).read_text(encoding="utf-8") if options.update else None
         results = compare(workloads, options.peers, sizes, options.environments, _say)
         sys.stdout.write(markdown(results))
-        is_short = any(name in results.left_out for name in options.peers)
+        is_short = bool(results.failed) or any(name in results.left_out for name in options.peers)
+        if results.failed:
+            _say(f"FAILED; measure again with --only {' '.join(results.failed)} --update")
         if published is not None:
             results, folder = Results.from_json(published).with_rows_of(results), RESULTS
         lines = missed(results)
         written = write(results, folder) if folder is not None else []
         is_published = folder is not None and folder.resolve() == RESULTS
-        if is_published and (options.update or _is_whole(options)) and not results.left_out:
+        if (
+            is_published
+            and (options.update or _is_whole(options))
+            and not (results.left_out or results.failed)
+        ):
             written += written_pages(results)
         for path in written:
             _say(f"written: {path}")
@@ -118,7 +124,9 @@ def _sizes(*, quick: bool, repeats: int | None) -> Sizes:
     if repeats is None:
         return sizes
     least = repeats if quick else max(repeats, LEAST_REPEATS)
-    return attrs.evolve(sizes, pairs=math.ceil(max(1, least) / sizes.generations))
+    pairs = math.ceil(max(1, least) / sizes.generations)
+    long_pairs = max(sizes.long_pairs, math.ceil(pairs * sizes.long_pairs / sizes.pairs))
+    return attrs.evolve(sizes, pairs=pairs, long_pairs=long_pairs)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -141,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
         type=int,
         metavar="N",
         help=f"pairs of batches (default {WHOLE.generations * WHOLE.pairs}, at least {LEAST_REPEATS}), "
-        f"rounded up to {WHOLE.generations} groups of processes",
+        f"rounded up to {WHOLE.generations} groups of processes; fewer where one takes long",
     )
     parser.add_argument(
         "--peers", nargs="*", default=[*PEERS], metavar="NAME", help=f"of {', '.join(PEERS)} (default: all)"

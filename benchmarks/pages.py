@@ -23,6 +23,7 @@ _IN_SHORT = (
     "streaming",
     "at_once_50",
     "http_one_turn",
+    "http_tools_100",
     "held_0",
     "held_100",
     "traced_million",

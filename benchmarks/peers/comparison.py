@@ -37,7 +37,7 @@ def compare(
 
     Raises:
         NotInstalledError: An environment that is required cannot be made.
-        WorkerError: A process has died, or a run was not what it should be.
+        WorkerError: The processes do not start.
     """
     pythons, left_out = _pythons(peers, environments, say)
     with ExitStack() as stack:
@@ -52,7 +52,8 @@ def compare(
             generations=sizes.generations,
             versions=bench.versions,
             left_out=left_out,
-            rows=tuple(_row(bench, workload) for workload in workloads),
+            failed=bench.failed,
+            rows=tuple(_row(bench, workload) for workload in workloads if workload.id not in bench.failed),
             is_quick=sizes.is_quick,
         )
 
@@ -78,13 +79,14 @@ def _row(bench: Bench, workload: Workload) -> Row:
     figures = bench.figures[workload.id]
     cells = {name: _cell(figures[name]) for name in bench.names if name in figures and name != PLAIN}
     if workload.kind == "traced":
-        plain, control = _cell(figures[PLAIN]), None
+        plain, again = _cell(figures[PLAIN]), None
     else:
         bases = [pair.base for figure in figures.values() for pair in figure.pairs]
         late = _late(figures[PLAIN]) if PLAIN in figures else None
         plain = Cell(value=Spread.of(bases), late=late)
-        control = ratios(figures[CONTROL].pairs) if CONTROL in figures else None
-    return Row(workload.id, {PLAIN: plain, **cells}, control)
+        again = _cell(figures[CONTROL]) if CONTROL in figures else None
+    control, control_late = (again.ratio, again.late) if again is not None else (None, None)
+    return Row(workload.id, {PLAIN: plain, **cells}, control, control_late)
 
 
 def _cell(figures: Figures) -> Cell:

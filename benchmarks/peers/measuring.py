@@ -39,6 +39,7 @@ class Bench:
         traces: The files that runs are recorded in.
         figures: By workload and framework; the control has figures as well.
         versions: Of each framework: package names and their versions.
+        failed: Workloads that could not be measured, and why.
     """
 
     fleet: Fleet
@@ -47,28 +48,45 @@ class Bench:
     traces: TraceDatabases
     figures: dict[str, dict[str, Figures]] = attrs.field(factory=dict)
     versions: dict[str, dict[str, str]] = attrs.field(factory=dict)
+    failed: dict[str, str] = attrs.field(factory=dict)
     _counts: dict[str, int] = attrs.field(factory=dict)
 
     def measure(self, workloads: Iterable[Workload], say: Callable[[str], None]) -> None:
         """Measure all ``workloads`` in all generations.
 
+        One in which a process dies, or a run is not what it should be, is left out; the others go on, in
+        new processes.
+
         Raises:
-            WorkerError: A process has died, or a run was not what it should be.
+            WorkerError: The processes do not start.
         """
+        for generation in range(self.sizes.generations):
+            waiting = [workload for workload in workloads if workload.id not in self.failed]
+            while waiting:
+                say(f"generation {generation + 1} of {self.sizes.generations}: starting the processes")
+                self._measure(waiting, generation, say)
+
+    def _measure(self, waiting: list[Workload], generation: int, say: Callable[[str], None]) -> None:
+        """Measure what waits until something fails."""
         kinds: dict[str, Callable[[Workload, Mapping[str, Worker], int], None]] = {
             "held": self._held,
             "traced": self._traced,
             "import": self._import,
         }
-        for generation in range(self.sizes.generations):
-            say(f"generation {generation + 1} of {self.sizes.generations}: starting the processes")
-            processes = {name: name for name in self.names} | {CONTROL: PLAIN}
-            with self.fleet.started(processes, generation) as workers:
-                self.versions = {name: workers[name].hello["versions"] for name in self.names}
-                for workload in workloads:
-                    start = time.perf_counter()
+        processes = {name: name for name in self.names} | {CONTROL: PLAIN}
+        with self.fleet.started(processes, generation) as workers:
+            self.versions = {name: workers[name].hello["versions"] for name in self.names}
+            while waiting:
+                workload = waiting.pop(0)
+                start = time.perf_counter()
+                try:
                     kinds.get(workload.kind, self._timed)(workload, workers, generation)
-                    say(f"  {workload.id}: {time.perf_counter() - start:.1f} s")
+                except WorkerError as error:
+                    self.failed[workload.id] = str(error)
+                    self.figures.pop(workload.id, None)
+                    say(f"  FAILED {workload.id}: {error}")
+                    return  # one of the processes may be dead, or in the middle of something
+                say(f"  {workload.id}: {time.perf_counter() - start:.1f} s")
 
     def of(self, workload: Workload, name: str) -> Figures:
         """Return the figures of a framework, or of the control, in a workload."""
@@ -101,7 +119,7 @@ class Bench:
             pairs = self.sizes.long_pairs if is_long else self.sizes.pairs
             self.of(workload, key).pairs += take_turns(plain, other, pairs)
         for key in (base, *others):
-            if workload.kind == "at_once" and key != CONTROL:
+            if workload.kind == "at_once":
                 self.of(workload, key).late.append(self._late(workload, workers[key]))
             workers[key].ask("forget")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from benchmarks.peers.catalog import BY_ID
 from benchmarks.peers.rounds import Spread
 
 
@@ -36,11 +37,13 @@ class Row:
         workload: Its id.
         cells: By the name of the framework.
         control: The ratio of the plain SDK to itself, in two processes.
+        control_late: How late the event loop was with the second of these.
     """
 
     workload: str
     cells: Mapping[str, Cell]
     control: Spread | None = None
+    control_late: tuple[float, float] | None = None
 
 
 @attrs.frozen
@@ -56,6 +59,7 @@ class Results:
         left_out: Frameworks that did not take part, and why.
         rows: In the order of the catalogue.
         is_quick: Whether it was a quick check, with smaller sizes than the rows say.
+        failed: Workloads that could not be measured, and why.
     """
 
     measured_on: str
@@ -66,9 +70,10 @@ class Results:
     left_out: Mapping[str, str]
     rows: tuple[Row, ...]
     is_quick: bool = False
+    failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_rows_of(self, newer: Results) -> Results:
-        """Return these results, the rows that ``newer`` has measured again in place of the old ones.
+        """Return these results with the rows of ``newer``, in place of the old ones or of what had failed.
 
         Raises:
             ValueError: They were not measured in the same way, so they do not belong into one table.
@@ -78,13 +83,15 @@ class Results:
             if here != there:
                 raise ValueError(f"{field} differs: {here} in what is published, {there} now")
         again = {row.workload: row for row in newer.rows}
-        unknown = again.keys() - {row.workload for row in self.rows}
+        unknown = again.keys() - {row.workload for row in self.rows} - self.failed.keys()
         if unknown:
             names = ", ".join(sorted(unknown))
             raise ValueError(f"what is published has no row {names}: a whole run is needed")
-        rows = tuple(again.get(row.workload, row) for row in self.rows)
+        all_rows = {row.workload: row for row in self.rows} | again
+        rows = tuple(all_rows[name] for name in BY_ID if name in all_rows)
+        failed = {name: reason for name, reason in self.failed.items() if name not in all_rows}
         days = sorted({*self.measured_on.split(" and "), newer.measured_on})
-        return attrs.evolve(self, rows=rows, measured_on=" and ".join(days))
+        return attrs.evolve(self, rows=rows, failed=failed, measured_on=" and ".join(days))
 
     def to_json(self) -> str:
         """Return it as JSON text."""
@@ -99,17 +106,20 @@ class Results:
 
 def _row(data: dict[str, Any]) -> Row:
     cells = {name: _cell(cell) for name, cell in data["cells"].items()}
-    return Row(data["workload"], cells, _spread(data["control"]))
+    return Row(data["workload"], cells, _spread(data["control"]), _pair(data["control_late"]))
 
 
 def _cell(data: dict[str, Any]) -> Cell:
-    late = data["late"]
     return Cell(
         value=_spread(data["value"]),
         ratio=_spread(data["ratio"]),
-        late=None if late is None else (late[0], late[1]),
+        late=_pair(data["late"]),
         absent=data["absent"],
     )
+
+
+def _pair(data: list[float] | None) -> tuple[float, float] | None:
+    return None if data is None else (data[0], data[1])
 
 
 def _spread(data: dict[str, float] | None) -> Spread | None:

@@ -38,6 +38,7 @@ def markdown(results: Results) -> str:
         *_lateness(results, shown),
         *_section("Missed goals", missed(results)),
         *_section("Without figures", _absent(results)),
+        *_section("Failed", [f"{BY_ID[name].title}: {reason}" for name, reason in results.failed.items()]),
         *_section("Left out", [f"{_TITLES[name]}: {reason}" for name, reason in results.left_out.items()]),
         *_section("Versions", [f"{_TITLES[name]}: {_versions(results, name)}" for name in shown]),
     ]
@@ -106,9 +107,9 @@ def _lateness(results: Results, names: list[str]) -> list[str]:
     if not rows:
         return []
     lines = ["How late the event loop is, median and 99th percentile, in milliseconds:", ""]
-    lines += _lines_of(["", *(_TITLES[name] for name in names)])
+    lines += _lines_of(["", *(_TITLES[name] for name in names), "A/A: plain SDK again"])
     for row in rows:
-        late = [row.cells.get(name, Cell()).late for name in names]
+        late = [*(row.cells.get(name, Cell()).late for name in names), row.control_late]
         shown = [
             "-" if pair is None else " / ".join(f"{seconds * 1e3:,.1f}" for seconds in pair) for pair in late
         ]

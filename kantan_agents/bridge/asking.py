@@ -13,13 +13,15 @@ from openai import APIStatusError
 
 from kantan_agents.errors import UntranslatableError
 from kantan_agents.models import Origin, origin_of
+from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.encoding import Encoded, encoded
 from kantan_agents.structured.asking.failure import unfit_output
 from kantan_agents.structured.asking.families import Family, family_of
-from kantan_agents.structured.asking.fetch import Fetch
+from kantan_agents.structured.asking.fetch import Fetch, known_forms
 from kantan_agents.structured.asking.final_tool import without_final_calls
 from kantan_agents.structured.asking.final_tool_stream import final_calls_as_messages
-from kantan_agents.structured.asking.memory import Target
+from kantan_agents.structured.asking.forms import NATIVE
+from kantan_agents.structured.asking.memory import FORMS, Target
 from kantan_agents.structured.asking.request import Request
 
 _STATUSES = frozenset({400, 404, 422, 500, 501})
@@ -38,11 +40,20 @@ _VAGUE = re.compile(
 _CONVERSATION = ("messages", "input[")
 _SHOWN = 500
 
+Refusal = APIStatusError | UntranslatableError
+REFUSALS = (APIStatusError, UntranslatableError)
+
 
 @lru_cache(maxsize=1024)
 def _target(origin: Origin, schema: str, has_tools: bool) -> tuple[Target, Family]:
     target = Target(origin.base_url, origin.model, schema, has_tools)
     return target, family_of(origin.provider, origin.base_url)
+
+
+def is_asked_natively(model: Model, schema: AgentOutput, *, has_tools: bool) -> bool:
+    """Whether a model is first asked in the native form, just as the SDK would, as that has worked before."""
+    target, family = _target(origin_of(model), schema.key, has_tools)
+    return FORMS.has_worked(target, NATIVE) and NATIVE in known_forms(family, schema.delivery.mode, has_tools)
 
 
 class _Forms:
@@ -112,6 +123,8 @@ async def answer_in_form(
     request: Request,
     fetch: Fetch,
     ask: Callable[[Request], Awaitable[ModelResponse]] | None = None,
+    *,
+    said: ModelResponse | Refusal | None = None,
 ) -> ModelResponse:
     """Ask a model for a structured output; its answer is a message, in whatever form it came.
 
@@ -120,6 +133,7 @@ async def answer_in_form(
         request: What the SDK asks for.
         fetch: What was tried so far.
         ask: Sends a request to the model; without it the model is asked directly.
+        said: What the model has said already to the request in the native form, if that is the first.
 
     Raises:
         StructuredOutputError: E40, the provider has refused every form.
@@ -127,9 +141,14 @@ async def answer_in_form(
     forms = _Forms(model, request, fetch)
     while True:
         way = forms.next()
+        heard, said = said if fetch.mode == "native" else None, None
         try:
+            if isinstance(heard, Exception):
+                raise heard
+            if heard is not None:
+                return heard
             answer = await (way.request.answer(model) if ask is None else ask(way.request))
-        except (APIStatusError, UntranslatableError) as error:
+        except REFUSALS as error:
             forms.pass_over(error)
             continue
         return answer if way.final_tool is None else without_final_calls(answer, way.final_tool)
@@ -162,7 +181,7 @@ async def stream_in_form(
                     # That a provider is about to be asked is no part of its answer.
                     has_begun = has_begun or event.type != "response.created"
                     yield event
-        except (APIStatusError, UntranslatableError) as error:
+        except REFUSALS as error:
             if has_begun:
                 raise
             forms.pass_over(error)

@@ -9,13 +9,14 @@ from typing import Any
 from agents import ModelResponse
 from openai.types.responses import ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
-from kantan_agents.bridge.asking import answer_in_form, streamed
+from kantan_agents.bridge.asking import REFUSALS, Refusal, answer_in_form, is_asked_natively, streamed
 from kantan_agents.bridge.model_answers import answer_of, completed_event, with_output
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.stand_in import StandIn
-from kantan_agents.bridge.structured_record import record
+from kantan_agents.bridge.structured_record import is_answer, record
 from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.chain import Chain
+from kantan_agents.structured.asking.failure import begin_anew
 from kantan_agents.structured.asking.fetch import Fetch
 from kantan_agents.structured.asking.request import Request
 
@@ -27,14 +28,32 @@ class StructuredModel(StandIn):
         """Ask the model until there is an answer that fits, as the output options say."""
         if not _asks_for_output(args, kwargs):
             return await self.inner.get_response(*args, **kwargs)
+        said: ModelResponse | Refusal | None = None
+        if self._may_be_asked_plainly(args, kwargs):
+            begin_anew()
+            try:
+                said = await self.inner.get_response(**kwargs)
+            except REFUSALS as error:
+                said = error
+            else:
+                if is_answer(said, kwargs["output_schema"]):
+                    return said
         chain = Chain.of(Request.of(args, kwargs))
         try:
             while True:
-                answer = chain.settled(await self._answer(chain.next, chain.fetch))
+                answer = chain.settled(await self._answer(chain.next, chain.fetch, said))
                 if answer is not None:
                     return answer
+                said = None
         finally:
             record(chain)
+
+    def _may_be_asked_plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        # The usual case by far, and nothing need be made ready for what could go wrong.
+        if args or isinstance(self.inner, ObservedModel):
+            return False
+        has_tools = bool(kwargs.get("tools") or kwargs.get("handoffs"))
+        return is_asked_natively(self.inner, kwargs["output_schema"], has_tools=has_tools)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Ask the model as ``get_response`` does, and stream each attempt."""
@@ -65,10 +84,12 @@ class StructuredModel(StandIn):
             record(chain)
         yield completed_event(answer, final)
 
-    async def _answer(self, request: Request, fetch: Fetch) -> ModelResponse:
+    async def _answer(
+        self, request: Request, fetch: Fetch, said: ModelResponse | Refusal | None
+    ) -> ModelResponse:
         if isinstance(self.inner, ObservedModel):
             return await self.inner.answer(request, fetch)
-        return await answer_in_form(self.inner, request, fetch)
+        return await answer_in_form(self.inner, request, fetch, said=said)
 
     def _stream(self, request: Request, fetch: Fetch) -> AsyncGenerator[Any, None]:
         if isinstance(self.inner, ObservedModel):

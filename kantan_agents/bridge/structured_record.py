@@ -4,13 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from agents import custom_span
+from agents import ModelResponse, custom_span
 
 from kantan_agents.pipeline import current_run
+from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.chain import Chain
+from kantan_agents.structured.asking.reading import final_text
 from kantan_agents.tracing.spans import note_output_mode
 
 SPAN = "structured_output"
+
+
+def is_answer(said: ModelResponse, schema: AgentOutput) -> bool:
+    """Whether the SDK may have what a model has said to its first request, in native mode, as it is.
+
+    If that is the structured answer, the trace gets to know of it.
+    """
+    text = final_text(said.output)
+    if text is None:  # the SDK's business
+        return True
+    if not schema.accepts(text):
+        return False
+    run = current_run.get()
+    if run is not None:
+        note_output_mode(run, "native", 1)
+    return True
 
 
 def record(chain: Chain) -> None:

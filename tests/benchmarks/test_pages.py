@@ -11,6 +11,7 @@ import pytest
 from benchmarks.growth import CURVES, Curve
 from benchmarks.growth.results import Growth, Point, to_markdown
 from benchmarks.pages import in_short, whole, with_results, written_pages
+from benchmarks.peers.catalog import WORKLOADS
 from benchmarks.peers.compared import CONTROL, OURS, PLAIN
 from benchmarks.peers.results import Cell, Results, Row
 from benchmarks.peers.rounds import Spread
@@ -64,7 +65,8 @@ def test_the_pages_of_the_repository_take_them(tmp_path: Path) -> None:
 def test_what_is_published_is_what_was_measured(tmp_path: Path) -> None:
     published = Results.from_json((RESULTS / "peers.json").read_text(encoding="utf-8"))
     assert (RESULTS / "peers.md").read_text(encoding="utf-8") == markdown(published)
-    assert (published.is_quick, dict(published.left_out)) == (False, {})
+    assert (published.is_quick, dict(published.left_out), dict(published.failed)) == (False, {}, {})
+    assert [row.workload for row in published.rows] == [workload.id for workload in WORKLOADS]
     (tmp_path / "docs").mkdir()
     for name in ("README.md", "docs/performance.md"):
         shutil.copyfile(REPOSITORY / name, tmp_path / name)

@@ -47,7 +47,10 @@ def results(*rows: Row) -> Results:
 MADE_UP = results(
     row("one_turn", cell(0.97), langgraph=cell(8.0)),
     row("structured", cell(0.80), langgraph=cell(0.5)),
-    row("at_once_50", cell(1.0, late=(0.001, 0.02)), langgraph=cell(9.0, late=(0.003, 0.4))),
+    attrs.evolve(
+        row("at_once_50", cell(1.0, late=(0.001, 0.02)), langgraph=cell(9.0, late=(0.003, 0.4))),
+        control_late=(0.002, 0.01),
+    ),
     row("construct_0", cell(1.0, 250e-6), langgraph=Cell(absent="It is never made.")),
     row("traced_empty", cell(1.05), langgraph=Cell(absent="It sends traces away.")),
 )
@@ -84,7 +87,7 @@ def test_the_table_has_a_row_a_workload_and_marks_a_peer_ahead() -> None:
     )
     assert "| **0.50** |" in lines["| structured output"]
     assert "0.65, missed" in lines["| structured output"]
-    assert "| 1.0 / 20.0 | 3.0 / 400.0 |" in text
+    assert "| 1.0 / 20.0 | 3.0 / 400.0 | 2.0 / 10.0 |" in text
     assert "250 us (225-275)" in lines["| making an agent"]
     assert "- making an agent, langgraph: It is never made." in text
     assert "pydantic-ai: it cannot be installed: no such package" in text
@@ -113,6 +116,18 @@ def test_rows_that_are_measured_again_take_the_place_of_the_old_ones() -> None:
     assert updated.measured_on == "2026-01-02 and 2026-01-03"
     assert updated.with_rows_of(newer) == updated
     assert MADE_UP.with_rows_of(results()) == MADE_UP
+
+
+def test_a_workload_that_failed_is_named_and_can_be_measured_later() -> None:
+    failed = attrs.evolve(MADE_UP, failed={"tool_turn": "langgraph has ended with -9"})
+    assert "- tool call and answer: langgraph has ended with -9" in markdown(failed)
+    assert Results.from_json(failed.to_json()) == failed
+    late = row("tool_turn", cell(0.4))
+    whole = failed.with_rows_of(results(late))
+    assert not whole.failed
+    assert [each.workload for each in whole.rows][:3] == ["one_turn", "tool_turn", "structured"]
+    again = attrs.evolve(results(), failed={"structured": "it died"})
+    assert MADE_UP.with_rows_of(again) == MADE_UP
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from benchmarks.peers.catalog import BY_ID
 from benchmarks.peers.compared import CONTROL, OURS, PLAIN
+from benchmarks.peers.fleet import WorkerError
 from benchmarks.peers.measuring import Bench
 from benchmarks.peers.rounds import Pair, Spread, others, ratios, take_turns
 from benchmarks.peers.sizes import Sizes
@@ -123,6 +124,7 @@ def test_runs_at_once_are_counted_in_the_batch_and_the_loop_is_watched() -> None
     assert len(bench.figures["at_once_50"][OURS].pairs) == SIZES.generations * SIZES.long_pairs
     assert bench.figures["at_once_50"]["slow"].late == [(0.04, 0.08)] * 2
     assert bench.figures["at_once_50"][PLAIN].late == [(0.01, 0.02)] * 2
+    assert bench.figures["at_once_50"][CONTROL].late == [(0.01, 0.02)] * 2
 
 
 def test_who_has_no_counterpart_is_not_asked_and_the_reason_is_kept() -> None:
@@ -135,3 +137,36 @@ def test_memory_is_counted_once() -> None:
     bench, fleet = measured("held_0")
     assert sorted(name for name, *_ in fleet.asked) == sorted([PLAIN, OURS, "slow"])
     assert bench.figures["held_0"][OURS].pairs == [Pair(0.01, 0.005)]
+
+
+class Failing(FakeFleet):
+    """One workload fails, in one generation, after some of its figures are there."""
+
+    def __init__(self, workload: str, generation: int) -> None:
+        super().__init__()
+        self.failing = (workload, generation)
+
+    @contextmanager
+    def started(self, names: Mapping[str, str], generation: int) -> Iterator[dict[str, FakeWorker]]:
+        with super().started(names, generation) as workers:
+
+            def ask(do: str, **task: Any) -> Any:
+                if (task.get("workload"), generation) == self.failing:
+                    raise WorkerError("slow has ended with -9")
+                return FakeWorker.ask(workers["slow"], do, **task)
+
+            workers["slow"].ask = ask  # type: ignore[method-assign]
+            yield workers
+
+
+@pytest.mark.parametrize("generation", [0, 1])
+def test_a_workload_that_fails_is_left_out_and_the_others_go_on_in_new_processes(generation: int) -> None:
+    fleet: Any = Failing("tool_turn", generation)
+    bench = Bench(fleet, SIZES, (PLAIN, OURS, "slow"), TraceDatabases(Path()))
+    said: list[str] = []
+    bench.measure([BY_ID[name] for name in ("one_turn", "tool_turn", "structured")], said.append)
+    assert bench.failed == {"tool_turn": "slow has ended with -9"}
+    assert {*bench.figures} == {"one_turn", "structured"}
+    assert {len(of_one.pairs) for row in bench.figures.values() for of_one in row.values()} == {6}
+    assert fleet.generations == sorted([0, 1, generation])
+    assert "  FAILED tool_turn: slow has ended with -9" in said

@@ -60,7 +60,14 @@ _TOOL_FORMS = (FORCED_TOOL, TOOL)
 
 
 @lru_cache(maxsize=64)
-def _known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Form, ...]:
+def known_forms(family: Family, wanted: OutputMode, has_tools: bool) -> tuple[Form, ...]:
+    """Return the forms to try for a family of providers, the best first.
+
+    Args:
+        family: What is known of the provider.
+        wanted: The mode the user wants.
+        has_tools: Whether there are tools or hand-offs beside.
+    """
     known = family.forms_beside_tools if has_tools else family.forms
     if wanted == "auto":
         return known
@@ -118,7 +125,7 @@ class Fetch:
         """
         if self._repeated is not None and self._repeated.target == target:
             return (self._repeated.form,)
-        known = _known_forms(family, self.schema.delivery.mode, target.has_tools)
+        known = known_forms(family, self.schema.delivery.mode, target.has_tools)
         if is_kept:
             known = tuple(form for form in known if form.mode != "tool")
             if not known:
