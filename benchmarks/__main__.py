@@ -4,7 +4,8 @@
 
 Frameworks are compared in turn (A B A B ...), each in processes and in an environment of its own, which is
 made once and kept. Curves show what happens as something grows. ``--list`` names both. The exit code is 1 if
-a goal is missed, except with ``--quick``, or if something failed, and 2 if there is no such name.
+a goal is missed, except with ``--quick``, or if something failed, 2 if the command line makes no sense, and
+130 if it was interrupted.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from pathlib import Path
 import attrs
 
 from benchmarks.pages import written_pages
-from benchmarks.peers.catalog import BY_ID, WORKLOADS
+from benchmarks.peers.catalog import BY_ID, WORKLOADS, Workload
 from benchmarks.peers.compared import PEERS, REPOSITORY
 from benchmarks.peers.comparison import compare
 from benchmarks.peers.environments import NotInstalledError
@@ -34,7 +35,7 @@ RESULTS = REPOSITORY / "benchmarks" / "results"
 ENVIRONMENTS = REPOSITORY / ".benchmarks"
 LEAST_REPEATS = 9
 
-OK, FAILED, UNKNOWN_NAME, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,10 +51,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         unknown = [name for name in given if name not in there]
         if unknown:
             _say(f"There is no {', '.join(unknown)}; there are: {', '.join(there)}")
-            return UNKNOWN_NAME
+            return MISUSED
     if options.update and (options.quick or options.output or any(name not in BY_ID for name in only)):
         _say("--update is for workloads that are measured in full: no curves, no --quick, no --output.")
-        return UNKNOWN_NAME
+        return MISUSED
+    is_over_published = options.output is not None and options.output.resolve() == RESULTS
+    if is_over_published and not _is_whole(options):
+        _say("A part of it may not take the place of what is published: give --update.")
+        return MISUSED
     try:
         return _measure(options, only)
     except (NotInstalledError, WorkerError, RuntimeError, ValueError, FileNotFoundError) as error:
@@ -80,30 +85,11 @@ def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
             _say("A part of it is measured: nothing is written without --output or --update.")
         else:
             folder = RESULTS
-    lines: tuple[str, ...] = ()
-    is_short = False  # a peer or a workload that was asked for is missing
     workloads = [BY_ID[name] for name in only if name in BY_ID]
+    lines: tuple[str, ...] = ()
+    is_short = False
     if workloads:
-        sizes = _sizes(quick=options.quick, repeats=options.repeats)
-        published = (RESULTS / PEERS_JSON).read_text(encoding="utf-8") if options.update else None
-        results = compare(workloads, options.peers, sizes, options.environments, _say)
-        sys.stdout.write(markdown(results))
-        is_short = bool(results.failed) or any(name in results.left_out for name in options.peers)
-        if results.failed:
-            _say(f"FAILED; measure again with --only {' '.join(results.failed)} --update")
-        if published is not None:
-            results, folder = Results.from_json(published).with_rows_of(results), RESULTS
-        lines = missed(results)
-        written = write(results, folder) if folder is not None else []
-        is_published = folder is not None and folder.resolve() == RESULTS
-        if (
-            is_published
-            and (options.update or _is_whole(options))
-            and not (results.left_out or results.failed)
-        ):
-            written += written_pages(results)
-        for path in written:
-            _say(f"written: {path}")
+        lines, is_short = _compared(workloads, options, folder)
     curves = [name for name in only if name not in BY_ID]
     if curves:
         from benchmarks.growth import measure
@@ -112,6 +98,37 @@ def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
     for line in lines:
         _say(f"GOAL MISSED  {line}")
     return FAILED if is_short or (lines and not options.quick) else OK
+
+
+def _compared(
+    workloads: Sequence[Workload], options: argparse.Namespace, folder: Path | None
+) -> tuple[tuple[str, ...], bool]:
+    """Compare frameworks, print and write it.
+
+    Returns:
+        A line for each goal that was missed, and whether a peer or a workload that was asked for is missing.
+    """
+    published = None
+    if options.update:  # whatever is wrong with it, now is the time to say so
+        published = Results.from_json((RESULTS / PEERS_JSON).read_text(encoding="utf-8"))
+        published.check_has(workload.id for workload in workloads)
+    sizes = _sizes(quick=options.quick, repeats=options.repeats)
+    results = compare(workloads, options.peers, sizes, options.environments, _say)
+    sys.stdout.write(markdown(results))
+    for name, reason in results.failed.items():
+        _say(f"FAILED {name}: {reason}")
+    is_short = bool(results.failed) or any(name in results.left_out for name in options.peers)
+    lines = missed(results)
+    if published is not None:
+        folder = RESULTS if results.rows else None
+        results = published.with_rows_of(results)
+    written = write(results, folder) if folder is not None else []
+    is_published = folder is not None and folder.resolve() == RESULTS
+    if is_published and not (results.left_out or results.failed):
+        written += written_pages(results)
+    for path in written:
+        _say(f"written: {path}")
+    return lines, is_short
 
 
 def _is_whole(options: argparse.Namespace) -> bool:
@@ -148,8 +165,8 @@ def _parser() -> argparse.ArgumentParser:
         "--repeats",
         type=int,
         metavar="N",
-        help=f"pairs of batches (default {WHOLE.generations * WHOLE.pairs}, at least {LEAST_REPEATS}), "
-        f"rounded up to {WHOLE.generations} groups of processes; fewer where one takes long",
+        help=f"pairs of batches (default {WHOLE.generations * WHOLE.pairs}, at least {LEAST_REPEATS} but "
+        f"with --quick), rounded up to {WHOLE.generations} groups of processes; fewer where one takes long",
     )
     parser.add_argument(
         "--peers", nargs="*", default=[*PEERS], metavar="NAME", help=f"of {', '.join(PEERS)} (default: all)"

@@ -1,10 +1,10 @@
-"""Where the time of a run goes: kantan_agents and the plain SDK, by module.
+"""Where the time and the memory of a run go: kantan_agents and the plain SDK, by module.
 
     python benchmarks/profiles.py [--runs 300] [--write]
 
 The time inside each module's own functions, as ``cProfile`` sees it, which makes every call dearer and calls
 of C code less so: shares tell what is looked at, not what it costs. Calls of C code count for the module
-that makes them.
+that makes them. Memory is what ``tracemalloc`` says each module has asked for while runs wait.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from __future__ import annotations
 import argparse
 import asyncio
 import cProfile
+import gc
 import pstats
 import sys
+import tracemalloc
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -25,13 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import kantan_agents
 from benchmarks.measure import RunOnce, environment
-from benchmarks.overhead import INSTRUCTIONS, FakeModel, make_tools, pair
+from benchmarks.overhead import INSTRUCTIONS, FakeModel, Report, WaitingModel, make_tools, pair
 from benchmarks.pages import with_results
 from kantan_agents import set_trace_processors
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "performance.md"
 COMMAND = "python benchmarks/profiles.py"
 _SHOWN = 6
+_HELD = 500
 _PACKAGES = {
     Path(package.__file__ or "").parent: package.__name__ for package in (agents, kantan_agents, pydantic)
 }
@@ -66,8 +69,12 @@ def hand_offs(count: int) -> tuple[RunOnce, RunOnce]:
 def workloads() -> dict[str, tuple[RunOnce, RunOnce]]:
     """Return the runs that are looked at, plain SDK first."""
     text = FakeModel("It is sunny.")
+    calling = FakeModel("It is sunny.", calls_tool=True)
+    report = FakeModel('{"city": "Oslo", "degrees": 21.5, "sunny": true}')
     return {
         "one turn": pair(text),
+        "tool call and answer": pair(calling, make_tools(1)),
+        "structured output": pair(report, output_type=Report),
         "one turn, 1,000 tools": pair(text, make_tools(1_000)),
         "one turn, 10 hand-off targets": hand_offs(10),
     }
@@ -117,6 +124,54 @@ def table(title: str, plain: Mapping[str, float], ours: Mapping[str, float], rat
     yield ""
 
 
+async def holdings(side: int, count: int) -> dict[str, float]:
+    """Return the bytes that each module holds for a run that waits for its model, over ``count`` of them.
+
+    Args:
+        side: 0 for the plain SDK, 1 for kantan_agents.
+        count: How many wait.
+    """
+    gate = asyncio.Event()
+    run = pair(WaitingModel(gate))[side]
+    tasks = [asyncio.create_task(run())]  # what is made once for all runs is made by this one
+    await _until_they_wait()
+    tracemalloc.start()
+    before = tracemalloc.take_snapshot()
+    tasks += [asyncio.create_task(run()) for _ in range(count)]
+    await _until_they_wait()
+    after = tracemalloc.take_snapshot()
+    tracemalloc.stop()
+    gate.set()
+    await asyncio.gather(*tasks)
+    held: dict[str, float] = defaultdict(float)
+    for difference in after.compare_to(before, "filename"):
+        held[module_of(difference.traceback[0].filename)] += difference.size_diff / count
+    return held
+
+
+async def _until_they_wait() -> None:
+    for _ in range(60):
+        await asyncio.sleep(0)
+    gc.collect()
+
+
+def memory_table(plain: Mapping[str, float], ours: Mapping[str, float]) -> Iterator[str]:
+    """Yield the lines of what a waiting run holds, the modules first that hold most on either side."""
+    yield "a run that waits for its model, bytes:"
+    yield ""
+    yield "| module | plain SDK | kantan_agents |"
+    yield "| --- | ---: | ---: |"
+    most = sorted({*plain, *ours}, key=lambda name: (-plain.get(name, 0) - ours.get(name, 0), name))
+    own = [name for name in ours if name.startswith("kantan_agents/")]
+    for name in [name for name in most if name not in own][:_SHOWN]:
+        yield f"| {name} | {plain.get(name, 0):,.0f} | {ours.get(name, 0):,.0f} |"
+    for name in sorted(own, key=lambda name: -ours[name])[:_SHOWN]:
+        yield f"| {name} | 0 | {ours[name]:,.0f} |"
+    yield f"| all of kantan_agents | 0 | {sum(ours[name] for name in own):,.0f} |"
+    yield f"| everything | {sum(plain.values()):,.0f} | {sum(ours.values()):,.0f} |"
+    yield ""
+
+
 async def main(runs: int) -> str:
     """Return the tables as Markdown."""
     set_trace_processors([])
@@ -126,6 +181,7 @@ async def main(runs: int) -> str:
         seconds, of_plain = await shares(plain, runs)
         other, of_ours = await shares(ours, runs)
         lines += table(title, of_plain, of_ours, other / seconds)
+    lines += memory_table(await holdings(0, _HELD), await holdings(1, _HELD))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -161,7 +161,10 @@ class Worker:
             raise WorkerError(
                 f"{self.name} has ended with {self._process.returncode} at {told}:\n{self._said()}"
             )
-        answer = json.loads(line)
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            raise WorkerError(f"{self.name} has answered {line!r} at {told}:\n{self._said()}") from None
         if isinstance(answer, dict) and "error" in answer:
             raise WorkerError(f"{self.name} has failed at {told}:\n{answer['error']}{self._said()}")
         return answer

@@ -60,8 +60,9 @@ class Bench:
         Raises:
             WorkerError: The processes do not start.
         """
+        wanted = [*workloads]
         for generation in range(self.sizes.generations):
-            waiting = [workload for workload in workloads if workload.id not in self.failed]
+            waiting = [workload for workload in wanted if workload.id not in self.failed]
             while waiting:
                 say(f"generation {generation + 1} of {self.sizes.generations}: starting the processes")
                 self._measure(waiting, generation, say)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -78,20 +78,26 @@ class Results:
         Raises:
             ValueError: They were not measured in the same way, so they do not belong into one table.
         """
+        if not newer.rows:
+            return self
         for field in ("machine", "versions", "repeats", "generations", "left_out", "is_quick"):
             here, there = getattr(self, field), getattr(newer, field)
             if here != there:
                 raise ValueError(f"{field} differs: {here} in what is published, {there} now")
         again = {row.workload: row for row in newer.rows}
-        unknown = again.keys() - {row.workload for row in self.rows} - self.failed.keys()
-        if unknown:
-            names = ", ".join(sorted(unknown))
-            raise ValueError(f"what is published has no row {names}: a whole run is needed")
+        self.check_has(again)
         all_rows = {row.workload: row for row in self.rows} | again
         rows = tuple(all_rows[name] for name in BY_ID if name in all_rows)
         failed = {name: reason for name, reason in self.failed.items() if name not in all_rows}
         days = sorted({*self.measured_on.split(" and "), newer.measured_on})
         return attrs.evolve(self, rows=rows, failed=failed, measured_on=" and ".join(days))
+
+    def check_has(self, workloads: Iterable[str]) -> None:
+        """Raise ValueError if one of ``workloads`` has neither a row here nor failed."""
+        unknown = {*workloads} - {row.workload for row in self.rows} - self.failed.keys()
+        if unknown:
+            names = ", ".join(sorted(unknown))
+            raise ValueError(f"what is published has no row {names}: a whole run is needed")
 
     def to_json(self) -> str:
         """Return it as JSON text."""
@@ -106,7 +112,7 @@ class Results:
 
 def _row(data: dict[str, Any]) -> Row:
     cells = {name: _cell(cell) for name, cell in data["cells"].items()}
-    return Row(data["workload"], cells, _spread(data["control"]), _pair(data["control_late"]))
+    return Row(data["workload"], cells, _spread(data["control"]), _pair(data.get("control_late")))
 
 
 def _cell(data: dict[str, Any]) -> Cell:

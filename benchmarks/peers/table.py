@@ -38,7 +38,10 @@ def markdown(results: Results) -> str:
         *_lateness(results, shown),
         *_section("Missed goals", missed(results)),
         *_section("Without figures", _absent(results)),
-        *_section("Failed", [f"{BY_ID[name].title}: {reason}" for name, reason in results.failed.items()]),
+        *_section(
+            "Failed",
+            [f"{BY_ID[name].title}: {reason.splitlines()[0]}" for name, reason in results.failed.items()],
+        ),
         *_section("Left out", [f"{_TITLES[name]}: {reason}" for name, reason in results.left_out.items()]),
         *_section("Versions", [f"{_TITLES[name]}: {_versions(results, name)}" for name in shown]),
     ]

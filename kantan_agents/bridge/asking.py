@@ -6,8 +6,9 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+import attrs
 from agents import Model, ModelResponse
 from openai import APIStatusError
 
@@ -20,7 +21,7 @@ from kantan_agents.structured.asking.families import Family, family_of
 from kantan_agents.structured.asking.fetch import Fetch, known_forms
 from kantan_agents.structured.asking.final_tool import without_final_calls
 from kantan_agents.structured.asking.final_tool_stream import final_calls_as_messages
-from kantan_agents.structured.asking.forms import NATIVE
+from kantan_agents.structured.asking.forms import Form
 from kantan_agents.structured.asking.memory import FORMS, Target
 from kantan_agents.structured.asking.request import Request
 
@@ -40,7 +41,6 @@ _VAGUE = re.compile(
 _CONVERSATION = ("messages", "input[")
 _SHOWN = 500
 
-Refusal = APIStatusError | UntranslatableError
 REFUSALS = (APIStatusError, UntranslatableError)
 
 
@@ -50,21 +50,60 @@ def _target(origin: Origin, schema: str, has_tools: bool) -> tuple[Target, Famil
     return target, family_of(origin.provider, origin.base_url)
 
 
-def is_asked_natively(model: Model, schema: AgentOutput, *, has_tools: bool) -> bool:
-    """Whether a model is first asked in the native form, just as the SDK would, as that has worked before."""
-    target, family = _target(origin_of(model), schema.key, has_tools)
-    return FORMS.has_worked(target, NATIVE) and NATIVE in known_forms(family, schema.delivery.mode, has_tools)
+class Choice(NamedTuple):
+    """In which forms a model is asked, the best first, by what was known when it was first asked.
+
+    Attributes:
+        target: Who is asked for what.
+        forms: The forms.
+        is_chat: Whether it is asked over chat completions.
+    """
+
+    target: Target
+    forms: tuple[Form, ...]
+    is_chat: bool
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it is asked first just as the SDK would ask it."""
+        return self.forms[0].mode == "native"
+
+
+def choice_for(model: Model, schema: AgentOutput, *, has_tools: bool) -> Choice:
+    """Return the forms for a new request, the conversation of which the provider does not keep."""
+    origin = origin_of(model)
+    target, family = _target(origin, schema.key, has_tools)
+    known = known_forms(family, schema.delivery.mode, has_tools)
+    return Choice(target, FORMS.in_order(target, known), origin.is_chat)
+
+
+@attrs.frozen
+class Said:
+    """What a model has said to a request as the SDK makes it.
+
+    Attributes:
+        choice: The forms as they were when it was asked; the native one was the first.
+        outcome: Its answer, or that the provider has refused.
+    """
+
+    choice: Choice
+    outcome: ModelResponse | APIStatusError | UntranslatableError
 
 
 class _Forms:
     """The forms in which one request may be made of one model."""
 
-    def __init__(self, model: Model, request: Request, fetch: Fetch) -> None:
-        origin = origin_of(model)
-        target, family = _target(origin, fetch.schema.key, bool(request.tools or request.handoffs))
-        self._target = target
-        self._forms = fetch.forms(target, family, is_kept=request.is_kept)
-        self._is_chat = origin.is_chat
+    def __init__(self, model: Model, request: Request, fetch: Fetch, choice: Choice | None = None) -> None:
+        if choice is not None:
+            # The final tool's call would stay without a result in a conversation that the provider keeps.
+            forms = choice.forms
+            kept = tuple(form for form in forms if form.mode != "tool") if request.is_kept else forms
+            self._target, self._forms, self._is_chat = choice.target, kept, choice.is_chat
+        else:
+            origin = origin_of(model)
+            target, family = _target(origin, fetch.schema.key, bool(request.tools or request.handoffs))
+            self._target, self._is_chat = target, origin.is_chat
+            self._forms = fetch.forms(target, family, is_kept=request.is_kept)
         self._request = request
         self._fetch = fetch
         self._errors: list[APIStatusError | UntranslatableError] = []
@@ -124,7 +163,7 @@ async def answer_in_form(
     fetch: Fetch,
     ask: Callable[[Request], Awaitable[ModelResponse]] | None = None,
     *,
-    said: ModelResponse | Refusal | None = None,
+    said: Said | None = None,
 ) -> ModelResponse:
     """Ask a model for a structured output; its answer is a message, in whatever form it came.
 
@@ -133,20 +172,20 @@ async def answer_in_form(
         request: What the SDK asks for.
         fetch: What was tried so far.
         ask: Sends a request to the model; without it the model is asked directly.
-        said: What the model has said already to the request in the native form, if that is the first.
+        said: What the model has said already to the request in its first form.
 
     Raises:
         StructuredOutputError: E40, the provider has refused every form.
     """
-    forms = _Forms(model, request, fetch)
+    forms = _Forms(model, request, fetch, said.choice if said is not None else None)
+    if said is not None:
+        forms.next()
+        if not isinstance(said.outcome, REFUSALS):
+            return said.outcome
+        forms.pass_over(said.outcome)
     while True:
         way = forms.next()
-        heard, said = said if fetch.mode == "native" else None, None
         try:
-            if isinstance(heard, Exception):
-                raise heard
-            if heard is not None:
-                return heard
             answer = await (way.request.answer(model) if ask is None else ask(way.request))
         except REFUSALS as error:
             forms.pass_over(error)

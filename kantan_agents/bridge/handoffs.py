@@ -52,8 +52,11 @@ def link_handoffs(start: Linkable) -> None:
     links = start.handoff_links
     if not start.handoffs and not links.linked:
         return  # the usual case
-    # Compared with what this agent saw, not with `linked`: another agent's run may have linked more since.
-    if links.reached and all(agent.handoffs == targets for agent, targets in links.reached):
+    # Another agent's run may have linked one of them anew since: then there is more to be looked at.
+    if links.reached and all(
+        agent.handoff_links.linked is targets and agent.handoffs == targets
+        for agent, targets in links.reached
+    ):
         return
     reached: list[tuple[Linkable, list[Any]]] = []
     waiting: list[Linkable] = [start]

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from threading import Lock
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 import attrs
 from agents import FunctionTool, Tool
 
 from kantan_agents.bridge.guarded_agent import guard_nested
-from kantan_agents.tools import GuardedInvoker, Rulebook, check_declaration, guard
+from kantan_agents.tools import GuardedInvoker, Rulebook, check_declaration, guard, guard_function
+from kantan_agents.tools.copies import is_quickly_copied
 
 _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 
 
 class OwnTools:
-    """The tools of one Agent, in their order.
+    """The tools of one Agent, in their order, as they were when it was made.
 
     Those that the SDK has to find on its agent are guarded at once. The others, plain function tools, are
-    held back and guarded when somebody asks for them: services make agents of many tools for each request,
-    and not all of them run.
+    held back: copied and guarded when somebody asks for them, as services make agents of many tools for each
+    request, and not all of them run.
 
     Args:
         tools: The tools, as they were given.
@@ -31,24 +33,29 @@ class OwnTools:
         InvalidOptionError: E75, a declaration for the rules does not fit its tool.
     """
 
-    __slots__ = ("_book", "_given", "_inside", "_made")
+    __slots__ = ("_book", "_fields", "_given", "_inside", "_made", "_ready")
 
     def __init__(self, tools: Sequence[Tool], book: Rulebook, *, holds: bool = True) -> None:
         self._given = tuple(tools)
         self._book = book
-        self._inside: dict[int, Tool] = {}
+        self._inside: list[Tool] = []
+        self._ready: dict[int, Tool] = {}
+        self._fields: dict[int, dict[str, Any]] = {}
         self._made: _Made | None = None
         for place, tool in enumerate(tools):
-            if holds and can_be_held(tool):
-                check_declaration(tool)
+            is_held = holds and can_be_held(tool)
+            if is_held and _can_wait(tool):
+                self._fields[place] = vars(tool).copy()
                 continue
-            guarded = self._inside[place] = guard(tool, book)
-            guard_nested(guarded)
+            guarded = self._ready[place] = guard(tool, book)
+            if not is_held:
+                guard_nested(guarded)
+                self._inside.append(guarded)
 
     @property
     def inside(self) -> list[Tool]:
         """Those that stand on the SDK's agent, guarded."""
-        return list(self._inside.values())
+        return list(self._inside)
 
     @property
     def held(self) -> Sequence[FunctionTool]:
@@ -90,43 +97,81 @@ class OwnTools:
 
     @property
     def _guarded(self) -> _Made:
-        made = self._made
+        fields, made = self._fields, self._made  # in this order: the fields go when the rest is there
         if made is None:
+            made = self._make(fields)
             with _lock:  # two copies of one tool, and the SDK would take them for two tools
-                made = self._made
-                if made is None:
-                    made = self._made = self._make()
+                made = self._made = self._made or made
+            self._fields = {}
         return made
 
-    def _make(self) -> _Made:
-        inside = self._inside
+    def _make(self, fields: Mapping[int, dict[str, Any]]) -> _Made:
         tools = [
-            inside[place] if place in inside else guard(tool, self._book)
+            guard_function(cast("FunctionTool", tool), self._book, fields[place])
+            if place in fields
+            else self._ready[place]
             for place, tool in enumerate(self._given)
         ]
-        held = [cast("FunctionTool", tool) for place, tool in enumerate(tools) if place not in inside]
+        inside = {id(tool) for tool in self._inside}
+        held = [cast("FunctionTool", tool) for tool in tools if id(tool) not in inside]
         behind = [cast("GuardedInvoker", tool.on_invoke_tool).original for tool in held]
         return _Made(tools, {id(tool): place for place, tool in enumerate(tools)}, held, behind)
 
 
-def can_be_held(tool: Any) -> TypeGuard[FunctionTool]:
+def can_be_held(tool: Tool) -> bool:
     """Whether the SDK never looks for this tool on the agent itself.
 
     It does for tools that are switched on and off by a callable, loaded late, called from programs, in
     a namespace, or agents in disguise; and for every kind that is not a plain function tool.
     """
-    if type(tool) is not FunctionTool:
+    if type(tool) is not FunctionTool or not isinstance(tool.is_enabled, bool):
         return False
     fields = vars(tool)
-    return (
-        isinstance(fields.get("is_enabled"), bool)
-        and not fields.get("defer_loading")
-        and fields.get("allowed_callers") is None
-        and not fields.get("_is_agent_tool")
-        and fields.get("_agent_instance") is None
-        and not fields.get("_is_codex_tool")
-        and fields.get("_tool_namespace") is None
+    return _is_plain(fields) or not any(
+        fields.get(name) not in (None, False)
+        for name in _LOOKED_FOR  # an empty list is something as well
     )
+
+
+_LOOKED_FOR = (
+    "defer_loading",
+    "allowed_callers",
+    "_is_agent_tool",
+    "_agent_instance",
+    "_is_codex_tool",
+    "_tool_namespace",
+)
+_NONE_OF_THEM = (False, None, False, None, False, None)
+_values_of = itemgetter(*_LOOKED_FOR)
+
+
+def _is_plain(fields: dict[str, Any]) -> bool:
+    # The usual case, and the one that has to be told quickly.
+    try:
+        return bool(_values_of(fields) == _NONE_OF_THEM)
+    except KeyError:
+        return False
+
+
+def _can_wait(tool: Any) -> bool:
+    """Whether nothing can be wrong with a tool that its copy would bring to light, and all of it be kept.
+
+    Where it cannot be told at a glance, the tool is copied at once.
+
+    Raises:
+        InvalidOptionError: E75, a declaration for the rules does not fit it.
+    """
+    schema = tool.params_json_schema
+    if (
+        type(schema) is not dict
+        or (tool.strict_json_schema and schema.get("additionalProperties") is not False)
+        or tool.timeout_seconds is not None
+        or type(tool.on_invoke_tool) is GuardedInvoker
+        or not is_quickly_copied(tool)
+    ):
+        return False
+    check_declaration(tool)
+    return True
 
 
 @attrs.frozen(eq=False)

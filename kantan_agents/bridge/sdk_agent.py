@@ -15,7 +15,7 @@ from agents import FunctionTool, RunContextWrapper, Tool
 from kantan_agents.bridge.guarded_agent import RuledAgent, guard_reachable, guarded_mcp_tools
 from kantan_agents.bridge.making import made_quickly
 from kantan_agents.bridge.own_tools import OwnTools
-from kantan_agents.bridge.settings import QuickConfig, QuickSettings
+from kantan_agents.bridge.settings import QuickSettings
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
@@ -98,8 +98,6 @@ class SDKAgent(RuledAgent):
             agent.gets_fitting_outputs = True
             agent.model = agent.model
         agent.model_settings = QuickSettings.adopt(agent.model_settings)
-        if "mcp_config" not in options:
-            agent.mcp_config = QuickConfig()  # type: ignore[assignment]  # a dict, if not a TypedDict
         agent._own_tools = own
         if retrieval is not None:
             if prefixed_mcp_names:  # the SDK then has to see all names at once

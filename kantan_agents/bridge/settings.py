@@ -1,8 +1,6 @@
-"""Options of an SDK agent that the SDK need not take apart twice a run."""
+"""Model settings that the SDK need not take apart twice a run."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from agents import ModelSettings
 
@@ -36,11 +34,3 @@ class QuickSettings(ModelSettings):
         return isinstance(other, ModelSettings) and vars(self) == vars(other)
 
     __hash__ = None  # type: ignore[assignment]  # mutable, like ModelSettings itself
-
-
-class QuickConfig(dict[str, Any]):
-    """The ``mcp_config`` of an agent that was given none; by the same way its identity costs nothing."""
-
-    def __call__(self) -> dict[str, Any]:
-        """Return it as a plain dict."""
-        return dict(self)

@@ -9,7 +9,7 @@ from typing import Any
 from agents import ModelResponse
 from openai.types.responses import ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
-from kantan_agents.bridge.asking import REFUSALS, Refusal, answer_in_form, is_asked_natively, streamed
+from kantan_agents.bridge.asking import REFUSALS, Choice, Said, answer_in_form, choice_for, streamed
 from kantan_agents.bridge.model_answers import answer_of, completed_event, with_output
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.stand_in import StandIn
@@ -28,32 +28,38 @@ class StructuredModel(StandIn):
         """Ask the model until there is an answer that fits, as the output options say."""
         if not _asks_for_output(args, kwargs):
             return await self.inner.get_response(*args, **kwargs)
-        said: ModelResponse | Refusal | None = None
-        if self._may_be_asked_plainly(args, kwargs):
+        said: Said | None = None
+        choice = self._plain_choice(args, kwargs)
+        if choice is not None:
             begin_anew()
             try:
-                said = await self.inner.get_response(**kwargs)
+                answer = await self.inner.get_response(**kwargs)
             except REFUSALS as error:
-                said = error
+                said = Said(choice, error)
             else:
-                if is_answer(said, kwargs["output_schema"]):
-                    return said
+                if is_answer(answer, kwargs["output_schema"], choice.target):
+                    return answer
+                said = Said(choice, answer)
         chain = Chain.of(Request.of(args, kwargs))
         try:
             while True:
-                answer = chain.settled(await self._answer(chain.next, chain.fetch, said))
-                if answer is not None:
-                    return answer
+                settled = chain.settled(await self._answer(chain.next, chain.fetch, said))
+                if settled is not None:
+                    return settled
                 said = None
         finally:
             record(chain)
 
-    def _may_be_asked_plainly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-        # The usual case by far, and nothing need be made ready for what could go wrong.
+    def _plain_choice(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Choice | None:
+        """Return the forms if the first is what the SDK asks for, so that nothing has to be made ready.
+
+        That is the usual case by far. What could go wrong is seen to when it does.
+        """
         if args or isinstance(self.inner, ObservedModel):
-            return False
+            return None
         has_tools = bool(kwargs.get("tools") or kwargs.get("handoffs"))
-        return is_asked_natively(self.inner, kwargs["output_schema"], has_tools=has_tools)
+        choice = choice_for(self.inner, kwargs["output_schema"], has_tools=has_tools)
+        return choice if choice.is_native else None
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Ask the model as ``get_response`` does, and stream each attempt."""
@@ -84,9 +90,7 @@ class StructuredModel(StandIn):
             record(chain)
         yield completed_event(answer, final)
 
-    async def _answer(
-        self, request: Request, fetch: Fetch, said: ModelResponse | Refusal | None
-    ) -> ModelResponse:
+    async def _answer(self, request: Request, fetch: Fetch, said: Said | None) -> ModelResponse:
         if isinstance(self.inner, ObservedModel):
             return await self.inner.answer(request, fetch)
         return await answer_in_form(self.inner, request, fetch, said=said)

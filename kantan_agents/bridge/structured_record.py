@@ -9,25 +9,28 @@ from agents import ModelResponse, custom_span
 from kantan_agents.pipeline import current_run
 from kantan_agents.structured.agent_output import AgentOutput
 from kantan_agents.structured.asking.chain import Chain
+from kantan_agents.structured.asking.forms import NATIVE
+from kantan_agents.structured.asking.memory import FORMS, Target
 from kantan_agents.structured.asking.reading import final_text
 from kantan_agents.tracing.spans import note_output_mode
 
 SPAN = "structured_output"
 
 
-def is_answer(said: ModelResponse, schema: AgentOutput) -> bool:
+def is_answer(said: ModelResponse, schema: AgentOutput, target: Target) -> bool:
     """Whether the SDK may have what a model has said to its first request, in native mode, as it is.
 
-    If that is the structured answer, the trace gets to know of it.
+    If that is the structured answer, the trace gets to know of it, and it is remembered that it came so.
     """
     text = final_text(said.output)
     if text is None:  # the SDK's business
         return True
     if not schema.accepts(text):
         return False
+    FORMS.worked(target, NATIVE)
     run = current_run.get()
     if run is not None:
-        note_output_mode(run, "native", 1)
+        note_output_mode(run, NATIVE.mode, 1)
     return True
 
 

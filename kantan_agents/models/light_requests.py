@@ -20,7 +20,8 @@ from openai import AsyncOpenAI
 from openai.resources.chat.completions import AsyncCompletions
 from openai.resources.responses import AsyncResponses
 
-_PLAIN = (str, int, float, bool, type(None))
+from kantan_agents.plain_data import is_plain
+
 _CLIENT = f"{Path(openai.__file__).parent}{os.sep}"
 _EXTRA = "extra_json"  # what the client calls its ``extra_body`` from there on
 
@@ -106,16 +107,6 @@ def _is_watched(kind: type) -> bool:
 
 def _is_plain_list(value: Any) -> bool:
     try:
-        return isinstance(value, list) and _is_plain(value)
+        return isinstance(value, list) and is_plain(value)
     except RecursionError:  # deeper than this, or within itself: the client says what it says
         return False
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether JSON holds a value as it is; a subclass of anything may stand for something else."""
-    kind = type(value)
-    if kind in _PLAIN:
-        return True
-    if kind is dict:
-        return all(type(key) is str and _is_plain(item) for key, item in value.items())
-    return kind is list and all(map(_is_plain, value))

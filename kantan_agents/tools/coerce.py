@@ -31,7 +31,11 @@ def coerce_tool(tool: Any) -> Any:
 def coerce_tools(tools: Iterable[Any]) -> list[Any]:
     """Return SDK tools in order; of several functions with one name the last one stays (as in 0.1.x)."""
     # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
-    named = {function_name(tool) or id(tool): tool for tool in map(coerce_tool, tools)}
+    named: dict[Any, Any] = {}
+    for given in tools:
+        is_tool = type(given) is agents.FunctionTool and type(given.name) is str and given.name
+        tool = given if is_tool else coerce_tool(given)
+        named[function_name(tool) or id(tool)] = tool
     return list(named.values())
 
 

@@ -279,10 +279,18 @@ def is_switched_on(tool: FunctionTool) -> bool:
     return bool(tool.is_enabled) and (original is None or bool(original.is_enabled))
 
 
-def guard_function(tool: FunctionTool, book: Rulebook | None = None) -> FunctionTool:
-    """Return a guarded copy of a function tool: of a plain function, an MCP server or an agent as tool."""
+def guard_function(
+    tool: FunctionTool, book: Rulebook | None = None, fields: Mapping[str, Any] | None = None
+) -> FunctionTool:
+    """Return a guarded copy of a function tool: of a plain function, an MCP server or an agent as tool.
+
+    Args:
+        tool: The tool; returned as it is if it is guarded already.
+        book: The agent whose rules lie beneath the explicit ones.
+        fields: What ``vars(tool)`` was at the moment that counts, where that is not now.
+    """
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool
-    guarded = copy_function(tool)
-    guarded.on_invoke_tool = GuardedInvoker(guarded, tool, Guard(facts_of(tool), book))
+    guarded = copy_function(tool, fields)
+    guarded.on_invoke_tool = GuardedInvoker(guarded, tool, Guard(facts_of(guarded), book))
     return guarded

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import marshal
 from threading import Lock
 from typing import Any, Protocol, cast
 
@@ -12,6 +11,7 @@ from cachetools import LRUCache
 from kantan_agents.context import empty_tool_rules
 from kantan_agents.errors import ToolRulesTypeError
 from kantan_agents.pipeline import Run, current_run
+from kantan_agents.plain_data import packed, unpacked
 from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules
 
 NO_LAYERS = RuleLayers()
@@ -154,7 +154,7 @@ def _rest_again(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
     if rest == _NO_REST:
         return {}
     if rest:
-        return cast("dict[str, Any]", marshal.loads(rest))  # noqa: S302 - written here, a line before
+        return cast("dict[str, Any]", unpacked(rest))
     return {key: value for key, value in explicit.items() if key not in ("allow", "deny")}
 
 
@@ -163,10 +163,7 @@ def _rest_of(explicit: dict[str, Any]) -> bytes:
     if explicit.keys() <= {"allow", "deny"}:
         return _NO_REST
     rest = {key: value for key, value in explicit.items() if key not in ("allow", "deny")}
-    try:
-        return marshal.dumps(rest, 2)  # version 2: equal values give equal bytes
-    except ValueError:
-        return b""  # of a type of the user's own: parsed each time it is asked for
+    return packed(rest, _LISTS) or b""  # of a type of the user's own: parsed each time it is asked for
 
 
 def _same(kept: Any, names: Any) -> bool:

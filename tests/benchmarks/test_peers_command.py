@@ -9,12 +9,16 @@ from typing import Any
 import attrs
 import pytest
 
-from benchmarks.__main__ import UNKNOWN_NAME, main
+import benchmarks.__main__ as command
+from benchmarks.__main__ import MISUSED, RESULTS, main
 from benchmarks.growth import CURVES
 from benchmarks.peers import comparison
 from benchmarks.peers.catalog import WORKLOADS
 from benchmarks.peers.compared import FRAMEWORKS, OURS, PLAIN, Framework
 from benchmarks.peers.environments import NotInstalledError, environment_folder, prepared
+from benchmarks.peers.output import write
+from benchmarks.peers.results import Cell, Results, Row
+from benchmarks.peers.rounds import Spread
 
 NAMES = [workload.id for workload in WORKLOADS] + [curve.name for curve in CURVES]
 
@@ -31,14 +35,14 @@ def test_names_are_listed_and_there_are_no_two_alike(capsys: pytest.CaptureFixtu
 
 
 def test_an_unknown_workload_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--quick", "--only", "one_turn", "nonsense"]) == UNKNOWN_NAME
+    assert main(["--quick", "--only", "one_turn", "nonsense"]) == MISUSED
     said = capsys.readouterr().err
     assert "There is no nonsense;" in said
     assert all(name in said for name in NAMES)
 
 
 def test_an_unknown_peer_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--quick", "--peers", "nonsense"]) == UNKNOWN_NAME
+    assert main(["--quick", "--peers", "nonsense"]) == MISUSED
     assert "there are: kantan_agents_published, pydantic_ai, langgraph" in capsys.readouterr().err
 
 
@@ -119,3 +123,43 @@ def test_only_workloads_in_full_are_put_among_the_published(
     only = [] if "--only" in more or not more else ["--only", "one_turn"]
     assert main(["--update", *only, *more]) == 2
     assert "--update is for workloads that are measured in full" in capsys.readouterr().err
+
+
+def test_a_part_does_not_take_the_place_of_what_is_published(capsys: pytest.CaptureFixture[str]) -> None:
+    for more in (["--quick"], ["--only", "one_turn"], ["--peers", "langgraph"]):
+        assert main([*more, "--output", str(RESULTS)]) == MISUSED
+        assert "give --update" in capsys.readouterr().err
+
+
+def made_up(*rows: Row, **options: Any) -> Results:
+    return Results("2026-01-02", "a machine", 21, 3, {PLAIN: {}, OURS: {}}, {}, rows, **options)
+
+
+@pytest.fixture
+def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have another folder for what is published, and pages that nobody writes."""
+    cell = Cell(value=Spread(1.0, 1.0, 1.0), ratio=Spread(1.0, 1.0, 1.0))
+    write(made_up(Row("one_turn", {PLAIN: cell, OURS: cell})), tmp_path)
+    monkeypatch.setattr(command, "RESULTS", tmp_path)
+    monkeypatch.setattr(command, "written_pages", lambda _: [])
+    return tmp_path
+
+
+def test_an_update_in_which_all_has_failed_changes_nothing(
+    published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = (published / "peers.json").read_bytes()
+    newer = attrs.evolve(made_up(failed={"one_turn": "it died\nat once"}), measured_on="2027-01-01")
+    monkeypatch.setattr(command, "compare", lambda *_: newer)
+    assert main(["--only", "one_turn", "--update"]) == 1
+    assert (published / "peers.json").read_bytes() == before
+    assert "FAILED one_turn: it died" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("published")
+def test_what_cannot_be_updated_is_told_before_it_is_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "compare", lambda *_: pytest.fail("it was measured"))
+    assert main(["--only", "one_turn", "tool_turn", "--update"]) == 1
+    assert "no row tool_turn: a whole run is needed" in capsys.readouterr().err

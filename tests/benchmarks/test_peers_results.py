@@ -136,7 +136,7 @@ def test_a_workload_that_failed_is_named_and_can_be_measured_later() -> None:
 )
 def test_rows_that_are_measured_otherwise_are_refused(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"{field} differs: "):
-        MADE_UP.with_rows_of(attrs.evolve(results(), **{field: value}))  # type: ignore[arg-type]
+        MADE_UP.with_rows_of(attrs.evolve(MADE_UP, **{field: value}))  # type: ignore[arg-type]
 
 
 def test_a_row_that_is_not_published_needs_a_whole_run() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 import kantan_agents
 from benchmarks.overhead import FakeModel, pair
-from benchmarks.profiles import hand_offs, module_of, shares, table
+from benchmarks.profiles import hand_offs, holdings, memory_table, module_of, shares, table
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,23 @@ async def test_targets_that_are_not_taken_leave_the_answer_alone() -> None:
     plain, ours = hand_offs(3)
     assert (await plain()).final_output == "It is sunny."
     assert (await ours())["result"].final_output == "It is sunny."
+
+
+@pytest.mark.anyio
+async def test_the_memory_of_a_waiting_run_is_told_by_module() -> None:
+    plain, ours = await holdings(0, 20), await holdings(1, 20)
+    assert plain["agents/run.py"] > 0
+    assert not any(size for name, size in plain.items() if name.startswith("kantan_agents/"))
+    assert ours["kantan_agents/stages/call_sdk.py"] > 0
+    lines = list(memory_table({"a": 10.0, "b": 1.0}, {"b": 2.0, "kantan_agents/x.py": 3.0}))
+    assert lines[4:] == [
+        "| a | 10 | 0 |",
+        "| b | 1 | 2 |",
+        "| kantan_agents/x.py | 0 | 3 |",
+        "| all of kantan_agents | 0 | 3 |",
+        "| everything | 11 | 5 |",
+        "",
+    ]
 
 
 def test_both_columns_are_parts_of_the_plain_run() -> None:

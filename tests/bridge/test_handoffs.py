@@ -87,6 +87,18 @@ async def test_targets_that_another_agents_run_has_linked_are_followed_from_here
         assert reached.name == name
 
 
+@pytest.mark.parametrize("has_it", [True, False])
+async def test_what_was_linked_in_between_is_brought_up_to_date_again(has_it: bool) -> None:
+    a, b, c = (Agent(name, name, model=ScriptedModel([])) for name in "abc")
+    a.handoffs, b.handoffs = [b], [c] if has_it else []
+    _ = a.sdk_agent
+    b.handoffs[:] = [] if has_it else [c]
+    _ = b.sdk_agent  # of which a is not told
+    b.handoffs[:] = [c] if has_it else []
+    (handoff,) = a.sdk_agent.handoffs
+    assert [each.agent_name for each in handoff._agent_ref().handoffs] == (["c"] if has_it else [])
+
+
 async def test_a_target_that_is_taken_out_again_is_no_longer_offered() -> None:
     b, c = (Agent(name, name, model=ScriptedModel([])) for name in "bc")
     model = ScriptedModel([say("1"), say("2"), say("3")])

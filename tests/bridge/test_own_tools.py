@@ -1,4 +1,4 @@
-"""The tools of an Agent are guarded when they are first needed, once, and as they stand then."""
+"""The tools of an Agent are guarded when they are first needed, once, as they were when it was made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from types import MethodType
 from typing import Any
 
 import agents
@@ -33,13 +34,16 @@ def tool_named(name: str, log: list[str] | None = None, **options: Any) -> Funct
 def guarded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Hear of each tool that is guarded for an agent."""
     names: list[str] = []
-    really: Callable[..., Any] = own_tools.guard
 
-    def guard(tool: Any, book: Any = None) -> Any:
-        names.append(tool.name)
-        return really(tool, book)
+    def noting(really: Callable[..., Any]) -> Callable[..., Any]:
+        def guard(tool: Any, *more: Any) -> Any:
+            names.append(tool.name)
+            return really(tool, *more)
 
-    monkeypatch.setattr(own_tools, "guard", guard)
+        return guard
+
+    for name in ("guard", "guard_function"):
+        monkeypatch.setattr(own_tools, name, noting(getattr(own_tools, name)))
     return names
 
 
@@ -98,14 +102,111 @@ async def test_threads_that_run_an_agent_for_the_first_time_get_the_same_tools()
     assert all(ids == seen[0] for ids in seen)
 
 
-async def test_a_tool_changed_before_the_first_run_counts_as_it_is_then() -> None:
+def refuse(data: Any) -> agents.ToolGuardrailFunctionOutput:
+    return agents.ToolGuardrailFunctionOutput.reject_content("no")
+
+
+CHANGES: dict[str, tuple[Any, Any]] = {
+    "needs_approval": (True, False),
+    "is_enabled": (False, True),
+    "tool_input_guardrails": ([agents.ToolInputGuardrail(refuse)], None),
+    "defer_loading": (False, True),
+    "allowed_callers": (None, ["programmatic"]),
+    "name": ("t", "u"),
+    "description": ("before", "after"),
+}
+
+
+@pytest.mark.parametrize("field", CHANGES)
+@pytest.mark.parametrize("ran_before", [False, True])
+async def test_an_agent_has_a_tool_as_it_was_when_the_agent_was_made(field: str, ran_before: bool) -> None:
+    before, after = CHANGES[field]
+    tool = tool_named("t")
+    setattr(tool, field, before)
+    agent = Agent("a", "x", tools=[tool])
+    if ran_before:
+        await shown(agent)
+    setattr(tool, field, after)
+    other = Agent("b", "x", tools=[tool])
+    (kept,) = agent.sdk_agent._own_tools.held
+    assert getattr(kept, field) == before
+    assert [getattr(each, field) for each in (*other.sdk_agent._own_tools.held, *other.sdk_agent.tools)] == [
+        after
+    ]
+
+
+@pytest.mark.parametrize("field", ["needs_approval", "tool_input_guardrails"])
+async def test_what_lies_on_a_tool_cannot_be_taken_off_it_before_the_first_run(field: str) -> None:
     log: list[str] = []
     tool = tool_named("t", log)
-    model = calls(("t", {"value": "v"}))
-    agent = Agent("a", "x", tools=[tool], model=model)
-    tool.needs_approval = True
+    setattr(tool, field, CHANGES[field][0])
+    agent = Agent("a", "x", tools=[tool], model=calls(("t", {"value": "v"})))
+    setattr(tool, field, CHANGES[field][1])
     await agent.run_async("hi")
     assert log == []
+
+
+async def test_rules_know_a_tool_by_the_name_it_had() -> None:
+    log: list[str] = []
+    tool = tool_named("delete", log)
+    agent = Agent("a", "x", tools=[tool], model=calls(("delete", {"value": "v"})))
+    tool.name = "read"
+    await agent.run_async("hi", {"tool_rules": {"deny": ["delete"]}})
+    assert log == []
+
+
+async def in_time(value: str) -> str:
+    return value
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "error"),
+    [
+        ("timeout_seconds", -1.0, ValueError),
+        ("params_json_schema", {"type": "object", "additionalProperties": True}, agents.UserError),
+        ("params_json_schema", None, AttributeError),
+    ],
+)
+def test_a_tool_that_cannot_be_copied_is_told_when_the_agent_is_made(
+    field: str, value: Any, error: type[Exception]
+) -> None:
+    tool = function_tool(in_time)
+    tool.strict_json_schema = value is not None
+    setattr(tool, field, value)
+    with pytest.raises(error):
+        Agent("a", "x", tools=[tool])
+
+
+async def test_a_method_that_is_bound_to_its_tool_is_bound_to_the_copy() -> None:
+    heard: list[Any] = []
+
+    async def invoke(self: Any, ctx: Any, arguments: str) -> str:
+        heard.append(self)
+        return "ok"
+
+    tool = tool_named("t")
+    tool.on_invoke_tool = MethodType(invoke, tool)
+    agent = Agent("a", "x", tools=[tool], model=calls(("t", {"value": "v"})))
+    await agent.run_async("hi")
+    assert [type(each) for each in heard] == [FunctionTool]
+    assert heard[0] is not tool
+
+
+async def test_a_tool_that_makes_an_agent_while_it_is_copied_holds_up_nobody() -> None:
+    class Invoker:
+        def __getattr__(self, name: str) -> Any:
+            if name == "__agents_bind_function_tool__":
+                inner = Agent("inner", "x", tools=[tool_named("u")])
+                assert len(inner.sdk_agent._own_tools.held) == 1
+            raise AttributeError(name)
+
+        async def __call__(self, ctx: Any, arguments: str) -> str:
+            return "ok"
+
+    tool = tool_named("t")
+    tool.on_invoke_tool = Invoker()
+    agent = Agent("a", "x", tools=[tool])
+    assert [each.name for each in await shown(agent)] == ["t"]
 
 
 @pytest.mark.parametrize("ran_before", [False, True])

@@ -306,16 +306,6 @@ def test_a_users_own_settings_class_is_left_alone() -> None:
     assert QuickSettings.adopt(mine) is mine
 
 
-def test_an_agent_that_was_given_no_mcp_config_has_an_empty_one_of_its_own() -> None:
-    first, second = (Agent(name, "x").sdk_agent for name in "ab")
-    assert first.mcp_config == {} == first.mcp_config()
-    first.mcp_config["convert_schemas_to_strict"] = True
-    assert first.clone(name="c").mcp_config == {"convert_schemas_to_strict": True}
-    assert second.mcp_config == {}
-    given: Any = {"convert_schemas_to_strict": True}
-    assert Agent("c", "x", mcp_config=given).sdk_agent.mcp_config is given
-
-
 async def test_tools_that_only_share_a_name_by_kind_are_all_kept() -> None:
     hosted = [
         agents.HostedMCPTool(

@@ -1,9 +1,10 @@
-"""Where the native mode has worked, a model is asked as the SDK asks it; all else comes to the same."""
+"""Where the native mode comes first, a model is asked as the SDK asks it, which comes to the same."""
 
 from __future__ import annotations
 
 import itertools
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from agents import TracingProcessor, set_trace_processors
 
 from kantan_agents.bridge.structured_model import StructuredModel
 from kantan_agents.errors import StructuredOutputError
+from kantan_agents.middleware import Budget
 from kantan_agents.structured.asking.forms import NATIVE
 from kantan_agents.structured.asking.memory import FORMS
 from kantan_agents.testing import OfflineServer, Reply, ToolCall
@@ -59,11 +61,22 @@ class Spans(TracingProcessor):
     def force_flush(self) -> None: ...
 
 
-async def run_twice(api: Any, tools: Any, replies: Any) -> dict[str, Any]:
-    """Return all that can be seen of a second run, in which the replies come."""
+async def run_twice(
+    api: Any, tools: Any, replies: Any, meanwhile: Callable[[], None] | None = None
+) -> dict[str, Any]:
+    """Return all that can be seen of a second run, in which the replies come.
+
+    While its first request is on its way, ``meanwhile`` happens.
+    """
     FORMS._known.clear()
     script = iter([TEXT, *replies])
-    with OfflineServer(lambda _request: next(script, TEXT)) as server:
+
+    def reply(_request: Any) -> Any:
+        if meanwhile is not None and len(server.requests) == 2:
+            meanwhile()
+        return next(script, TEXT)
+
+    with OfflineServer(reply) as server:
         agent = invoice_agent(server.bundle(api=api), tools=tools)
         await agent.run_async("Read it")
         assert mode_of(server.requests[0]) == "native"
@@ -71,11 +84,14 @@ async def run_twice(api: Any, tools: Any, replies: Any) -> dict[str, Any]:
         set_trace_processors([spans])
         seen: dict[str, Any] = {}
         try:
-            seen["invoice"] = (await agent.run_async("Read it"))["invoice"]
+            context = await agent.run_async("Read it")
+            seen["invoice"], result = context["invoice"], context["result"]
         except Exception as error:  # noqa: BLE001 - whatever it is, it must be the same
             seen["error"] = (type(error), str(error).replace(server.base_url, "URL"))
             if isinstance(error, StructuredOutputError):
                 seen["attempts"] = error.attempts
+        else:
+            seen["usage"] = result.context_wrapper.usage
         seen["requests"] = [request.body for request in server.requests[1:]]
     seen["kinds"] = [data["type"] for data in spans.data]
     seen["final spans"] = [
@@ -92,37 +108,41 @@ async def test_a_run_comes_to_the_same_as_without(sequence: Any, monkeypatch: py
     replies = [REPLIES[name] for name in names]
     tools = [look] if "tool" in names else []
     quick = await run_twice(api, tools, replies)
-    monkeypatch.setattr(StructuredModel, "_may_be_asked_plainly", lambda *_: False)
+    monkeypatch.setattr(StructuredModel, "_plain_choice", lambda *_: None)
     assert quick == await run_twice(api, tools, replies)
 
 
-async def test_the_second_run_is_asked_plainly_and_the_first_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[bool] = []
-    really = StructuredModel._may_be_asked_plainly
+@pytest.mark.parametrize("name", REPLIES)
+async def test_what_another_run_finds_out_meanwhile_changes_nothing_for_this_one(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse_native() -> None:
+        for target in [*FORMS._known]:
+            FORMS.refused(target, NATIVE)
 
-    def note(*args: Any) -> bool:
-        asked.append(really(*args))
-        return asked[-1]
+    tools = [look] if name == "tool" else []
+    seen = []
+    for plain_choice in (StructuredModel._plain_choice, lambda *_: None):
+        monkeypatch.setattr(StructuredModel, "_plain_choice", plain_choice)
+        seen.append(await run_twice("chat", tools, [REPLIES[name]], meanwhile=refuse_native))
+    assert seen[0] == seen[1]
 
-    monkeypatch.setattr(StructuredModel, "_may_be_asked_plainly", note)
+
+async def test_a_model_is_asked_plainly_where_that_is_what_would_be_tried_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen: list[bool] = []
+    really = StructuredModel._plain_choice
+
+    def note(*args: Any) -> Any:
+        choice = really(*args)
+        chosen.append(choice is not None)
+        return choice
+
+    monkeypatch.setattr(StructuredModel, "_plain_choice", note)
     FORMS._known.clear()
     with OfflineServer(lambda _request: DATA) as server:
         for mode in ("auto", "native", "prompt", "auto"):
             await invoice_agent(server.bundle(), output_mode=mode).run_async("Read it")
-    assert asked == [False, True, False, False]  # the prompt has worked last
-
-
-async def test_what_others_have_found_out_meanwhile_is_not_taken_for_an_answer_in_another_form() -> None:
-    def reply(_request: Any) -> Any:
-        if len(server.requests) != 2:
-            return DATA
-        for target in [*FORMS._known]:  # another run was refused while this one waited
-            FORMS.refused(target, NATIVE)
-        return "no JSON"
-
-    FORMS._known.clear()
-    with OfflineServer(reply) as server:
-        agent = invoice_agent(server.bundle())
-        for _ in range(2):
-            assert (await agent.run_async("Read it"))["invoice"] == DATA
-        assert [mode_of(request) for request in server.requests] == ["native", "native", "tool"]
+        await invoice_agent(server.bundle(), middleware=[Budget(max_tokens=9_999)]).run_async("Read it")
+    assert chosen == [True, True, False, False, False]  # the prompt has worked last

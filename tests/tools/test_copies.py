@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import enum
+import json
 from typing import Any
 
 import agents.strict_schema
+import numpy as np
 import pytest
 from agents import FunctionTool, UserError, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.tools.copies import copy_function
+from kantan_agents.tools.copies import _made_strict, copy_function
 
 
 async def forecast(city: str, days: int = 3, units: list[str] | None = None) -> str:
@@ -144,3 +146,29 @@ def test_what_the_sdk_refuses_is_refused() -> None:
     tool.timeout_seconds = -1.0
     with pytest.raises(ValueError, match="timeout_seconds"):
         copy_function(tool)
+
+
+def test_what_only_looks_like_a_text_is_left_to_the_sdk() -> None:
+    tool = function_tool(forecast)
+    tool.params_json_schema["properties"]["city"]["enum"] = list(np.array(["Oslo", "Rome"]))
+    copied = copy_function(tool)
+    assert json.loads(json.dumps(copied.params_json_schema))["properties"]["city"]["enum"] == ["Oslo", "Rome"]
+
+
+def test_long_schemas_are_not_kept() -> None:
+    tool = function_tool(forecast)
+    tool.params_json_schema["properties"]["city"]["description"] = "long " * 9_999
+    before = _made_strict.cache_info().currsize
+    assert copy_function(tool).params_json_schema == copy.copy(tool).params_json_schema
+    assert _made_strict.cache_info().currsize == before
+
+
+def test_a_copy_can_be_of_what_a_tool_was() -> None:
+    tool = function_tool(forecast)
+    fields = dict(vars(tool))
+    tool.name, tool.needs_approval = "other", True
+    assert fields_of(copy_function(tool, fields)) == {
+        **fields_of(tool),
+        "name": "forecast",
+        "needs_approval": False,
+    }

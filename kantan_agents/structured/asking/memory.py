@@ -59,7 +59,7 @@ class FormMemory:
     def worked(self, target: Target, form: Form) -> None:
         """Remember that a fitting answer came in this form."""
         known = self._known.get(target)
-        if known is None or known.worked != form:
+        if known is None or not (known.worked is form or known.worked == form):
             with self._lock:
                 known = self._known.get(target, _Known())
                 self._keep(target, _Known(form, known.refused - {form}))
