@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from threading import Lock
+from types import MethodType
 from typing import Any, cast
 
 import attrs
@@ -12,7 +13,6 @@ from agents import FunctionTool, Tool
 
 from kantan_agents.bridge.guarded_agent import guard_nested
 from kantan_agents.tools import GuardedInvoker, Rulebook, check_declaration, guard, guard_function
-from kantan_agents.tools.copies import is_quickly_copied
 
 _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 
@@ -42,13 +42,13 @@ class OwnTools:
         self._ready: dict[int, Tool] = {}
         self._fields: dict[int, dict[str, Any]] = {}
         self._made: _Made | None = None
-        for place, tool in enumerate(tools):
-            is_held = holds and can_be_held(tool)
-            if is_held and _can_wait(tool):
-                self._fields[place] = vars(tool).copy()
+        for place, tool in enumerate(self._given):
+            fields = _what_waits(tool) if holds else None
+            if fields is not None:
+                self._fields[place] = fields
                 continue
             guarded = self._ready[place] = guard(tool, book)
-            if not is_held:
+            if not holds or not can_be_held(tool):
                 guard_nested(guarded)
                 self._inside.append(guarded)
 
@@ -127,10 +127,7 @@ def can_be_held(tool: Tool) -> bool:
     if type(tool) is not FunctionTool or not isinstance(tool.is_enabled, bool):
         return False
     fields = vars(tool)
-    return _is_plain(fields) or not any(
-        fields.get(name) not in (None, False)
-        for name in _LOOKED_FOR  # an empty list is something as well
-    )
+    return all(fields.get(name) is None or fields[name] is False for name in _LOOKED_FOR)
 
 
 _LOOKED_FOR = (
@@ -141,37 +138,40 @@ _LOOKED_FOR = (
     "_is_codex_tool",
     "_tool_namespace",
 )
-_NONE_OF_THEM = (False, None, False, None, False, None)
-_values_of = itemgetter(*_LOOKED_FOR)
+_values_of = itemgetter("is_enabled", "timeout_seconds", *_LOOKED_FOR)
+_USUAL = (True, None, False, None, False, None, False, None)
 
 
-def _is_plain(fields: dict[str, Any]) -> bool:
-    # The usual case, and the one that has to be told quickly.
-    try:
-        return bool(_values_of(fields) == _NONE_OF_THEM)
-    except KeyError:
-        return False
+def _what_waits(tool: Any) -> dict[str, Any] | None:
+    """Return what a tool is now, if it can be held and be copied later; None if it has to be copied now.
 
-
-def _can_wait(tool: Any) -> bool:
-    """Whether nothing can be wrong with a tool that its copy would bring to light, and all of it be kept.
-
-    Where it cannot be told at a glance, the tool is copied at once.
+    Nothing can be wrong with it then that the copying would bring to light. It is asked of each tool of each
+    agent, so what cannot be told at a glance is not.
 
     Raises:
         InvalidOptionError: E75, a declaration for the rules does not fit it.
     """
-    schema = tool.params_json_schema
+    if type(tool) is not FunctionTool:
+        return None
+    fields = vars(tool).copy()
+    schema = fields.get("params_json_schema")
+    try:
+        is_usual = fields["is_enabled"] is True and _values_of(fields) == _USUAL
+    except KeyError:
+        return None
     if (
-        type(schema) is not dict
-        or (tool.strict_json_schema and schema.get("additionalProperties") is not False)
-        or tool.timeout_seconds is not None
-        or type(tool.on_invoke_tool) is GuardedInvoker
-        or not is_quickly_copied(tool)
+        not is_usual
+        or type(schema) is not dict
+        or (schema.get("additionalProperties") is not False and tool.strict_json_schema)
+        or type(tool.on_invoke_tool) in _COPIED_AT_ONCE
     ):
-        return False
+        return None
     check_declaration(tool)
-    return True
+    return fields
+
+
+# Guarded already, or bound anew to each copy.
+_COPIED_AT_ONCE = (GuardedInvoker, MethodType)
 
 
 @attrs.frozen(eq=False)

@@ -33,8 +33,12 @@ def coerce_tools(tools: Iterable[Any]) -> list[Any]:
     # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
     named: dict[Any, Any] = {}
     for given in tools:
-        is_tool = type(given) is agents.FunctionTool and type(given.name) is str and given.name
-        tool = given if is_tool else coerce_tool(given)
+        if type(given) is agents.FunctionTool and given._tool_namespace is None:  # most are: no more is asked
+            name = given.name
+            if name and type(name) is str:
+                named[name] = given
+                continue
+        tool = coerce_tool(given)
         named[function_name(tool) or id(tool)] = tool
     return list(named.values())
 
@@ -43,6 +47,4 @@ def function_name(tool: Any) -> str | None:
     """Return the name, with its namespace, that no other function tool may have; None for other kinds."""
     if not isinstance(tool, agents.FunctionTool):
         return None
-    if type(tool) is agents.FunctionTool and vars(tool).get("_tool_namespace") is None:
-        return tool.name  # what the SDK would say after four calls
     return tool.qualified_name

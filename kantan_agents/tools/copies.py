@@ -16,14 +16,6 @@ _LONGEST = 8_192
 """Bytes of a schema that is kept."""
 
 
-def is_quickly_copied(tool: FunctionTool) -> bool:
-    """Whether ``copy_function`` copies a tool in the quick way.
-
-    Subclasses may copy themselves as they like, and a method bound to a tool is bound anew to its copy.
-    """
-    return type(tool) is FunctionTool and type(tool.on_invoke_tool) is not MethodType
-
-
 def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -> FunctionTool:
     """Return what ``copy.copy(tool)`` does, in a tenth of the time.
 
@@ -32,9 +24,10 @@ def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -
 
     Args:
         tool: The tool.
-        fields: What ``vars(tool)`` was when the copy is to be of; only where the quick way is taken.
+        fields: What ``vars(tool)`` was when the copy is to be of; not for what is left to the SDK.
     """
-    if not is_quickly_copied(tool):
+    # Subclasses may copy themselves as they like, and a method bound to a tool is bound anew to its copy.
+    if type(tool) is not FunctionTool or type(tool.on_invoke_tool) is MethodType:
         return copy.copy(tool)
     plain = FunctionTool.__new__(FunctionTool)
     vars(plain).update(vars(tool) if fields is None else fields)
