@@ -14,7 +14,7 @@ from kantan_agents.interception import current_tool_call
 from kantan_agents.pipeline import Next, Pipeline, Run, Stage, current_run
 from kantan_agents.run_logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import as_dict
-from kantan_agents.tracing.spans import run_trace
+from kantan_agents.tracing.spans import RunTrace
 
 
 async def drive(run: Run, pipeline: Pipeline) -> dict[str, Any]:
@@ -32,7 +32,7 @@ async def drive(run: Run, pipeline: Pipeline) -> dict[str, Any]:
     watch = Stopwatch()
     error: BaseException | None = None
     try:
-        with run_trace(run):
+        with RunTrace(run):
             if run.events is None:
                 await _run(run, pipeline)
             else:

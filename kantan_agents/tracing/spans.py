@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from types import TracebackType
 from typing import Any, cast
 
 import agents
@@ -18,42 +17,56 @@ from kantan_agents.tracing.span_names import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 
-@contextmanager
-def run_trace(run: Run) -> Iterator[None]:
-    """Record ``run`` in a trace of its own or, inside an open trace, on a span of that one.
+class RunTrace:
+    """Records a run in a trace of its own or, inside an open trace, on a span of that one: a context manager.
 
     The metadata must be complete. Inside an open trace it stands on a ``custom`` span named
     ``agent_run`` instead, so that it is never lost (spec 4). A failure is recorded before it passes
     on; the trace is closed in any case.
     """
-    share_sqlite_tracers()
-    outer = get_current_trace()
-    record: Any
-    if outer is not None:
-        run.trace_id = _known_id(outer)
-        record = custom_span(RUN_SPAN, run.metadata, disabled=_disabled(run))
-    else:
-        config = run.run_config
-        record = agents.trace(
-            config.workflow_name,
-            trace_id=config.trace_id or trace_id_of(run.id),
-            group_id=config.group_id,
-            metadata=run.metadata,
-            tracing=config.tracing,
-            disabled=config.tracing_disabled,
-        )
-        run.trace_id = _known_id(record)
-    with record:
+
+    # A generator would do, but each run that waits would hold its frame.
+    __slots__ = ("_is_inside", "_record", "_run")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __enter__(self) -> None:
+        share_sqlite_tracers()
+        run, outer = self._run, get_current_trace()
+        self._is_inside = outer is not None
+        if outer is not None:
+            run.trace_id = _known_id(outer)
+            self._record: Any = custom_span(RUN_SPAN, run.metadata, disabled=_disabled(run))
+        else:
+            config = run.run_config
+            self._record = agents.trace(
+                config.workflow_name,
+                trace_id=config.trace_id or trace_id_of(run.id),
+                group_id=config.group_id,
+                metadata=run.metadata,
+                tracing=config.tracing,
+                disabled=config.tracing_disabled,
+            )
+            run.trace_id = _known_id(self._record)
+        self._record.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         try:
-            yield
-        except BaseException as error:
-            span_error = _span_error(run, error)
-            if outer is not None:
-                record.set_error(span_error)
-            recorded = _input(run) if _may_record(run) else None
-            with generation_span(input=recorded, disabled=_disabled(run)) as span:
-                span.set_error(span_error)
-            raise
+            if error is not None:
+                self._record_failure(error)
+        finally:
+            self._record.__exit__(kind, error, traceback)
+
+    def _record_failure(self, error: BaseException) -> None:
+        run, span_error = self._run, _span_error(self._run, error)
+        if self._is_inside:
+            self._record.set_error(span_error)
+        recorded = _input(run) if _may_record(run) else None
+        with generation_span(input=recorded, disabled=_disabled(run)) as span:
+            span.set_error(span_error)
 
 
 def _known_id(trace: agents.Trace) -> str | None:
