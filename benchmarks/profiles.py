@@ -17,7 +17,7 @@ import pstats
 import sys
 import tracemalloc
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import agents
@@ -80,15 +80,24 @@ def workloads() -> dict[str, tuple[RunOnce, RunOnce]]:
     }
 
 
-async def shares(run: RunOnce, runs: int) -> tuple[float, dict[str, float]]:
-    """Return the seconds of a run under the profiler, and the part of each module, largest first."""
-    for _ in range(5):
-        await run()
-    profile = cProfile.Profile(builtins=False)
-    profile.enable()
-    for _ in range(runs):
-        await run()
-    profile.disable()
+async def shares(runs: Sequence[RunOnce], count: int) -> list[tuple[float, dict[str, float]]]:
+    """Return, for each of ``runs``, its seconds under the profiler and the part each module has in them.
+
+    They take turns, so that a machine that changes its speed changes it for all.
+    """
+    profiles = [cProfile.Profile(builtins=False) for _ in runs]
+    for run in runs:
+        for _ in range(5):
+            await run()
+    for _ in range(count):
+        for run, profile in zip(runs, profiles, strict=True):
+            profile.enable()
+            await run()
+            profile.disable()
+    return [_parts(profile, count) for profile in profiles]
+
+
+def _parts(profile: cProfile.Profile, count: int) -> tuple[float, dict[str, float]]:
     seconds: dict[str, float] = defaultdict(float)
     stats: Mapping[tuple[str, int, str], tuple[int, int, float, float, object]]
     stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
@@ -96,7 +105,7 @@ async def shares(run: RunOnce, runs: int) -> tuple[float, dict[str, float]]:
         seconds[module_of(file)] += own
     whole = sum(seconds.values())
     parts = sorted(seconds.items(), key=lambda module: -module[1])
-    return whole / runs, {name: part / whole for name, part in parts}
+    return whole / count, {name: part / whole for name, part in parts}
 
 
 def module_of(file: str) -> str:
@@ -177,9 +186,8 @@ async def main(runs: int) -> str:
     set_trace_processors([])
     where = environment("openai-agents", "openai")
     lines = [f"Parts of the time that the plain SDK's run takes, under `cProfile`. {where}.", ""]
-    for title, (plain, ours) in workloads().items():
-        seconds, of_plain = await shares(plain, runs)
-        other, of_ours = await shares(ours, runs)
+    for title, both in workloads().items():
+        (seconds, of_plain), (other, of_ours) = await shares(both, runs)
         lines += table(title, of_plain, of_ours, other / seconds)
     lines += memory_table(await holdings(0, _HELD), await holdings(1, _HELD))
     return "\n".join(lines).rstrip() + "\n"

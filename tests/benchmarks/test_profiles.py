@@ -31,12 +31,11 @@ def test_a_file_has_the_name_of_its_module(file: Path | str, expected: str) -> N
 @pytest.mark.anyio
 async def test_the_parts_of_a_run_add_up() -> None:
     plain, ours = pair(FakeModel("It is sunny."))
-    seconds, of_plain = await shares(plain, 3)
+    (seconds, of_plain), (_, of_ours) = await shares([plain, ours], 3)
     assert seconds > 0
     assert sum(of_plain.values()) == pytest.approx(1)
     assert list(of_plain.values()) == sorted(of_plain.values(), reverse=True)
     assert not any(name.startswith("kantan_agents/") for name in of_plain)
-    _, of_ours = await shares(ours, 3)
     assert "kantan_agents/stages/call_sdk.py" in of_ours
     assert "agents/run.py" in of_ours
 
