@@ -27,7 +27,7 @@ def is_plain(value: Any, sequences: tuple[type, ...] = (list,)) -> bool:
 
 
 def packed(value: Any, sequences: tuple[type, ...] = (list,)) -> bytes | None:
-    """Return plain data as bytes: equal data as equal bytes, and 1, 1.0 and True as different ones.
+    """Return plain data as bytes: the same data in the same order as equal bytes; 1, 1.0 and True differ.
 
     Returns:
         The bytes, for ``unpacked``; None of what is not plain. ``marshal`` alone would take much more, and

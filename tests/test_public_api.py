@@ -34,6 +34,15 @@ def test_importing_the_package_does_not_import_the_sdk() -> None:
     assert run_python(code).strip() == "[]"
 
 
+def test_an_agent_needs_no_more_of_the_openai_client_than_the_sdk() -> None:
+    code = (
+        "import sys, agents; of_sdk = {m for m in sys.modules if m.startswith('openai.')}\n"
+        "from kantan_agents import Agent\n"
+        "print(len({m for m in sys.modules if m.startswith('openai.')} - of_sdk))"
+    )
+    assert run_python(code).strip() == "0"
+
+
 def test_a_prompt_needs_no_sdk() -> None:
     code = (
         "import sys; from kantan_agents import Prompt, Pipeline; Prompt('n', 'v', 't')\n"

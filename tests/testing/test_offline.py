@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import urllib.error
 import urllib.request
 from typing import Any
@@ -130,3 +131,18 @@ async def test_a_server_stops_with_a_reply_under_way() -> None:
         with pytest.raises(asyncio.CancelledError):
             await asking
         await client.close()
+
+
+def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+    listeners: list[socket.socket] = []
+    create = socket.create_server
+
+    def noting(*args: Any, **options: Any) -> socket.socket:
+        listeners.append(create(*args, **options))
+        return listeners[-1]
+
+    monkeypatch.setattr(socket, "create_server", noting)
+    with OfflineServer(["ok"]) as server:
+        (listener,) = listeners
+        assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert str(listener.getsockname()[1]) in server.base_url
