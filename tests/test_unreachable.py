@@ -12,7 +12,7 @@ import pytest
 from openai import AsyncOpenAI
 
 from kantan_agents import Agent
-from kantan_agents.testing import OfflineServer, Reply, ToolCall
+from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -106,7 +106,7 @@ async def test_arguments_that_are_no_json_go_back_to_the_model() -> None:
         """Do it."""
         return "done"
 
-    with OfflineServer([ToolCall("tool", '{"a": '), "I see"]) as server:
+    with OfflineServer([ScriptedToolCall("tool", '{"a": '), "I see"]) as server:
         context = await Agent("a", "b", model=server.bundle(), tools=[tool]).run_async("hi")
     assert context["result"].final_output == "I see"
 
@@ -116,7 +116,7 @@ async def test_too_many_turns_is_the_sdks_error(traces: Any) -> None:
         """Do it."""
         return "done"
 
-    with OfflineServer(lambda request: ToolCall("tool")) as server:
+    with OfflineServer(lambda request: ScriptedToolCall("tool")) as server:
         context: dict = {}
         with pytest.raises(agents.MaxTurnsExceeded) as caught:
             await Agent("a", "b", model=server.bundle(), tools=[tool]).run_async("hi", context, max_turns=2)

@@ -11,11 +11,11 @@ import sys
 from typing import Any
 
 from benchmarks.peers.frameworks import facts
-from kantan_agents.testing import OfflineServer, ToolCall
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from kantan_agents.testing.offline import RecordedRequest
 
 
-def reply(request: RecordedRequest) -> str | ToolCall:
+def reply(request: RecordedRequest) -> str | ScriptedToolCall:
     """Return a call of the tool where there is one tool and no result yet, or else the answer."""
     body = request.body
     items: list[dict[str, Any]] = body["messages"] if "messages" in body else _items(body["input"])
@@ -23,7 +23,7 @@ def reply(request: RecordedRequest) -> str | ToolCall:
         item.get("role") == "tool" or item.get("type") == "function_call_output" for item in items
     )
     if len(body.get("tools") or ()) == 1 and not has_result:
-        return ToolCall(facts.TOOL_NAME, {"city": facts.CITY}, facts.CALL_ID)
+        return ScriptedToolCall(facts.TOOL_NAME, {"city": facts.CITY}, facts.CALL_ID)
     return facts.ANSWER
 
 
@@ -34,7 +34,7 @@ def _items(given: Any) -> list[dict[str, Any]]:
 def main() -> None:
     """Serve until the input ends."""
 
-    def forgetful_reply(request: RecordedRequest) -> str | ToolCall:
+    def forgetful_reply(request: RecordedRequest) -> str | ScriptedToolCall:
         # The server keeps its requests, for tests to look at; here they would pile up.
         server.requests.clear()
         return reply(request)

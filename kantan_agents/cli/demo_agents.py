@@ -11,7 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.pipeline import Stage
 from kantan_agents.prompt import Prompt
 from kantan_agents.rubric import RUBRIC
-from kantan_agents.testing import ToolCall
+from kantan_agents.testing import ScriptedToolCall
 from kantan_agents.testing.wire import ReplyLike
 
 QUESTION = "Where is my order 4711? It was promised for Monday."
@@ -111,7 +111,7 @@ def judge_input(context: dict[str, Any]) -> str:
 def script() -> list[ReplyLike]:
     """Return what the scripted model says: a tool call, the answer, the verdict."""
     return [
-        ToolCall("look_up_order", {"order_id": "4711"}),
+        ScriptedToolCall("look_up_order", {"order_id": "4711"}),
         {
             "reply": "Order 4711 is in transit with Lantern Post and did not make it for Monday.",
             "order_status": "late",

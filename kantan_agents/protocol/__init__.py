@@ -13,7 +13,7 @@ from kantan_agents.protocol.provider import (
 )
 from kantan_agents.protocol.results import to_provider_response
 from kantan_agents.protocol.schema import protocol_schema
-from kantan_agents.protocol.types import ContentSegment, ContentType, ProviderResponse, ToolCall
+from kantan_agents.protocol.types import ContentSegment, ContentType, ProviderResponse, ProviderToolCall
 
 __all__ = [
     "AnthropicProvider",
@@ -26,9 +26,9 @@ __all__ = [
     "ProviderContext",
     "ProviderModel",
     "ProviderResponse",
+    "ProviderToolCall",
     "Role",
     "StreamingProvider",
-    "ToolCall",
     "ToolSpec",
     "is_provider",
     "protocol_schema",

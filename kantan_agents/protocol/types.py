@@ -40,7 +40,7 @@ def _short(value: Any) -> str:
 
 
 @attrs.frozen
-class ToolCall(Value):
+class ProviderToolCall(Value):
     """The intention to run a tool.
 
     Args:
@@ -82,8 +82,8 @@ class ContentSegment(Value):
     text: str | None = None
     data: str | None = attrs.field(default=None, repr=_short)
     mime_type: str | None = attrs.field(default=None, metadata=spelled("mimeType"))
-    tool_call: ToolCall | None = attrs.field(
-        default=None, metadata={**spelled("toolCall"), **made_of(ToolCall)}
+    tool_call: ProviderToolCall | None = attrs.field(
+        default=None, metadata={**spelled("toolCall"), **made_of(ProviderToolCall)}
     )
     ui: Any = None
 
@@ -95,7 +95,7 @@ class ContentSegment(Value):
     @classmethod
     def of_call(cls, name: str, args: Any = None, id: str = "") -> ContentSegment:
         """Return a segment that calls a tool."""
-        return cls("tool_call", tool_call=ToolCall(name, {} if args is None else args, id))
+        return cls("tool_call", tool_call=ProviderToolCall(name, {} if args is None else args, id))
 
     @property
     def is_url(self) -> bool:
@@ -120,8 +120,8 @@ class ContentSegment(Value):
     def _wrong_types(self) -> Iterable[str]:
         if self.text is not None and not is_text(self.text):
             yield f"text: must be a str without lone surrogates, not {type(self.text).__name__}"
-        if self.tool_call is not None and not isinstance(self.tool_call, ToolCall):
-            yield f"toolCall: must be a ToolCall, not {type(self.tool_call).__name__}"
+        if self.tool_call is not None and not isinstance(self.tool_call, ProviderToolCall):
+            yield f"toolCall: must be a ProviderToolCall, not {type(self.tool_call).__name__}"
         if self.mime_type is not None and (self.type not in MEDIA or not is_text(self.mime_type)):
             yield "mimeType: must be a str, and belongs to a segment of type image, audio or video"
         if self.data is not None:
@@ -155,7 +155,7 @@ class ProviderResponse(Value):
         return "".join(segment.text or "" for segment in self.segments)
 
     @property
-    def tool_calls(self) -> tuple[ToolCall, ...]:
+    def tool_calls(self) -> tuple[ProviderToolCall, ...]:
         """The calls of all segments."""
         return tuple(segment.tool_call for segment in self.segments if segment.tool_call is not None)
 

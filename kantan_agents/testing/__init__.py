@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from kantan_agents.testing.offline import OfflineServer, RecordedRequest
 from kantan_agents.testing.profiles import PROFILES, Profile
-from kantan_agents.testing.wire import Reply, ToolCall
+from kantan_agents.testing.wire import Reply, ScriptedToolCall
 
 if TYPE_CHECKING:
     from kantan_agents.testing.scripted import (
-        ModelCall,
         ModelStep,
+        RecordedCall,
         ScriptedModel,
         UnconsumedModelSteps,
         UnexpectedModelCall,
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 else:
     try:
         from agents.testing import (
-            ModelCall,
+            ModelCall as RecordedCall,
+        )
+        from agents.testing import (
             ModelStep,
             ScriptedModel,
             UnconsumedModelSteps,
@@ -33,8 +35,8 @@ else:
         )
     except ModuleNotFoundError:
         from kantan_agents.testing.scripted import (
-            ModelCall,
             ModelStep,
+            RecordedCall,
             ScriptedModel,
             UnconsumedModelSteps,
             UnexpectedModelCall,
@@ -44,14 +46,14 @@ else:
 
 __all__ = [
     "PROFILES",
-    "ModelCall",
     "ModelStep",
     "OfflineServer",
     "Profile",
+    "RecordedCall",
     "RecordedRequest",
     "Reply",
     "ScriptedModel",
-    "ToolCall",
+    "ScriptedToolCall",
     "UnconsumedModelSteps",
     "UnexpectedModelCall",
     "assistant_message",

@@ -69,7 +69,7 @@ class OfflineServer:
 
     Args:
         replies: What to answer, one a request and in order, or a function of the request. A str is a
-            text, a dict a JSON text, a ``ToolCall`` or a list of them calls tools, a ``Reply`` says
+            text, a dict a JSON text, a ``ScriptedToolCall`` or a list of them calls tools, a ``Reply`` says
             everything. A request after the last one is answered with HTTP 400.
         keep_alive: Whether connections stay open for the next request. A connection left open when a
             test's event loop ends makes Python warn later, in another test.

@@ -2,7 +2,7 @@
 
 A profile changes what the script says as the provider would: it refuses what the provider refuses, and
 dresses the answer as its models do. The answers a script gives as a dict are what is dressed; a str, a
-``ToolCall`` or a ``Reply`` is sent as it stands.
+``ScriptedToolCall`` or a ``Reply`` is sent as it stands.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.testing.wire import Reply, ReplyLike, ToolCall
+from kantan_agents.testing.wire import Reply, ReplyLike, ScriptedToolCall
 
 Body = Mapping[str, Any]
 _FINAL = "final_answer"
@@ -65,7 +65,7 @@ class Profile:
             return Reply.of(scripted)
         final = _final_tool(body)
         if final is not None and self.calls_tools:
-            return Reply(self.beside_tool, (ToolCall(final, scripted),))
+            return Reply(self.beside_tool, (ScriptedToolCall(final, scripted),))
         text = json.dumps(scripted, ensure_ascii=False)
         asked = _format_type(body)
         held = asked == "json_object" or (asked == "json_schema" and self.enforces_schema)

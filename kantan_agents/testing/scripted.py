@@ -33,7 +33,7 @@ class UnexpectedModelCall(ModelScriptError):  # noqa: N818 - the SDK's name
         call_index: Its number, from 0.
     """
 
-    def __init__(self, message: str, *, call: ModelCall, call_index: int) -> None:
+    def __init__(self, message: str, *, call: RecordedCall, call_index: int) -> None:
         super().__init__(message)
         self.call = call
         self.call_index = call_index
@@ -52,7 +52,7 @@ class UnconsumedModelSteps(ModelScriptError):  # noqa: N818 - the SDK's name
 
 
 @dataclass(frozen=True)
-class ModelCall:
+class RecordedCall:
     """What the SDK asked the model, as it stood at the time of the call."""
 
     system_instructions: str | None
@@ -91,7 +91,7 @@ class ModelStep:
 
 
 StepLike: TypeAlias = "ModelStep | ModelResponse | Mapping[str, Any] | Sequence[Any] | Exception"
-Responder: TypeAlias = "Callable[[ModelCall], StepLike | Awaitable[StepLike]]"
+Responder: TypeAlias = "Callable[[RecordedCall], StepLike | Awaitable[StepLike]]"
 
 
 class ScriptedModel(Model):
@@ -104,20 +104,20 @@ class ScriptedModel(Model):
 
     def __init__(self, steps: Iterable[StepLike] = ()) -> None:
         self._steps = [_as_step(step) for step in steps]
-        self._calls: list[ModelCall] = []
+        self._calls: list[RecordedCall] = []
 
     @property
-    def calls(self) -> tuple[ModelCall, ...]:
+    def calls(self) -> tuple[RecordedCall, ...]:
         """All calls so far, in order."""
         return tuple(self._calls)
 
     @property
-    def first_call(self) -> ModelCall | None:
+    def first_call(self) -> RecordedCall | None:
         """The first call, or None."""
         return self._calls[0] if self._calls else None
 
     @property
-    def last_call(self) -> ModelCall | None:
+    def last_call(self) -> RecordedCall | None:
         """The last call, or None."""
         return self._calls[-1] if self._calls else None
 
@@ -165,7 +165,7 @@ class ScriptedModel(Model):
                 number += 1
         yield ResponseCompletedEvent(type="response.completed", response=response, sequence_number=number)
 
-    async def _play(self, call: ModelCall) -> ModelResponse:
+    async def _play(self, call: RecordedCall) -> ModelResponse:
         self._calls.append(call)
         if not self._steps:
             index = len(self._calls) - 1
@@ -225,12 +225,12 @@ _POSITIONAL = (
 )
 
 
-def _record(args: tuple[Any, ...], kwargs: dict[str, Any], *, streamed: bool) -> ModelCall:
+def _record(args: tuple[Any, ...], kwargs: dict[str, Any], *, streamed: bool) -> RecordedCall:
     asked = {**dict(zip(_POSITIONAL, args, strict=False)), **kwargs}
     if isinstance(asked["input"], list):
         asked["input"] = list(asked["input"])
     asked["tools"], asked["handoffs"] = list(asked["tools"]), list(asked["handoffs"])
-    return ModelCall(**asked, streamed=streamed)
+    return RecordedCall(**asked, streamed=streamed)
 
 
 def _as_step(step: StepLike) -> ModelStep:

@@ -14,7 +14,7 @@ OK = 200
 
 
 @attrs.frozen
-class ToolCall:
+class ScriptedToolCall:
     """A tool call in a reply.
 
     Args:
@@ -35,7 +35,7 @@ class ToolCall:
         return json.dumps(self.arguments, ensure_ascii=False)
 
 
-def _call_tuple(calls: Iterable[ToolCall]) -> tuple[ToolCall, ...]:
+def _call_tuple(calls: Iterable[ScriptedToolCall]) -> tuple[ScriptedToolCall, ...]:
     return tuple(calls)
 
 
@@ -55,7 +55,7 @@ class Reply:
     """
 
     text: str | None = None
-    tool_calls: tuple[ToolCall, ...] = attrs.field(default=(), converter=_call_tuple)
+    tool_calls: tuple[ScriptedToolCall, ...] = attrs.field(default=(), converter=_call_tuple)
     status: int = OK
     body: bytes | None = None
     headers: Mapping[str, str] = attrs.field(factory=dict)
@@ -65,23 +65,23 @@ class Reply:
 
     @classmethod
     def of(cls, value: ReplyLike) -> Reply:
-        """Make a reply of a str (text), a dict (JSON text), a ToolCall or a list of ToolCalls."""
+        """Make a reply of a str (text), a dict (JSON text), a ScriptedToolCall or a list of them."""
         if isinstance(value, Reply):
             return value
         if isinstance(value, str):
             return cls(value)
-        if isinstance(value, ToolCall):
+        if isinstance(value, ScriptedToolCall):
             return cls(tool_calls=(value,))
         if isinstance(value, Mapping):
             return cls(json.dumps(value, ensure_ascii=False))
-        if isinstance(value, (list, tuple)) and all(isinstance(v, ToolCall) for v in value):
+        if isinstance(value, (list, tuple)) and all(isinstance(v, ScriptedToolCall) for v in value):
             return cls(tool_calls=value)
         raise TypeError(
-            f"a reply is a str, a dict, a ToolCall, a list of ToolCalls or a Reply, not {value!r}"
+            f"a reply is a str, a dict, a ScriptedToolCall, a list of them or a Reply, not {value!r}"
         )
 
 
-ReplyLike = Reply | str | Mapping[str, Any] | ToolCall | list[ToolCall]
+ReplyLike = Reply | str | Mapping[str, Any] | ScriptedToolCall | list[ScriptedToolCall]
 
 
 def error_body(reply: Reply) -> dict[str, Any]:
@@ -229,7 +229,7 @@ def _chat_head(kind: str, model: str) -> dict[str, Any]:
     return {"id": f"chatcmpl_{uuid4().hex[:12]}", "object": kind, "created": 0, "model": model}
 
 
-def _chat_tool_call(call: ToolCall) -> dict[str, Any]:
+def _chat_tool_call(call: ScriptedToolCall) -> dict[str, Any]:
     function = {"name": call.name, "arguments": call.wire_arguments}
     return {"id": call.id, "type": "function", "function": function}
 

@@ -10,7 +10,7 @@ from kantan_agents import Agent, Prompt
 from kantan_agents.testing import (
     OfflineServer,
     ScriptedModel,
-    ToolCall,
+    ScriptedToolCall,
     assistant_message,
     function_call,
 )
@@ -172,7 +172,7 @@ async def test_a_targets_prompt_is_recorded_once_on_a_span(traces: Any) -> None:
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_a_hand_off_over_http_between_models_of_their_own(api: Any) -> None:
-    with OfflineServer([ToolCall("transfer_to_b"), "done"]) as server:
+    with OfflineServer([ScriptedToolCall("transfer_to_b"), "done"]) as server:
         b = Agent("b", "B", model=server.bundle("model-b", api=api))
         a = Agent("a", "A", model=server.bundle("model-a", api=api), handoffs=[b])
         assert (await a.run_async("hi"))["result"].final_output == "done"

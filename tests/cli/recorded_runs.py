@@ -17,7 +17,7 @@ from openai import OpenAIError
 from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder
 from kantan_agents.cli.note_runs import note_runs
 from kantan_agents.pipeline import Run
-from kantan_agents.testing import OfflineServer, Reply, ToolCall
+from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
 STEERING = "\x1b[2J\x1b]0;owned\x07\x9b31m\x7f"
 MARKUP = "[bold red]x[/] [/nope] [link=file:///x]y[/link] :smile:"
@@ -73,7 +73,7 @@ def verdict(judged: str, score: float, *comments: str) -> str:
 
 def record_shop(path: Path) -> Recorded:
     """Record the runs of a shop: two versions of a prompt, a failure, verdicts, plain ones, wide ones."""
-    call = ToolCall("look_up_order", {"order_id": "4711"})
+    call = ScriptedToolCall("look_up_order", {"order_id": "4711"})
     first, second = (Prompt("support", version, f"Help, {version}.") for version in ("v1", "v2"))
     ids: dict[str, str] = {}
     with recording(path):
@@ -107,7 +107,7 @@ def record_hostile(path: Path) -> Recorded:
             f"agent {MARKUP}",
             Prompt(f"prompt {STEERING}{MARKUP}", f"v1 {STEERING}", "Help."),
             HOSTILE,
-            [ToolCall("echo", {"text": HOSTILE}), HOSTILE],
+            [ScriptedToolCall("echo", {"text": HOSTILE}), HOSTILE],
             tools=[agents.function_tool(_echo, name_override="echo")],
             metadata={f"key {STEERING}{MARKUP}\n": HOSTILE, "nested": {"a": [HOSTILE]}},
         )

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from agents import TracingProcessor, set_trace_processors
 
-from kantan_agents.testing import OfflineServer, Reply, ToolCall
+from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.distributions import ACME, HALF, Use
 
 NO_RETRY = {"x-should-retry": "false"}
@@ -454,7 +454,7 @@ class TestFailedRun:
     def test_a_model_that_calls_nothing_but_tools_that_do_not_exist_is_stopped(
         self, kantan_agents: Any, serve: Any
     ) -> None:
-        with OfflineServer(lambda _request: ToolCall("no_such_tool")) as server:
+        with OfflineServer(lambda _request: ScriptedToolCall("no_such_tool")) as server:
             serve(server)
             outcome = kantan_agents("run", "hi")
         assert (outcome.code, len(server.requests)) == (1, 5)
@@ -462,7 +462,7 @@ class TestFailedRun:
 
     def test_errors_of_the_sdk_keep_their_name(self, kantan_agents: Any, serve: Any, use: Use) -> None:
         use(ACME)
-        with OfflineServer(lambda _request: ToolCall("search", {"query": "lamps"})) as server:
+        with OfflineServer(lambda _request: ScriptedToolCall("search", {"query": "lamps"})) as server:
             serve(server)
             outcome = kantan_agents("run", "hi")
         assert outcome.code == 1

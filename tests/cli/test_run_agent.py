@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.testing import OfflineServer, RecordedRequest, ToolCall
+from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import ERRORS, agent_file
 from tests.cli.test_agents import is_one_error
 
@@ -23,8 +23,8 @@ def agents(project: Path) -> Path:
     return directory
 
 
-def delegate(agent: str, prompt: str) -> ToolCall:
-    return ToolCall("Task", {"description": "part of it", "prompt": prompt, "subagent_type": agent})
+def delegate(agent: str, prompt: str) -> ScriptedToolCall:
+    return ScriptedToolCall("Task", {"description": "part of it", "prompt": prompt, "subagent_type": agent})
 
 
 def told(request: RecordedRequest) -> str:

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from kantan_agents import Agent
-from kantan_agents.testing import ScriptedModel, ToolCall, assistant_message
+from kantan_agents.testing import ScriptedModel, ScriptedToolCall, assistant_message
 from tests.cli.recorded_runs import LONG, UNBROKEN, Recorded, ask, recording
 
 
@@ -83,7 +83,7 @@ class TestView:
     def test_a_hand_off_says_from_whom_to_whom(self, kantan_agents: Any, database: Any) -> None:
         billing = Agent("billing", "Bill.", model=ScriptedModel([[assistant_message("Paid.")]]))
         with recording(database.path):
-            replies = [ToolCall("transfer_to_billing")]
+            replies = [ScriptedToolCall("transfer_to_billing")]
             trace_id = ask("triage", "Help.", "My bill?", replies, handoffs=[billing])
         text = kantan_agents("traces", "show", trace_id, "--db", str(database.path)).stdout
         assert re.search(r"handoff  .*triage -> billing", text)

@@ -13,7 +13,7 @@ from kantan_agents import Agent, Middleware, ToolRetrieval
 from kantan_agents.definitions import AgentLoader
 from kantan_agents.delegation import task_tool
 from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError
-from kantan_agents.testing import OfflineServer, ToolCall
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.delegation.cast import Cast, bash, boss, definition, delegate, read, say, use, write
 
 pytestmark = pytest.mark.anyio
@@ -201,9 +201,11 @@ class TestFlow:
 
     async def test_over_http_in_seven_steps(self, tmp_path: Path) -> None:
         (tmp_path / "reader.md").write_text(READER.dump(), encoding="utf-8")
-        script: list[str | ToolCall] = [
-            ToolCall("Task", {"description": "read", "prompt": "Read a.txt", "subagent_type": "reader"}),
-            ToolCall("read", {"path": "a.txt"}),
+        script: list[str | ScriptedToolCall] = [
+            ScriptedToolCall(
+                "Task", {"description": "read", "prompt": "Read a.txt", "subagent_type": "reader"}
+            ),
+            ScriptedToolCall("read", {"path": "a.txt"}),
             "a.txt says: text of a.txt",
             "The file was read.",
         ]

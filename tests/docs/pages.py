@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.testing import Reply, ToolCall
+from kantan_agents.testing import Reply, ScriptedToolCall
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
@@ -118,7 +118,7 @@ def _blocks(text: str) -> Iterator[Block]:
 def _reply(reply: Any) -> Any:
     """Read a reply: a text, ``{"tool", "arguments"}``, ``{"status", "text"}``, or any other JSON."""
     if isinstance(reply, dict) and "tool" in reply:
-        return ToolCall(reply["tool"], reply.get("arguments", {}))
+        return ScriptedToolCall(reply["tool"], reply.get("arguments", {}))
     if isinstance(reply, dict) and "status" in reply:
         return Reply(**reply)
     return reply

@@ -23,7 +23,13 @@ from kantan_agents.errors import InputTypeError, StreamUsageError, ToolNotAllowe
 from kantan_agents.events import Event, TextDelta, ToolCallStarted
 from kantan_agents.pipeline import current_run
 from kantan_agents.run_stream import BUFFERED
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message, function_call
+from kantan_agents.testing import (
+    OfflineServer,
+    ScriptedModel,
+    ScriptedToolCall,
+    assistant_message,
+    function_call,
+)
 from tests.events.told import check_whole
 from tests.events.watched_runs import RULES, Passes, Playing, Script, built, delta, scripts
 
@@ -119,7 +125,7 @@ async def test_over_http_a_stream_comes_to_the_same_and_tells_each_piece(api: st
 
     answer = {"city": "a city with a name that is streamed in several pieces"}
     for streamed in (False, True):
-        with OfflineServer([ToolCall("ask", {"city": "Oslo"}, "c1"), answer]) as server:
+        with OfflineServer([ScriptedToolCall("ask", {"city": "Oslo"}, "c1"), answer]) as server:
             agent = Agent(
                 "a", "x", model=server.bundle(api=api), tools=[ask], output_type=Answer, output_dest="answer"
             )

@@ -26,7 +26,13 @@ from kantan_agents.middleware import (
     resume,
     to_json,
 )
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message, function_call
+from kantan_agents.testing import (
+    OfflineServer,
+    ScriptedModel,
+    ScriptedToolCall,
+    assistant_message,
+    function_call,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -486,7 +492,7 @@ async def test_a_tool_the_sdk_cannot_have_wait_ends_the_run_unless_there_is_a_ha
 @pytest.mark.parametrize("how", ["run_async", "stream"])
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_over_http_the_model_reads_what_was_decided(bank: Bank, api: str, how: str) -> None:
-    asked = [ToolCall("pay", {"amount": amount}, f"c{amount}") for amount in (1, 2, 3)]
+    asked = [ScriptedToolCall("pay", {"amount": amount}, f"c{amount}") for amount in (1, 2, 3)]
     decisions: dict[str, Any] = {
         "c1": Approved(),
         "c2": Approved({"amount": 20}),

@@ -21,10 +21,10 @@ from kantan_agents.testing import (
     OfflineServer,
     Reply,
     ScriptedModel,
+    ScriptedToolCall,
     assistant_message,
     function_call,
 )
-from kantan_agents.testing import ToolCall as Called
 
 pytestmark = pytest.mark.anyio
 
@@ -292,7 +292,7 @@ async def test_a_run_that_a_tool_starts_may_share_it() -> None:
 
 
 async def test_it_holds_for_the_target_of_a_hand_off_and_in_a_stream() -> None:
-    with OfflineServer([Called("transfer_to_b"), Called("look"), "Done."]) as server:
+    with OfflineServer([ScriptedToolCall("transfer_to_b"), ScriptedToolCall("look"), "Done."]) as server:
         target = Agent("b", "x", model=server.bundle(), tools=[look])
         budget = Budget(max_model_calls=3, max_tokens=45)
         agent = Agent("a", "x", model=server.bundle(), handoffs=[target], middleware=[budget])

@@ -17,7 +17,7 @@ from kantan_agents.testing import (
     OfflineServer,
     Reply,
     ScriptedModel,
-    ToolCall,
+    ScriptedToolCall,
     assistant_message,
     function_call,
 )
@@ -238,7 +238,7 @@ async def test_a_server_that_takes_its_time_is_given_up(streamed: bool) -> None:
 
     def answer(_request: Any) -> Any:
         if len(server.requests) == 1:
-            return ToolCall("look")
+            return ScriptedToolCall("look")
         loop.call_soon_threadsafe(let_pass)
         return Reply("late", delay=30)
 

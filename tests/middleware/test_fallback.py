@@ -19,7 +19,7 @@ from kantan_agents.testing import (
     OfflineServer,
     Reply,
     ScriptedModel,
-    ToolCall,
+    ScriptedToolCall,
     assistant_message,
     function_call,
 )
@@ -183,7 +183,7 @@ async def test_across_providers_in_the_middle_of_a_run(first: str, second: str, 
 
     down_from_now_on = [Reply("down", status=500)] * 3
     with (
-        OfflineServer([ToolCall("look"), *down_from_now_on]) as down,
+        OfflineServer([ScriptedToolCall("look"), *down_from_now_on]) as down,
         OfflineServer(["Done."]) as up,
     ):
         agent = Agent(

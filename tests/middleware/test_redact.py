@@ -27,7 +27,7 @@ from kantan_agents.testing import (
     ModelStep,
     OfflineServer,
     ScriptedModel,
-    ToolCall,
+    ScriptedToolCall,
     assistant_message,
     function_call,
 )
@@ -375,7 +375,7 @@ async def test_with_restore_a_refused_call_is_recorded_as_the_model_wrote_it(rec
 async def test_the_real_client_neither_sends_nor_records_anything_clear(
     how: str, api: Any, recorded: Recorded
 ) -> None:
-    script: list[Any] = [ToolCall("lookup", {"mail": MAIL}), f"Card {CARD}, mail {MAIL}."]
+    script: list[Any] = [ScriptedToolCall("lookup", {"mail": MAIL}), f"Card {CARD}, mail {MAIL}."]
     with OfflineServer(script) as server:
         desk = agent(server.bundle(api=api), Redact())
         context, events = await run(desk, how, [{"role": "user", "content": f"I am {MAIL}"}])

@@ -12,8 +12,13 @@ from kantan_agents.errors import InvalidOptionError, ToolNotAllowedError
 from kantan_agents.events import ToolCallFinished
 from kantan_agents.interception import Middleware, ToolCall
 from kantan_agents.middleware import Budget, ToolErrors
-from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
-from kantan_agents.testing import ToolCall as Called
+from kantan_agents.testing import (
+    OfflineServer,
+    ScriptedModel,
+    ScriptedToolCall,
+    assistant_message,
+    function_call,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -217,7 +222,7 @@ async def test_a_failing_tool_is_marked_in_the_trace(traces: Any) -> None:
 
 
 async def test_over_http_the_secret_never_leaves() -> None:
-    with OfflineServer([Called("read_file", {"path": "a"}), "Sorry."]) as server:
+    with OfflineServer([ScriptedToolCall("read_file", {"path": "a"}), "Sorry."]) as server:
         agent = Agent("a", "x", model=server.bundle(), tools=[read_file], middleware=[ToolErrors()])
         await agent.run_async("Go")
     assert SECRET not in json.dumps([request.body for request in server.requests])

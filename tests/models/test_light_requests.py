@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from kantan_agents import Agent
 from kantan_agents.models.light_requests import _lightened, _putting_back, lighten
-from kantan_agents.testing import OfflineServer, ToolCall
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -60,7 +60,10 @@ async def bodies(
     """Return the bodies that the SDK alone sends, and those that we send."""
     sent = []
     for is_ours in (False, True):
-        answers: list[Any] = [ToolCall("look", {"where": "here"}, "call_1"), '{"name": "cod", "weight": 1.5}']
+        answers: list[Any] = [
+            ScriptedToolCall("look", {"where": "here"}, "call_1"),
+            '{"name": "cod", "weight": 1.5}',
+        ]
         with OfflineServer(answers if options.get("tools") else answers[1:]) as server:
             bundle = server.bundle(api=api)
             model = model_of(bundle.client, api)

@@ -177,10 +177,10 @@ def test_a_provider_factory_makes_the_provider_of_each_run(server: Any) -> None:
 
 
 def test_each_agent_of_a_run_asks_its_own_provider(server: Any) -> None:
-    from kantan_agents.testing import ToolCall
+    from kantan_agents.testing import ScriptedToolCall
 
     server._answer = lambda request: (
-        ToolCall("transfer_to_" + {"a": "b", "b": "c"}[request.model])
+        ScriptedToolCall("transfer_to_" + {"a": "b", "b": "c"}[request.model])
         if request.model in ("a", "b")
         else which(request)
     )
@@ -238,10 +238,10 @@ def test_gpt_5_keeps_the_sdks_default_settings(server: Any) -> None:
 
 
 def test_an_sdk_agent_as_target_keeps_the_sdks_way_to_its_model(server: Any) -> None:
-    from kantan_agents.testing import ToolCall
+    from kantan_agents.testing import ScriptedToolCall
 
     server._answer = lambda request: (
-        ToolCall("transfer_to_b") if request.model == "gemini-2.5-pro" else which(request)
+        ScriptedToolCall("transfer_to_b") if request.model == "gemini-2.5-pro" else which(request)
     )
     target = agents.Agent(name="b", instructions="x", model="gpt-4.1-nano")
     agent = Agent("a", "b", model="gemini-2.5-pro", handoffs=[target])

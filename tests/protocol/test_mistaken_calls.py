@@ -10,7 +10,7 @@ import pytest
 from kantan_agents import Agent
 from kantan_agents.errors import ToolInputError, UnknownToolError
 from kantan_agents.events import ToolCallRefused
-from kantan_agents.protocol import ContentSegment, ToolCall
+from kantan_agents.protocol import ContentSegment, ProviderToolCall
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.mistakes import MISTAKEN_TURNS, NAMES_TOLD, shapeless, usable_names
 from tests.protocol.made import Scripted, call, text
@@ -26,7 +26,7 @@ def look_up(word: str = "") -> str:
 def turns(kind: str, *calls: tuple[str, Any]) -> Any:
     """Return a provider or a model that makes one call a turn, and then says that it is done."""
     if kind == "provider":
-        made = (ContentSegment("tool_call", tool_call=ToolCall(name, args)) for name, args in calls)
+        made = (ContentSegment("tool_call", tool_call=ProviderToolCall(name, args)) for name, args in calls)
         return Scripted(*made, text("done"))
     script = [
         [function_call(name, json.dumps(args), call_id=f"c{n}")] for n, (name, args) in enumerate(calls)

@@ -29,7 +29,7 @@ from kantan_agents.protocol import (
     ProviderResponse,
     StreamingProvider,
 )
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message
+from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from tests.clocks import ENOUGH, let_pass
 from tests.protocol.made import Scripted, Streaming, call, text
 
@@ -218,7 +218,7 @@ async def test_a_cancellation_nobody_asked_for_is_an_error(kind: type[Scripted])
 @KINDS
 async def test_a_text_after_calls_does_not_part_them_from_their_results(kind: type[Scripted]) -> None:
     made = [call("read", {"path": "a"}, "1"), call("read", {"path": "b"}, "2"), text("tail")]
-    with OfflineServer([ToolCall("transfer_to_clerk", {}), "done"]) as server:
+    with OfflineServer([ScriptedToolCall("transfer_to_clerk", {}), "done"]) as server:
         bundle = server.bundle()
         chat = agents.OpenAIChatCompletionsModel(bundle.model, bundle.client)
         desk = Agent("desk", "Do.", model=chat)
@@ -338,7 +338,7 @@ async def test_approvals_wait_and_go_on_from_json(kind: type[Scripted]) -> None:
 
 async def test_hand_offs_lead_from_a_provider_to_a_model_and_back() -> None:
     provider = Scripted([IMAGE, call("transfer_to_writer")], text("I am back."))
-    with OfflineServer([ToolCall("transfer_to_reader", {})]) as server:
+    with OfflineServer([ScriptedToolCall("transfer_to_reader", {})]) as server:
         reader = Agent("reader", "x", model=provider)
         writer = Agent("writer", "y", model=server.bundle(api="responses"), handoffs=[reader])
         reader.sdk_agent.handoffs.append(writer.sdk_agent)

@@ -11,7 +11,7 @@ from agents import function_tool
 from kantan_agents import Agent, to_provider_response
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.protocol import ContentSegment, ProviderContext, ProviderResponse
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message
+from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from tests.protocol.made import Scripted, call, text
 
 pytestmark = pytest.mark.anyio
@@ -60,7 +60,7 @@ async def test_the_last_answer_with_all_its_segments_and_what_is_known_of_the_ru
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_a_run_of_any_model_is_an_answer(api: str) -> None:
-    with OfflineServer([ToolCall("read", {"path": "a"}), "done"]) as server:
+    with OfflineServer([ScriptedToolCall("read", {"path": "a"}), "done"]) as server:
         agent = Agent("a", "x", tools=[read], model=server.bundle(api=api))
         response = to_provider_response(await agent.run_async("Go."))
     assert response.segments == (text("done"),)

@@ -14,7 +14,7 @@ from kantan_agents.protocol import (
     ContentSegment,
     Message,
     ProviderResponse,
-    ToolCall,
+    ProviderToolCall,
     ToolSpec,
     protocol_schema,
 )
@@ -22,7 +22,7 @@ from kantan_agents.testing.strategies import json_values
 from tests.docs.pages import ROOT
 from tests.protocol.made import messages, responses, tools
 
-KINDS: tuple[Any, ...] = (ProviderResponse, ContentSegment, ToolCall, ToolSpec, Message)
+KINDS: tuple[Any, ...] = (ProviderResponse, ContentSegment, ProviderToolCall, ToolSpec, Message)
 SCHEMA = protocol_schema()
 VALIDATORS = {
     kind: jsonschema_rs.validator_for({**SCHEMA, "$ref": f"#/$defs/{kind.__name__}"}) for kind in KINDS

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
-from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, ToolCall, ToolSpec
+from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, ProviderToolCall, ToolSpec
 from kantan_agents.protocol.translate import anthropic, gemini, openai_chat
 from tests.protocol.wire_server import recorded
 
@@ -73,7 +73,7 @@ def test_what_claude_says() -> None:
     said, called = response.segments
     assert said.text == "I'll check the current weather."
     assert [block["type"] for block in said.extra["anthropic"]["before"]] == ["thinking", "redacted_thinking"]
-    assert called.tool_call == ToolCall(
+    assert called.tool_call == ProviderToolCall(
         "get_weather", {"location": "San Francisco, CA", "unit": "celsius"}, "toolu_01A09q90qw90lq917835lq9"
     )
     assert response.metadata["usage"]["input_tokens"] == 21 + 188 + 2051

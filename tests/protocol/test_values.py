@@ -13,7 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import AgentPainException, InvalidOptionError, InvalidProtocolValueError
-from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, ToolCall, ToolSpec, unreadable
+from kantan_agents.protocol import (
+    ContentSegment,
+    Message,
+    ProviderResponse,
+    ProviderToolCall,
+    ToolSpec,
+    unreadable,
+)
 from kantan_agents.testing.strategies import json_values
 from tests.protocol.made import messages, responses, tools
 
@@ -29,7 +36,7 @@ def test_every_value_survives_its_json(value: Any) -> None:
 
 @given(json_values() | st.binary(max_size=20).map(str))
 def test_whatever_is_read_is_a_value_or_one_error_of_ours(data: Any) -> None:
-    for kind in (ProviderResponse, ContentSegment, ToolCall, Message, ToolSpec):
+    for kind in (ProviderResponse, ContentSegment, ProviderToolCall, Message, ToolSpec):
         for given_data in (data, {"segments": data}, {"type": "ui", "ui": data}, {"name": "x", "id": data}):
             try:
                 value = kind.from_dict(given_data)
@@ -46,11 +53,13 @@ def test_unknown_fields_are_kept_and_written_back() -> None:
 
 
 def test_a_call_without_an_id_gets_a_uuid_and_arguments_may_be_null() -> None:
-    first, second = (ToolCall.from_dict({"name": "f", "args": None, "id": call_id}) for call_id in (None, ""))
+    first, second = (
+        ProviderToolCall.from_dict({"name": "f", "args": None, "id": call_id}) for call_id in (None, "")
+    )
     assert UUID(first.id) != UUID(second.id)
     assert first.args is None
-    assert ToolCall.from_json(first.to_json()) == first
-    assert ToolCall.from_dict({"name": "f"}).args == {}
+    assert ProviderToolCall.from_json(first.to_json()) == first
+    assert ProviderToolCall.from_dict({"name": "f"}).args == {}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +132,7 @@ def test_nesting_has_an_end() -> None:
     endless: list[Any] = []
     endless += [endless, endless]
     with pytest.raises(InvalidProtocolValueError, match="nested deeper"):
-        ToolCall("f", endless)
+        ProviderToolCall("f", endless)
 
 
 @pytest.mark.parametrize(

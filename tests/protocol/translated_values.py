@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, ToolCall, ToolSpec
+from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, ProviderToolCall, ToolSpec
 from kantan_agents.testing.strategies import json_values
 
 NAMES = st.from_regex(r"[a-z_][a-zA-Z0-9_]{0,12}", fullmatch=True)
@@ -53,7 +53,7 @@ def any_segments(*, calling: bool = True) -> st.SearchStrategy[ContentSegment]:
     )
     wild = st.builds(
         lambda name, args, call_id, extra: ContentSegment(
-            "tool_call", tool_call=ToolCall(name, args, call_id, extra=extra)
+            "tool_call", tool_call=ProviderToolCall(name, args, call_id, extra=extra)
         ),
         WILD_NAMES,
         json_values(max_leaves=3),
@@ -129,7 +129,7 @@ def _call_id(segment: ContentSegment) -> str:
     return "" if segment.tool_call is None else segment.tool_call.id
 
 
-def _calls(message: Message) -> list[ToolCall]:
+def _calls(message: Message) -> list[ProviderToolCall]:
     return [segment.tool_call for segment in message.segments if segment.tool_call is not None]
 
 

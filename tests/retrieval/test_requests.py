@@ -10,7 +10,7 @@ import pytest
 
 from kantan_agents import Agent, ToolRetrieval
 from kantan_agents.errors import UnknownRetrievedToolError
-from kantan_agents.testing import OfflineServer, ToolCall
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from tests.retrieval.conftest import fruit_agent, fruit_tools
 
 pytestmark = pytest.mark.anyio
@@ -24,9 +24,9 @@ def definitions(server: OfflineServer) -> list[list[str]]:
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_the_list_only_grows_at_its_end_and_no_byte_changes(api: str) -> None:
     script: list[Any] = [
-        [ToolCall("find_tools", {"query": "lemon"})],
-        [ToolCall("lemon", {})],
-        [ToolCall("find_tools", {"query": "fig"}), ToolCall("apple", {})],
+        [ScriptedToolCall("find_tools", {"query": "lemon"})],
+        [ScriptedToolCall("lemon", {})],
+        [ScriptedToolCall("find_tools", {"query": "fig"}), ScriptedToolCall("apple", {})],
         "done",
     ]
     with OfflineServer(script) as server:

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from kantan_agents.testing import OfflineServer, RecordedRequest, ToolCall
+from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from kantan_agents.testing.wire import ReplyLike
 
 NEVER = None
@@ -76,7 +76,7 @@ def order_then_answer(request: RecordedRequest) -> ReplyLike:
     """Call the page's tool; then answer with what it has returned, and at some length."""
     last = request.body["input"][-1]
     if last.get("type") != "function_call_output":
-        return ToolCall("list_orders", {}, id=f"call_{customer_of(request)}")
+        return ScriptedToolCall("list_orders", {}, id=f"call_{customer_of(request)}")
     return answer_for(customer_of(request), last["output"])
 
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from kantan_agents import Agent
 from kantan_agents.errors import StructuredOutputError
 from kantan_agents.structured.asking.final_tool import final_tool
-from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ToolCall
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.structured.invoices import DATA, TEXT, invoice_agent
 
 pytestmark = pytest.mark.anyio
@@ -27,7 +27,7 @@ async def test_a_schema_the_provider_refuses_is_asked_for_in_another_way() -> No
     refused = Reply("Invalid schema for response_format 'Invoice': too deep.", status=400)
 
     def reply(request: RecordedRequest) -> Any:
-        return refused if "response_format" in request.body else ToolCall("final_answer", DATA)
+        return refused if "response_format" in request.body else ScriptedToolCall("final_answer", DATA)
 
     with OfflineServer(reply) as server:
         context = await invoice_agent(server.bundle(api="chat")).run_async("Read it")
@@ -71,7 +71,7 @@ async def test_a_refusal_is_the_sdks_own_error_at_once(api: str) -> None:
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
 async def test_a_tool_call_in_place_of_an_answer_is_a_turn_of_its_own(mode: Any) -> None:
-    with OfflineServer(lambda _request: ToolCall("look", {"word": "x"})) as server:
+    with OfflineServer(lambda _request: ScriptedToolCall("look", {"word": "x"})) as server:
         agent = invoice_agent(server.bundle(), tools=[look], output_mode=mode)
         with pytest.raises(MaxTurnsExceeded):
             await agent.run_async("Read it", max_turns=3)
@@ -80,14 +80,14 @@ async def test_a_tool_call_in_place_of_an_answer_is_a_turn_of_its_own(mode: Any)
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
 async def test_an_answer_beside_tool_calls_waits_for_them(mode: Any) -> None:
-    calls = [ToolCall("look", {"word": "x"})]
+    calls = [ScriptedToolCall("look", {"word": "x"})]
 
     def reply(request: RecordedRequest) -> Any:
         if "found x" in json.dumps(request.body):
-            return ToolCall("final_answer", DATA) if mode == "tool" else TEXT
+            return ScriptedToolCall("final_answer", DATA) if mode == "tool" else TEXT
         early = json.dumps({"number": "early", "items": []})
         if mode == "tool":
-            return Reply(None, [ToolCall("final_answer", early), *calls])
+            return Reply(None, [ScriptedToolCall("final_answer", early), *calls])
         return Reply(early, calls)
 
     with OfflineServer(reply) as server:
@@ -101,8 +101,8 @@ async def test_an_answer_beside_tool_calls_waits_for_them(mode: Any) -> None:
 
 
 async def test_two_answers_by_the_final_tool_the_last_one_counts() -> None:
-    first = ToolCall("final_answer", {"number": "first", "items": []})
-    with OfflineServer(lambda _request: [first, ToolCall("final_answer", DATA)]) as server:
+    first = ScriptedToolCall("final_answer", {"number": "first", "items": []})
+    with OfflineServer(lambda _request: [first, ScriptedToolCall("final_answer", DATA)]) as server:
         context = await invoice_agent(server.bundle(), output_mode="tool").run_async("Read it")
     assert context["invoice"] == DATA
 
@@ -148,8 +148,10 @@ async def test_an_empty_reply_does_not_use_up_the_turns() -> None:
 async def test_ten_thousand_brackets_in_each_mode() -> None:
     for mode in ("native", "tool", "prompt"):
         deep = '{"number": ' + "[" * 10_000 + "]" * 10_000 + "}"
-        reply = ToolCall("final_answer", deep) if mode == "tool" else deep
-        with OfflineServer([reply, ToolCall("final_answer", DATA) if mode == "tool" else TEXT]) as server:
+        reply = ScriptedToolCall("final_answer", deep) if mode == "tool" else deep
+        with OfflineServer(
+            [reply, ScriptedToolCall("final_answer", DATA) if mode == "tool" else TEXT]
+        ) as server:
             agent = invoice_agent(server.bundle(), output_mode=mode)
             assert (await agent.run_async("Read it"))["invoice"] == DATA
 

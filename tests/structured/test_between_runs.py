@@ -20,7 +20,7 @@ from kantan_agents.testing import (
     RecordedRequest,
     Reply,
     ScriptedModel,
-    ToolCall,
+    ScriptedToolCall,
     assistant_message,
     function_call,
 )
@@ -35,8 +35,11 @@ UNFIT = json.dumps({"number": "A-1"})
 def refusing_wrong_ids(request: RecordedRequest) -> Any:
     looked = "found x" in json.dumps(request.body)
     if request.body.get("tools") and not looked and len(request.body["tools"]) > 1:
-        return [ToolCall("look", {"word": "x"}), ToolCall("final_answer", {"number": "early", "items": []})]
-    return ToolCall("final_answer", DATA)
+        return [
+            ScriptedToolCall("look", {"word": "x"}),
+            ScriptedToolCall("final_answer", {"number": "early", "items": []}),
+        ]
+    return ScriptedToolCall("final_answer", DATA)
 
 
 @pytest.mark.parametrize("tools", [[], [look]], ids=["alone", "beside tools"])
@@ -66,7 +69,7 @@ class Loose(BaseModel):
 
 async def test_what_one_run_gave_up_is_no_matter_of_the_next() -> None:
     def reply(request: RecordedRequest) -> Any:
-        return UNFIT if "found x" in json.dumps(request.body) else ToolCall("look", {"word": "x"})
+        return UNFIT if "found x" in json.dumps(request.body) else ScriptedToolCall("look", {"word": "x"})
 
     with OfflineServer(reply) as server:
         strict = invoice_agent(server.bundle(), tools=[look], output_mode="native")
@@ -81,7 +84,7 @@ async def test_what_one_run_gave_up_is_no_matter_of_the_next() -> None:
 async def test_a_judge_with_tools_comes_to_its_last_stage() -> None:
     def reply(request: RecordedRequest) -> Any:
         done = "found x" in json.dumps(request.body)
-        return '{"matched_index": 2, "reason": "r"}' if done else ToolCall("look", {"word": "x"})
+        return '{"matched_index": 2, "reason": "r"}' if done else ScriptedToolCall("look", {"word": "x"})
 
     with OfflineServer(reply) as server:
         judge = StatusJudge(["one", "two"], model=server.bundle(), tools=[look])
@@ -183,7 +186,7 @@ async def test_a_model_made_anew_for_each_run_is_remembered_by_its_name() -> Non
 
 
 async def test_a_clone_has_the_mode_with_another_model_too() -> None:
-    with OfflineServer(lambda _request: ToolCall("final_answer", DATA)) as server:
+    with OfflineServer(lambda _request: ScriptedToolCall("final_answer", DATA)) as server:
         agent = invoice_agent(server.bundle("one"), output_mode="tool")
         other = OpenAIChatCompletionsModel("two", server.bundle().client)
         result = await Runner.run(agent.sdk_agent.clone(model=other), "Read it")

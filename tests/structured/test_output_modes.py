@@ -15,7 +15,14 @@ from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError, StructuredOutputError
 from kantan_agents.events import ModelCallFinished, TextDelta
 from kantan_agents.middleware import Budget, Fallback
-from kantan_agents.testing import PROFILES, OfflineServer, RecordedRequest, Reply, ScriptedModel, ToolCall
+from kantan_agents.testing import (
+    PROFILES,
+    OfflineServer,
+    RecordedRequest,
+    Reply,
+    ScriptedModel,
+    ScriptedToolCall,
+)
 from tests.structured.invoices import DATA, TEXT, Invoice, invoice_agent
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +61,7 @@ def look(word: str) -> str:
 
 def looking_first(request: RecordedRequest) -> Any:
     has_looked = "found lamp" in json.dumps(request.body) or '"look"' not in json.dumps(request.body)
-    return DATA if has_looked else ToolCall("look", {"word": "lamp"})
+    return DATA if has_looked else ScriptedToolCall("look", {"word": "lamp"})
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -177,7 +184,11 @@ async def test_the_final_tool_gives_way_to_a_tool_of_that_name() -> None:
     def reply(request: RecordedRequest) -> Any:
         asked.append([tool["function"]["name"] for tool in request.body["tools"]])
         done = "found lamp" in json.dumps(request.body["messages"])
-        return ToolCall("final_answer_2", DATA) if done else ToolCall("final_answer", {"word": "x"})
+        return (
+            ScriptedToolCall("final_answer_2", DATA)
+            if done
+            else ScriptedToolCall("final_answer", {"word": "x"})
+        )
 
     with OfflineServer(reply) as server:
         agent = invoice_agent(server.bundle(api="chat"), tools=[final_answer], output_mode="tool")
@@ -204,14 +215,14 @@ async def test_its_call_is_a_message_in_the_conversation() -> None:
 async def test_a_handoff_target_has_a_mode_of_its_own() -> None:
     with OfflineServer(lambda _request: DATA, profile="anthropic") as server:
         target = invoice_agent(server.bundle())
-        with OfflineServer([ToolCall("transfer_to_clerk", {})]) as first:
+        with OfflineServer([ScriptedToolCall("transfer_to_clerk", {})]) as first:
             entry = Agent("entry", "Hand over.", model=first.bundle(), handoffs=[target])
             context = await entry.run_async("Read it")
     assert context["invoice"] == DATA
 
 
 async def test_an_agent_with_an_output_type_may_hand_over() -> None:
-    with OfflineServer([ToolCall("transfer_to_other", {}), "All done."]) as server:
+    with OfflineServer([ScriptedToolCall("transfer_to_other", {}), "All done."]) as server:
         other = Agent("other", "Answer.", model=server.bundle(api="chat"))
         agent = invoice_agent(server.bundle(api="chat"), handoffs=[other], output_mode="tool")
         context = await agent.run_async("Read it")
@@ -258,7 +269,7 @@ async def test_the_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = Reply("Unsupported parameter: text.format", status=400)
 
     def reply(request: RecordedRequest) -> Any:
-        return refused if mode_of(request) == "native" else ToolCall("final_answer", DATA)
+        return refused if mode_of(request) == "native" else ScriptedToolCall("final_answer", DATA)
 
     with OfflineServer(reply) as server:
         set_default_openai_client(server.bundle().client, use_for_tracing=False)

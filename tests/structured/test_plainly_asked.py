@@ -15,7 +15,7 @@ from kantan_agents.errors import StructuredOutputError
 from kantan_agents.middleware import Budget
 from kantan_agents.structured.asking.forms import NATIVE
 from kantan_agents.structured.asking.memory import FORMS
-from kantan_agents.testing import OfflineServer, Reply, ToolCall
+from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.structured.invoices import DATA, TEXT, invoice_agent
 from tests.structured.test_output_modes import look, mode_of
 
@@ -27,7 +27,7 @@ REPLIES: dict[str, Any] = {
     "unfit": json.dumps({"number": "A-1"}),
     "prose": "It is from the lamp shop.",
     "empty": "",
-    "tool": ToolCall("look", {"word": "lamp"}),
+    "tool": ScriptedToolCall("look", {"word": "lamp"}),
     "refusal": Reply(refusal="I would rather not."),
     "about the form": Reply("response_format is not supported", status=400),
     "about the key": Reply("the key is wrong", status=401),

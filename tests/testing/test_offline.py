@@ -12,7 +12,7 @@ import openai
 import pytest
 
 from kantan_agents import Agent
-from kantan_agents.testing import OfflineServer, Reply, ToolCall
+from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -25,7 +25,7 @@ async def test_streamed_and_plain_replies_are_the_same(api: Any) -> None:
         """Tell the weather."""
         return f"sunny in {city}"
 
-    with OfflineServer([ToolCall("tool", {"city": "Ōsaka"}), LONG] * 2) as server:
+    with OfflineServer([ScriptedToolCall("tool", {"city": "Ōsaka"}), LONG] * 2) as server:
         agent = Agent("a", "b", model=server.bundle(api=api), tools=[tool])
         plain = (await agent.run_async("hi"))["result"]
         streamed = agents.Runner.run_streamed(agent.sdk_agent, "hi", context={})
@@ -51,7 +51,7 @@ async def test_text_and_several_tool_calls_in_one_reply(api: Any) -> None:
         called.append(n)
         return str(n)
 
-    reply = Reply("Let me see.", [ToolCall("tool", {"n": 1}), ToolCall("tool", {"n": 2})])
+    reply = Reply("Let me see.", [ScriptedToolCall("tool", {"n": 1}), ScriptedToolCall("tool", {"n": 2})])
     for streamed in (False, True):
         with OfflineServer([reply, "done"]) as server:
             agent = Agent("a", "b", model=server.bundle(api=api), tools=[tool])

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI, BadRequestError
 
-from kantan_agents.testing import PROFILES, OfflineServer, Profile, Reply, ToolCall
+from kantan_agents.testing import PROFILES, OfflineServer, Profile, Reply, ScriptedToolCall
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,7 @@ async def chat(server: OfflineServer, **asked: Any) -> Any:
 
 @pytest.mark.parametrize("name", PROFILES)
 async def test_what_the_script_says_as_text_is_sent_as_it_is(name: str) -> None:
-    with OfflineServer(["Hello.", ToolCall("look", {"a": 1})], profile=name) as server:
+    with OfflineServer(["Hello.", ScriptedToolCall("look", {"a": 1})], profile=name) as server:
         assert (await chat(server)).content == "Hello."
         assert (await chat(server)).tool_calls[0].function.arguments == '{"a": 1}'
 

@@ -37,7 +37,7 @@ from openai.types.responses.response_output_item import LocalShellCall, LocalShe
 
 from kantan_agents import Agent, KantanAgentsError, rule_parameter
 from kantan_agents.errors import ToolNotAllowedError
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message
+from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from kantan_agents.tool_rules import ToolRules
 from tests.tools.conftest import Executed, calls, outputs, shown
 
@@ -55,7 +55,11 @@ async def test_a_tool_that_is_not_allowed_is_not_shown(executed: Executed) -> No
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
 async def test_over_http_too_a_denied_tool_is_neither_sent_nor_run(executed: Executed, api: str) -> None:
-    script: list[Any] = [ToolCall("fs_delete", {"value": "x"}), ToolCall("fs_read", {"value": "y"}), "done"]
+    script: list[Any] = [
+        ScriptedToolCall("fs_delete", {"value": "x"}),
+        ScriptedToolCall("fs_read", {"value": "y"}),
+        "done",
+    ]
     with OfflineServer(script) as server:
         tools = [executed.tool("fs_read"), executed.tool("fs_delete")]
         agent = Agent("a", "x", tools=tools, model=server.bundle(api=api))

@@ -18,7 +18,7 @@ from kantan_agents.testing import (
     OfflineServer,
     Reply,
     ScriptedModel,
-    ToolCall,
+    ScriptedToolCall,
     assistant_message,
     function_call,
 )
@@ -304,7 +304,7 @@ async def test_a_tool_turn_is_recorded_with_its_tool_call(traces: Any) -> None:
         """Add."""
         return a + b
 
-    with OfflineServer([ToolCall("add", {"a": 1, "b": 2}), "3"]) as server:
+    with OfflineServer([ScriptedToolCall("add", {"a": 1, "b": 2}), "3"]) as server:
         await Agent("a", "b", model=server.bundle(), tools=[add]).run_async("1+2")
     (span,) = traces.spans(span_type="function")
     assert (span.name, span.output) == ("add", "3")

@@ -66,8 +66,7 @@ from kantan_agents import (
     to_provider_response,
 )
 from kantan_agents.commands import Command, CommandRegistry
-from kantan_agents.protocol import ProviderContext
-from kantan_agents.protocol import ToolCall as ProtocolCall
+from kantan_agents.protocol import ProviderContext, ProviderToolCall
 from kantan_agents.protocol.translate import messages_to_gemini, response_from_openai_chat
 from kantan_agents.retrieval import (
     BM25Retriever,
@@ -252,7 +251,7 @@ async def providers(agent: Agent) -> None:
     Agent("a", "b", model=provider)
     ProviderModel(provider)
     response = to_provider_response(await agent.run_async("hi"))
-    assert_type(response.tool_calls, tuple[ProtocolCall, ...])
+    assert_type(response.tool_calls, tuple[ProviderToolCall, ...])
     assert_type(ProviderResponse.from_json("{}"), ProviderResponse)
     ContentSegment("smell")  # type: ignore[arg-type]
     ProviderModel("echo")  # type: ignore[arg-type]

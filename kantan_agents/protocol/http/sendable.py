@@ -13,7 +13,7 @@ from kantan_agents.errors import UntranslatableError
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import Media
-from kantan_agents.protocol.types import MEDIA, ContentSegment, ToolCall
+from kantan_agents.protocol.types import MEDIA, ContentSegment, ProviderToolCall
 
 _OF_A_VALUE = 32
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -108,7 +108,7 @@ def _segments(message: Message, owner: str) -> Iterable[ContentSegment]:
         )
 
 
-def _call(call: ToolCall, owner: str) -> ToolCall:
+def _call(call: ProviderToolCall, owner: str) -> ProviderToolCall:
     args = call.args if isinstance(call.args, Mapping) else {"not_an_object": call.args}
     return attrs.evolve(call, args=args, id=_id(call.id), extra=_own(call.extra, owner))
 

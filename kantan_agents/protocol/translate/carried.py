@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.protocol.types import ContentSegment, ToolCall
+from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 _KEY = "kantan_agents"
 _SEGMENTS, _EXTRAS, _FILLER, _CALLS = "segments", "extras", "filler", "calls"
@@ -98,13 +98,13 @@ def _shown(segment: Mapping[str, Any]) -> dict[str, Any]:
     return {**segment, "data": f"<{size} characters>"} if size > _LONG else dict(segment)
 
 
-def call_data(segment: ContentSegment, call: ToolCall) -> dict[str, Any] | None:
+def call_data(segment: ContentSegment, call: ProviderToolCall) -> dict[str, Any] | None:
     """Return what a function call carries besides name, arguments and id, None for nothing."""
     kept = {name: dict(extra) for name, extra in ((_SEGMENT, segment.extra), (_CALL, call.extra)) if extra}
     return {_KEY: kept} if kept else None
 
 
-def with_call_data(item: Mapping[str, Any], call: ToolCall) -> ContentSegment:
+def with_call_data(item: Mapping[str, Any], call: ProviderToolCall) -> ContentSegment:
     """Return the segment of a call with what its item carries."""
     data = _data(item)
     if data.get(_CALL):

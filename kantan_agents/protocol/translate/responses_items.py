@@ -18,7 +18,7 @@ from kantan_agents.protocol.translate.carried import (
 )
 from kantan_agents.protocol.translate.reading import unknown, with_own
 from kantan_agents.protocol.translate.responses_parts import OWNER, Problems, own_extra, segments_of_content
-from kantan_agents.protocol.types import ContentSegment, ToolCall
+from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 NO_ID = "__fake_id__"
 """The SDK's id of a message that no provider knows by an id."""
@@ -82,7 +82,7 @@ def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
     }
 
 
-def call_item(segment: ContentSegment, call: ToolCall, ids: set[str]) -> dict[str, Any]:
+def call_item(segment: ContentSegment, call: ProviderToolCall, ids: set[str]) -> dict[str, Any]:
     """Return a call as an item; its id is added to ``ids``, and is a new one if it stands there already.
 
     An id longer than OpenAI takes is replaced by a digest of it.
@@ -151,7 +151,7 @@ def _said(item: Mapping[str, Any], path: str, problems: Problems, *, keeps: bool
 def _call(item: Mapping[str, Any], path: str, problems: Problems, *, keeps: bool) -> ContentSegment:
     name, call_id, arguments = item.get("name"), item.get("call_id"), item.get("arguments")
     try:
-        call = ToolCall(name, arguments_of(arguments), call_id)  # type: ignore[arg-type]
+        call = ProviderToolCall(name, arguments_of(arguments), call_id)  # type: ignore[arg-type]
         segment = with_call_data(item, call)
         if keeps and not is_ours(item):
             segment = with_own(segment, OWNER, fields=unknown(item, *_OF_CALL))

@@ -10,7 +10,7 @@ from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.responses_items import IMAGE, image_type
 from kantan_agents.protocol.translate.responses_parts import text_part
-from kantan_agents.protocol.types import ContentSegment, ToolCall
+from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 
 def wire_items(segments: Iterable[ContentSegment], losses: Losses, path: str) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def _other(
     return []
 
 
-def _call(call: ToolCall, losses: Losses, path: str) -> dict[str, Any]:
+def _call(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, Any]:
     losses.own(call.extra, f"{path}toolCall.")
     arguments = json.dumps(plain(call.args), ensure_ascii=False, allow_nan=False)
     return {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments}

@@ -29,7 +29,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import kantan_agents.tracing.recorder as public
 from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message
+from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, writer
 from kantan_agents.tracing.recorder import recorder as recorder_module
 from tests.tracing.recorder.database_file import DatabaseFile
@@ -695,7 +695,7 @@ async def test_nothing_blocks_the_event_loop(
         """Do it."""
         return "done"
 
-    with OfflineServer([ToolCall("tool"), "warm"] + [ToolCall("tool"), "x"] * 3) as server:
+    with OfflineServer([ScriptedToolCall("tool"), "warm"] + [ScriptedToolCall("tool"), "x"] * 3) as server:
         bundle = server.bundle()
         agent = Agent("a", "b", model=bundle, tools=[tool])
         await agent.run_async("import what is imported late")

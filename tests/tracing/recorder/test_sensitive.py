@@ -12,7 +12,7 @@ from agents import GuardrailFunctionOutput, InputGuardrail, OutputGuardrail
 from pydantic import BaseModel
 
 from kantan_agents import RUBRIC, Agent
-from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ToolCall
+from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from kantan_agents.testing.wire import ReplyLike
 from kantan_agents.tracing.recorder import SQLiteRecorder
 from tests.tracing.recorder.database_file import DatabaseFile
@@ -153,8 +153,12 @@ def server() -> Iterator[OfflineServer]:
         if '"look_up"' in body and "transfer_to_expert" in body:
             if "tool output" not in body:
                 arguments = {"query": word("tool arguments")}
-                return [ToolCall("look_up", arguments), ToolCall("fail"), ToolCall("ask")]
-            return ToolCall("transfer_to_expert", {"reason": word("handoff input")})
+                return [
+                    ScriptedToolCall("look_up", arguments),
+                    ScriptedToolCall("fail"),
+                    ScriptedToolCall("ask"),
+                ]
+            return ScriptedToolCall("transfer_to_expert", {"reason": word("handoff input")})
         if '"comments"' in body:
             return {"score": 0.25, "comments": [word("comment")]}
         if '"title"' in body:
@@ -202,7 +206,9 @@ async def test_a_tool_call_is_found_by_kantan_llms_search(
         """Add."""
         return a + b
 
-    with OfflineServer([ToolCall("add", {"a": 1, "b": 2}, id="c1"), "three", "no tool at all"]) as server:
+    with OfflineServer(
+        [ScriptedToolCall("add", {"a": 1, "b": 2}, id="c1"), "three", "no tool at all"]
+    ) as server:
         for question in ("one plus two?", "hello"):
             bundle = server.bundle(api=api)
             await Agent("a", "b", model=bundle, tools=[add]).run_async(question)

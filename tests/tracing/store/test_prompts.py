@@ -14,7 +14,13 @@ from hypothesis import strategies as st
 
 from kantan_agents import RUBRIC, Agent, Prompt
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message, function_call
+from kantan_agents.testing import (
+    OfflineServer,
+    ScriptedModel,
+    ScriptedToolCall,
+    assistant_message,
+    function_call,
+)
 from kantan_agents.tracing.store import PromptStats, TraceStore
 from kantan_agents.tracing.store.prompts import nearest_rank
 from tests.tracing.store.written import Written, written
@@ -38,7 +44,7 @@ async def test_runs_failures_tokens_and_verdicts_are_counted_for_the_version_tha
         """Fail."""
         raise RuntimeError("tool broke")
 
-    with OfflineServer([ToolCall("fail", {}), "recovered", "fine"]) as server:
+    with OfflineServer([ScriptedToolCall("fail", {}), "recovered", "fine"]) as server:
         first = Agent("a", prompt("support"), model=server.bundle(), tools=[fail])
         await first.run_async("one")
         await first.run_async("two")
@@ -104,7 +110,7 @@ async def test_a_run_inside_a_run_counts_once_and_its_tokens_only_for_itself(
             await Agent("inner", prompt("inner"), model=server.bundle()).run_async("inner question")
         return "done"
 
-    with OfflineServer([ToolCall("ask", {}), "outer answer"]) as server:
+    with OfflineServer([ScriptedToolCall("ask", {}), "outer answer"]) as server:
         outer = Agent("outer", prompt("outer"), model=server.bundle(), tools=[ask])
         if opened:
             with agents.trace("request"):

@@ -9,7 +9,13 @@ import agents
 import pytest
 
 from kantan_agents import RUBRIC, Agent
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message, function_call
+from kantan_agents.testing import (
+    OfflineServer,
+    ScriptedModel,
+    ScriptedToolCall,
+    assistant_message,
+    function_call,
+)
 from kantan_agents.tracing.store import TraceStore, TraceSummary
 from tests.tracing.store.written import NOON, Written
 
@@ -29,7 +35,7 @@ async def test_a_run_is_summed_up_by_what_was_asked_and_answered(traces: Any, ap
         """Fail."""
         raise RuntimeError("tool broke")
 
-    with OfflineServer([ToolCall("fail", {}), "The answer."]) as server:
+    with OfflineServer([ScriptedToolCall("fail", {}), "The answer."]) as server:
         await Agent("a", "b", model=server.bundle(api=api), tools=[fail]).run_async("The question?")
     summary = newest(traces)
     assert (summary.input, summary.output) == ("The question?", "The answer.")

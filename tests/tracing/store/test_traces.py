@@ -16,7 +16,13 @@ from hypothesis import strategies as st
 
 from kantan_agents import RUBRIC, Agent, Prompt
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.testing import OfflineServer, ScriptedModel, ToolCall, assistant_message, function_call
+from kantan_agents.testing import (
+    OfflineServer,
+    ScriptedModel,
+    ScriptedToolCall,
+    assistant_message,
+    function_call,
+)
 from kantan_agents.tracing.store import TraceStore, find
 from tests.tracing.store.written import NOON, Written, written
 
@@ -118,7 +124,7 @@ async def test_a_tool_is_found_that_ran_or_was_only_asked_for(traces: Any, api: 
         """Never to be called."""
         return "x"
 
-    with OfflineServer([ToolCall("secret", {}), "no"]) as server:
+    with OfflineServer([ScriptedToolCall("secret", {}), "no"]) as server:
         agent = Agent("a", "b", model=server.bundle(api=api), tools=[secret])
         await agent.run_async("hi", {"tool_rules": {"deny": ["secret"]}})
     found = TraceStore(traces.path).traces(tool="secret")

@@ -11,7 +11,7 @@ from kantan_agents.protocol.translate.anthropic.tools import NAME
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import Media
 from kantan_agents.protocol.translate.reading import Reading, unknown
-from kantan_agents.protocol.types import ContentSegment, ToolCall
+from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 IDS = re.compile(r"[a-zA-Z0-9_-]+")
 _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
@@ -39,7 +39,7 @@ def around(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str,
     return [*losses.blocks(own, "before", path), *losses.blocks(own, "after", path)]
 
 
-def _tool_use(call: ToolCall, losses: Losses, path: str) -> dict[str, Any]:
+def _tool_use(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, Any]:
     losses.own(call.extra, f"{path}toolCall.")
     if not isinstance(call.args, Mapping):
         losses.add(f"{path}toolCall.args", f"must be an object, not {type(call.args).__name__}")
@@ -89,7 +89,8 @@ def _call(block: dict[str, Any], reading: Reading, path: str) -> ContentSegment 
     if name is None:
         return None
     return reading.value(
-        lambda: ContentSegment("tool_call", tool_call=ToolCall(name, args, call_id), extra=extra), path
+        lambda: ContentSegment("tool_call", tool_call=ProviderToolCall(name, args, call_id), extra=extra),
+        path,
     )
 
 

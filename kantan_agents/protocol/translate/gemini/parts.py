@@ -11,7 +11,7 @@ from kantan_agents.protocol.translate.gemini.tools import NAME
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import Media
 from kantan_agents.protocol.translate.reading import Reading, unknown
-from kantan_agents.protocol.types import MEDIA, ContentSegment, ToolCall
+from kantan_agents.protocol.types import MEDIA, ContentSegment, ProviderToolCall
 
 _ENDINGS: Final = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
@@ -36,7 +36,7 @@ def parts_of(segment: ContentSegment, losses: Losses, path: str) -> list[dict[st
     return [*losses.blocks(own, "before", path), part, *losses.blocks(own, "after", path)]
 
 
-def _function_call(call: ToolCall, losses: Losses, path: str) -> dict[str, Any]:
+def _function_call(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, Any]:
     if not isinstance(call.args, Mapping):
         losses.add(f"{path}args", f"must be an object, not {type(call.args).__name__}")
     name = losses.name(call.name, NAME, f"{path}name")
@@ -97,7 +97,7 @@ def _call(part: dict[str, Any], call: dict[str, Any], reading: Reading, path: st
         return None
     return reading.value(
         lambda: ContentSegment(
-            "tool_call", tool_call=ToolCall(name, args, call_id, extra=inner), extra=outer
+            "tool_call", tool_call=ProviderToolCall(name, args, call_id, extra=inner), extra=outer
         ),
         path,
     )

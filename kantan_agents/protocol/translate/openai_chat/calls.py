@@ -9,10 +9,12 @@ from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.openai_chat.tools import NAME
 from kantan_agents.protocol.translate.reading import Reading, unknown
-from kantan_agents.protocol.types import ContentSegment, ToolCall
+from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 
-def call_to_chat(segment: ContentSegment, call: ToolCall, losses: Losses, path: str) -> dict[str, Any]:
+def call_to_chat(
+    segment: ContentSegment, call: ProviderToolCall, losses: Losses, path: str
+) -> dict[str, Any]:
     """Return a call as one of ``tool_calls``."""
     losses.own(call.extra, f"{path}toolCall.")
     function = {
@@ -39,7 +41,8 @@ def call_from_chat(item: dict[str, Any], reading: Reading, path: str) -> Content
     if name is None:
         return None
     return reading.value(
-        lambda: ContentSegment("tool_call", tool_call=ToolCall(name, args, call_id), extra=extra), path
+        lambda: ContentSegment("tool_call", tool_call=ProviderToolCall(name, args, call_id), extra=extra),
+        path,
     )
 
 
