@@ -72,7 +72,7 @@ class Agent:
         name: Name of the agent; ``agent_name`` in every trace.
         instructions: What the agent is told: a text or, with a version to it, a ``Prompt``. Markers
             such as ``{{ $ctx.user.name }}`` are filled from the run's context.
-        model: A model name for kantan-llm (``"gpt-5-mini"``, ``"gemini-2.5-pro"``,
+        model: A model name for kantan-llm (``"gpt-6.1-terra"``, ``"gemini-2.5-pro"``,
             ``"ollama/llama3.2"``), kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK
             ``Model``, a ``Provider`` of your own, or None for the SDK's default.
         model_provider_factory: Makes the SDK ``ModelProvider`` of each run; ``model`` is then a name

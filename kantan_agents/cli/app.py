@@ -34,7 +34,7 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         metavar="NAME",
-        help="Model name for kantan-llm, such as gpt-5-mini, gemini-2.5-pro or ollama/llama3.2.",
+        help="Model name for kantan-llm, such as gpt-6.1-terra, gemini-2.5-pro or ollama/llama3.2.",
         show_default=False,
     ),
 ]

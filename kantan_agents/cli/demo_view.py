@@ -137,7 +137,7 @@ def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableTyp
         *([_look(database)] if kept else []),
         indented(
             Text("The same on a real model, in a database of your own:"),
-            Text("kantan-agents demo --model gpt-5-mini --db traces.sqlite3", style=f"bold {ACCENT}"),
+            Text("kantan-agents demo --model gpt-6.1-terra --db traces.sqlite3", style=f"bold {ACCENT}"),
         ),
         Text(),
     )

@@ -17,7 +17,7 @@ import httpx
 
 from tests.docs.pages import ROOT, Page
 
-PAGE = Page(ROOT / "docs" / "service.md")
+PAGE = Page(ROOT / "docs" / "guides" / "deploying.md")
 SERVED = Path(__file__).parent / "served.py"
 SECONDS = 60.0
 

@@ -1,4 +1,4 @@
-"""The application of docs/service.md under uvicorn, with real HTTP clients."""
+"""The application of docs/guides/deploying.md under uvicorn, with real HTTP clients."""
 
 from __future__ import annotations
 
