@@ -32,8 +32,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from benchmarks.measure import Measure, RunOnce, environment, timed
 from benchmarks.overhead import INSTRUCTIONS, FakeModel, make_tools
 from benchmarks.report import Report, microseconds
-from kantan_agents import Agent, Middleware, Pipeline, new_run, running, set_trace_processors
+from kantan_agents import Agent, Middleware, Pipeline, set_trace_processors
 from kantan_agents.bridge.guarded_agent import RuledAgent
+from kantan_agents.running import drive, new
 from kantan_agents.stages import call_sdk
 
 QUESTION = "How is it in Oslo?"
@@ -160,10 +161,10 @@ def without_events() -> ExitStack:
     """Take out of a run everything that watching it needs, as if there were no events."""
     patched = ExitStack()
     for place, name, instead in (
-        (new_run, "emitter_for", lambda *_args, **_kwargs: None),
-        (running, "bind_names", lambda _run: None),
-        (running, "unbind_names", lambda _names: None),
-        (running, "log_end", lambda *_args: None),
+        (new, "emitter_for", lambda *_args, **_kwargs: None),
+        (drive, "bind_names", lambda _run: None),
+        (drive, "unbind_names", lambda _names: None),
+        (drive, "log_end", lambda *_args: None),
     ):
         patched.enter_context(mock.patch.object(place, name, instead))
     kept: Any = RuledAgent.model

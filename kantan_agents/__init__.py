@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from kantan_agents.events import Event, Subscription, subscribe
     from kantan_agents.interception import Middleware, ModelCall, ToolCall
-    from kantan_agents.judging import (
+    from kantan_agents.judges import (
         JudgingTemplates,
         StageAttempt,
         StatusJudge,
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     )
     from kantan_agents.retrieval import ToolRetrieval
     from kantan_agents.rubric import RUBRIC, judge
-    from kantan_agents.run_stream import RunStream
+    from kantan_agents.running.stream import RunStream
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
@@ -147,7 +147,7 @@ _HOMES = {
     "Explanation": "kantan_agents.tools",
     "GeminiProvider": "kantan_agents.protocol",
     "JudgementError": "kantan_agents.errors",
-    "JudgingTemplates": "kantan_agents.judging",
+    "JudgingTemplates": "kantan_agents.judges",
     "KantanAgentsError": "kantan_agents.errors",
     "Middleware": "kantan_agents.interception",
     "ModelCall": "kantan_agents.interception",
@@ -165,14 +165,14 @@ _HOMES = {
     "RecorderStats": "kantan_agents.tracing.recorder",
     "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.pipeline",
-    "RunStream": "kantan_agents.run_stream",
+    "RunStream": "kantan_agents.running.stream",
     "SQLiteRecorder": "kantan_agents.tracing.recorder",
     "SlashCommands": "kantan_agents.middleware",
     "Stage": "kantan_agents.pipeline",
-    "StageAttempt": "kantan_agents.judging",
-    "StatusJudge": "kantan_agents.judging",
-    "StatusRule": "kantan_agents.judging",
-    "StatusVerdict": "kantan_agents.judging",
+    "StageAttempt": "kantan_agents.judges",
+    "StatusJudge": "kantan_agents.judges",
+    "StatusRule": "kantan_agents.judges",
+    "StatusVerdict": "kantan_agents.judges",
     "StoredTrace": "kantan_agents.tracing.store",
     "StructuredOutputError": "kantan_agents.errors",
     "Subscription": "kantan_agents.events",
@@ -182,15 +182,15 @@ _HOMES = {
     "TraceStore": "kantan_agents.tracing.store",
     "TraceSummary": "kantan_agents.tracing.store",
     "add_trace_processor": "agents",
-    "detect_matched_rule": "kantan_agents.judging",
+    "detect_matched_rule": "kantan_agents.judges",
     "explain": "kantan_agents.tools",
-    "find_tag": "kantan_agents.judging",
+    "find_tag": "kantan_agents.judges",
     "get_context_with_tool_rules": "kantan_agents.tool_rules",
     "get_effective_tool_rules": "kantan_agents.tools",
     "get_provider_tool_rules": "kantan_agents.tools",
     "judge": "kantan_agents.rubric",
-    "judge_agent": "kantan_agents.judging",
-    "judge_status": "kantan_agents.judging",
+    "judge_agent": "kantan_agents.judges",
+    "judge_status": "kantan_agents.judges",
     "list_provider_tools": "kantan_agents.tools",
     "parse_structured_output": "kantan_agents.structured",
     "record_traces": "kantan_agents.tracing.recorder",

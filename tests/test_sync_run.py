@@ -17,7 +17,7 @@ import pytest
 from agents import trace
 
 from kantan_agents import Agent
-from kantan_agents.portal import BackgroundLoop, background_loop
+from kantan_agents.running.portal import BackgroundLoop, background_loop
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
 
 

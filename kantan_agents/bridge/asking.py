@@ -14,7 +14,7 @@ from openai import APIStatusError
 
 from kantan_agents.errors import UntranslatableError
 from kantan_agents.models import Origin, origin_of
-from kantan_agents.structured.agent_output import AgentOutput
+from kantan_agents.structured.asking.agent_output import AgentOutput
 from kantan_agents.structured.asking.encoding import Encoded, encoded
 from kantan_agents.structured.asking.failure import unfit_output
 from kantan_agents.structured.asking.families import Family, family_of

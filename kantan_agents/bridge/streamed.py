@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from kantan_agents.pipeline import Run
-from kantan_agents.waiting import wait_for_end
+from kantan_agents.support.waiting import wait_for_end
 
 _RUN_LOOP = object()
 

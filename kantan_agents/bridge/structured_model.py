@@ -14,7 +14,7 @@ from kantan_agents.bridge.model_answers import answer_of, completed_event, with_
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.stand_in import StandIn
 from kantan_agents.bridge.structured_record import is_answer, record
-from kantan_agents.structured.agent_output import AgentOutput
+from kantan_agents.structured.asking.agent_output import AgentOutput
 from kantan_agents.structured.asking.chain import Chain
 from kantan_agents.structured.asking.failure import begin_anew
 from kantan_agents.structured.asking.fetch import Fetch

@@ -7,7 +7,7 @@ from typing import Any
 from agents import ModelResponse, custom_span
 
 from kantan_agents.pipeline import current_run
-from kantan_agents.structured.agent_output import AgentOutput
+from kantan_agents.structured.asking.agent_output import AgentOutput
 from kantan_agents.structured.asking.chain import Chain
 from kantan_agents.structured.asking.forms import NATIVE
 from kantan_agents.structured.asking.memory import FORMS, Target

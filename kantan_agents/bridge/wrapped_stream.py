@@ -19,7 +19,7 @@ from kantan_agents.bridge.model_answers import answer_of, completed_event, text_
 from kantan_agents.bridge.model_calls import Told, ask, checked, refused_answer, stream
 from kantan_agents.interception import ModelCall, around_model_call
 from kantan_agents.pipeline import Run
-from kantan_agents.waiting import wait_for_end
+from kantan_agents.support.waiting import wait_for_end
 
 
 class WrappedStream:

@@ -25,8 +25,8 @@ from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.scan import Listing, listed
 from kantan_agents.definitions.shared_work import SharedWork
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.log import get_logger
-from kantan_agents.numbers import checked_int, checked_number
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.numbers import checked_int, checked_number
 
 _log = get_logger("kantan_agents.definitions")
 

@@ -13,12 +13,12 @@ from agents import RunConfig
 from cachetools import LRUCache
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.from_definition import is_from_file
+from kantan_agents.agent.options import checked_items
 from kantan_agents.bridge import CHILDREN, config_for_delegated
 from kantan_agents.definitions import AgentDefinition, model_of
 from kantan_agents.delegation.chain import Delegation
 from kantan_agents.delegation.parent import Parent
-from kantan_agents.from_definition import is_from_file
-from kantan_agents.options import checked_items
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.tool_rules import RuleLayers
 

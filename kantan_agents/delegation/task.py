@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from agents import FunctionTool
 
+from kantan_agents.agent.from_definition import checked_models
 from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
 from kantan_agents.definitions.grants import TASK_NAMES
 from kantan_agents.delegation.answers import answer_of, failure_of
@@ -28,10 +29,9 @@ from kantan_agents.errors import (
     KantanAgentsError,
     ToolInputError,
 )
-from kantan_agents.from_definition import checked_models
 from kantan_agents.interception import end_run_with
-from kantan_agents.log import get_logger
-from kantan_agents.numbers import checked_int
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.numbers import checked_int
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools import declare_names, facts_of, rule_parameter, show_each_turn
 

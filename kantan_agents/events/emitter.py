@@ -16,7 +16,7 @@ import anyio
 
 from kantan_agents.events.kinds import Event, Outcome
 from kantan_agents.events.observers import Handler, everywhere
-from kantan_agents.log import get_logger
+from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.events")
 

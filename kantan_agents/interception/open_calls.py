@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from kantan_agents.pipeline import Run
-from kantan_agents.waiting import wait_for_end
+from kantan_agents.support.waiting import wait_for_end
 
 _OPEN = object()
 _OWNER = object()

@@ -14,7 +14,7 @@ from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.commands import Command, CommandRegistry
-from kantan_agents.log import get_logger
+from kantan_agents.support.log import get_logger
 from kantan_agents.tools import facts_of
 
 _log = get_logger("kantan_agents.commands")

@@ -12,9 +12,9 @@ import attrs
 from kantan_agents.errors import DeadlineExceededError
 from kantan_agents.events import Event, TextDelta
 from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
-from kantan_agents.numbers import checked_number
 from kantan_agents.pipeline import Next, Run
-from kantan_agents.waiting import wait_for_end
+from kantan_agents.support.numbers import checked_number
+from kantan_agents.support.waiting import wait_for_end
 
 
 @attrs.frozen

@@ -18,8 +18,8 @@ from kantan_agents.errors import (
     StructuredOutputError,
 )
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
-from kantan_agents.log import get_logger
 from kantan_agents.models import resolve_model
+from kantan_agents.support.log import get_logger
 
 FALLBACK_SPAN = "fallback"
 _OF_ONE_MODEL = (StructuredOutputError, ProviderRequestError, AgentPainException)

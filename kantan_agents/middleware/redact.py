@@ -14,8 +14,8 @@ from kantan_agents.middleware.redact_places import Mode, Placeholders, Replaceme
 from kantan_agents.middleware.redact_rules import make_rules
 from kantan_agents.middleware.redact_trace import recorded_redacted
 from kantan_agents.middleware.redaction import Redaction
-from kantan_agents.numbers import checked_int
 from kantan_agents.pipeline import Next, Run
+from kantan_agents.support.numbers import checked_int
 
 _LONGEST_BLOCK = 65536
 

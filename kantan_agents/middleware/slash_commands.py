@@ -36,13 +36,13 @@ from kantan_agents.errors import (
     ToolNotAllowedError,
 )
 from kantan_agents.interception import Middleware, ToolCall, told_refusal
-from kantan_agents.log import get_logger
 from kantan_agents.middleware.command_calls import UserCall
 from kantan_agents.middleware.command_results import called_result, told_result
 from kantan_agents.middleware.command_rules import UserGuard, user_layers
 from kantan_agents.middleware.command_tools import AgentCommands, is_enabled
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.rubric import Rubric
+from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools import NO_LAYERS, facts_of, rules_in_force
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openai import AsyncOpenAI
 
-from kantan_agents.connections import shield_closing
+from kantan_agents.support.connections import shield_closing
 
 
 def close_to_the_end(client: AsyncOpenAI) -> None:

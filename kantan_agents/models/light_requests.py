@@ -20,7 +20,7 @@ from openai import AsyncOpenAI
 from openai.resources.chat.completions import AsyncCompletions
 from openai.resources.responses import AsyncResponses
 
-from kantan_agents.plain_data import is_plain
+from kantan_agents.support.plain_data import is_plain
 
 _CLIENT = f"{Path(openai.__file__).parent}{os.sep}"
 _EXTRA = "extra_json"  # what the client calls its ``extra_body`` from there on

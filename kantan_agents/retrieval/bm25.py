@@ -10,9 +10,9 @@ from typing import Any
 import anyio.to_thread
 import attrs
 
-from kantan_agents.numbers import checked_int
 from kantan_agents.retrieval.retriever import ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.retrieval.tokens import query_terms, terms_of
+from kantan_agents.support.numbers import checked_int
 
 
 def _is_weight(_: object, attribute: attrs.Attribute[int], value: object) -> None:

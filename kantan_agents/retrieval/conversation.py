@@ -8,9 +8,9 @@ from typing import Any
 from agents import RunState
 from agents.tool_context import ToolContext
 
-from kantan_agents.log import get_logger
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval.query import cut, texts_of_user
+from kantan_agents.support.log import get_logger
 
 NEWEST = 50
 """How many items of a conversation are looked at."""

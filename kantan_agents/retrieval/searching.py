@@ -11,11 +11,11 @@ import anyio
 import anyio.to_thread
 
 from kantan_agents.errors import RetrievalError
-from kantan_agents.log import get_logger
 from kantan_agents.retrieval.asking import apart, ask_index, make_index
 from kantan_agents.retrieval.bm25 import BM25Index
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
+from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.retrieval")
 _RETRY_AFTER = 30.0

@@ -12,7 +12,6 @@ from agents import FunctionTool, RunState, Tool
 from agents.tool_context import ToolContext
 
 from kantan_agents.errors import RetrievalError
-from kantan_agents.log import get_logger
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval.conversation import earlier_items, earlier_text
 from kantan_agents.retrieval.in_turns import first_that
@@ -22,6 +21,7 @@ from kantan_agents.retrieval.query import arguments_of, calls_in, newest_text, w
 from kantan_agents.retrieval.retriever import ToolMatch, document_of
 from kantan_agents.retrieval.searching import Searching
 from kantan_agents.retrieval.view import View
+from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import facts_of, is_switched_on
 from kantan_agents.tools.not_in_view import in_view

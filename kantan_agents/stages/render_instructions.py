@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kantan_agents.log import get_logger
 from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.stages")
 

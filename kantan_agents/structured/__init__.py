@@ -1,6 +1,6 @@
 """Structured output: schemas, the forms in which models are asked, and what they answer."""
 
-from kantan_agents.structured.agent_output import AgentOutput, agent_output
+from kantan_agents.structured.asking.agent_output import AgentOutput, agent_output
 from kantan_agents.structured.asking.fetch import OutputAttempt
 from kantan_agents.structured.asking.forms import OutputMode, checked_delivery
 from kantan_agents.structured.parsing.parse import parse_structured_output

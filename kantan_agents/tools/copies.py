@@ -10,7 +10,7 @@ from typing import Any
 
 from agents import FunctionTool
 
-from kantan_agents.plain_data import packed, unpacked
+from kantan_agents.support.plain_data import packed, unpacked
 
 _LONGEST = 8_192
 """Bytes of a schema that is kept."""

@@ -18,7 +18,7 @@ from kantan_agents.errors import (
     ToolProviderFailedError,
     ToolProviderInterfaceError,
 )
-from kantan_agents.log import get_logger
+from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools.coerce import coerce_tools
 from kantan_agents.tools.facts import facts_of

@@ -11,8 +11,8 @@ from agents import custom_span
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolParameterError
 from kantan_agents.interception import end_run_with, forget_pending_error, note_refusal, pending_error
-from kantan_agents.log import get_logger
 from kantan_agents.pipeline import Run, current_run
+from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision
 
 logger = get_logger("kantan_agents.tools")

@@ -66,13 +66,13 @@ async def test_the_memory_of_a_waiting_run_is_told_by_module() -> None:
 
 def test_both_columns_are_parts_of_the_plain_run() -> None:
     plain = {"agents/run.py": 0.75, "Python and others": 0.25}
-    ours = {"agents/run.py": 0.5, "kantan_agents/agent.py": 0.5}
+    ours = {"agents/run.py": 0.5, "kantan_agents/agent/agent.py": 0.5}
     lines = list(table("a run", plain, ours, 0.5))
     assert "whole run: 0.50 of the plain SDK" in lines[2]
     assert lines[4:] == [
         "| agents/run.py | 75% | 25% |",
         "| Python and others | 25% | 0% |",
-        "| kantan_agents/agent.py | 0% | 25% |",
+        "| kantan_agents/agent/agent.py | 0% | 25% |",
         "| all of kantan_agents | 0% | 25% |",
         "",
     ]

@@ -22,7 +22,7 @@ from kantan_agents.bridge.model_answers import completed_event
 from kantan_agents.errors import InputTypeError, StreamUsageError, ToolNotAllowedError
 from kantan_agents.events import Event, TextDelta, ToolCallStarted
 from kantan_agents.pipeline import current_run
-from kantan_agents.run_stream import BUFFERED
+from kantan_agents.running.stream import BUFFERED
 from kantan_agents.testing import (
     OfflineServer,
     ScriptedModel,

@@ -17,7 +17,7 @@ from kantan_agents.events import (
     subscribe,
 )
 from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
-from kantan_agents.run_stream import RunStream
+from kantan_agents.running.stream import RunStream
 
 
 class Counting(Middleware):

@@ -6,7 +6,6 @@ import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from typing import Any, Final
 
-from kantan_agents.numbers import checked_int
 from kantan_agents.protocol.http.anthropic_stream import AnthropicStream
 from kantan_agents.protocol.http.api import Api
 from kantan_agents.protocol.http.provider import HttpProvider, checked_model, checked_timeout, key_of
@@ -22,6 +21,7 @@ from kantan_agents.protocol.translate.anthropic import (
 )
 from kantan_agents.protocol.translate.anthropic.tools import FORMAT
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+from kantan_agents.support.numbers import checked_int
 
 _BASE_URL: Final = "https://api.anthropic.com"
 _VERSION: Final = "2023-06-01"

@@ -12,10 +12,10 @@ from typing import Any, Final, TypeVar
 import anyio.to_thread
 import httpx
 
-from kantan_agents.connections import PerLoop, shield_closing
 from kantan_agents.errors import InvalidOptionError, ProviderRequestError
 from kantan_agents.protocol.http.refusals import reason_of, retry_after, short
 from kantan_agents.protocol.http.sse import events_of
+from kantan_agents.support.connections import PerLoop, shield_closing
 
 T = TypeVar("T")
 _CONNECT_SECONDS: Final = 20.0

@@ -13,12 +13,12 @@ from typing import Any, Final, NoReturn, get_args
 from typing_extensions import Self
 
 from kantan_agents.errors import InvalidOptionError, InvalidProtocolValueError
-from kantan_agents.log import get_logger
 from kantan_agents.protocol.http.api import LARGE, Api, UnreadableAnswerError, off_loop, parsed
 from kantan_agents.protocol.http.sendable import sendable, size_of
 from kantan_agents.protocol.pain import OnUnreadable, unreadable
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+from kantan_agents.support.log import get_logger
 
 _CUT: Final = ("max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
 _log = get_logger("kantan_agents.protocol")

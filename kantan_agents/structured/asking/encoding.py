@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.structured.agent_output import AgentOutput
+from kantan_agents.structured.asking.agent_output import AgentOutput
 from kantan_agents.structured.asking.final_tool import final_tool, final_tool_name
 from kantan_agents.structured.asking.forms import Form
 from kantan_agents.structured.asking.request import Request

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.structured.agent_output import AgentOutput
+from kantan_agents.structured.asking.agent_output import AgentOutput
 from kantan_agents.structured.asking.families import Family
 from kantan_agents.structured.asking.forms import FORCED_TOOL, TOOL, Form, OutputMode
 from kantan_agents.structured.asking.memory import FORMS, Target

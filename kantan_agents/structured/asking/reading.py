@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.structured.agent_output import AgentOutput
+from kantan_agents.structured.asking.agent_output import AgentOutput
 from kantan_agents.structured.parsing.parse import parsed_values
 from kantan_agents.structured.parsing.tolerant import Partial
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
-from kantan_agents.log import get_logger
+from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.recorder.database import (
     Database,
     is_locked,

@@ -19,8 +19,8 @@ from kantan_agents.errors import (
     SpanNotRecordedError,
     SpansDroppedError,
 )
-from kantan_agents.log import get_logger
-from kantan_agents.numbers import checked_int, checked_number
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.numbers import checked_int, checked_number
 from kantan_agents.tracing import in_use
 from kantan_agents.tracing.recorder import process_end
 from kantan_agents.tracing.recorder.arguments import checked_path

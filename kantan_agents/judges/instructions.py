@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.judging.rules import StatusRule
-from kantan_agents.judging.wording import Wording, fenced, fill, markers_in
+from kantan_agents.judges.rules import StatusRule
+from kantan_agents.judges.wording import Wording, fenced, fill, markers_in
 
 _NEEDED = {
     "structured": ("conditions",),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kantan_agents.judging.rules import StatusRule
-from kantan_agents.judging.status_judge import StatusJudge
-from kantan_agents.judging.verdict import StatusVerdict
-from kantan_agents.options import Context
+from kantan_agents.context import Context
+from kantan_agents.judges.rules import StatusRule
+from kantan_agents.judges.status_judge import StatusJudge
+from kantan_agents.judges.verdict import StatusVerdict
 
 
 async def judge_status(

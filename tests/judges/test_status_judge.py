@@ -21,10 +21,10 @@ from kantan_agents import (
     judge_status,
 )
 from kantan_agents.errors import BudgetExceededError, ContextTypeError, InvalidOptionError
-from kantan_agents.judging.instructions import ENGLISH, JAPANESE
+from kantan_agents.judges.instructions import ENGLISH, JAPANESE
 from kantan_agents.middleware import Budget
 from kantan_agents.testing import Reply, ScriptedModel, assistant_message
-from tests.judging.asked import (
+from tests.judges.asked import (
     EVALUATION,
     RULES,
     STRUCTURED,
@@ -333,9 +333,9 @@ async def test_twenty_judgements_at_once_keep_apart() -> None:
 
 
 async def test_one_line_a_judgement_names_the_method_as_logs_do(caplog: Any) -> None:
-    with answering(tagged="[MOVEMENT:3]"), caplog.at_level("INFO", "kantan_agents.judging"):
+    with answering(tagged="[MOVEMENT:3]"), caplog.at_level("INFO", "kantan_agents.judges"):
         await make_judge(rules=["a", "b", StatusRule("c", name="retry")]).judge("x")
-    (record,) = [record for record in caplog.records if record.name == "kantan_agents.judging"]
+    (record,) = [record for record in caplog.records if record.name == "kantan_agents.judges"]
     assert (record.message, record.levelno) == ("judgement finished", logging.INFO)
     assert (record.judge, record.method, record.step, record.rule) == (
         "status-judge",
@@ -346,11 +346,11 @@ async def test_one_line_a_judgement_names_the_method_as_logs_do(caplog: Any) -> 
     caplog.clear()
     with (
         answering(),
-        caplog.at_level("INFO", "kantan_agents.judging"),
+        caplog.at_level("INFO", "kantan_agents.judges"),
         pytest.raises(JudgementError),
     ):
         await make_judge().judge("x")
-    (record,) = [record for record in caplog.records if record.name == "kantan_agents.judging"]
+    (record,) = [record for record in caplog.records if record.name == "kantan_agents.judges"]
     assert (record.message, record.levelno, record.code) == ("judgement failed", logging.WARNING, "E44")
 
 

@@ -16,7 +16,7 @@ from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, judge_agent
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.rubric import rubric_of
 from kantan_agents.testing import ScriptedModel, assistant_message
-from tests.judging.asked import answering_with, bundle, instructions_of
+from tests.judges.asked import answering_with, bundle, instructions_of
 
 pytestmark = pytest.mark.anyio
 

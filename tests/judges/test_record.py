@@ -12,7 +12,7 @@ from kantan_llm.tracing.analysis import find_failed_judges
 
 from kantan_agents import JudgementError, TraceStore
 from kantan_agents.testing import Reply
-from tests.judging.asked import answering, answering_with, make_judge
+from tests.judges.asked import answering, answering_with, make_judge
 
 pytestmark = pytest.mark.anyio
 

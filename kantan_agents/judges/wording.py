@@ -9,8 +9,8 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.agent.options import Renderer, checked_renderer
 from kantan_agents.errors import RendererResultError
-from kantan_agents.options import Renderer, checked_renderer
 
 _MARKER = re.compile(r"\{\{ *([a-z]+) *\}\}")
 _TICKS = re.compile("`+")

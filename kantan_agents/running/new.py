@@ -7,14 +7,14 @@ from typing import Any, Protocol
 import agents
 
 from kantan_agents.bridge import context_of, effective_run_config
+from kantan_agents.context import Context
 from kantan_agents.errors import InputTypeError
 from kantan_agents.events import Emitter, Handler, Observers, emitter_for
 from kantan_agents.interception import Layers
 from kantan_agents.models import ProviderFactory, keep_provider
-from kantan_agents.options import Context
 from kantan_agents.pipeline import Pipeline, Run, current_run
-from kantan_agents.run_logs import is_debugged, log_event
-from kantan_agents.running import raising
+from kantan_agents.running.drive import raising
+from kantan_agents.running.logs import is_debugged, log_event
 from kantan_agents.tracing.ids import new_run_id
 from kantan_agents.tracing.metadata import finite, run_metadata
 

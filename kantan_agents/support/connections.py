@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
-from kantan_agents.waiting import wait_for_end
+from kantan_agents.support.waiting import wait_for_end
 
 T = TypeVar("T")
 

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from kantan_agents.agent import Agent
-from kantan_agents.judging.replies import Reply, reply_of, unusable_reply
-from kantan_agents.judging.schemas import Evaluation, Judgment
-from kantan_agents.judging.tags import read_tags
-from kantan_agents.judging.verdict import Method
+from kantan_agents.judges.replies import Reply, reply_of, unusable_reply
+from kantan_agents.judges.schemas import Evaluation, Judgment
+from kantan_agents.judges.tags import read_tags
+from kantan_agents.judges.verdict import Method
 
 
 @attrs.frozen

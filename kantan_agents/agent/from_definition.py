@@ -8,13 +8,13 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kantan_agents.agent.options import checked_items, checked_renderer
 from kantan_agents.context import store
 from kantan_agents.definitions import AgentDefinition, grants_of, model_of
 from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError
-from kantan_agents.log import get_logger
-from kantan_agents.options import checked_items, checked_renderer
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.prompt import Prompt, hash_text
+from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules
 
 DEFINITION = "definition"

@@ -6,7 +6,7 @@ from typing import Literal
 
 import attrs
 
-from kantan_agents.judging.rules import StatusRule
+from kantan_agents.judges.rules import StatusRule
 
 Method = Literal["structured_output", "phase3_tag", "phase1_tag", "ai_judge", "ai_judge_fallback"]
 LogMethod = Literal["structured_output", "tag_fallback", "ai_judge"]

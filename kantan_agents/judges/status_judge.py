@@ -9,32 +9,32 @@ from typing import Any, Literal
 from agents import RunConfig
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.options import checked_items
 from kantan_agents.bridge import effective_run_config
-from kantan_agents.context import check_context
+from kantan_agents.context import Context, check_context
 from kantan_agents.errors import InvalidOptionError, JudgementError
 from kantan_agents.events.emitter import Stopwatch
-from kantan_agents.judging.instructions import (
+from kantan_agents.judges.instructions import (
     JudgingTemplates,
     checked_language,
     checked_templates,
     input_for,
     instructions_for,
 )
-from kantan_agents.judging.record import (
+from kantan_agents.judges.record import (
     judgement_trace,
     log_failure,
     log_verdict,
     record_attempt,
     stage_span,
 )
-from kantan_agents.judging.replies import ReplyNote
-from kantan_agents.judging.rules import StatusRule, checked_rules
-from kantan_agents.judging.schemas import Evaluation, Judgment
-from kantan_agents.judging.stages import Reading, Stage, read_evaluation, read_judgment, read_tag
-from kantan_agents.judging.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags
-from kantan_agents.judging.verdict import StageAttempt, StatusVerdict
-from kantan_agents.options import Context, checked_items
-from kantan_agents.portal import background_loop
+from kantan_agents.judges.replies import ReplyNote
+from kantan_agents.judges.rules import StatusRule, checked_rules
+from kantan_agents.judges.schemas import Evaluation, Judgment
+from kantan_agents.judges.stages import Reading, Stage, read_evaluation, read_judgment, read_tag
+from kantan_agents.judges.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags
+from kantan_agents.judges.verdict import StageAttempt, StatusVerdict
+from kantan_agents.running.portal import background_loop
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 Mode = Literal["structured", "tag"]

@@ -12,8 +12,8 @@ from kantan_agents.bridge.model_answers import usage_numbers
 from kantan_agents.errors import code_of
 from kantan_agents.events import Event
 from kantan_agents.events.emitter import outcome_of
-from kantan_agents.log import get_logger
 from kantan_agents.pipeline import Run
+from kantan_agents.support.log import get_logger
 
 _NAME = "kantan_agents.run"
 _log = get_logger(_NAME)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from kantan_agents import JudgementError, JudgingTemplates, StageAttempt, StatusJudge, StatusRule
 from kantan_agents.errors import InvalidJudgingRulesError, InvalidOptionError
-from kantan_agents.judging.instructions import ENGLISH
-from kantan_agents.judging.schemas import Evaluation, Judgment
-from kantan_agents.judging.wording import Data, fenced, fill
+from kantan_agents.judges.instructions import ENGLISH
+from kantan_agents.judges.schemas import Evaluation, Judgment
+from kantan_agents.judges.wording import Data, fenced, fill
 from kantan_agents.testing import ScriptedModel
 
 

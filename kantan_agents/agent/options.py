@@ -6,13 +6,13 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
+from kantan_agents.context import Context
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
-from kantan_agents.numbers import checked_int
 from kantan_agents.prompt import Prompt
+from kantan_agents.support.numbers import checked_int
 from kantan_agents.templating import render_template
 from kantan_agents.tracing.metadata import finite
 
-Context = dict[str, Any]
 Renderer = Callable[..., "str | Awaitable[str]"]
 """``(text, context)`` or ``(text, context, allow_env)``, sync or async, returning the text."""
 

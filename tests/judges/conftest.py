@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.judging.asked import SHARED
+from tests.judges.asked import SHARED
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -12,13 +12,13 @@ from agents import RunConfig, Span, custom_span, get_current_trace
 
 from kantan_agents.errors import code_of
 from kantan_agents.events.emitter import outcome_of
-from kantan_agents.judging.stages import Reading
-from kantan_agents.judging.verdict import Method, StageAttempt, StatusVerdict
-from kantan_agents.log import get_logger
+from kantan_agents.judges.stages import Reading
+from kantan_agents.judges.verdict import Method, StageAttempt, StatusVerdict
+from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.ids import new_run_id, trace_id_of
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
-_log = get_logger("kantan_agents.judging")
+_log = get_logger("kantan_agents.judges")
 
 
 @contextmanager

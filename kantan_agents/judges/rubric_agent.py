@@ -11,10 +11,10 @@ from agents.exceptions import UserError
 from pydantic.errors import PydanticUserError
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.options import checked_metadata
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
-from kantan_agents.judging.instructions import checked_language
-from kantan_agents.judging.wording import Data, Wording, fenced
-from kantan_agents.options import checked_metadata
+from kantan_agents.judges.instructions import checked_language
+from kantan_agents.judges.wording import Data, Wording, fenced
 from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.rubric import RUBRIC
 from kantan_agents.structured import output_schema

@@ -12,7 +12,7 @@ from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception import current_tool_call
 from kantan_agents.pipeline import Next, Pipeline, Run, Stage, current_run
-from kantan_agents.run_logs import bind_names, log_end, run_usage, unbind_names
+from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing.spans import RunTrace
 

@@ -13,7 +13,7 @@ from kantan_agents.errors import StreamUsageError
 from kantan_agents.events import Event, Handler, TextDelta
 from kantan_agents.events.buffer import EventBuffer
 from kantan_agents.pipeline import Run
-from kantan_agents.waiting import wait_for_end
+from kantan_agents.support.waiting import wait_for_end
 
 BUFFERED = 64
 """So many events wait for the consumer; then the run waits."""

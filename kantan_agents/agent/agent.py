@@ -10,22 +10,8 @@ import agents
 from agents import ModelProvider, ModelSettings
 from typing_extensions import Self
 
-from kantan_agents.bridge import (
-    HandoffLinks,
-    QuickSettings,
-    SDKAgent,
-    link_handoffs,
-)
-from kantan_agents.context import check_context
-from kantan_agents.definitions import AgentDefinition
-from kantan_agents.errors import InvalidOptionError, RendererResultError
-from kantan_agents.events import Handler, Observers, Subscription
-from kantan_agents.from_definition import DEFINITION, agent_options, rules_of
-from kantan_agents.interception import Middleware, layers_of
-from kantan_agents.models import resolve_model
-from kantan_agents.new_run import new_run
-from kantan_agents.options import (
-    Context,
+from kantan_agents.agent.from_definition import DEFINITION, agent_options, rules_of
+from kantan_agents.agent.options import (
     Metadata,
     Renderer,
     checked_history,
@@ -35,14 +21,27 @@ from kantan_agents.options import (
     checked_output_dest,
     checked_renderer,
 )
+from kantan_agents.bridge import (
+    HandoffLinks,
+    QuickSettings,
+    SDKAgent,
+    link_handoffs,
+)
+from kantan_agents.context import Context, check_context
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.errors import InvalidOptionError, RendererResultError
+from kantan_agents.events import Handler, Observers, Subscription
+from kantan_agents.interception import Middleware, layers_of
+from kantan_agents.models import resolve_model
 from kantan_agents.pipeline import Pipeline, Run, Stage
-from kantan_agents.portal import background_loop
 from kantan_agents.prompt import Prompt
 from kantan_agents.retrieval import ToolRetrieval, ToolSelection
 from kantan_agents.retrieval.options import checked_retrieval
 from kantan_agents.retrieval.selection import selected
-from kantan_agents.run_stream import RunStream
-from kantan_agents.running import drive
+from kantan_agents.running.drive import drive
+from kantan_agents.running.new import new_run
+from kantan_agents.running.portal import background_loop
+from kantan_agents.running.stream import RunStream
 from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import OutputMode, agent_output, checked_delivery
 from kantan_agents.tools import (
