@@ -13,8 +13,10 @@ from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli import agents, tools, traces
-from kantan_agents.cli.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
+from kantan_agents.cli.agents.commands import app as agents
+from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
+from kantan_agents.cli.tools.commands import app as tools
+from kantan_agents.cli.traces.commands import app as traces
 from kantan_agents.errors import InvalidOptionError
 
 PROGRAM = "kantan-agents"
@@ -90,7 +92,7 @@ def demo(
 
     Needs no network and no key: without --model, a scripted model on 127.0.0.1 answers over HTTP.
     """
-    from kantan_agents.cli.demo import show_demo
+    from kantan_agents.cli.demo.demo import show_demo
 
     show_demo(model=model, database=db, keep=keep)
 
@@ -151,7 +153,9 @@ def run(
     With --agent, --model stands for short names in its file, and for none.
     Without --db nothing is recorded, neither here nor on any server.
     """
-    from kantan_agents.cli import database, inputs, named_agent
+    from kantan_agents.cli.agents.named import read_agent
+    from kantan_agents.cli.run import database
+    from kantan_agents.cli.terminal import inputs
 
     if agent is not None and instructions is not None:
         raise InvalidOptionError(option="--agent", reason="cannot stand beside --instructions")
@@ -159,9 +163,9 @@ def run(
     told = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
     context = inputs.read_context(context_file)
     database.check_database(db)
-    named = None if agent is None else named_agent.read_agent(agent)
+    named = None if agent is None else read_agent(agent)
 
-    from kantan_agents.cli.run import answer
+    from kantan_agents.cli.run.run import answer
 
     # What comes through a pipe may be anybody's words.
     commands = question != inputs.STDIN and not no_commands
@@ -170,9 +174,9 @@ def run(
     )
 
 
-app.add_typer(agents.app, name="agents")
-app.add_typer(tools.app, name="tools")
-app.add_typer(traces.app, name="traces")
+app.add_typer(agents, name="agents")
+app.add_typer(tools, name="tools")
+app.add_typer(traces, name="traces")
 
 
 def invoke(arguments: Sequence[str]) -> int:

@@ -15,7 +15,7 @@ from agents import set_trace_processors
 from openai import OpenAIError
 
 from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder
-from kantan_agents.cli.note_runs import note_runs
+from kantan_agents.cli.run.note_runs import note_runs
 from kantan_agents.pipeline import Run
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 

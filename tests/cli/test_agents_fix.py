@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.cli import fix_agents
+from kantan_agents.cli.agents import fix
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.definitions.mend import mended
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder
@@ -128,7 +128,7 @@ class TestNotFixed:
             file.write_bytes(b"another")
             return mended(text)
 
-        monkeypatch.setattr(fix_agents, "mended", changed)
+        monkeypatch.setattr(fix, "mended", changed)
         self.check(kantan_agents("agents", "fix", "a.md"), "it was changed meanwhile")
         assert file.read_bytes() == b"another"
         assert leftovers(file.parent) == []
@@ -140,7 +140,7 @@ class TestNotFixed:
             file.unlink()
             return mended(text)
 
-        monkeypatch.setattr(fix_agents, "mended", vanished)
+        monkeypatch.setattr(fix, "mended", vanished)
         self.check(kantan_agents("agents", "fix", "a.md"), "No such file or directory")
         assert not file.exists()
         assert leftovers(file.parent) == []
@@ -171,7 +171,7 @@ class TestNotFixed:
     def test_a_text_that_would_not_say_the_same(
         self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
     ) -> None:
-        monkeypatch.setattr(fix_agents, "mended", lambda _: text)
+        monkeypatch.setattr(fix, "mended", lambda _: text)
         where = "line 4: description: holds ': ' and stands in no quotes"
         reason = f"there is no valid YAML that says the same ({where})"
         self.check(kantan_agents("agents", "fix", "a.md"), reason, line=4)

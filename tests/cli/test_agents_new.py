@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.cli.new_agent import slug_of
+from kantan_agents.cli.agents.new import slug_of
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError
 from tests.cli.agent_folder import agent_file

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.cli.agent_files import find_files, read_files
+from kantan_agents.cli.agents.files import find_files, read_files
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder, hostile_file
 from tests.cli.test_agents import is_one_error
 from tests.definitions.wild import WILD, write_wild

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.cli.failures import describe, exit_code
-from kantan_agents.cli.plain import MAX_LINE, one_line, printable
+from kantan_agents.cli.terminal.failures import describe, exit_code
+from kantan_agents.cli.terminal.plain import MAX_LINE, one_line, printable
 from kantan_agents.errors import ContextTypeError, ModelNotFoundError
 from tests.cli.conftest import PROGRAM
 

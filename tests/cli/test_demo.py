@@ -10,8 +10,8 @@ import pytest
 from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.analysis import find_failed_judges, group_failed_by_bucket
 
-from kantan_agents.cli import demo_agents
-from kantan_agents.cli.demo_agents import script
+from kantan_agents.cli.demo import agents
+from kantan_agents.cli.demo.agents import script
 from kantan_agents.testing import OfflineServer, Reply
 
 TRACE_ID = re.compile(r"trace_[0-9a-f]{32}")
@@ -111,7 +111,7 @@ def test_an_answer_that_passes_is_not_found_as_failed(
     kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = [*script()[:2], {"score": 0.9, "comments": ["accuracy - all of it is so"]}]
-    monkeypatch.setattr(demo_agents, "script", lambda: told)
+    monkeypatch.setattr(agents, "script", lambda: told)
     outcome = kantan_agents("demo")
     assert outcome.code == 0
     assert "score  0.9  passed, the pass mark is 0.7" in outcome.stdout
@@ -121,7 +121,7 @@ def test_an_answer_that_passes_is_not_found_as_failed(
 def test_a_model_that_calls_no_tool_and_comments_nothing(
     kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo_agents, "script", lambda: [script()[1], {"score": 0, "comments": []}])
+    monkeypatch.setattr(agents, "script", lambda: [script()[1], {"score": 0, "comments": []}])
     outcome = kantan_agents("demo")
     assert (outcome.code, outcome.stderr) == (0, "")
     assert "look_up_order(" not in outcome.stdout
@@ -134,7 +134,7 @@ def test_what_a_model_says_is_never_markup(kantan_agents: Any, monkeypatch: pyte
         {"reply": said, "order_status": "late", "needs_human": False},
         {"score": 0.1, "comments": [f"[{said}"]},
     ]
-    monkeypatch.setattr(demo_agents, "script", lambda: told)
+    monkeypatch.setattr(agents, "script", lambda: told)
     outcome = kantan_agents("demo")
     assert outcome.code == 0
     assert "[bold red]x[/] [/nope] :smile: [31mred" in outcome.stdout

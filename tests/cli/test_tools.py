@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.cli.rules_file import read_rules
+from kantan_agents.cli.tools.rules_file import read_rules
 from kantan_agents.errors import FileArgumentError, InvalidToolRulesError
 from kantan_agents.tool_rules import ToolRules
 from tests.distributions import ACME, HALF, LOUD, RIVAL, TORN, WRONG, Installed, Use

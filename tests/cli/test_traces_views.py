@@ -17,11 +17,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from kantan_agents.cli.input_items import asked, newest_item
-from kantan_agents.cli.plain import json_line
-from kantan_agents.cli.read_quantities import read_duration, read_moment, read_size
-from kantan_agents.cli.rows_view import Column, cell, cut, row_lines
-from kantan_agents.cli.show_quantities import (
+from kantan_agents.cli.terminal.plain import json_line
+from kantan_agents.cli.terminal.read_quantities import read_duration, read_moment, read_size
+from kantan_agents.cli.terminal.rows import Column, cell, cut, row_lines
+from kantan_agents.cli.terminal.show_quantities import (
     counted,
     duration_text,
     iso_time,
@@ -29,8 +28,9 @@ from kantan_agents.cli.show_quantities import (
     rate_text,
     size_text,
 )
-from kantan_agents.cli.span_details import draw_span, readable
-from kantan_agents.cli.span_tree import Guides, tree_lines
+from kantan_agents.cli.traces.input_items import asked, newest_item
+from kantan_agents.cli.traces.span_details import draw_span, readable
+from kantan_agents.cli.traces.span_tree import Guides, tree_lines
 from kantan_agents.errors import InvalidOptionError
 
 COLUMNS = (

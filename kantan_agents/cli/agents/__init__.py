@@ -1,0 +1,1 @@
+"""``kantan-agents agents``: lists, checks, fixes and creates subagent files."""

@@ -1,0 +1,156 @@
+"""The options of ``kantan-agents agents``: agents as Markdown files, listed, checked, made and mended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+app = typer.Typer(rich_markup_mode="rich")
+
+# Typer reads these annotations at run time and knows no `X | None` on Python 3.10 in older versions.
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="Name of an agent, in any case and with any separators.")
+]
+PathsArgument = Annotated[
+    Optional[list[Path]],  # noqa: UP045
+    typer.Argument(
+        metavar="PATHS",
+        help="Files, and directories with all their .md files; without any the usual directories.",
+        readable=False,  # one that cannot be read is reported as any other mistake in a file
+        show_default=False,
+    ),
+]
+
+
+@app.callback(invoke_without_command=True)
+def agents(context: typer.Context) -> None:
+    """Look at the agents kept as Markdown files: list, show, search, validate, make, fix."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list")
+def list_(
+    show_all: Annotated[
+        bool, typer.Option("--all", help="Also what could not be read, was repaired or is shadowed.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """List the agents of this project and its user.
+
+    Exit codes: 0 listed, even if there is none, 1 some file cannot be loaded.
+    """
+    from kantan_agents.cli.agents.list import list_agents
+
+    list_agents(show_all=show_all, as_json=as_json)
+
+
+@app.command()
+def show(
+    name: NameArgument,
+    prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt and nothing else.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one agent: what its file says, the tools it may use, where it is, its prompt.
+
+    Exit codes: 0 shown, 2 no such agent, or its file cannot be loaded.
+    """
+    from kantan_agents.cli.agents.show import show_agent
+
+    show_agent(name, only_prompt=prompt, as_json=as_json)
+
+
+@app.command()
+def search(
+    words: Annotated[list[str], typer.Argument(metavar="TEXT", help="Words of the name or the description.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Find the agents with all these words in name or description, the best first.
+
+    Exit codes: 0 found, 1 nothing found.
+    """
+    from kantan_agents.cli.agents.search import search_agents
+
+    search_agents(" ".join(words), as_json=as_json)
+
+
+@app.command()
+def validate(
+    paths: PathsArgument = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Print what is wrong in agent files, a line each: path, line, error or warning, message.
+
+    Exit codes: 0 no errors, even if there is no file, 1 errors, 2 a path that is not there.
+    """
+    from kantan_agents.cli.agents.validate import validate_agents
+
+    validate_agents(paths or (), strict=strict, as_json=as_json)
+
+
+@app.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="What the agent is called.")],
+    description: Annotated[
+        str, typer.Option("--description", metavar="TEXT", help="When to use the agent.", show_default=False)
+    ],
+    tools: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--tools",
+            metavar="NAMES",
+            help='Tools it may use, such as "Read, Grep"; without it all, with "" none.',
+            show_default=False,
+        ),
+    ] = None,
+    model: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--model", metavar="NAME", help="Its model.", show_default=False),
+    ] = None,
+    prompt: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--prompt",
+            metavar="TEXT|@FILE",
+            help="What it is told; without it a line to begin with.",
+            show_default=False,
+        ),
+    ] = None,
+    user: Annotated[bool, typer.Option("--user", help="For this user, instead of this project.")] = False,
+    directory: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--dir", metavar="PATH", help="In this directory.", show_default=False),
+    ] = None,
+) -> None:
+    """Write a new agent file and print its path; nothing is ever overwritten.
+
+    Exit codes: 0 written, 2 bad arguments, or there is such a file or agent already.
+    """
+    from kantan_agents.cli.agents.new import agents_directory, new_agent
+
+    new_agent(
+        name,
+        description=description,
+        tools=tools,
+        model=model,
+        prompt=prompt,
+        directory=agents_directory(directory, user=user),
+    )
+
+
+@app.command()
+def fix(
+    paths: PathsArgument = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes, write nothing.")] = False,
+) -> None:
+    """Write files that are no valid YAML as valid YAML, after showing what changes.
+
+    Exit codes: 0 all is well now, 1 some file cannot be fixed, 2 a path that is not there.
+    """
+    from kantan_agents.cli.agents.fix import fix_agents
+
+    fix_agents(paths or (), dry_run=dry_run)

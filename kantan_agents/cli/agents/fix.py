@@ -1,0 +1,100 @@
+"""``kantan-agents agents fix``: repaired files written as valid YAML, after showing what changes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import typer
+from rich.text import Text
+
+from kantan_agents.cli.agents.files import AgentFile, find_files, read_files
+from kantan_agents.cli.agents.problems import path_text, problem_line
+from kantan_agents.cli.agents.replace_file import replace_file
+from kantan_agents.cli.terminal.console import BAD, GOOD, LABEL, plain, wide_terminal
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
+from kantan_agents.cli.terminal.rows import print_lines
+from kantan_agents.cli.terminal.show_quantities import counted
+from kantan_agents.definitions import AgentDefinition, Problem
+from kantan_agents.definitions.file_problems import file_problem
+from kantan_agents.definitions.mend import mended
+from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
+
+_STYLES = {"+": GOOD, "-": BAD, "@": LABEL}
+
+
+def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
+    """Print the changes that make valid YAML of repaired files, and write them unless it is a ``dry_run``.
+
+    The changes go to stdout; what was written, and what could not be, to stderr.
+
+    Raises:
+        FileArgumentError: E79, a path is not there.
+        Exit: With code 1, some file cannot be read or fixed.
+    """
+    found = find_files(paths)
+    problems, fixed, seen = list(found.problems), 0, 0
+    # Read one after another: where two paths lead to one file, the second finds it fixed.
+    for file in read_files(found.files):
+        seen += 1
+        failed = file.errors or _fix(file, dry_run=dry_run)
+        problems += failed
+        fixed += not failed and file.definition is not None and file.definition.is_repaired
+    for problem in problems:
+        typer.echo(problem_line(problem).plain, err=True)
+    wrong = f", {counted(len(problems), 'error')}" if problems else ""
+    typer.echo(f"{counted(seen, 'file')}, {fixed} {'to fix' if dry_run else 'fixed'}{wrong}", err=True)
+    if problems:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
+    """Show and write what is to change in one file; return why that cannot be done."""
+    if file.definition is None or not file.definition.is_repaired:
+        return ()
+    text = _mended(file)
+    if text is None:
+        return (_unfixable(file.path, file.definition.repairs),)
+    print_lines(wide_terminal(), _changes(file, text))
+    if dry_run:
+        return ()
+    try:
+        replace_file(file.path, file.data, text.encode())
+    except FileArgumentError as error:
+        return (file_problem(str(file.path), f"cannot be fixed: {error.reason}"),)
+    typer.echo(f"fixed {path_text(file.path)}", err=True)
+    return ()
+
+
+def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:
+    """Say where a person must look, of a file that cannot be written without changing what it says."""
+    places = "; ".join(f"line {repair.line}: {repair.message}" for repair in repairs)
+    message = f"cannot be fixed: there is no valid YAML that says the same ({places})"
+    return Problem(path, repairs[0].line, message, "error", AgentFileError.code)
+
+
+def _mended(file: AgentFile) -> str | None:
+    """Return the text of a repaired file as valid YAML, None unless it says the very same."""
+    text = mended(file.data.decode())
+    if text is None:
+        return None
+    try:
+        definition = AgentDefinition.loads(text.encode(), path=file.path)
+    except (AgentFileError, InvalidDefinitionError):
+        return None
+    return text if definition == file.definition and not definition.is_repaired else None
+
+
+def _changes(file: AgentFile, text: str) -> Iterator[Text]:
+    name = path_text(file.path)
+    before, after = (_lines(part) for part in (file.data.decode(), text))
+    for line in difflib.unified_diff(before, after, name, name, lineterm=""):
+        is_head = line.startswith(("---", "+++")) and line[4:] == name
+        yield plain(line, LABEL if is_head else _STYLES.get(line[0], ""))
+
+
+def _lines(text: str) -> list[str]:
+    # Not splitlines, which takes more for line ends than diff does.
+    *lines, last = text.split("\n")
+    return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines

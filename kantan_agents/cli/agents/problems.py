@@ -1,0 +1,55 @@
+"""What is wrong in agent files, as editors and programs read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.text import Text
+
+from kantan_agents.cli.terminal.console import BAD, NOTICE, plain
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.show_quantities import counted
+from kantan_agents.definitions import Problem
+
+_STYLES = {"error": BAD, "warning": NOTICE}
+
+
+def problem_line(problem: Problem) -> Text:
+    """Return ``path:line: severity: message``, the form that editors make a link of."""
+    code = f" [{problem.code}]" if problem.code else ""
+    return Text.assemble(
+        plain(f"{path_text(problem.path)}:{problem.line}: "),
+        (f"{problem.severity}:", _STYLES[problem.severity]),
+        plain(f" {one_line(problem.message)}{code}"),
+    )
+
+
+def problem_data(problem: Problem) -> dict[str, Any]:
+    """Return a problem as JSON data."""
+    return {
+        "path": None if problem.path is None else str(problem.path),
+        "line": problem.line,
+        "severity": problem.severity,
+        "code": problem.code,
+        "message": problem.message,
+        "is_repair": problem.is_repair,
+    }
+
+
+def path_text(path: Path | None) -> str:
+    """Return a path on one line, its spaces as they are; a name of a file may hold line ends."""
+    # As plain() shows it: without control characters.
+    return plain(" ".join(str(path).replace("\t", " ").splitlines())).plain
+
+
+def errors_in(problems: Sequence[Problem]) -> int:
+    """Return how many of them are errors."""
+    return sum(problem.severity == "error" for problem in problems)
+
+
+def counts_text(problems: Sequence[Problem]) -> str:
+    """Return how many errors and warnings there are, in words."""
+    errors = errors_in(problems)
+    return f"{counted(errors, 'error')}, {counted(len(problems) - errors, 'warning')}"

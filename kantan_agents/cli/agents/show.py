@@ -1,0 +1,84 @@
+"""``kantan-agents agents show``: one agent, from its name to the last line of its prompt."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from kantan_agents.cli.agents.named import find_agent
+from kantan_agents.cli.agents.problems import path_text, problem_line
+from kantan_agents.cli.terminal.console import ACCENT, LABEL, plain, terminal
+from kantan_agents.cli.terminal.plain import json_text, one_line, printable
+from kantan_agents.cli.terminal.rows import line_width, print_lines
+from kantan_agents.cli.traces.span_details import text_of
+from kantan_agents.cli.traces.span_tree import hanging
+from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
+from kantan_agents.definitions.keys import WRITTEN
+from kantan_agents.errors import InvalidOptionError
+
+_GAP = 2
+_LONGEST_LABEL = 20
+
+
+def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
+    """Print an agent.
+
+    Raises:
+        AgentNotFoundError: E32, there is none of this name.
+        AgentFileError, InvalidDefinitionError: E30, E31, the file that is called so cannot be loaded.
+        InvalidOptionError: E75, the prompt alone is no JSON.
+    """
+    if only_prompt and as_json:
+        raise InvalidOptionError(option="--prompt", reason="cannot stand beside --json")
+    catalog = AgentLoader().load_agents_now()
+    definition = find_agent(catalog, name)
+    if as_json:
+        typer.echo(json_text(catalog.details(definition.name), default=str))
+    elif not only_prompt:
+        print_lines(terminal(), _lines(catalog, definition))
+    elif sys.stdout.isatty():
+        typer.echo(printable(definition.system_prompt))
+    else:
+        # As bytes, so that no line end and no letter becomes another.
+        typer.echo(definition.system_prompt.encode(), nl=False)
+
+
+def _lines(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[Text]:
+    console = terminal()
+    width = line_width(console)
+    facts = [(one_line(label), text) for label, text in _facts(catalog, definition) if text.plain]
+    longest = min(max(Text(label).cell_len for label, _ in facts), _LONGEST_LABEL) + _GAP
+    for label, text in facts:
+        first = plain(label, LABEL)
+        first.append(" " * max(longest - first.cell_len, _GAP))
+        yield from hanging(console, first, Text(" " * first.cell_len), text, width)
+    prompt = plain(definition.system_prompt.strip("\r\n"))
+    if prompt.plain.strip():
+        yield Text()
+        yield from prompt.split(allow_blank=True)
+
+
+def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple[str, Text]]:
+    yield "name", plain(one_line(definition.name), ACCENT)
+    yield "description", plain(definition.description.strip())
+    yield "scope", plain(catalog.scope_of(definition))
+    yield "path", plain("" if definition.path is None else path_text(definition.path))
+    for field, key in WRITTEN.items():
+        if field not in ("name", "description"):
+            yield key, _value(field, getattr(definition, field))
+    for key, value in definition.extra.items():
+        yield key, plain(text_of(value).strip())
+    for number, repair in enumerate(definition.repairs):
+        yield "" if number else "repairs", problem_line(repair)
+
+
+def _value(field: str, value: Any) -> Text:
+    if field == "tools":
+        return plain("all" if value == "*" else ", ".join(value) or "none")
+    if value is None or value == ():
+        return Text()
+    return plain(", ".join(value) if isinstance(value, tuple) else text_of(value).strip())

@@ -1,0 +1,72 @@
+"""``kantan-agents agents validate``: everything that is wrong in agent files, as editors understand it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import typer
+
+from kantan_agents.cli.agents.files import AgentFile, Found, find_files, read_files
+from kantan_agents.cli.agents.problems import counts_text, errors_in, path_text, problem_data, problem_line
+from kantan_agents.cli.terminal.console import wide_terminal
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
+from kantan_agents.cli.terminal.plain import json_text
+from kantan_agents.cli.terminal.rows import print_lines
+from kantan_agents.cli.terminal.show_quantities import counted
+from kantan_agents.definitions import AgentDefinition, Problem, grants_of, name_key
+from kantan_agents.definitions.file_problems import warnings_of
+
+
+def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:
+    """Print the problems of the files that ``paths`` name, and on stderr how many there are.
+
+    Raises:
+        FileArgumentError: E79, a path is not there.
+        Exit: With code 1, there are errors; if it is ``strict``, or warnings.
+    """
+    found = find_files(paths)
+    files = list(read_files(found.files))
+    problems = [*found.problems, *problems_in(files)]
+    if as_json:
+        errors = errors_in(problems)
+        counts = {"files": len(files), "errors": errors, "warnings": len(problems) - errors}
+        typer.echo(json_text({**counts, "problems": [problem_data(problem) for problem in problems]}))
+    else:
+        print_lines(wide_terminal(), map(problem_line, problems))
+    typer.echo(_summary(found, files, problems), err=True)
+    if problems if strict else errors_in(problems):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def problems_in(files: Iterable[AgentFile]) -> Iterator[Problem]:
+    """Yield what is wrong in files: in the order of the files, and of the lines of each."""
+    named: dict[tuple[Path, str], AgentFile] = {}
+    for file in files:
+        problems = list(file.errors)
+        definition = file.definition
+        if definition is not None:
+            problems += warnings_of(definition)
+            problems += _remarks(file, definition)
+            first = named.setdefault((file.tree, name_key(definition.name)), file)
+            if first is not file:
+                problems.append(_taken(file, definition, first))
+        yield from sorted(problems, key=lambda problem: problem.line)
+
+
+def _remarks(file: AgentFile, definition: AgentDefinition) -> Iterator[Problem]:
+    for remark in grants_of(definition).remarks:
+        field = "tools" if remark.startswith("tools:") else "disallowed_tools"
+        yield Problem(file.path, file.line_of(field), remark, "warning")
+
+
+def _taken(file: AgentFile, definition: AgentDefinition, first: AgentFile) -> Problem:
+    message = f"name: {definition.name} is the name of {path_text(first.path)} already, which is the one used"
+    return Problem(file.path, file.line_of("name"), message, "warning")
+
+
+def _summary(found: Found, files: Sequence[AgentFile], problems: Sequence[Problem]) -> str:
+    if not files and not problems:
+        places = ", ".join(map(path_text, found.directories))
+        return f"no agent files found in {places}"
+    return f"{counted(len(files), 'file')}, {counts_text(problems)}"

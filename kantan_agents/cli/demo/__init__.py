@@ -1,0 +1,1 @@
+"""``kantan-agents demo``: the main job from end to end."""

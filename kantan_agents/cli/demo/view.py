@@ -1,0 +1,175 @@
+"""How the sections of the demo look: data in, rich renderables out."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.rule import Rule
+from rich.text import Text
+from rich.tree import Tree
+
+from kantan_agents.cli.terminal.console import (
+    ACCENT,
+    BAD,
+    GOOD,
+    LABEL,
+    NOTICE,
+    STRONG,
+    indented,
+    pairs,
+    plain,
+)
+from kantan_agents.pipeline import Run
+from kantan_agents.prompt import Prompt
+
+
+def header(model: str | None, database: Path, *, temporary: bool) -> RenderableType:
+    """Return what stands first: what answers, and where the traces go."""
+    if model is None:
+        answers = Text.assemble(
+            ("The model is scripted.", NOTICE),
+            " No provider is asked and no key is needed: a small server on 127.0.0.1 gives "
+            "prepared answers. The rest is real: the OpenAI client, HTTP, the SDK's runner, the "
+            "traces and their database.",
+        )
+    else:
+        answers = Text.assemble("The model is ", plain(model, STRONG), ", asked at its provider.")
+    where = "Traces go to a temporary file:" if temporary else "Traces go to your database:"
+    return Panel(
+        Group(answers, Text(), Text(where, style=LABEL), plain(database, LABEL)),
+        title=Text("kantan_agents demo", style=f"bold {ACCENT}"),
+        border_style=ACCENT,
+        padding=(1, 2),
+    )
+
+
+def heading(number: int, title: str, explanation: str) -> RenderableType:
+    """Return the head of a section."""
+    rule = Rule(Text(f"{number}  {title}", style=f"bold {ACCENT}"), align="left", style=ACCENT)
+    return Group(Text(), rule, indented(Text(explanation, style=LABEL), Text()))
+
+
+def prompt_view(prompt: Prompt, rendered: str) -> RenderableType:
+    """Return a prompt as it was written and as the model was told it."""
+    meta = ", ".join(f"{key}: {value}" for key, value in (prompt.meta or {}).items())
+    facts = [
+        ("prompt", prompt.name),
+        ("version", prompt.version),
+        ("id", f"{prompt.resolve_id()[:16]}... (SHA-256 of the text)"),
+        ("meta", meta),
+    ]
+    template = plain(prompt.text)
+    template.highlight_regex(r"\{\{.*?\}\}", f"bold {ACCENT}")
+    return indented(
+        pairs(facts), Text(), _titled("as it is written", template), _titled("as it is sent", plain(rendered))
+    )
+
+
+def run_view(run: Run) -> RenderableType:
+    """Return what happened in a run: the question, tool calls and their results, the answer."""
+    tree = Tree(plain(f"agent {run.agent.name}", f"bold {ACCENT}"), guide_style=LABEL)
+    tree.add(_step("asked", run.input, STRONG))
+    for item in run.result.new_items:
+        raw = item.raw_item
+        if item.type == "tool_call_item":
+            call = f"{_field(raw, 'name') or _field(raw, 'type')}({_field(raw, 'arguments')})"
+            tree.add(_step("calls", call, STRONG))
+        elif item.type == "tool_call_output_item":
+            tree.add(_step("gets", item.output))
+        elif item.type == "message_output_item":
+            tree.add(_step("answers", _message_text(raw)))
+    return indented(tree)
+
+
+def context_view(context: Mapping[str, Any], output_dest: str) -> RenderableType:
+    """Return the structured output and the history as they stand in the context after a run."""
+    answer = context.get(output_dest) or {}
+    history = context.get("history") or ()
+    return indented(
+        Text(f'context["{output_dest}"]', style=STRONG),
+        _under(pairs(((key, _shown(value)) for key, value in answer.items()), ACCENT)),
+        Text(),
+        Text('context["history"]', style=STRONG),
+        _under(pairs(((entry.get("role"), entry.get("text")) for entry in history), ACCENT)),
+    )
+
+
+def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
+    """Return a rubric: its score against the pass mark, and the comments."""
+    score = rubric.get("score")
+    passed = isinstance(score, (int, float)) and score >= pass_mark
+    outcome = "passed" if passed else "failed"
+    line = Text.assemble(
+        ("score  ", LABEL),
+        (f"{score}", GOOD if passed else BAD),
+        (f"  {outcome}, the pass mark is {pass_mark}", LABEL),
+    )
+    comments = [("-", comment) for comment in rubric.get("comments") or ()]
+    return indented(line, pairs(comments))
+
+
+def query_view(query: str) -> RenderableType:
+    """Return the call whose result is shown under it."""
+    return indented(Text(query, style=f"bold {ACCENT}"))
+
+
+def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableType:
+    """Return what stands last: where the traces are now, and what to do next.
+
+    Args:
+        database: Where the traces went.
+        kept: Whether the file is still there.
+        requests: How many requests the offline server has had, None without one.
+    """
+    sent = f"{requests} HTTP requests were sent, all of them to 127.0.0.1."
+    outcome = "The traces are in" if kept else "Deleted, as neither --db nor --keep was given:"
+    return Group(
+        Text(),
+        Rule(style=ACCENT),
+        *([] if requests is None else [indented(Text(sent, style=LABEL))]),
+        indented(Text(outcome, style=LABEL), plain(database, LABEL), Text()),
+        *([_look(database)] if kept else []),
+        indented(
+            Text("The same on a real model, in a database of your own:"),
+            Text("kantan-agents demo --model gpt-6.1-terra --db traces.sqlite3", style=f"bold {ACCENT}"),
+        ),
+        Text(),
+    )
+
+
+def _look(database: Path) -> RenderableType:
+    command = plain(f"kantan-agents traces show LAST --db {shlex.quote(str(database))}", f"bold {ACCENT}")
+    return indented(Text("Look at what happened in the newest run:"), command, Text())
+
+
+def _titled(title: str, content: Text) -> Panel:
+    return Panel(content, title=Text(title), title_align="left", border_style=LABEL)
+
+
+def _under(content: RenderableType) -> RenderableType:
+    return Padding(content, (0, 0, 0, 2), expand=False)
+
+
+def _step(label: str, value: object, style: str = "") -> RenderableType:
+    return pairs([(f"{label:<7}", plain(value, style))])
+
+
+def _shown(value: object) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _field(item: Any, name: str) -> Any:
+    # The SDK's items are objects or, from some models, dicts.
+    value = item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)
+    return "" if value is None else value
+
+
+def _message_text(message: Any) -> str:
+    parts = _field(message, "content") or ()
+    return "".join(str(_field(part, "text") or _field(part, "refusal")) for part in parts)

@@ -1,0 +1,1 @@
+"""``kantan-agents run``: one question, one answer."""

@@ -1,0 +1,1 @@
+"""What all commands share: the console, tables, texts from outside, inputs, quantities, exit codes."""

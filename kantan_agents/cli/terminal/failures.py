@@ -1,0 +1,148 @@
+"""From any exception to one line for a person and one exit code for a script."""
+
+from __future__ import annotations
+
+import re
+from traceback import walk_tb
+from typing import Any
+
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.errors import (
+    AgentFileError,
+    AgentNotFoundError,
+    CommandNotRunnableError,
+    CommandSyntaxError,
+    ContextTypeError,
+    DuplicateToolError,
+    FileArgumentError,
+    HistoryTypeError,
+    InputTypeError,
+    InvalidDefinitionError,
+    InvalidOptionError,
+    InvalidToolRulesError,
+    KantanAgentsError,
+    ModelNotFoundError,
+    ToolProviderFailedError,
+    ToolProviderInterfaceError,
+    ToolRulesTypeError,
+    TraceDatabaseError,
+    TraceNotFoundError,
+    UnknownCommandError,
+    UnknownToolProviderError,
+    UnknownToolRulesModeError,
+)
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+# What the caller of the program can put right: arguments, files, installed tool providers.
+_BAD_INPUT = (
+    AgentFileError,
+    AgentNotFoundError,
+    CommandNotRunnableError,
+    CommandSyntaxError,
+    ContextTypeError,
+    DuplicateToolError,
+    FileArgumentError,
+    HistoryTypeError,
+    InputTypeError,
+    InvalidDefinitionError,
+    InvalidOptionError,
+    InvalidToolRulesError,
+    ModelNotFoundError,
+    ToolProviderFailedError,
+    ToolProviderInterfaceError,
+    ToolRulesTypeError,
+    TraceDatabaseError,
+    TraceNotFoundError,
+    UnknownCommandError,
+    UnknownToolProviderError,
+    UnknownToolRulesModeError,
+)
+
+_CODED = re.compile(r"\[[\w.-]+\]\[\w+\] ")
+
+
+def exit_code(error: BaseException) -> int:
+    """Return 2 for a mistake in the arguments, 1 for a run that failed."""
+    if isinstance(error, _BAD_INPUT) or _is_usage_error(error):
+        return EXIT_USAGE
+    return EXIT_FAILED
+
+
+def describe(error: BaseException) -> str:
+    """Return ``error`` as one line that begins with ``[package][code]``.
+
+    Ours come as they are, ``[kantan-agents][E19] Model not found: foo``. An HTTP error has its status
+    as code, ``[openai][401] ...``; any other has the name of its class, ``[agents][MaxTurnsExceeded]
+    ...``.
+    """
+    return one_line(_coded_message(error))
+
+
+def _coded_message(error: BaseException) -> str:
+    if _is_usage_error(error):
+        return f"[kantan-agents][usage] {_usage_message(error)}"
+    message = _message(error)
+    if isinstance(error, KantanAgentsError) or _CODED.match(message):
+        return message
+    package = type(error).__module__.partition(".")[0]
+    code = getattr(error, "status_code", None) or type(error).__name__
+    return f"[{'python' if package == 'builtins' else package}][{code}] {message}"
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, ModelNotFoundError):
+        return _with_reason(error)
+    body = getattr(error, "body", None)
+    if isinstance(body, dict) and isinstance(body.get("message"), str) and body["message"]:
+        # Of an error of the API, its own words; str() would be the whole JSON.
+        return str(body["message"])
+    message = str(error) or "no further details"
+    if _is_about_a_reply(error):
+        return f"the server's reply cannot be read: {message}"
+    server = _unreachable_server(error)
+    return f"{message.rstrip('.')}: {server}" if server else message
+
+
+def _with_reason(error: ModelNotFoundError) -> str:
+    """Add why kantan-llm refused, such as a missing key, unless it only says it knows no such name."""
+    from kantan_llm.errors import ProviderInferenceError
+
+    cause = error.__cause__
+    if cause is None or isinstance(cause, ProviderInferenceError):
+        return str(error)
+    return f"{error} ({cause})"
+
+
+def _is_about_a_reply(error: BaseException) -> bool:
+    """Tell whether ``error`` comes from a reply the SDK's model could make nothing of.
+
+    A page of HTML or a JSON of another shape ends as whatever Python raises first; by itself that
+    message would tell nobody where to look.
+    """
+    if not isinstance(error, (AttributeError, TypeError, ValueError)) or isinstance(error, UnicodeError):
+        return False
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    return any(module.startswith("agents.models.") for module in modules)
+
+
+def _unreachable_server(error: BaseException) -> str | None:
+    """Return the server of an error of the connection, else None; the message does not name it."""
+    if hasattr(error, "status_code"):
+        return None
+    url: Any = getattr(getattr(error, "request", None), "url", None)
+    host = getattr(url, "host", None)
+    return f"{url.scheme}://{url.netloc.decode()}" if host else None
+
+
+def _is_usage_error(error: BaseException) -> bool:
+    # Typer's own errors are click's in some versions and private copies of them in others.
+    return hasattr(error, "format_message")
+
+
+def _usage_message(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    hint = f"; see {context.command_path} --help" if context is not None else ""
+    return f"{error.format_message().rstrip('.')}{hint}"

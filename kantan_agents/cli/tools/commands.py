@@ -1,0 +1,88 @@
+"""The options of ``kantan-agents tools``: what rules decide, mistakes in them, installed providers."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+app = typer.Typer(rich_markup_mode="rich")
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+@app.callback(invoke_without_command=True)
+def tools(context: typer.Context) -> None:
+    """Explain and check tool rules, list the tools of installed providers."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def explain(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the tool.")],
+    rules: Annotated[
+        Optional[str],  # noqa: UP045 - Typer reads it at run time, on Python 3.10 too
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="Explicit rules, as for check; - reads standard input.",
+            show_default=False,
+        ),
+    ] = None,
+    arguments: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--args",
+            metavar="JSON|@FILE",
+            help="Arguments of a call; without them the tool as such is asked about.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say whether a tool may be used, and which rule of which layer decides that.
+
+    The rules of installed providers lie beneath those of --rules, as in a run.
+    Exit codes: 0 allowed, 1 refused, 2 bad arguments, files or providers.
+    """
+    from kantan_agents.cli.terminal import inputs
+    from kantan_agents.cli.tools import rules_file
+
+    explicit = rules_file.read_rules(rules) if rules is not None else None
+    called = inputs.text_or_file(arguments) if arguments is not None else None
+
+    from kantan_agents.cli.tools.explain import explain_tool
+
+    explain_tool(name, called, explicit, as_json=as_json)
+
+
+@app.command()
+def check(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="JSON: a rule set with allow, deny and params, or a context with one under tool_rules; "
+            "- reads standard input.",
+        ),
+    ],
+) -> None:
+    """List every mistake in a file of tool rules, one per line, each with its path.
+
+    Exit codes: 0 no mistakes, 2 mistakes, or the file cannot be read.
+    """
+    from kantan_agents.cli.tools.check import check_rules
+
+    check_rules(file)
+
+
+@app.command("list")
+def list_(as_json: JsonOption = False) -> None:
+    """List installed tool providers, their tools and rules, and those that cannot be used.
+
+    Exit codes: 0 all can be used, 1 some cannot.
+    """
+    from kantan_agents.cli.tools.list import list_providers
+
+    list_providers(as_json=as_json)

@@ -1,0 +1,1 @@
+"""``kantan-agents traces``: lists, searches, shows, exports and prunes recorded runs."""

@@ -1,0 +1,336 @@
+"""The options of ``kantan-agents traces``: what the trace database holds, shown, exported and pruned."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.traces.open_store import DATABASE_VARIABLE
+
+app = typer.Typer(rich_markup_mode="rich")
+
+# Typer reads these annotations at run time and knows no `X | None` on Python 3.10 in older versions.
+DatabaseOption = Annotated[
+    Path,
+    typer.Option("--db", metavar="PATH", envvar=DATABASE_VARIABLE, help="The trace database."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
+AgentOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--agent", metavar="NAME", help="Runs of this agent.", show_default=False),
+]
+PromptOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--prompt", metavar="NAME", help="Runs of this prompt.", show_default=False),
+]
+VersionOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--version", metavar="VERSION", help="Runs of this version of a prompt.", show_default=False
+    ),
+]
+ToolOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--tool", metavar="NAME", help="Runs that called this tool.", show_default=False),
+]
+MetaOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--meta",
+        metavar="KEY=VALUE",
+        help="Runs with this metadata; may be given again. A VALUE that is a JSON number, true, false or "
+        "null is that, in double quotes it is a text.",
+        show_default=False,
+    ),
+]
+ErrorsOption = Annotated[
+    Optional[bool],  # noqa: UP045
+    typer.Option("--errors/--no-errors", help="Runs with errors, or without.", show_default=False),
+]
+RubricOption = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--rubric-below", metavar="SCORE", help="Runs with a worse verdict.", show_default=False),
+]
+SinceOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--since",
+        metavar="WHEN",
+        help="Runs from then on: how long ago, such as 90s, 2h or 30d, or a time, such as 2026-11-20 or "
+        "2026-11-20T09:30, local unless it says otherwise.",
+        show_default=False,
+    ),
+]
+UntilOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--until", metavar="WHEN", help="Runs up to then.", show_default=False),
+]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="The newest N at the most.")]
+
+DATABASE = Path("traces.sqlite3")
+
+
+@app.callback(invoke_without_command=True)
+def traces(context: typer.Context) -> None:
+    """Look at the runs in a trace database: list, show, search, compare, follow, export, prune."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list")
+def list_(
+    db: DatabaseOption = DATABASE,
+    agent: AgentOption = None,
+    prompt: PromptOption = None,
+    version: VersionOption = None,
+    tool: ToolOption = None,
+    meta: MetaOption = None,
+    errors: ErrorsOption = None,
+    rubric_below: RubricOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: LimitOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """List the newest runs, those that pass all filters.
+
+    Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.traces.filters import read_filters
+
+    filters = read_filters(
+        agent=agent,
+        prompt=prompt,
+        version=version,
+        tool=tool,
+        meta=meta,
+        errors=errors,
+        rubric_below=rubric_below,
+        since=since,
+        until=until,
+    )
+
+    from kantan_agents.cli.traces.list import list_traces
+
+    list_traces(db, filters, limit=limit, as_json=as_json)
+
+
+@app.command()
+def show(
+    trace_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="A trace id, a run id, the unique beginning of one, or LAST for the newest run.",
+        ),
+    ],
+    db: DatabaseOption = DATABASE,
+    full: Annotated[bool, typer.Option("--full", help="Show inputs and outputs whole.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one run: its metadata, and its spans as a tree with their inputs and outputs.
+
+    Exit codes: 0 shown, 2 no such run, or a bad database.
+    """
+    from kantan_agents.cli.traces.show import show_trace
+
+    show_trace(db, trace_id, full=full, as_json=as_json)
+
+
+@app.command()
+def search(
+    words: Annotated[
+        list[str], typer.Argument(metavar="WORDS", help="Runs in which all of them occur, in any case.")
+    ],
+    db: DatabaseOption = DATABASE,
+    agent: AgentOption = None,
+    prompt: PromptOption = None,
+    version: VersionOption = None,
+    tool: ToolOption = None,
+    meta: MetaOption = None,
+    errors: ErrorsOption = None,
+    rubric_below: RubricOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: LimitOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the runs in whose inputs and outputs all words occur, tool calls included.
+
+    Exit codes: 0 searched, even if nothing was found, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.traces.filters import check_words, read_filters
+
+    check_words(words)
+    filters = read_filters(
+        agent=agent,
+        prompt=prompt,
+        version=version,
+        tool=tool,
+        meta=meta,
+        errors=errors,
+        rubric_below=rubric_below,
+        since=since,
+        until=until,
+    )
+
+    from kantan_agents.cli.traces.search import search_traces
+
+    search_traces(db, words, filters, limit=limit, as_json=as_json)
+
+
+@app.command()
+def prompts(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="NAME", help="Compare the versions of this prompt.", show_default=False),
+    ] = None,
+    db: DatabaseOption = DATABASE,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare prompt versions: runs, failures, scores, tokens, latency.
+
+    Without NAME a row for each version of each prompt, with it the versions side by side.
+    Exit codes: 0 compared, even if there is none, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.traces.prompts import compare_prompts
+
+    compare_prompts(db, name, as_json=as_json)
+
+
+@app.command()
+def failed(
+    db: DatabaseOption = DATABASE,
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="SCORE", help="Verdicts below this have failed.")
+    ] = 0.5,
+    prompt: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--prompt", metavar="NAME", help="Verdicts on this prompt.", show_default=False),
+    ] = None,
+    version: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--version", metavar="VERSION", help="Verdicts on this version of a prompt.", show_default=False
+        ),
+    ] = None,
+    limit: LimitOption = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """List failed verdicts by bucket, each with the run whose answer was judged.
+
+    Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.traces.filters import check_finite
+
+    check_finite(threshold, "--threshold")
+
+    from kantan_agents.cli.traces.failed import list_failed
+
+    list_failed(db, threshold=threshold, prompt=prompt, version=version, limit=limit, as_json=as_json)
+
+
+@app.command()
+def tail(db: DatabaseOption = DATABASE, as_json: JsonLinesOption = False) -> None:
+    """Follow new runs, a line each as it ends, until Ctrl-C.
+
+    A database that is not there yet is waited for.
+    Exit codes: 130 interrupted, 1 the reader went away, 2 a bad database.
+    """
+    from kantan_agents.cli.traces.tail import tail_traces
+
+    tail_traces(db, as_json=as_json)
+
+
+@app.command()
+def export(
+    db: DatabaseOption = DATABASE,
+    output: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--output",
+            metavar="FILE",
+            help="Write to this file; it appears when it is complete.",
+            show_default=False,
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    agent: AgentOption = None,
+    prompt: PromptOption = None,
+    version: VersionOption = None,
+    tool: ToolOption = None,
+    meta: MetaOption = None,
+    errors: ErrorsOption = None,
+    rubric_below: RubricOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    limit: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--limit", metavar="N", min=1, help="The newest N at the most.", show_default="all"),
+    ] = None,
+    as_json: JsonLinesOption = False,
+) -> None:
+    """Write runs with all their spans as JSON Lines, the newest first.
+
+    Exit codes: 0 written, even if there is none, 2 bad arguments, files or database.
+    """
+    del as_json  # nothing else is ever written
+    from kantan_agents.cli.traces.filters import read_filters
+
+    filters = read_filters(
+        agent=agent,
+        prompt=prompt,
+        version=version,
+        tool=tool,
+        meta=meta,
+        errors=errors,
+        rubric_below=rubric_below,
+        since=since,
+        until=until,
+    )
+
+    from kantan_agents.cli.traces.export import export_traces
+
+    export_traces(db, filters, output=output, force=force, limit=limit)
+
+
+@app.command()
+def prune(
+    db: DatabaseOption = DATABASE,
+    older_than: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--older-than",
+            metavar="AGE",
+            help="Delete runs older than this, such as 12h or 30d.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option("--keep", metavar="N", min=0, help="Keep the newest N runs.", show_default=False),
+    ] = None,
+    max_size: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--max-size",
+            metavar="SIZE",
+            help="Delete the oldest runs until the database is not larger, such as 500MB or 2GiB.",
+            show_default=False,
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete, instead of saying what would go.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete old runs: without --yes, only say which would go.
+
+    Give at least one limit; with several, what is beyond any of them goes.
+    Exit codes: 0 done, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.traces.prune import prune_traces, read_limits
+
+    limits = read_limits(older_than=older_than, keep=keep, max_size=max_size)
+    prune_traces(db, limits, really=yes, as_json=as_json)

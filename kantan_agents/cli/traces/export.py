@@ -1,0 +1,85 @@
+"""``kantan-agents traces export``: runs as JSON Lines, to standard output or into a file."""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TextIO
+
+import typer
+
+from kantan_agents.cli.terminal.inputs import STDIN
+from kantan_agents.cli.terminal.plain import json_line, one_line
+from kantan_agents.cli.terminal.show_quantities import counted
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.errors import FileArgumentError
+
+
+def export_traces(
+    path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
+) -> None:
+    """Write the runs that pass all filters, one JSON object a line, the newest first.
+
+    A file is complete or not there: it takes its name when everything is written.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be written, or is there already.
+        TraceDatabaseError: E60, the database cannot be used.
+    """
+    target = None if output in (None, STDIN) else _check_target(str(output), path, force=force)
+    records = open_store(path).export(**filters, limit=limit)
+    if target is None:
+        _write(records, sys.stdout)
+        return
+    with _replacing(target) as file:
+        written = _write(records, file)
+    typer.echo(f"{counted(written, 'run')} written to {one_line(str(output))}", err=True)
+
+
+def _check_target(output: str, database: Path, *, force: bool) -> Path:
+    try:
+        target = Path(output).resolve()  # a link stays, what it leads to is written
+        there = target.exists()
+        if there and database.exists() and target.samefile(database):
+            raise FileArgumentError(path=output, reason="it is the trace database")
+        if there and not target.is_file():
+            raise FileArgumentError(path=output, reason="it is no regular file")
+        if there and not force:
+            raise FileArgumentError(path=output, reason="it is there already; --force replaces it")
+        if not target.parent.is_dir():
+            raise FileArgumentError(path=output, reason="its directory does not exist")
+    except (OSError, RuntimeError, ValueError) as error:
+        if isinstance(error, FileArgumentError):
+            raise
+        reason = getattr(error, "strerror", None) or str(error)
+        raise FileArgumentError(path=output, reason=reason) from error
+    return target
+
+
+def _write(records: Iterator[dict[str, Any]], file: TextIO) -> int:
+    written = 0
+    for record in records:
+        file.write(f"{json_line(record, default=str)}\n")
+        written += 1
+    return written
+
+
+@contextmanager
+def _replacing(target: Path) -> Iterator[TextIO]:
+    """Yield a file beside ``target`` that takes its place at the end, and is gone after a failure."""
+    beside = target.with_name(f".{secrets.token_hex(8)}.part")
+    try:
+        try:
+            with beside.open("x", encoding="utf-8", newline="\n") as file:
+                yield file
+            if target.exists():
+                shutil.copymode(target, beside)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileArgumentError(path=str(target), reason=error.strerror or str(error)) from error

@@ -1,0 +1,97 @@
+"""The filters that ``list``, ``search`` and ``export`` share: from options to what the store takes."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from kantan_agents.cli.terminal.read_quantities import read_moment
+from kantan_agents.errors import InvalidOptionError
+
+_SQLITE_INTEGERS = range(-(2**63), 2**63)
+
+
+def read_filters(
+    *,
+    agent: str | None,
+    prompt: str | None,
+    version: str | None,
+    tool: str | None,
+    meta: Sequence[str] | None,
+    errors: bool | None,
+    rubric_below: float | None,
+    since: str | None,
+    until: str | None,
+) -> dict[str, Any]:
+    """Return the options as keyword arguments of ``TraceStore.traces``.
+
+    Raises:
+        InvalidOptionError: E75, one of them cannot be read.
+    """
+    if rubric_below is not None:
+        check_finite(rubric_below, "--rubric-below")
+    return {
+        "agent": agent,
+        "prompt": prompt,
+        "version": version,
+        "tool": tool,
+        "metadata": _read_metadata(meta or ()) or None,
+        "has_error": errors,
+        "rubric_below": rubric_below,
+        "started_from": None if since is None else read_moment(since, "--since"),
+        "started_to": None if until is None else read_moment(until, "--until"),
+    }
+
+
+def check_words(words: Sequence[str]) -> None:
+    """Make sure that there is something to search for.
+
+    Raises:
+        InvalidOptionError: E75, a word is empty.
+    """
+    if not all(word.strip() for word in words):
+        raise InvalidOptionError(option="WORDS", reason="must not be empty")
+
+
+def _read_metadata(entries: Sequence[str]) -> dict[str, Any]:
+    metadata: dict[str, Any] = {}
+    for entry in entries:
+        key, mark, value = entry.partition("=")
+        if not key or not mark:
+            raise InvalidOptionError(option="--meta", reason=f"must be KEY=VALUE, not {entry!r}")
+        if key in metadata:
+            raise InvalidOptionError(
+                option="--meta", reason=f"{key!r} is given twice, no run has both values"
+            )
+        metadata[key] = _read_value(value)
+    return metadata
+
+
+def _read_value(text: str) -> str | int | float | bool | None:
+    """Return a JSON scalar as what it is, anything else as the text it is."""
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, int) and value not in _SQLITE_INTEGERS:
+        return text
+    if isinstance(value, float) and not math.isfinite(value):
+        return text
+    return value if value is None or isinstance(value, (str, int, float)) else text
+
+
+def check_finite(number: float, option: str) -> None:
+    """Make sure that ``number`` can be compared with.
+
+    Raises:
+        InvalidOptionError: E75, it is NaN or infinite.
+    """
+    if not math.isfinite(number):
+        raise InvalidOptionError(option=option, reason=f"must be a finite number, not {number}")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    # NaN and Infinity are words, as nobody can be looking for them: JSON has none.
+    raise ValueError(name)

@@ -1,0 +1,37 @@
+"""``kantan-agents traces list``: the newest runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from kantan_agents.cli.terminal.console import wide_terminal
+from kantan_agents.cli.terminal.plain import json_text
+from kantan_agents.cli.terminal.rows import line_width, print_lines, row_lines
+from kantan_agents.cli.traces.data import summary_data
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.cli.traces.rows import COLUMNS, row_of
+
+
+def list_traces(path: Path, filters: dict[str, Any], *, limit: int, as_json: bool) -> None:
+    """Print the newest runs that pass all filters.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be used.
+    """
+    traces = open_store(path).traces(**filters, limit=limit)
+    if as_json:
+        typer.echo(json_text([summary_data(trace) for trace in traces], default=str))
+    elif traces:
+        console = wide_terminal()
+        print_lines(console, row_lines(COLUMNS, [row_of(trace) for trace in traces], line_width(console)))
+    else:
+        typer.echo(nothing_found(filters))
+
+
+def nothing_found(filters: dict[str, Any]) -> str:
+    """Return what to say of an empty list."""
+    filtered = any(value is not None for value in filters.values())
+    return "No run passes these filters." if filtered else "The database holds no runs."

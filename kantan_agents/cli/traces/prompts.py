@@ -1,0 +1,125 @@
+"""``kantan-agents traces prompts``: what the versions of a prompt do, a row each or side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+import typer
+from rich.text import Text
+
+from kantan_agents.cli.terminal.console import ACCENT, LABEL, wide_terminal
+from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
+from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time, rate_text
+from kantan_agents.cli.traces.data import stats_data
+from kantan_agents.cli.traces.open_store import open_store
+
+if TYPE_CHECKING:
+    from kantan_agents.tracing.store import PromptStats
+
+_NAME = 40
+_VERSION = 24
+_GAP = 2
+
+
+@attrs.frozen
+class _Fact:
+    """One thing to know of a version: its label side by side, its label in a row, its text."""
+
+    label: str
+    column: str | None
+    text: Callable[[PromptStats], str]
+
+
+def _score(stats: PromptStats) -> str:
+    return "" if stats.mean_score is None else f"{stats.mean_score:.2f}"
+
+
+def _tokens_per_run(stats: PromptStats) -> str:
+    return count_text(stats.total_tokens / stats.runs) if stats.runs else ""
+
+
+_FACTS = (
+    _Fact("runs", "runs", lambda stats: count_text(stats.runs)),
+    _Fact("failures", "failed", lambda stats: count_text(stats.failures)),
+    _Fact("failure rate", "rate", lambda stats: rate_text(stats.failures, stats.runs)),
+    _Fact("mean score", "score", _score),
+    _Fact("verdicts", None, lambda stats: count_text(stats.scores)),
+    _Fact("tokens a run", "tokens/run", _tokens_per_run),
+    _Fact("latency p50", "p50", lambda stats: duration_text(stats.latency_p50)),
+    _Fact("latency p95", "p95", lambda stats: duration_text(stats.latency_p95)),
+    _Fact("first run", None, lambda stats: local_time(stats.first_run)),
+    _Fact("last run", "last run", lambda stats: local_time(stats.last_run)),
+)
+_IN_A_ROW = [fact for fact in _FACTS if fact.column]
+COLUMNS = (
+    Column("prompt"),
+    Column("version"),
+    *(Column(str(fact.column), right=True, named=True) for fact in _IN_A_ROW),
+)
+
+
+def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
+    """Print a row for each prompt version, or the versions of one prompt side by side.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be used.
+    """
+    stats = open_store(path).prompts(prompt)
+    if as_json:
+        typer.echo(json_text([stats_data(version) for version in stats]))
+        return
+    if not stats:
+        known = "The database holds no runs of any prompt."
+        typer.echo(known if prompt is None else f"No run of prompt {one_line(prompt)} found.")
+        return
+    console = wide_terminal()
+    width = line_width(console)
+    if prompt is None:
+        print_lines(console, row_lines(COLUMNS, [_row(version) for version in stats], width))
+    else:
+        print_lines(console, _side_by_side(stats, width))
+
+
+def _row(stats: PromptStats) -> list[Text]:
+    return [
+        cell(stats.prompt_name, ACCENT, longest=_NAME),
+        cell(_version(stats), longest=_VERSION),
+        *(cell(fact.text(stats)) for fact in _IN_A_ROW),
+    ]
+
+
+def _side_by_side(stats: Sequence[PromptStats], width: int | None) -> Iterator[Text]:
+    """Yield a table whose columns are the versions; as many under one another as the width asks for."""
+    labels = [cell(fact.label, LABEL) for fact in _FACTS]
+    columns = [[cell(fact.text(version) or "-") for fact in _FACTS] for version in stats]
+    heads = [cell(_version(version) or "no version", longest=_VERSION).plain for version in stats]
+    name = cell(stats[0].prompt_name, longest=_NAME).plain
+    first = max(Text(name).cell_len, *(label.cell_len for label in labels))
+    widths = [
+        max(Text(head).cell_len, *(text.cell_len for text in cells)) + _GAP
+        for head, cells in zip(heads, columns, strict=True)
+    ]
+    for number, part in enumerate(_parts(widths, None if width is None else width - first)):
+        if number:
+            yield Text()
+        table = (Column(name), *(Column(head, right=True) for head in heads[part]))
+        rows = [list(row) for row in zip(labels, *columns[part], strict=True)]
+        yield from row_lines(table, rows, None)
+
+
+def _parts(widths: Sequence[int], room: int | None) -> Iterator[slice]:
+    begin = 0
+    while begin < len(widths):
+        end = begin + 1
+        while end < len(widths) and (room is None or sum(widths[begin : end + 1]) <= room):
+            end += 1
+        yield slice(begin, end)
+        begin = end
+
+
+def _version(stats: PromptStats) -> str:
+    return "" if stats.prompt_version is None else str(stats.prompt_version)

@@ -1,0 +1,75 @@
+"""``kantan-agents traces prune``: what is too old or too much goes; asked twice before anything does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from kantan_agents.cli.terminal.plain import json_text
+from kantan_agents.cli.terminal.read_quantities import read_duration, read_size
+from kantan_agents.cli.terminal.show_quantities import counted, size_text
+from kantan_agents.cli.traces.data import prune_data
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.errors import InvalidOptionError
+
+if TYPE_CHECKING:
+    from kantan_agents.tracing.store import PruneResult
+
+
+def read_limits(*, older_than: str | None, keep: int | None, max_size: str | None) -> dict[str, Any]:
+    """Return the options as keyword arguments of ``TraceStore.prune``.
+
+    Raises:
+        InvalidOptionError: E75, one of them cannot be read, or there is none.
+    """
+    if older_than is None and keep is None and max_size is None:
+        options = "--older-than, --keep, --max-size"
+        raise InvalidOptionError(option=options, reason="give at least one of them, to say what may go")
+    age: timedelta | None = None if older_than is None else read_duration(older_than, "--older-than")
+    size = None if max_size is None else read_size(max_size, "--max-size")
+    return {"older_than": age, "keep": keep, "max_size": size}
+
+
+def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, as_json: bool) -> None:
+    """Delete what is beyond the limits or, unless ``really``, say what would go.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be used.
+    """
+    store = open_store(path)
+    with _progress(really=really) as progress:
+        result = store.prune(**limits, dry_run=not really, progress=progress)
+    typer.echo(json_text(prune_data(result)) if as_json else _told(result))
+
+
+def _told(result: PruneResult) -> str:
+    what = f"{counted(result.traces, 'trace')} with {counted(result.spans, 'span')}"
+    before, after = size_text(result.bytes_before), size_text(result.bytes_after)
+    if not result.traces and result.bytes_after >= result.bytes_before:
+        return f"Nothing to delete: the database is {before}."
+    if result.dry_run:
+        return (
+            f"Would delete {what}; the database is {before}, and would be about {after}.\n"
+            "Nothing was deleted. Give the same with --yes to do it."
+        )
+    return f"Deleted {what}; the database was {before}, and is {after}."
+
+
+@contextmanager
+def _progress(*, really: bool) -> Iterator[Callable[[int, int], None] | None]:
+    """Show a progress bar on standard error, if that is a terminal and there is something to wait for."""
+    if not really or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("deleting", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

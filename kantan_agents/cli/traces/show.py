@@ -1,0 +1,90 @@
+"""``kantan-agents traces show``: one run, from its metadata to the last span."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from kantan_agents.cli.terminal.console import ACCENT, LABEL, plain, terminal
+from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.rows import cell, line_width, print_lines
+from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time
+from kantan_agents.cli.traces.data import trace_data
+from kantan_agents.cli.traces.input_items import asked
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.cli.traces.rows import status
+from kantan_agents.cli.traces.span_details import draw_span, readable, rubric_view, text_of
+from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines
+from kantan_agents.cli.traces.view import prompt_label
+
+if TYPE_CHECKING:
+    from kantan_agents.tracing.store import StoredTrace, TraceSummary
+
+_GAP = 2
+# Said in the lines above the other metadata.
+_TOLD = ("agent_name", "prompt_name", "prompt_version", "agent_run_id", "usage_total")
+
+
+def show_trace(path: Path, trace_id: str, *, full: bool, as_json: bool) -> None:
+    """Print a run.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be used.
+        TraceNotFoundError: E61, there is no such trace, or more than one.
+    """
+    trace = open_store(path).trace(trace_id)
+    if as_json:
+        typer.echo(json_text(trace_data(trace), default=str))
+        return
+    console = terminal()
+    print_lines(console, _lines(console, trace, full=full))
+
+
+def _lines(console: Console, trace: StoredTrace, *, full: bool) -> Iterator[Text]:
+    width = line_width(console)
+    facts = [(label, text) for label, text in _facts(trace.summary, full=full) if text.plain]
+    longest = max(Text(label).cell_len for label, _ in facts) + _GAP
+    for label, text in facts:
+        first = plain(label, LABEL)
+        first.append(" " * (longest - first.cell_len))
+        yield from hanging(console, first, Text(" " * longest), text, width)
+    if not trace.spans:
+        return
+    yield Text()
+    guides = ASCII_GUIDES if console.options.ascii_only else Guides()
+    yield from tree_lines(console, trace.spans, draw_span(full=full), width=width, guides=guides)
+
+
+def _facts(trace: TraceSummary, *, full: bool) -> Iterator[tuple[str, Text]]:
+    metadata: Mapping[str, Any] = trace.metadata or {}
+    yield "trace", plain(one_line(trace.trace_id), ACCENT)
+    yield "status", status(trace)
+    yield "started", plain(local_time(trace.started_at))
+    yield "took", plain(duration_text(trace.duration))
+    yield "workflow", plain(one_line(str(trace.workflow_name or "")))
+    yield "group", plain(one_line(str(trace.group_id or "")))
+    yield "agent", plain(one_line(str(metadata.get("agent_name") or "")))
+    yield "prompt", plain(one_line(prompt_label(metadata)))
+    yield "run", plain(one_line(str(metadata.get("agent_run_id") or "")))
+    yield "tokens", plain(_tokens(trace))
+    for number, (key, value) in enumerate((key, metadata[key]) for key in metadata if key not in _TOLD):
+        entry = Text.assemble(cell(key, LABEL), "  ", readable(text_of(value), full=full))
+        yield "" if number else "metadata", entry
+    said = str(trace.input or "")
+    yield "input", readable(said if full else asked(said), full=full)
+    if trace.rubric is None:
+        yield "output", readable(str(trace.output or ""), full=full)
+    else:
+        yield "rubric", rubric_view(trace.rubric, full=full)
+
+
+def _tokens(trace: TraceSummary) -> str:
+    if not trace.total_tokens:
+        return ""
+    spent = f"{count_text(trace.input_tokens)} in, {count_text(trace.output_tokens)} out"
+    return f"{count_text(trace.total_tokens)} ({spent})"

@@ -1,0 +1,138 @@
+"""One span of ``traces show``: its line, and below it what went in, what came out, what went wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.text import Text
+
+from kantan_agents.cli.terminal.console import BAD, LABEL, plain
+from kantan_agents.cli.terminal.plain import one_line, printable
+from kantan_agents.cli.terminal.show_quantities import count_text, counted
+from kantan_agents.cli.traces.input_items import newest_item
+from kantan_agents.cli.traces.span_tree import Block
+from kantan_agents.cli.traces.view import span_head
+
+if TYPE_CHECKING:
+    from kantan_llm.tracing import SpanRecord
+
+_READABLE = 240
+_LABEL_WIDTH = 8
+# The SDK's own custom spans, whose data says nothing that the line does not.
+_SDK_SPANS = ("task", "turn")
+
+
+def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Block]]]:
+    """Return how a span is drawn.
+
+    Args:
+        full: Whether texts are shown whole, with their own lines.
+    """
+
+    def draw(span: SpanRecord) -> tuple[Text, Sequence[Block]]:
+        return _line(span), tuple(_blocks(span, full=full))
+
+    return draw
+
+
+def readable(text: str, style: str = "", *, full: bool) -> Text:
+    """Return ``text`` whole or, on one line, its beginning and how long it is."""
+    if full:
+        return plain(text.strip("\r\n"), style)
+    beginning = " ".join(printable(" ".join(text[: 4 * _READABLE].split())).split())
+    if len(beginning) <= _READABLE and len(text) <= 4 * _READABLE:
+        return plain(beginning, style)
+    shown = plain(beginning[:_READABLE].rstrip(), style)
+    return Text.assemble(shown, (f" ... ({count_text(len(text))} characters)", LABEL))
+
+
+def error_text(error: Any) -> str:
+    """Return what a recorded error says, and the data beside it."""
+    if not isinstance(error, Mapping):
+        return text_of(error)
+    message, data = text_of(error.get("message", "")), error.get("data")
+    return f"{message} {text_of(data)}".strip() if data else message
+
+
+def rubric_view(rubric: Mapping[str, Any], *, full: bool) -> Text:
+    """Return a verdict: its score, and its comments a line each."""
+    comments = rubric.get("comments")
+    if not isinstance(comments, list) or not comments:
+        comments = [rubric["comment"]] if rubric.get("comment") else []
+    said = [text_of(rubric.get("score")), *map(text_of, comments)]
+    return Text("\n").join(readable(text, full=full) for text in said)
+
+
+def _line(span: SpanRecord) -> Text:
+    data, usage = _span_data(span), span.usage if isinstance(span.usage, Mapping) else {}
+    facts = [
+        _arrow(data),
+        "triggered" if data.get("triggered") is True else "",
+        data.get("model") or "",
+        counted(tokens, "token") if isinstance(tokens := usage.get("total_tokens"), int) and tokens else "",
+    ]
+    line = span_head(span, _name(span, data))
+    for fact in filter(None, facts):
+        line.append_text(plain(f"  {one_line(str(fact))}", LABEL))
+    return line
+
+
+def _blocks(span: SpanRecord, *, full: bool) -> Iterator[Block]:
+    if span.error:
+        yield _block("error", readable(error_text(span.error), BAD, full=full), BAD)
+    if span.input:
+        said = str(span.input) if full else newest_item(str(span.input))
+        yield _block("in", readable(said, full=full))
+    calls = span.tool_calls if isinstance(span.tool_calls, list) else []
+    for call in calls:
+        yield _block("calls", readable(_call_text(call), full=full))
+    # A verdict is the output of its run, and the same again would be said as `out`.
+    if span.rubric and isinstance(span.rubric, Mapping):
+        yield _block("rubric", rubric_view(span.rubric, full=full))
+    elif span.output and not (span.output_kind == "tool_calls" and calls and not full):
+        yield _block("out", readable(str(span.output), full=full))
+    data = _span_data(span)
+    own = data.get("data")
+    if span.span_type == "custom" and own and not span.rubric and not _is_sdk_span(data):
+        yield _block("data", readable(text_of(own), full=full))
+
+
+def _block(label: str, text: Text, style: str = LABEL) -> Block:
+    return Block(Text(label.ljust(_LABEL_WIDTH), style=style), text)
+
+
+def _span_data(span: SpanRecord) -> Mapping[str, Any]:
+    raw = span.raw if isinstance(span.raw, Mapping) else {}
+    data = raw.get("span_data")
+    return data if isinstance(data, Mapping) else {}
+
+
+def _name(span: SpanRecord, data: Mapping[str, Any]) -> str | None:
+    # A turn of the SDK has its number beside its name.
+    return f"{span.name} {data['data'].get('turn', '')}".rstrip() if _is_sdk_span(data) else span.name
+
+
+def _is_sdk_span(data: Mapping[str, Any]) -> bool:
+    own = data.get("data")
+    return isinstance(own, Mapping) and own.get("sdk_span_type") in _SDK_SPANS
+
+
+def _arrow(data: Mapping[str, Any]) -> str:
+    source, target = data.get("from_agent"), data.get("to_agent")
+    return f"{source} -> {target}" if source and target else ""
+
+
+def _call_text(call: Any) -> str:
+    if not isinstance(call, Mapping):
+        return text_of(call)
+    function = call.get("function")
+    named = function if isinstance(function, Mapping) else call
+    arguments = named.get("arguments")
+    return f"{named.get('name')}({'' if arguments is None else text_of(arguments)})"
+
+
+def text_of(value: Any) -> str:
+    """Return a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

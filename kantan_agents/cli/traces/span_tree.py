@@ -1,0 +1,145 @@
+"""The spans of a trace as a tree of lines, whatever its depth and the width of the terminal."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import attrs
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from kantan_agents.cli.terminal.console import LABEL
+
+if TYPE_CHECKING:
+    from kantan_llm.tracing import SpanRecord
+
+_NARROWEST_TEXT = 30
+
+
+@attrs.frozen
+class Guides:
+    """What the branches are drawn with; each three columns wide."""
+
+    branch: str = "├─ "
+    last: str = "└─ "
+    through: str = "│  "
+    nothing: str = "   "
+
+
+ASCII_GUIDES = Guides("+- ", "`- ", "|  ")
+
+
+@attrs.frozen
+class Block:
+    """A text of a span: a label, and as many lines as it takes."""
+
+    label: Text
+    text: Text
+
+
+Draw = Callable[["SpanRecord"], tuple[Text, Sequence[Block]]]
+
+
+@attrs.frozen
+class SpanTree:
+    """A rich renderable: a title, and below it the spans.
+
+    Attributes:
+        title: What stands above.
+        spans: The spans of one trace, in any order.
+        draw: Makes of a span its line and the blocks below it.
+    """
+
+    title: Text
+    spans: Sequence[SpanRecord]
+    draw: Draw
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Yield the lines, none of them longer than the space there is."""
+        guides = ASCII_GUIDES if options.ascii_only else Guides()
+        yield from wrapped(console, self.title, options.max_width)
+        yield from tree_lines(console, self.spans, self.draw, width=options.max_width, guides=guides)
+
+
+def tree_lines(
+    console: Console,
+    spans: Sequence[SpanRecord],
+    draw: Draw,
+    *,
+    width: int | None,
+    guides: Guides,
+) -> Iterator[Text]:
+    """Yield the lines of a tree; with ``width`` None only line ends in a text end a line.
+
+    Where a trace is deeper than the terminal is wide, the outermost guides give way.
+    """
+    room = None if width is None else max(width - _NARROWEST_TEXT, 0) // 3 * 3
+    for span, above, is_last, has_children in _in_order(spans, guides):
+        head, blocks = draw(span)
+        first = above + (guides.last if is_last else guides.branch)
+        below = above + (guides.nothing if is_last else guides.through)
+        inner = below + (guides.through if has_children else guides.nothing)
+        yield from hanging(
+            console, Text(_clipped(first, room), LABEL), Text(_clipped(below, room), LABEL), head, width
+        )
+        for block in blocks:
+            guide = _clipped(inner, room)
+            label = Text.assemble((guide, LABEL), block.label)
+            space = Text(guide + " " * block.label.cell_len, LABEL)
+            yield from hanging(console, label, space, block.text, width)
+
+
+def wrapped(console: Console, text: Text, width: int | None) -> Iterable[Text]:
+    """Return ``text`` in lines of at most ``width`` columns."""
+    if width is None:
+        return text.split(allow_blank=True)
+    return text.wrap(console, max(width, 1), overflow="fold")
+
+
+def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | None) -> Iterator[Text]:
+    """Yield ``text`` in lines of at most ``width`` columns, ``first`` before its first line.
+
+    Before the other lines stands ``rest``, which is as wide.
+    """
+    space = None if width is None else max(width - first.cell_len, 1)
+    before = first
+    for line in wrapped(console, text, space):
+        whole = Text.assemble(before, line)
+        whole.rstrip()
+        yield whole
+        before = rest
+
+
+def _clipped(guides: str, room: int | None) -> str:
+    return guides if room is None or len(guides) <= room else guides[len(guides) - room :]
+
+
+def _in_order(spans: Iterable[SpanRecord], guides: Guides) -> Iterator[tuple[SpanRecord, str, bool, bool]]:
+    """Yield each span with the guides above it, whether it is the last of its parent, and a parent itself."""
+    waiting = sorted(spans, key=_started)
+    known = {span.span_id for span in waiting}
+    children: dict[str | None, list[SpanRecord]] = defaultdict(list)
+    for span in waiting:
+        children[span.parent_id if span.parent_id in known else None].append(span)
+    seen: set[str] = set()
+    roots = children.pop(None, [])
+    while waiting:
+        stack = [(span, "", span is roots[-1]) for span in reversed(roots)]
+        while stack:
+            span, above, is_last = stack.pop()
+            if span.span_id in seen:
+                continue
+            seen.add(span.span_id)
+            below = children[span.span_id]
+            yield span, above, is_last, bool(below)
+            inner = above + (guides.nothing if is_last else guides.through)
+            stack += [(child, inner, child is below[-1]) for child in reversed(below)]
+        # What is left runs in circles, which only a damaged database can hold; it is shown all the same.
+        waiting = [span for span in waiting if span.span_id not in seen]
+        roots = waiting[:1]
+
+
+def _started(span: SpanRecord) -> tuple[bool, str, int]:
+    return span.started_at is None, str(span.started_at), span.ingest_seq
