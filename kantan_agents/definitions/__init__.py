@@ -3,11 +3,11 @@
 Nothing a file says is executed, and this room knows no SDK (spec 5).
 """
 
-from kantan_agents.definitions.catalog import AgentCatalog, ShadowedAgent
 from kantan_agents.definitions.definition import AgentDefinition
-from kantan_agents.definitions.directories import AgentDirectory
 from kantan_agents.definitions.grants import Grants, grants_of
-from kantan_agents.definitions.loader import AgentLoader
+from kantan_agents.definitions.loading.catalog import AgentCatalog, ShadowedAgent
+from kantan_agents.definitions.loading.directories import AgentDirectory
+from kantan_agents.definitions.loading.loader import AgentLoader
 from kantan_agents.definitions.model_names import MODELS, model_of
 from kantan_agents.definitions.names import name_key
 from kantan_agents.definitions.problems import Problem

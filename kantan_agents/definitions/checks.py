@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
-from kantan_agents.definitions.keys import FIELD_OF, LIMIT_OF, folded
+from kantan_agents.definitions.frontmatter.keys import FIELD_OF, LIMIT_OF, folded
 from kantan_agents.definitions.plain_data import flaw, is_text
 from kantan_agents.definitions.tool_flaws import flaw_of_allowed, flaw_of_denied
 from kantan_agents.definitions.tool_lists import ALL, means_all, names_all

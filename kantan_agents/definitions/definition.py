@@ -11,7 +11,7 @@ import attrs
 
 from kantan_agents.definitions.arguments import checked_path, checked_text
 from kantan_agents.definitions.checks import mistakes_in
-from kantan_agents.definitions.keys import DATA
+from kantan_agents.definitions.frontmatter.keys import DATA
 from kantan_agents.definitions.plain_data import copied
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter, split_items, unwrapped
@@ -127,7 +127,7 @@ class AgentDefinition:
             InvalidDefinitionError: E31; what it says is no definition: ``name`` is missing, say.
             InvalidOptionError: E75; ``path`` is no path.
         """
-        from kantan_agents.definitions.document import read_file
+        from kantan_agents.definitions.frontmatter.document import read_file
 
         file = Path(checked_path("path", path))
         return cls.loads(read_file(file), path=file)
@@ -145,7 +145,7 @@ class AgentDefinition:
             InvalidDefinitionError: E31; what it says is no definition.
             InvalidOptionError: E75; ``text`` is neither str nor bytes.
         """
-        from kantan_agents.definitions.reading import read
+        from kantan_agents.definitions.frontmatter.reading import read
 
         if not isinstance(text, bytes):
             checked_text("text", text)
@@ -156,7 +156,7 @@ class AgentDefinition:
 
         The frontmatter is valid YAML for every reader. The prompt is written as it is.
         """
-        from kantan_agents.definitions.writing import written
+        from kantan_agents.definitions.frontmatter.writing import written
 
         return written(self)
 

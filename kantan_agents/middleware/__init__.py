@@ -1,15 +1,15 @@
 """Ready-made middleware: optional, each in a file of its own, to be given as ``Agent(middleware=[...])``."""
 
-from kantan_agents.middleware.approval_calls import Approved, PendingCall, Rejected
-from kantan_agents.middleware.approval_state import decide, pending, resume, to_json
-from kantan_agents.middleware.approve import Approve
-from kantan_agents.middleware.budget import Budget, Prices
-from kantan_agents.middleware.budget_ledger import BudgetUse
+from kantan_agents.middleware.approve.approve import Approve
+from kantan_agents.middleware.approve.calls import Approved, PendingCall, Rejected
+from kantan_agents.middleware.approve.state import decide, pending, resume, to_json
+from kantan_agents.middleware.budget.budget import Budget, Prices
+from kantan_agents.middleware.budget.ledger import BudgetUse
 from kantan_agents.middleware.deadline import Deadline
 from kantan_agents.middleware.fallback import Fallback
-from kantan_agents.middleware.redact import Redact
+from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.middleware.retry import Retry
-from kantan_agents.middleware.slash_commands import SlashCommands
+from kantan_agents.middleware.slash_commands.slash_commands import SlashCommands
 from kantan_agents.middleware.tool_errors import ToolErrorPolicy, ToolErrors
 
 __all__ = [

@@ -10,7 +10,7 @@ import pytest
 
 from kantan_agents.cli.agents import fix
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.mend import mended
+from kantan_agents.definitions.fix import mended
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder
 from tests.cli.test_agents import is_one_error
 

@@ -15,7 +15,7 @@ from agents.mcp import MCPServerStdio
 from kantan_agents import RUBRIC, Agent, SlashCommands, ToolRulesMode, task_tool
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import CommandNotRunnableError, ToolNotAllowedError, UnknownCommandError
-from kantan_agents.middleware.command_rules import user_layers
+from kantan_agents.middleware.slash_commands.rules import user_layers
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import BASE, RuleLayers, ToolFacts, ToolRules
 

@@ -41,7 +41,7 @@ from kantan_agents.errors import (
     UnknownToolRulesModeError,
 )
 from kantan_agents.middleware import Approve, Budget, Deadline, Redact, Retry, ToolErrors
-from kantan_agents.middleware.command_rules import user_layers
+from kantan_agents.middleware.slash_commands.rules import user_layers
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from tests.conftest import TraceDB

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.definitions.checks import RESERVED
-from kantan_agents.definitions.keys import FIELD_OF, looks_like
+from kantan_agents.definitions.frontmatter.keys import FIELD_OF, looks_like
 from kantan_agents.errors import InvalidDefinitionError
 
 # Divided by "¦": what has a meaning to YAML, to Markdown or to a reader of agent files.

@@ -10,8 +10,9 @@ from typing import Any
 import attrs
 import pytest
 
-from kantan_agents.definitions import AgentLoader, file_cache, scan
-from kantan_agents.definitions.regular_file import read_regular_file
+from kantan_agents.definitions import AgentLoader
+from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
+from kantan_agents.definitions.loading import cache, scan
 
 
 @attrs.frozen
@@ -38,7 +39,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 @pytest.fixture
 def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every file be old enough to be trusted; the test sees to it that dates differ."""
-    for module in (scan, file_cache):
+    for module in (scan, cache):
         monkeypatch.setattr(module, "clock_ns", lambda: time.time_ns() + 10**10)
 
 
@@ -51,5 +52,5 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         names.append(Path(path).name)
         return read_regular_file(path, limit)
 
-    monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", noted)
+    monkeypatch.setattr("kantan_agents.definitions.loading.cache.read_regular_file", noted)
     return names

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.document import MAX_BYTES
+from kantan_agents.definitions.frontmatter.document import MAX_BYTES
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 
 TEXT = "---\nname: a\ndescription: b\n---\n\nP\n"

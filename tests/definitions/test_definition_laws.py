@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.keys import WRITTEN
-from kantan_agents.definitions.mend import mended
+from kantan_agents.definitions.fix import mended
+from kantan_agents.definitions.frontmatter.keys import WRITTEN
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 from tests.definitions.agent_texts import definitions, file_texts
 

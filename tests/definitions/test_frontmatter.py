@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from kantan_agents.definitions import AgentDefinition, nodes
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.definitions.frontmatter import nodes
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 
 EXAMPLE = """\

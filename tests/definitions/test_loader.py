@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.definitions import AgentDefinition, AgentLoader, ShadowedAgent
-from kantan_agents.definitions.regular_file import read_regular_file
+from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
 from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
 from tests.definitions.agent_tree import agent_text, powerless, write, write_text
 from tests.definitions.conftest import Places
@@ -279,7 +279,7 @@ def test_a_file_that_vanishes_between_listing_and_reading_is_just_gone(
             Path(path).unlink()
         return read_regular_file(path, limit)
 
-    monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", too_late)
+    monkeypatch.setattr("kantan_agents.definitions.loading.cache.read_regular_file", too_late)
     catalog = AgentLoader([tmp_path]).load_agents_now()
     assert ([agent.name for agent in catalog], catalog.problems) == (["b"], ())
 

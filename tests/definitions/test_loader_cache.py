@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from kantan_agents.definitions import AgentLoader, file_cache, loader, scan
-from kantan_agents.definitions.signature import is_racy
+from kantan_agents.definitions import AgentLoader
+from kantan_agents.definitions.loading import cache, loader, scan
+from kantan_agents.definitions.loading.signature import is_racy
 from kantan_agents.errors import AgentNotFoundError
 from tests.definitions.agent_tree import agent_text, dated, restore_date, write, write_text
 
@@ -260,7 +261,7 @@ def test_a_file_too_new_to_be_trusted_is_read_again_and_gives_the_very_same_defi
 ) -> None:
     path = write(tmp_path / "a.md", "a")
     at = path.stat().st_ctime_ns + 10_000_000
-    monkeypatch.setattr(file_cache, "clock_ns", lambda: at)
+    monkeypatch.setattr(cache, "clock_ns", lambda: at)
     agents = keeping(tmp_path)
     first = agents.get_agent_now("a")
     assert agents.get_agent_now("a") is first

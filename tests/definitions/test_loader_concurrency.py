@@ -13,9 +13,10 @@ import anyio
 import pytest
 from blockbuster import blockbuster_ctx
 
-from kantan_agents.definitions import AgentDefinition, AgentLoader, loader, scan
-from kantan_agents.definitions.regular_file import read_regular_file
-from kantan_agents.definitions.signature import Seen, seen_at
+from kantan_agents.definitions import AgentDefinition, AgentLoader
+from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
+from kantan_agents.definitions.loading import loader, scan
+from kantan_agents.definitions.loading.signature import Seen, seen_at
 from kantan_agents.errors import AgentNotFoundError
 from tests.definitions.agent_tree import write, write_text
 
@@ -106,7 +107,7 @@ async def test_a_task_that_waits_can_be_cancelled_and_the_others_go_on(
         go_on.wait(60)
         return read_regular_file(path, limit)
 
-    monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", slowly)
+    monkeypatch.setattr("kantan_agents.definitions.loading.cache.read_regular_file", slowly)
     loaded: list[int] = []
 
     async def load() -> None:
@@ -206,7 +207,7 @@ async def test_loads_that_are_asked_for_during_one_are_one_and_see_what_changed_
         listings.append(scan.listed(directories))
         return listings[-1]
 
-    monkeypatch.setattr("kantan_agents.definitions.file_cache.read_regular_file", slowly)
+    monkeypatch.setattr("kantan_agents.definitions.loading.cache.read_regular_file", slowly)
     monkeypatch.setattr(loader, "listed", noted)
     loaded: list[int] = []
 

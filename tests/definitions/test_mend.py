@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.mend import mended
+from kantan_agents.definitions.fix import mended
 from kantan_agents.errors import AgentFileError
 
 BROKEN = """\

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.search import SearchIndex
+from kantan_agents.definitions.loading.search import SearchIndex
 
 AGENTS = {
     "code-review": "Looks at pull requests.",

@@ -11,7 +11,7 @@ import anyio
 import attrs
 import pytest
 
-from kantan_agents.definitions.shared_work import SharedWork
+from kantan_agents.definitions.loading.shared_work import SharedWork
 
 
 @attrs.define

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kantan_agents.definitions import AgentDefinition, AgentLoader
-from kantan_agents.definitions.mend import mended
+from kantan_agents.definitions.fix import mended
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 from tests.definitions.wild import WILD, write_wild
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kantan_agents.definitions import AgentDefinition, nodes
-from kantan_agents.definitions.document import MOST_LETTERS
-from kantan_agents.definitions.mend import mended
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.definitions.fix import mended
+from kantan_agents.definitions.frontmatter import nodes
+from kantan_agents.definitions.frontmatter.document import MOST_LETTERS
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 
 

@@ -19,10 +19,10 @@ from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError
 from kantan_agents.interception import Middleware, ModelCall
 from kantan_agents.middleware import Approve, Approved, Redact, resume, to_json
-from kantan_agents.middleware.redact_json import JsonRedaction, change_json
-from kantan_agents.middleware.redact_places import Placeholders, Replacements
-from kantan_agents.middleware.redact_rules import make_rules
-from kantan_agents.middleware.redact_text import TextRedaction
+from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json
+from kantan_agents.middleware.redact.places import Placeholders, Replacements
+from kantan_agents.middleware.redact.rules import make_rules
+from kantan_agents.middleware.redact.text import TextRedaction
 from kantan_agents.testing import (
     ModelStep,
     OfflineServer,

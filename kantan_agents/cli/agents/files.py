@@ -11,11 +11,11 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.definitions import AgentDefinition, AgentDirectory, AgentLoader, Problem
-from kantan_agents.definitions.document import MAX_BYTES
-from kantan_agents.definitions.file_problems import file_problem, problems_of
-from kantan_agents.definitions.keys import field_of
-from kantan_agents.definitions.regular_file import read_regular_file
-from kantan_agents.definitions.scan import listed
+from kantan_agents.definitions.frontmatter.document import MAX_BYTES
+from kantan_agents.definitions.frontmatter.keys import field_of
+from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
+from kantan_agents.definitions.loading.file_problems import file_problem, problems_of
+from kantan_agents.definitions.loading.scan import listed
 from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")

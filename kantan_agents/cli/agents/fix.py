@@ -17,8 +17,8 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.rows import print_lines
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.definitions import AgentDefinition, Problem
-from kantan_agents.definitions.file_problems import file_problem
-from kantan_agents.definitions.mend import mended
+from kantan_agents.definitions.fix import mended
+from kantan_agents.definitions.loading.file_problems import file_problem
 from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
 
 _STYLES = {"+": GOOD, "-": BAD, "@": LABEL}

@@ -12,9 +12,9 @@ import typer
 from kantan_agents.cli.agents.problems import path_text
 from kantan_agents.cli.terminal.inputs import text_or_file
 from kantan_agents.definitions import AgentDefinition, AgentLoader, ToolFilter, grants_of
-from kantan_agents.definitions.directories import Whereabouts, given_directories
-from kantan_agents.definitions.file_problems import problems_of
-from kantan_agents.definitions.writing import quoted
+from kantan_agents.definitions.frontmatter.writing import quoted
+from kantan_agents.definitions.loading.directories import Whereabouts, given_directories
+from kantan_agents.definitions.loading.file_problems import problems_of
 from kantan_agents.errors import (
     AgentFileError,
     AgentNotFoundError,

@@ -17,7 +17,7 @@ from kantan_agents.cli.terminal.rows import line_width, print_lines
 from kantan_agents.cli.traces.span_details import text_of
 from kantan_agents.cli.traces.span_tree import hanging
 from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
-from kantan_agents.definitions.keys import WRITTEN
+from kantan_agents.definitions.frontmatter.keys import WRITTEN
 from kantan_agents.errors import InvalidOptionError
 
 _GAP = 2

@@ -18,7 +18,7 @@ from kantan_agents.definitions import MODELS
 from kantan_agents.delegation import task_tool
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands
-from kantan_agents.middleware.command_rules import USER_RULES
+from kantan_agents.middleware.slash_commands.rules import USER_RULES
 from kantan_agents.pipeline import Run, Stage
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import as_dict

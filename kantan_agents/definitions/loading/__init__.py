@@ -1,0 +1,1 @@
+"""Finds, reads and caches many subagent files."""

@@ -1,0 +1,1 @@
+"""``Approve``: tool calls that a person must approve, and runs that wait for the decision."""

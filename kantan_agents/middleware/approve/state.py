@@ -1,0 +1,167 @@
+"""Runs that wait for approvals: what they wait for, how they are stored, and how they go on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+from agents import RunState
+from agents.exceptions import AgentsException
+
+from kantan_agents.errors import ApprovalStateError
+from kantan_agents.interception import Layers
+from kantan_agents.middleware.approve.calls import Approved, Decision, Edits, PendingCall, Rejected
+
+_EDITS = "_kantan_edits"
+
+
+class Resumable(Protocol):
+    """An ``Agent``, as far as a run that waits needs it."""
+
+    name: str
+
+    @property
+    def sdk_agent(self) -> Any:
+        """The SDK's view of it."""
+        ...
+
+    async def run_async(
+        self, input: Any, context: dict[str, Any] | None = None, **runner_options: Any
+    ) -> dict[str, Any]:
+        """Run it."""
+        ...
+
+
+def pending(context: Mapping[str, Any]) -> list[PendingCall]:
+    """Return the tool calls the run of this context waits for; none if it is over.
+
+    Args:
+        context: What ``run_async`` returned.
+    """
+    return [_pending(item) for item in getattr(context.get("result"), "interruptions", None) or ()]
+
+
+def to_json(context: Mapping[str, Any]) -> str:
+    """Return a run that waits for approvals as JSON text, to be stored.
+
+    It holds the conversation and the context, in the clear.
+
+    Args:
+        context: What ``run_async`` returned.
+
+    Raises:
+        ApprovalStateError: E85, the run waits for nothing, or the context holds what cannot be JSON.
+    """
+    if not pending(context):
+        raise ApprovalStateError(reason="this run waits for no approval, so there is nothing to store")
+    result = context["result"]
+    try:
+        # An agent used as a tool waits with the caller's own context, in which the result stands.
+        with _without_result(context):
+            text: str = result.to_state().to_string()
+    except (AgentsException, TypeError, ValueError) as error:
+        raise ApprovalStateError(reason=f"the run cannot be stored as JSON: {error}") from error
+    return text
+
+
+@contextmanager
+def _without_result(context: Mapping[str, Any]) -> Iterator[None]:
+    if not isinstance(context, dict):
+        yield
+        return
+    result = context.pop("result")
+    try:
+        yield
+    finally:
+        context["result"] = result
+
+
+async def decide(agent: Resumable, text: str, decisions: Mapping[str, Decision]) -> RunState[Any, Any]:
+    """Return a stored run with what was decided, as the input of ``agent.run_async`` or ``agent.stream``.
+
+    Args:
+        agent: The agent, made as the one that was run.
+        text: What ``to_json`` returned.
+        decisions: ``Approved(...)`` or ``Rejected(...)`` by the id of the call. Calls about which nothing is
+            said go on waiting.
+
+    Raises:
+        ApprovalStateError: E85, the text is no stored run of this agent, or a decision is about a call that
+            does not wait, is none, or edits arguments where no ``Approve`` is there to pass them on.
+    """
+    state = await _state(agent, text)
+    waiting = {item.call_id: item for item in state.get_interruptions()}
+    edits: dict[str, str] = {}
+    for call_id, decision in decisions.items():
+        item = waiting.get(call_id)
+        if item is None:
+            known = ", ".join(map(str, waiting)) or "none"
+            raise ApprovalStateError(reason=f"no call {call_id!r} waits; those that do are: {known}")
+        if isinstance(decision, Rejected):
+            state.reject(item, rejection_message=decision.reason)
+        elif isinstance(decision, Approved):
+            state.approve(item)
+            if decision.arguments is not None:
+                edits[call_id] = _edited(item, decision.arguments)
+        else:
+            raise ApprovalStateError(reason=f"decide Approved or Rejected, not {decision!r}")
+    if edits and not _passes_edits_on(agent):
+        raise ApprovalStateError(reason="the agent has no Approve among its middleware to edit arguments")
+    setattr(state, _EDITS, edits)
+    return state
+
+
+async def resume(
+    agent: Resumable,
+    text: str,
+    decisions: Mapping[str, Decision],
+    context: dict[str, Any] | None = None,
+    **runner_options: Any,
+) -> dict[str, Any]:
+    """Go on with a stored run, in this process or another, and return the context, completed.
+
+    Args:
+        agent: As for ``decide``.
+        text: As for ``decide``.
+        decisions: As for ``decide``.
+        context: The caller's dict; None goes on with the stored one.
+        **runner_options: As for ``agent.run_async``.
+
+    Raises:
+        ApprovalStateError: E85, as for ``decide``.
+        Exception: What ``agent.run_async`` raises.
+    """
+    return await agent.run_async(await decide(agent, text, decisions), context, **runner_options)
+
+
+def edits_of(given: Any) -> Edits:
+    """Return the arguments that were edited in a run's input, by the id of the call."""
+    edits: Edits = getattr(given, _EDITS, {}) if isinstance(given, RunState) else {}
+    return edits
+
+
+async def _state(agent: Resumable, text: str) -> RunState[Any, Any]:
+    try:
+        data = json.loads(text)
+        return await RunState.from_json(agent.sdk_agent, data)
+    except Exception as error:  # whatever the SDK stumbles over
+        raise ApprovalStateError(reason=f"this is no stored run of agent {agent.name!r}: {error}") from error
+
+
+def _passes_edits_on(agent: Resumable) -> bool:
+    layers = getattr(agent, "layers", Layers()).tool_calls
+    return any(getattr(getattr(layer, "__self__", None), "passes_edits_on", False) for layer in layers)
+
+
+def _edited(item: Any, arguments: str) -> str:
+    if getattr(item.raw_item, "type", None) == "function_call":
+        return arguments
+    raise ApprovalStateError(reason=f"the arguments of {item.name!r}, no function tool, cannot be edited")
+
+
+def _pending(item: Any) -> PendingCall:
+    arguments = item.arguments
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
+    return PendingCall(item.call_id or "", item.name or "", text, item.agent.name)

@@ -1,0 +1,256 @@
+"""What ``Redact`` looks for: addresses of e-mail and IP, phone and card numbers, and patterns.
+
+A rule is asked about a text of which more may come. It says what it has found, and up to where that is
+final whatever follows. Only the characters next to a place decide about it, so the time taken grows with the
+length of the text, and a text that comes in pieces gives what it would give as a whole.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.middleware.redact.patterns import PatternRule
+
+Span = tuple[int, int]
+"""Where something begins and ends."""
+
+_NUMBER_SIGNS = "0123456789+-.() "
+_WIDE = dict(zip(range(0xFF01, 0xFF5F), map(chr, range(0x21, 0x7F)), strict=True))
+_DASHES = dict.fromkeys((0x2010, 0x2011, 0x2012, 0x2013, 0x2212), "-")
+_SPACES = dict.fromkeys((0x00A0, 0x2007, 0x2009, 0x202F, 0x3000), " ")
+_PLAIN = {**_WIDE, **_DASHES, **_SPACES}
+
+
+class Rule(Protocol):
+    """Finds one kind of thing in a text."""
+
+    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:
+        """Return what is in a text, and up to where that is final.
+
+        Args:
+            text: A stretch of the text.
+            start: Where to begin; what stands before is there to be looked back at.
+            offset: How much of the text came before this stretch.
+            whole: Whether nothing follows.
+        """
+        ...
+
+
+def plain(text: str) -> str:
+    """Return a text of the same length with wide letters, dashes and spaces as they are in ASCII."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
+
+class SignsRule:
+    """Finds things made of a few signs and no longer than a bound.
+
+    Args:
+        pattern: What may be one; it looks at one character before and after at most.
+        signs: All the characters it can match.
+        longest: How many it can match, and look at, at most.
+        check: Returns how long a match really is, 0 for none at all.
+    """
+
+    def __init__(self, pattern: str, signs: str, longest: int, check: Callable[[str], int]) -> None:
+        self._pattern = re.compile(pattern, re.ASCII)
+        self._signs = signs
+        self._longest = longest
+        self._check = check
+
+    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
+        """Return what is in the text; final is what stands before the run of signs at its end."""
+        final = len(text)
+        if not whole:
+            tail = text[max(start, final - self._longest) :]
+            final -= len(tail) - len(tail.rstrip(self._signs))
+        spans: list[Span] = []
+        place = start
+        while (found := self._pattern.search(text, place)) is not None and found.start() < final:
+            length = self._check(found[0])
+            place = found.start() + (length or 1)
+            if length:
+                spans.append((found.start(), place))
+        return spans, final
+
+
+def card_length(text: str) -> int:
+    """Return how much of ``text`` is a card number: 13 to 19 digits with the right check digit."""
+    digits = [(place, int(sign)) for place, sign in enumerate(text) if sign.isdigit()]
+    for count in range(min(len(digits), 19), 12, -1):
+        end = digits[count - 1][0] + 1
+        between_groups = end == len(text) or not text[end].isdigit()
+        if between_groups and _checks([digit for _, digit in digits[:count]]):
+            return end
+    return 0
+
+
+def _checks(digits: list[int]) -> bool:
+    # The formula of Luhn: every second digit from the right counts twice, its digits summed.
+    doubled = [digit * 2 for digit in digits[-2::-2]]
+    return (sum(digits[-1::-2]) + sum(number // 10 + number % 10 for number in doubled)) % 10 == 0
+
+
+_DATE = re.compile(r"\(?\d{1,2}[-. ]\d{1,2}[-. ]\d{4}(?!\d)")
+
+
+def phone_length(text: str) -> int:
+    """Return the length of ``text``, 0 if it is a date."""
+    return 0 if _DATE.match(text) else len(text)
+
+
+def address_length(text: str) -> int:
+    """Return how much of ``text`` is an IP address."""
+    candidate = text.rstrip(".")
+    if candidate.endswith(":") and not candidate.endswith("::"):
+        candidate = candidate[:-1]
+    colons = candidate.count(":")
+    if colons and (colons > 8 or (colons != 7 and "::" not in candidate)):  # noqa: PLR2004
+        return 0  # seen at once, and often: times, series of numbers
+    if not any(sign.isalnum() for sign in candidate):
+        return 0
+    try:
+        ipaddress.ip_address(candidate)
+    except ValueError:
+        return 0
+    return len(candidate)
+
+
+_HEX = "0123456789abcdefABCDEF:."
+
+
+class AddressRule:
+    """Finds IP addresses, of version 4 and 6."""
+
+    def __init__(self) -> None:
+        self._v4 = SignsRule(
+            r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)", "0123456789.", 20, address_length
+        )
+        # A colon before belongs to the words before; two of them to the address.
+        self._v6 = SignsRule(
+            r"(?:(?<![\w:.])|(?<=[^\w:.]:)|(?<=\w:))(?:[0-9A-Fa-f]{1,4}:|::)[0-9A-Fa-f:.]{1,45}(?![\w:])",
+            _HEX,
+            56,
+            address_length,
+        )
+
+    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:
+        """Return the addresses in the text."""
+        found = [rule.find(text, start, offset, whole=whole) for rule in (self._v4, self._v6)]
+        return [span for spans, _ in found for span in spans], min(final for _, final in found)
+
+
+_LOCAL = r"a-zA-Z0-9\u00c0-\u024f._%+'-"
+_LOCAL_BACKWARDS = re.compile(f"[{_LOCAL}]{{0,64}}")
+_LABEL = r"[a-zA-Z0-9\u00c0-\u024f](?:[a-zA-Z0-9\u00c0-\u024f-]{0,61}[a-zA-Z0-9\u00c0-\u024f])?"
+_DOMAIN = re.compile(rf"(?:{_LABEL}\.)+(?:xn--[a-zA-Z0-9-]{{2,59}}|[a-zA-Z\u00c0-\u024f]{{2,63}})")
+_DOMAIN_SIGNS = re.compile(r"[a-zA-Z0-9\u00c0-\u024f.-]*")
+_LONGEST_DOMAIN = 255
+_LEADING = ".'%-"
+
+
+class EmailRule:
+    """Finds e-mail addresses: whatever stands around an ``@`` and can be one."""
+
+    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
+        """Return the addresses in the text; final is what stands before a word at its end."""
+        final = len(text)
+        if not whole:
+            final -= self._local_length(text, start, final)
+        spans: list[Span] = []
+        lowest = start
+        at = text.find("@", start)
+        while at >= 0:
+            first = at - self._local_length(text, lowest, at)
+            if first == at:
+                at = text.find("@", at + 1)
+                continue
+            end = at + 1 + _LONGEST_DOMAIN
+            reaches_end = end > len(text) and _DOMAIN_SIGNS.fullmatch(text, at + 1) is not None
+            if reaches_end and not whole:
+                return spans, min(final, first)
+            while first < at and text[first] in _LEADING:  # quotes and marks around an address
+                first += 1
+            domain = _DOMAIN.match(text, at + 1, end)
+            if domain is not None and first < at:
+                spans.append((first, domain.end()))
+                lowest = domain.end()
+            at = text.find("@", max(at + 1, lowest))
+        return spans, final
+
+    @staticmethod
+    def _local_length(text: str, start: int, end: int) -> int:
+        backwards = text[max(start, end - 64) : end][::-1]
+        found = _LOCAL_BACKWARDS.match(backwards)
+        return len(found[0]) if found is not None else 0
+
+
+_NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
+_NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
+_PHONE = "|".join(
+    (
+        r"(?<!\d)\+\d(?:[ .()-]{0,2}\d){6,14}(?!\d)",  # with the country's number
+        rf"{_NO_WORD_BEFORE}(?<!\d[.,])\(?0\d(?:[ .()-]{{0,2}}\d){{7,9}}{_NO_WORD_AFTER}",
+        rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
+        rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
+    )
+)
+_CARD = r"(?<!\d)(?<!\d[.,])[2-6](?:\d{12,18}(?!\d)|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
+
+KINDS: Mapping[str, Rule] = {
+    "email": EmailRule(),
+    "phone": SignsRule(_PHONE, _NUMBER_SIGNS, 50, phone_length),
+    "card": SignsRule(_CARD, _NUMBER_SIGNS, 50, card_length),
+    "ip": AddressRule(),
+}
+"""The rules that have a name, in the order in which they are tried."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
+
+
+def make_rules(rules: Any, longest: int) -> dict[str, Rule]:
+    """Return rules by their names.
+
+    Args:
+        rules: None for all that have a name of their own; names, and mappings of further names to patterns,
+            texts or compiled.
+        longest: How far a pattern looks ahead.
+
+    Raises:
+        InvalidOptionError: E75, there is no such rule, or a pattern or name cannot be used.
+    """
+    if rules is None:
+        return dict(KINDS)
+    made: dict[str, Rule] = {}
+    for entry in _entries(rules):
+        if isinstance(entry, Mapping):
+            made.update({_name(name): PatternRule.make(pattern, longest) for name, pattern in entry.items()})
+        elif isinstance(entry, str) and entry in KINDS:
+            made[entry] = KINDS[entry]
+        else:
+            raise _invalid(f"there is no rule {entry!r}; there are {', '.join(KINDS)}")
+    if not made:
+        raise _invalid("there are none")
+    return made
+
+
+def _entries(rules: Any) -> Iterable[Any]:
+    if isinstance(rules, (str, Mapping)):
+        return (rules,)
+    if not isinstance(rules, Iterable):
+        raise _invalid(f"must be names and mappings of names to patterns, not {rules!r}")
+    return rules
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str) or _NAME.fullmatch(name) is None or name in KINDS:
+        reason = "must be letters, digits and underscores, and not that of a rule that is there"
+        raise _invalid(f"the name of a pattern {reason}: {name!r}")
+    return name
+
+
+def _invalid(reason: str) -> InvalidOptionError:
+    return InvalidOptionError(option="rules", reason=reason)

@@ -1,0 +1,135 @@
+"""One text without what the rules find in it, as a whole or in pieces."""
+
+from __future__ import annotations
+
+import sys
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from kantan_agents.middleware.redact.places import Placeholders
+from kantan_agents.middleware.redact.rules import Rule, Span, plain
+
+_CONTEXT = 64
+_LONG = 1024
+
+
+@attrs.frozen
+class Finding:
+    """Something that rules have found.
+
+    Attributes:
+        start: Where it begins.
+        end: Where it ends.
+        rule: Name of the rule that found most of it.
+    """
+
+    start: int
+    end: int
+    rule: str
+
+
+class TextRedaction:
+    """Redacts one text that comes in pieces; a piece that may belong to something found is kept back.
+
+    Wherever the text is cut, the result is the same.
+
+    Args:
+        rules: What is looked for.
+        replace: Returns what stands in the place of something found, from the rule's name and the value.
+        placeholders: What such places look like; nothing is found inside of one.
+    """
+
+    def __init__(
+        self, rules: Mapping[str, Rule], replace: Callable[[str, str], str], placeholders: Placeholders
+    ) -> None:
+        self._rules = rules
+        self._replace = replace
+        self._placeholders = placeholders
+        self._context = max([_CONTEXT, *(getattr(rule, "longest", 0) for rule in rules.values())])
+        self._text = ""  # what is not passed on, behind some of what is
+        self._start = 0  # where that begins
+        self._offset = 0
+        self._look_again = 0
+        self._waiting: list[str] = []
+        self._waiting_length = 0
+
+    def feed(self, piece: str) -> str:
+        """Take a piece, and return what is certain by now."""
+        self._waiting.append(piece)
+        self._waiting_length += len(piece)
+        if len(self._text) + self._waiting_length < self._look_again:
+            return ""
+        return self._passed(whole=False)
+
+    def end(self) -> str:
+        """Return the rest."""
+        return self._passed(whole=True)
+
+    def _passed(self, *, whole: bool) -> str:
+        text = self._text = "".join((self._text, *self._waiting))
+        self._waiting, self._waiting_length = [], 0
+        found, cut = find(self._rules, self._placeholders, text, self._start, self._offset, whole=whole)
+        passed: list[str] = []
+        place = self._start
+        for finding in found:
+            if finding.end > cut:
+                break
+            passed += (text[place : finding.start], self._replaced(finding, text))
+            place = finding.end
+        passed.append(text[place:cut])
+        dropped = max(0, cut - self._context)
+        self._text, self._start, self._offset = text[dropped:], cut - dropped, self._offset + dropped
+        kept = len(text) - cut
+        # Looked at with every little piece, something long would take a time that grows with its square.
+        self._look_again = len(self._text) + kept // 8 if kept > _LONG else 0
+        return "".join(passed)
+
+    def _replaced(self, finding: Finding, text: str) -> str:
+        return self._replace(finding.rule, text[finding.start : finding.end])
+
+
+def find(
+    rules: Mapping[str, Rule], placeholders: Placeholders, text: str, start: int, offset: int, *, whole: bool
+) -> tuple[list[Finding], int]:
+    """Return what the rules find in a text from ``start`` on, and up to where that is final."""
+    searched = plain(text)
+    taken, cut = placeholders.find(text, start, whole=whole)
+    spans: list[tuple[Span, str]] = []
+    for name, rule in rules.items():
+        found, final = rule.find(searched, start, offset, whole=whole)
+        cut = min(cut, final)
+        spans += ((span, name) for span in found if not _inside(span, taken))
+    findings = _merged(spans)
+    # What reaches over the cut is not known to its end.
+    whole_ones = [(finding.start, finding.end) for finding in findings]
+    while (crossed := _crossing(whole_ones, cut) or _crossing(taken, cut)) is not None:
+        cut = crossed[0]
+    return findings, cut
+
+
+def _inside(span: Span, taken: list[Span]) -> bool:
+    place = bisect_right(taken, (span[0], sys.maxsize)) - 1
+    return place >= 0 and span[1] <= taken[place][1]
+
+
+def _crossing(spans: list[Span], cut: int) -> Span | None:
+    place = bisect_left(spans, (cut, 0)) - 1
+    return spans[place] if place >= 0 and spans[place][1] > cut else None
+
+
+def _merged(spans: list[tuple[Span, str]]) -> list[Finding]:
+    """Return what was found, in order; what overlaps is one, under the name of the longest part."""
+    merged: list[Finding] = []
+    longest = 0
+    for (start, end), rule in sorted(spans, key=lambda found: (found[0][0], -found[0][1])):
+        last = merged[-1] if merged else None
+        if last is None or start >= last.end:
+            merged.append(Finding(start, end, rule))
+            longest = end - start
+            continue
+        name = rule if end - start > longest else last.rule
+        longest = max(longest, end - start)
+        merged[-1] = Finding(last.start, max(last.end, end), name)
+    return merged

@@ -1,0 +1,1 @@
+"""``SlashCommands``: tools that a person runs directly, without the model."""

@@ -1,0 +1,92 @@
+"""What a command came to, as the SDK's ``RunResult``."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+from agents import (
+    ItemHelpers,
+    MessageOutputItem,
+    RunContextWrapper,
+    RunResult,
+    ToolCallItem,
+    ToolCallOutputItem,
+)
+from agents.tool import ToolOutputFileContent, ToolOutputImage, ToolOutputText
+from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+from pydantic_core import to_jsonable_python
+
+from kantan_agents.bridge import SDKAgent
+from kantan_agents.middleware.slash_commands.calls import Outcome
+from kantan_agents.structured import as_dict
+
+
+def called_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
+    """Return the result of a tool that was run: the call and its output are its items.
+
+    Args:
+        text: What the user typed.
+        outcome: What came of it.
+        agent: The SDK agent.
+        wrapper: The SDK's context of the run.
+    """
+    output_item = ItemHelpers.tool_call_output_item(outcome.call, outcome.output)
+    items = [
+        ToolCallItem(agent=agent, raw_item=outcome.call),
+        ToolCallOutputItem(agent=agent, raw_item=output_item, output=outcome.output),
+    ]
+    return _result(text, items, output_text(outcome.output), agent, wrapper, outcome)
+
+
+def told_result(text: str, answer: str, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
+    """Return the result of a command that is answered here, such as ``/help``: one message."""
+    message = ResponseOutputMessage(
+        id=f"msg_{uuid.uuid4().hex}",
+        content=[ResponseOutputText(text=answer, type="output_text", annotations=[])],
+        role="assistant",
+        status="completed",
+        type="message",
+    )
+    return _result(text, [MessageOutputItem(agent=agent, raw_item=message)], answer, agent, wrapper, None)
+
+
+def _result(
+    text: str,
+    items: list[Any],
+    answer: str,
+    agent: SDKAgent,
+    wrapper: RunContextWrapper[Any],
+    outcome: Outcome | None,
+) -> RunResult:
+    return RunResult(
+        input=text,
+        new_items=items,
+        raw_responses=[],
+        final_output=answer,
+        input_guardrail_results=[],
+        output_guardrail_results=[],
+        tool_input_guardrail_results=outcome.input_results if outcome is not None else [],
+        tool_output_guardrail_results=outcome.output_results if outcome is not None else [],
+        context_wrapper=wrapper,
+        _last_agent=agent,
+    )
+
+
+def output_text(output: Any) -> str:
+    """Return what a tool returned as a person reads it: texts as they are, data as JSON."""
+    if output is None or isinstance(output, str):
+        return output or ""
+    if isinstance(output, ToolOutputText):
+        return output.text
+    if isinstance(output, (ToolOutputImage, ToolOutputFileContent)):
+        return f"[{'image' if isinstance(output, ToolOutputImage) else 'file'}]"
+    fields = as_dict(output, json=True)
+    data = fields if fields is not None else output
+    try:
+        if isinstance(data, (dict, list, tuple, bool, int, float)):
+            return json.dumps(to_jsonable_python(data, fallback=str), ensure_ascii=False)
+    except ValueError:  # it contains itself
+        return str(output)
+    return str(output)

@@ -1,0 +1,241 @@
+"""``SlashCommands``: tools that a person runs directly, the model bypassed (spec 3, section 1)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import anyio.lowlevel
+import anyio.to_thread
+from agents import FunctionTool, RunContextWrapper, RunResult, Tool
+
+from kantan_agents.bridge import SDKAgent
+from kantan_agents.commands import (
+    HELP,
+    HELP_COMMAND,
+    PREFIX,
+    Command,
+    CommandLine,
+    CommandRegistry,
+    checked_aliases,
+    checked_prefix,
+    explanation,
+    kind_of,
+    name_in,
+    overview,
+    split_line,
+    unknown_command,
+)
+from kantan_agents.context import check_context, fill_defaults
+from kantan_agents.errors import (
+    CommandNotRunnableError,
+    CommandSyntaxError,
+    KantanAgentsError,
+    ToolNotAllowedError,
+)
+from kantan_agents.interception import Middleware, ToolCall, told_refusal
+from kantan_agents.middleware.slash_commands.calls import UserCall
+from kantan_agents.middleware.slash_commands.results import called_result, told_result
+from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
+from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
+from kantan_agents.pipeline import Next, Run
+from kantan_agents.rubric import Rubric
+from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolRules, ToolRulesMode, rules_of
+from kantan_agents.tools import NO_LAYERS, facts_of, rules_in_force
+
+TRIGGER = "trigger"
+"""Key of the trace metadata of a command's run; its value is ``"user"``."""
+
+_SHORT = 2000
+_AT_ONCE = 50
+_LITERAL = object()
+_log = get_logger("kantan_agents.commands")
+
+
+class SlashCommands(Middleware):
+    """Has an input such as ``/read notes.txt`` run the agent's tool ``read``, and no model.
+
+    What users may run is said by rules of their own; the model's ``tool_rules`` do not count. The answer is a
+    result like any other: in ``context["result"]``, in the history, in the trace. ``/help`` lists what a user
+    may run, ``//text`` is the text ``/text`` for the model, anything else goes to the model as it is.
+
+    Only what the application itself asks the agent is read as a command: a str that is the input of an
+    outermost run, begun outside of any open span. In a run inside a run (a delegated agent, an agent that a
+    tool, a guardrail or a hook runs) and in a judge's the text may be a model's, so it is only ever text. Put
+    it last in ``middleware``: what stands before it is around it.
+
+    Args:
+        user_rules: What users may run: a ``ToolRulesMode``, or rules of the shape of ``tool_rules``. In a
+            run, ``context["user_rules"]`` lies on top.
+        aliases: More names: ``{"r": "read"}``.
+        prefix: What commands begin with; twice, it stands for itself.
+
+    Raises:
+        UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules cannot
+            be read.
+        InvalidOptionError: E75, an alias or the prefix is none.
+    """
+
+    def __init__(
+        self,
+        user_rules: ToolRulesMode | Mapping[str, Any],
+        *,
+        aliases: Mapping[str, str] | None = None,
+        prefix: str = PREFIX,
+    ) -> None:
+        self._rules = ToolRules.parse(rules_of(user_rules))
+        self._aliases = checked_aliases(aliases)
+        self._prefix = checked_prefix(prefix)
+        self._commands = AgentCommands(self._aliases, self._prefix)
+
+    def trace_metadata(self, run: Run) -> Mapping[str, Any]:
+        """Mark the trace of a command as the user's doing."""
+        # What a middleware further out makes of the input later may be a model's words.
+        kind = self._kind(run)
+        run.state[self] = (kind, name_in(run.input, self._prefix) if kind == "command" else "")
+        return {TRIGGER: "user"} if kind == "command" else {}
+
+    async def run(self, run: Run, call_next: Next) -> None:
+        """Run a command, or let the run go on.
+
+        Raises:
+            UnknownCommandError, CommandSyntaxError, CommandNotRunnableError: E54, E55, E56.
+            KantanAgentsError: The rules for users refuse the call: E8, E10 to E14.
+            Exception: What the tool raised.
+        """
+        kind = self._kind(run)
+        typed, _ = run.state.get(self, ("text", ""))
+        if kind != typed:
+            kind = "text"
+        if kind == "escaped":
+            run.state[_LITERAL] = True  # tried again, it is still no command
+            run.input = run.input[len(self._prefix) :]
+        elif kind == "command":
+            run.result = result = await self._answered(run)
+            await call_next(run)
+            await _remember(run, result)
+            return
+        await call_next(run)
+
+    def _kind(self, run: Run) -> str:
+        if not isinstance(run.input, str) or run.is_nested or run.delegation is not None:
+            return "text"
+        if run.state.get(_LITERAL) or _is_judge(run):
+            return "text"
+        return kind_of(run.input, self._prefix)
+
+    async def _answered(self, run: Run) -> RunResult:
+        # What a later stage would refuse must be refused before the tool is run.
+        if run.mistake is not None:
+            raise run.mistake
+        fill_defaults(check_context(run.context), keep_history=run.agent.history > 0)
+        standing: RuleLayers = run.agent.standing_rules
+        rules_in_force(run.context, standing)
+        user_layers(self._rules, run.context, standing)
+        line = split_line(run.input, self._prefix)
+        agent: SDKAgent = run.agent.sdk_agent
+        wrapper: RunContextWrapper[Any] = RunContextWrapper(context=run.context)
+        asks_help = line.name == HELP
+        name = None if asks_help else line.name
+        registry = await self._commands.of(run.agent, wrapper, name)
+        found = None if asks_help else registry.find(line.name)
+        aliases = {alias: facts_of(command.target).name for alias, command in registry.aliases.items()}
+        layers = user_layers(self._rules, run.context, standing, aliases)
+        if found is None:
+            shown = await _shown(registry, layers, wrapper, agent)
+            told = partial(self._help, line, registry, shown)
+            answer = told() if len(registry) <= _AT_ONCE else await anyio.to_thread.run_sync(told)
+            return told_result(run.input, answer, agent, wrapper)
+        if line.name != run.state[self][1]:
+            reason = "a middleware has put it in the place of what was typed"
+            raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
+        guard = UserGuard(facts_of(found.target), None, self._rules, standing, aliases)
+        await self._check_tool(run, found.target, guard, layers, wrapper)
+        if not isinstance(found.target, FunctionTool):
+            reason = "only functions and tools of MCP servers are commands, and it is neither"
+            raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
+        read = partial(_arguments, found, line.rest, self._prefix)
+        # Long ones in a thread, so that nobody else has to wait.
+        arguments = read() if len(line.rest) <= _SHORT else await anyio.to_thread.run_sync(read)
+        call = UserCall(run, agent, found.target, guard, wrapper, f"{self._prefix}{found.name}")
+        outcome = await call.make(arguments)
+        _log.info("command run", command=found.name, agent=run.agent.name)
+        return called_result(run.input, outcome, agent, wrapper)
+
+    def _help(self, line: CommandLine, registry: CommandRegistry, shown: dict[str, Command]) -> str:
+        """Return what ``/help`` answers, or raise that there is no such command (E54)."""
+        if line.name != HELP:
+            registry.require(line.name, lambda command: command.name in shown)
+        wanted = HELP_COMMAND.read(line.rest, self._prefix).get("command", "").removeprefix(self._prefix)
+        if wanted in ("", HELP):
+            return overview(shown.values(), self._prefix)
+        found = registry.find(wanted)
+        if found is None or found.name not in shown:  # what is kept from a user is not explained
+            nearest = registry.nearest(wanted, lambda command: command.name in shown)
+            raise unknown_command(wanted, nearest, self._prefix)
+        return explanation(found, registry.names_of(found), self._prefix)
+
+    async def _check_tool(
+        self, run: Run, tool: Tool, guard: UserGuard, layers: RuleLayers, wrapper: RunContextWrapper[Any]
+    ) -> None:
+        """Refuse a tool that the user may not run at all, before anything is said about its arguments."""
+        try:
+            if not layers.decide_tool(guard.facts).allowed:
+                await guard.require(wrapper, "")
+            if not await is_enabled(tool, wrapper, run.agent.sdk_agent):
+                off = ToolNotAllowedError(tool_name=guard.facts.name)
+                decision = Decision(allowed=False, key="is_enabled", error=off)
+                await guard.refuse(decision, NO_LAYERS, wrapper, "", policy="raise")
+        except KantanAgentsError as error:
+            call = ToolCall(run, run.agent.name, tool, guard.facts.name, "", "", wrapper)
+            await told_refusal(call, error)
+            raise
+
+    def __repr__(self) -> str:
+        aliases = f", aliases={self._aliases!r}" if self._aliases else ""
+        prefix = f", prefix={self._prefix!r}" if self._prefix != PREFIX else ""
+        return f"SlashCommands({self._rules.to_dict()!r}{aliases}{prefix})"
+
+
+async def _shown(
+    registry: CommandRegistry, layers: RuleLayers, wrapper: RunContextWrapper[Any], agent: SDKAgent
+) -> dict[str, Command]:
+    """Return the commands that this user may run, by name."""
+    shown: dict[str, Command] = {}
+    for number, command in enumerate(registry):
+        if number % _AT_ONCE == _AT_ONCE - 1:
+            await anyio.lowlevel.checkpoint()  # there may be thousands, and others wait
+        if (
+            isinstance(command.target, FunctionTool)
+            and layers.decide_tool(facts_of(command.target)).allowed
+            and await is_enabled(command.target, wrapper, agent)
+        ):
+            shown[command.name] = command
+    return shown
+
+
+def _is_judge(run: Run) -> bool:
+    output = run.agent.sdk_agent.output_type
+    kind = getattr(output, "output_type", output)
+    return isinstance(kind, type) and issubclass(kind, Rubric)
+
+
+def _arguments(command: Command, rest: str, prefix: str) -> str:
+    """Return what stands behind a command as the JSON text its tool is called with."""
+    arguments = command.read(rest, prefix)
+    try:
+        return json.dumps(arguments, ensure_ascii=False)
+    except RecursionError:
+        problems = ["the arguments are nested too deeply"]
+        usage = command.usage(prefix)
+        raise CommandSyntaxError(command=f"{prefix}{command.name}", problems=problems, usage=usage) from None
+
+
+async def _remember(run: Run, result: RunResult) -> None:
+    """Tell the SDK session of the run, if it has one, what happened: the SDK does so for its own runs."""
+    session = run.options.get("session")
+    if session is not None:
+        await session.add_items(result.to_input_list())
