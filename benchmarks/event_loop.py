@@ -18,7 +18,7 @@ import attrs
 
 from benchmarks.guarded_calls import TooLongError, at_most
 from kantan_agents.tool_rules import ToolFacts, ToolRules
-from kantan_agents.tools.check import check_call
+from kantan_agents.tools.guards.check import check_call
 
 LENGTH = 100_000
 """Characters of a hostile value."""

@@ -97,7 +97,7 @@ def renamed(tool: FunctionTool, name: str, description: str) -> FunctionTool:
 
 def documents_of(tools: Sequence[FunctionTool]) -> list[ToolDocument]:
     """Return the documents an agent with these tools indexes."""
-    from kantan_agents.retrieval.retriever import document_of
+    from kantan_agents.retrieval.retrievers.retriever import document_of
 
     return [document_of(tool) for tool in tools]
 

@@ -29,7 +29,7 @@ from kantan_agents.tools import (
     pending_violation,
     rules_in_force,
 )
-from kantan_agents.tools.approvals import with_approvals
+from kantan_agents.tools.guards.approvals import with_approvals
 from kantan_agents.tools.not_in_view import in_view
 
 _MARK = "__kantan_guarded__"

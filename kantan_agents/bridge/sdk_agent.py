@@ -21,8 +21,8 @@ from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.for_agent import shelf_for
+from kantan_agents.retrieval.index import ToolShelf
 from kantan_agents.retrieval.provider_search import to_be_loaded_later
-from kantan_agents.retrieval.shelf import ToolShelf
 from kantan_agents.structured import AgentOutput
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
@@ -35,7 +35,7 @@ from kantan_agents.tools import (
     pending_violation,
     rules_in_force,
 )
-from kantan_agents.tools.approvals import with_approvals
+from kantan_agents.tools.guards.approvals import with_approvals
 from kantan_agents.tools.not_in_view import in_view
 from kantan_agents.tracing.spans import record_metadata
 

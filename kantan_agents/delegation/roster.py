@@ -12,7 +12,7 @@ from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
 from kantan_agents.delegation.chain import link_of
 from kantan_agents.delegation.parent import Parent
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
-from kantan_agents.tools.check import check_layers
+from kantan_agents.tools.guards.check import check_layers
 
 _KEPT = 64
 _AT_ONCE = 20

@@ -8,8 +8,8 @@ from typing import Any
 from agents import FunctionTool
 
 from kantan_agents.errors import KantanAgentsError, RetrievalError
+from kantan_agents.retrieval.index import RunView, ToolShelf
 from kantan_agents.retrieval.query import cut
-from kantan_agents.retrieval.shelf import RunView, ToolShelf
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import rules_in_force
 from kantan_agents.tools.not_in_view import in_view

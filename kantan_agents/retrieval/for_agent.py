@@ -9,8 +9,8 @@ from agents import FunctionTool
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.retrieval.find_tools import find_tools_tool
+from kantan_agents.retrieval.index import ToolShelf
 from kantan_agents.retrieval.options import ToolRetrieval
-from kantan_agents.retrieval.shelf import ToolShelf
 
 
 def shelf_for(

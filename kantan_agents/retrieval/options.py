@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.retrieval.bm25 import BM25Retriever
-from kantan_agents.retrieval.retriever import Retriever
+from kantan_agents.retrieval.retrievers.bm25 import BM25Retriever
+from kantan_agents.retrieval.retrievers.retriever import Retriever
 from kantan_agents.support.numbers import checked_int, checked_number
 
 GROWTH = 4

@@ -8,9 +8,9 @@ import attrs
 
 from kantan_agents.errors import RetrievalError
 from kantan_agents.retrieval.in_turns import first_that
+from kantan_agents.retrieval.index import ToolShelf
 from kantan_agents.retrieval.query import newest_text
-from kantan_agents.retrieval.retriever import ToolMatch
-from kantan_agents.retrieval.shelf import ToolShelf
+from kantan_agents.retrieval.retrievers.retriever import ToolMatch
 from kantan_agents.tool_rules import RuleLayers
 
 

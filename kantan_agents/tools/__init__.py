@@ -1,14 +1,21 @@
 """Tools on their way to the SDK: made uniform, guarded, listed; and those that providers bring."""
 
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
-from kantan_agents.tools.executors import guard
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
 from kantan_agents.tools.facts import check_declaration, declare_names, facts_of, rule_parameter
-from kantan_agents.tools.guard import Guard, GuardedInvoker, Rulebook, guard_function, is_switched_on
-from kantan_agents.tools.hosted import refuse_hosted_calls
+from kantan_agents.tools.guards.executors import guard
+from kantan_agents.tools.guards.guard import Guard, GuardedInvoker, Rulebook, guard_function, is_switched_on
+from kantan_agents.tools.guards.hosted import refuse_hosted_calls
+from kantan_agents.tools.guards.violations import (
+    RuleViolation,
+    RuleViolationPolicy,
+    checked_policy,
+    forget_violation,
+    pending_violation,
+)
 from kantan_agents.tools.in_force import NO_LAYERS, Ceiling, rules_in_force, rules_of_run
 from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_none, list_tools
-from kantan_agents.tools.providers import (
+from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,
     choose_providers,
@@ -20,13 +27,6 @@ from kantan_agents.tools.providers import (
     tools_with_providers,
 )
 from kantan_agents.tools.shown_now import as_shown_now, show_each_turn
-from kantan_agents.tools.violations import (
-    RuleViolation,
-    RuleViolationPolicy,
-    checked_policy,
-    forget_violation,
-    pending_violation,
-)
 
 __all__ = [
     "AVAILABLE",

@@ -23,9 +23,9 @@ from kantan_agents.tool_rules import (
     parse_arguments,
 )
 from kantan_agents.tools.coerce import coerce_tool
-from kantan_agents.tools.entry_points import ToolProvider
 from kantan_agents.tools.facts import facts_of
-from kantan_agents.tools.providers import (
+from kantan_agents.tools.providers.entry_points import ToolProvider
+from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,
     choose_providers,

@@ -23,9 +23,9 @@ from kantan_agents.interception import ToolCall, asking_agent, asking_rules, tol
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of
-from kantan_agents.tools.guard import Guard, GuardedInvoker, Rulebook
-from kantan_agents.tools.hosted import rule_hosted_mcp
-from kantan_agents.tools.mistakes import begin_turn, note_mistake, usable_names
+from kantan_agents.tools.guards.guard import Guard, GuardedInvoker, Rulebook
+from kantan_agents.tools.guards.hosted import rule_hosted_mcp
+from kantan_agents.tools.guards.mistakes import begin_turn, note_mistake, usable_names
 from kantan_agents.tools.not_in_view import kept_back, shown_from_now_on
 
 

@@ -76,7 +76,7 @@ async def test_no_text_breaks_it_and_results_are_ranked(texts: list[str], query:
 
 
 def test_a_document_holds_nested_parameters_and_survives_odd_schemas() -> None:
-    from kantan_agents.retrieval.retriever import document_of
+    from kantan_agents.retrieval.retrievers.retriever import document_of
 
     made = tool(
         "pay",

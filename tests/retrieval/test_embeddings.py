@@ -94,7 +94,7 @@ async def test_a_directory_in_place_of_the_file_is_no_obstacle(tmp_path: Path) -
 _WRITE = """
 import sys
 from pathlib import Path
-from kantan_agents.retrieval.vector_cache import VectorCache
+from kantan_agents.retrieval.retrievers.vector_cache import VectorCache
 cache = VectorCache(Path(sys.argv[1]))
 for number in range(8):
     cache.write({b"%s-%d" % (sys.argv[2].encode(), number): b"\\0\\0\\0\\0"})
@@ -102,7 +102,7 @@ for number in range(8):
 
 
 def test_several_processes_may_write_at_the_same_time(tmp_path: Path) -> None:
-    from kantan_agents.retrieval.vector_cache import VectorCache
+    from kantan_agents.retrieval.retrievers.vector_cache import VectorCache
 
     file = tmp_path / "vectors"
     writers = [subprocess.Popen([sys.executable, "-c", _WRITE, str(file), name]) for name in "ab"]

@@ -12,7 +12,7 @@ import pytest
 
 from kantan_agents.errors import RetrievalError
 from kantan_agents.retrieval import BM25Retriever, CombinedRetriever, ToolMatch, ToolRetrieval
-from kantan_agents.retrieval.combined import fused
+from kantan_agents.retrieval.retrievers.combined import fused
 from tests.retrieval.conftest import FRUIT, Saying, calling, finding, fruit_agent, outputs, shown
 
 pytestmark = pytest.mark.anyio

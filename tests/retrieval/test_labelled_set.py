@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.retrieval_data import LANGUAGES, held_out_requests, labelled_requests, labelled_tools
 from kantan_agents.retrieval import BM25Retriever
-from kantan_agents.retrieval.retriever import document_of
+from kantan_agents.retrieval.retrievers.retriever import document_of
 
 pytestmark = pytest.mark.anyio
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.retrieval.tokens import query_terms, terms_of
+from kantan_agents.retrieval.retrievers.tokens import query_terms, terms_of
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from agents import RunContextWrapper
 
 from kantan_agents.tool_rules import ToolFacts, ToolRules
 from kantan_agents.tools import Guard
-from kantan_agents.tools.check import check_call
+from kantan_agents.tools.guards.check import check_call
 
 pytestmark = pytest.mark.anyio
 

@@ -20,9 +20,9 @@ from kantan_agents.errors import (
     ToolParameterMaxLengthError,
     ToolParameterMinLengthError,
 )
-from kantan_agents.tools.check import check_call
 from kantan_agents.tools.facts import facts_of
-from kantan_agents.tools.providers import explicit_rules
+from kantan_agents.tools.guards.check import check_call
+from kantan_agents.tools.providers.providers import explicit_rules
 from tests.distributions import ACME, RIVAL, Use
 
 

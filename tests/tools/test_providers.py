@@ -36,8 +36,8 @@ from kantan_agents.errors import (
 )
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules
-from kantan_agents.tools.entry_points import Declaration, ToolProvider
-from kantan_agents.tools.providers import tools_with_providers
+from kantan_agents.tools.providers.entry_points import Declaration, ToolProvider
+from kantan_agents.tools.providers.providers import tools_with_providers
 from tests.distributions import (
     ACME,
     HALF,
@@ -102,7 +102,7 @@ class TestInAProcessOfItsOwn:
             """
             import json
             import kantan_agents as k
-            from kantan_agents.tools.providers import collected_providers
+            from kantan_agents.tools.providers.providers import collected_providers
 
             print(json.dumps({
                 "providers": {p.name: [t.name for t in p.tools] for p in collected_providers().providers},
@@ -132,7 +132,7 @@ class TestInAProcessOfItsOwn:
             """
             import json, logging, threading
             import kantan_agents as k
-            import kantan_agents.tools.entry_points as entry_points
+            import kantan_agents.tools.providers.entry_points as entry_points
 
             logging.basicConfig(level="WARNING")
             loaded = []

@@ -12,8 +12,14 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.tools.quiet import quiet
 from kantan_agents.errors import PREFIX, InvalidToolRulesError
-from kantan_agents.tools.entry_points import GROUP, Collected, Declaration, ProviderFailure, ToolProvider
-from kantan_agents.tools.providers import collected_providers
+from kantan_agents.tools.providers.entry_points import (
+    GROUP,
+    Collected,
+    Declaration,
+    ProviderFailure,
+    ToolProvider,
+)
+from kantan_agents.tools.providers.providers import collected_providers
 
 NONE_INSTALLED = f"""\
 No installed distribution declares a tool provider. One does so in its pyproject.toml:

@@ -20,7 +20,7 @@ from kantan_agents.middleware.approve.calls import (
 )
 from kantan_agents.middleware.approve.state import edits_of
 from kantan_agents.pipeline import Next, Run
-from kantan_agents.tools.approvals import add_approval_policy, can_wait, unasked
+from kantan_agents.tools.guards.approvals import add_approval_policy, can_wait, unasked
 
 
 class Approve(Middleware):

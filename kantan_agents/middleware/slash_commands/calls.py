@@ -30,7 +30,7 @@ from kantan_agents.errors import CommandNotRunnableError, code_of
 from kantan_agents.interception import ToolCall, asking_rules, note_failure, pending_error, tool_call_made
 from kantan_agents.middleware.slash_commands.rules import UserGuard
 from kantan_agents.pipeline import Run
-from kantan_agents.tools.failures import Failures
+from kantan_agents.tools.guards.failures import Failures
 
 
 @attrs.define(eq=False)

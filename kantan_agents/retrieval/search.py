@@ -11,10 +11,10 @@ import anyio
 import anyio.to_thread
 
 from kantan_agents.errors import RetrievalError
-from kantan_agents.retrieval.asking import apart, ask_index, make_index
-from kantan_agents.retrieval.bm25 import BM25Index
 from kantan_agents.retrieval.options import ToolRetrieval
-from kantan_agents.retrieval.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
+from kantan_agents.retrieval.retrievers.bm25 import BM25Index
+from kantan_agents.retrieval.retrievers.calling import apart, ask_index, make_index
+from kantan_agents.retrieval.retrievers.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.retrieval")

@@ -8,7 +8,7 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
-from kantan_agents.retrieval.everyday_words import MEANT_BY, SHORT_FOR
+from kantan_agents.retrieval.retrievers.everyday_words import MEANT_BY, SHORT_FOR
 
 # Kanji and hanzi with extensions and iteration mark; kana; hangul. They put no spaces between words.
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〆"

@@ -10,8 +10,8 @@ from typing import Any
 import anyio.to_thread
 import attrs
 
-from kantan_agents.retrieval.retriever import ToolDocument, ToolIndex, ToolMatch
-from kantan_agents.retrieval.tokens import query_terms, terms_of
+from kantan_agents.retrieval.retrievers.retriever import ToolDocument, ToolIndex, ToolMatch
+from kantan_agents.retrieval.retrievers.tokens import query_terms, terms_of
 from kantan_agents.support.numbers import checked_int
 
 

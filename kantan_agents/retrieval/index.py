@@ -18,8 +18,8 @@ from kantan_agents.retrieval.in_turns import first_that
 from kantan_agents.retrieval.names import known_names
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.query import arguments_of, calls_in, newest_text, with_calls
-from kantan_agents.retrieval.retriever import ToolMatch, document_of
-from kantan_agents.retrieval.searching import Searching
+from kantan_agents.retrieval.retrievers.retriever import ToolMatch, document_of
+from kantan_agents.retrieval.search import Searching
 from kantan_agents.retrieval.view import View
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import RuleLayers

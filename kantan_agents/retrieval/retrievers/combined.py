@@ -9,8 +9,8 @@ import anyio
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.retrieval.asking import apart, ask_index, make_index
-from kantan_agents.retrieval.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
+from kantan_agents.retrieval.retrievers.calling import apart, ask_index, make_index
+from kantan_agents.retrieval.retrievers.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
 
 _RANK_OFFSET = 60
 """How little the first ranks differ: the constant of the method's authors."""

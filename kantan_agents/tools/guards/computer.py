@@ -11,8 +11,8 @@ from typing import Any
 from agents import AsyncComputer, ComputerProvider, ComputerTool
 
 from kantan_agents.interception import ToolCall
-from kantan_agents.tools.described_calls import ask_rules, check_unchanged, describe_call
-from kantan_agents.tools.guard import Guard
+from kantan_agents.tools.guards.described_calls import ask_rules, check_unchanged, describe_call
+from kantan_agents.tools.guards.guard import Guard
 
 _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
 

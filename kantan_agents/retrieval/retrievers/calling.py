@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 
 from kantan_agents.errors import RetrievalError
-from kantan_agents.retrieval.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
+from kantan_agents.retrieval.retrievers.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
 
 _Made = TypeVar("_Made")
 

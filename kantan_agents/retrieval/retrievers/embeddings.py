@@ -13,8 +13,8 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.models import embedding_client
-from kantan_agents.retrieval.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
-from kantan_agents.retrieval.vector_cache import VectorCache
+from kantan_agents.retrieval.retrievers.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
+from kantan_agents.retrieval.retrievers.vector_cache import VectorCache
 from kantan_agents.support.numbers import checked_int
 
 Vectors: TypeAlias = Sequence[Sequence[float]]

@@ -31,8 +31,8 @@ from kantan_agents.tool_rules import (
     rules_of,
 )
 from kantan_agents.tools.coerce import coerce_tools, function_name
-from kantan_agents.tools.entry_points import Collected, ToolProvider, collect
 from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.providers.entry_points import Collected, ToolProvider, collect
 
 AVAILABLE = "available"
 ALL = "all"

@@ -19,14 +19,14 @@ from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
 from kantan_agents.interception import ToolCall, asking_rules, note_failure, note_refusal, tool_call_made
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
-from kantan_agents.tools.check import check_layers
-from kantan_agents.tools.copies import copy_function
 from kantan_agents.tools.facts import facts_of
-from kantan_agents.tools.failures import Failures, mark_answer
+from kantan_agents.tools.guards.check import check_layers
+from kantan_agents.tools.guards.copies import copy_function
+from kantan_agents.tools.guards.failures import Failures, mark_answer
+from kantan_agents.tools.guards.mistakes import note_mistake, note_proper_call, shapeless
+from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, hint_for, refuse
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
-from kantan_agents.tools.mistakes import note_mistake, note_proper_call, shapeless
 from kantan_agents.tools.not_in_view import note_call
-from kantan_agents.tools.violations import RuleViolation, RuleViolationPolicy, hint_for, refuse
 
 
 class Rulebook(Protocol):

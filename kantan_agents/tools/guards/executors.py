@@ -11,10 +11,10 @@ from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, Local
 from agents.editor import ApplyPatchResult
 
 from kantan_agents.interception import ToolCall
-from kantan_agents.tools.computer import guard_computer
-from kantan_agents.tools.described_calls import ask_rules, check_unchanged, describe_call, input_of
 from kantan_agents.tools.facts import facts_of
-from kantan_agents.tools.guard import Guard, Rulebook, guard_function
+from kantan_agents.tools.guards.computer import guard_computer
+from kantan_agents.tools.guards.described_calls import ask_rules, check_unchanged, describe_call, input_of
+from kantan_agents.tools.guards.guard import Guard, Rulebook, guard_function
 
 ToolT = TypeVar("ToolT")
 

@@ -10,7 +10,7 @@ from agents import HostedMCPTool
 
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, safe
-from kantan_agents.tools.guard import Guard, Rulebook
+from kantan_agents.tools.guards.guard import Guard, Rulebook
 
 _ANY_NAME = "\0any\0"  # no tool's name; only what covers every tool of the server covers it
 

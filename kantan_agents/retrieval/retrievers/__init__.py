@@ -1,0 +1,1 @@
+"""Retrievers: BM25, embeddings, combinations, and the protocol for custom ones."""

@@ -1,0 +1,1 @@
+"""Guards: every kind of tool checks the rules at the moment it is called."""

@@ -1,0 +1,1 @@
+"""Tools and rules that installed distributions bring, declared as entry points."""
