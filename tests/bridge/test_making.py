@@ -13,7 +13,7 @@ from kantan_agents.testing import ScriptedModel
 
 
 @pytest.mark.parametrize("kind", [Agent, SDKAgent])
-@pytest.mark.parametrize("model", [None, "gpt-5-mini", "gpt-4.1", ScriptedModel([])])
+@pytest.mark.parametrize("model", [None, "gpt-5.4", "gpt-4.1", ScriptedModel([])])
 @pytest.mark.parametrize("output_type", [None, AgentOutputSchema(int)])
 @pytest.mark.parametrize("default", ["gpt-5.4", "gpt-4.1"])
 def test_it_differs_in_nothing(

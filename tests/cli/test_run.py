@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from agents import TracingProcessor, set_trace_processors
 
+from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.distributions import ACME, HALF, Use
 
@@ -154,7 +155,7 @@ class TestDatabase:
     def test_the_run_is_found_again(self, kantan_agents: Any, serve: Any, database: Any) -> None:
         with OfflineServer(["Lisbon it is."]) as server:
             serve(server)
-            outcome = kantan_agents("run", "Capital?", "--model", "gpt-5-mini", "--db", str(database.path))
+            outcome = kantan_agents("run", "Capital?", "--model", EXAMPLE_MODEL, "--db", str(database.path))
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "Lisbon it is.\n", "")
         (trace,) = database.traces(keywords=["lisbon", "capital"])
         assert trace.metadata["agent_name"] == "assistant"
@@ -284,8 +285,8 @@ class TestBadInput:
 
     def test_a_model_without_its_key_names_the_key(self, kantan_agents: Any) -> None:
         self.check(
-            kantan_agents("run", "hi", "--model", "gpt-5-mini"),
-            "[E19] Model not found: gpt-5-mini "
+            kantan_agents("run", "hi", "--model", EXAMPLE_MODEL),
+            f"[E19] Model not found: {EXAMPLE_MODEL} "
             "([kantan-llm][E2] Missing OPENAI_API_KEY for provider: openai)",
         )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kantan_agents.support.example_model import EXAMPLE_MODEL
 from kantan_agents.testing import OfflineServer, RecordedRequest, ScriptedToolCall
 from tests.cli.agent_folder import ERRORS, agent_file
 from tests.cli.test_agents import is_one_error
@@ -52,12 +53,12 @@ class TestRun:
         with OfflineServer(reply) as server:
             serve(server)
             outcome = kantan_agents(
-                *("run", "--agent", "LEAD", "Build it.", "--model", "gpt-5-mini", "--db", str(database.path))
+                *("run", "--agent", "LEAD", "Build it.", "--model", EXAMPLE_MODEL, "--db", str(database.path))
             )
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "All done.\n", "")
         asked = {told(request): request.model for request in server.requests}
         # A short name and none are --model's, a full name in a file stays.
-        assert asked == {"You lead.": "gpt-5-mini", "You code.": "gpt-5-mini", "You test.": "tester"}
+        assert asked == {"You lead.": EXAMPLE_MODEL, "You code.": EXAMPLE_MODEL, "You test.": "tester"}
         last = json.dumps(server.requests[-1].body)
         assert "coded" in last
         assert "tested" in last

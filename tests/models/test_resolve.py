@@ -226,12 +226,12 @@ def test_a_run_config_is_taken_as_a_dict_and_never_changed(server: Any) -> None:
 
 
 def test_gpt_5_keeps_the_sdks_default_settings(server: Any) -> None:
-    expected = get_default_model_settings("gpt-5-mini")
+    expected = get_default_model_settings("gpt-5.4")
     assert expected != ModelSettings()
-    assert Agent("a", "b", model="gpt-5-mini").sdk_agent.model_settings == expected
-    assert Agent("a", "b", model=server.bundle("gpt-5-mini")).sdk_agent.model_settings == expected
-    Agent("a", "b", model="gpt-5-mini").run("hi")
-    Agent("a", "b", model=server.bundle("gpt-5-mini")).run("hi")
+    assert Agent("a", "b", model="gpt-5.4").sdk_agent.model_settings == expected
+    assert Agent("a", "b", model=server.bundle("gpt-5.4")).sdk_agent.model_settings == expected
+    Agent("a", "b", model="gpt-5.4").run("hi")
+    Agent("a", "b", model=server.bundle("gpt-5.4")).run("hi")
     sent = [{k: r.body.get(k) for k in ("reasoning", "text")} for r in server.requests]
     assert sent[0] == sent[1]
     assert sent[0]["text"] == {"verbosity": expected.verbosity}

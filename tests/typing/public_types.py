@@ -75,6 +75,7 @@ from kantan_agents.retrieval import (
     Retriever,
     ToolMatch,
 )
+from kantan_agents.support.example_model import EXAMPLE_MODEL
 
 
 async def stage(run: Run, call_next: Next) -> None:
@@ -169,7 +170,7 @@ async def traces() -> None:
 
 async def judging(templates: JudgingTemplates, error: JudgementError) -> None:
     judge_ = StatusJudge(
-        ["passes", StatusRule("fails", name="fix")], model="gpt-5-mini", mode="tag", language="ja"
+        ["passes", StatusRule("fails", name="fix")], model=EXAMPLE_MODEL, mode="tag", language="ja"
     )
     StatusJudge(["passes"], templates=templates)
     verdict = await judge_.judge("output", {"team": "qa"}, max_turns=2)

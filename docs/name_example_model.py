@@ -1,0 +1,43 @@
+"""Writes ``EXAMPLE_MODEL`` into every page and every text of the package that names a model of OpenAI.
+
+A model's name appears in examples that a reader copies, so it has to be written out there.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from kantan_agents.support.example_model import EXAMPLE_MODEL
+
+_OPENAI_MODEL = re.compile(r"\bgpt-\d[\w.-]*\w")
+
+
+def texts() -> Iterator[Path]:
+    """Yield the files whose models are examples."""
+    yield ROOT / "README.md"
+    yield from sorted((ROOT / "docs").rglob("*.md"))
+    yield from sorted((ROOT / "kantan_agents").rglob("*.py"))
+
+
+def renamed(text: str) -> str:
+    """Return a text with the example model in place of any model of OpenAI."""
+    return _OPENAI_MODEL.sub(EXAMPLE_MODEL, text)
+
+
+def main() -> None:
+    """Rewrite the files that name another one."""
+    for path in texts():
+        text = path.read_text(encoding="utf-8")
+        if renamed(text) != text:
+            path.write_text(renamed(text), encoding="utf-8")
+            print(path.relative_to(ROOT))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Every example names the same model of OpenAI, so that its end of life is one line to change."""
+
+from __future__ import annotations
+
+import runpy
+
+from kantan_agents.support.example_model import EXAMPLE_MODEL
+
+from .pages import ROOT, Page
+
+SCRIPT = runpy.run_path(str(ROOT / "docs" / "name_example_model.py"))
+
+
+def test_no_other_model_of_openai_is_named() -> None:
+    files = list(SCRIPT["texts"]())
+    texts = {path: path.read_text(encoding="utf-8") for path in files}
+    others = [str(path.relative_to(ROOT)) for path, text in texts.items() if SCRIPT["renamed"](text) != text]
+    assert others == [], "run `python docs/name_example_model.py`"
+    assert ROOT / "kantan_agents" / "cli" / "app.py" in files
+
+
+def test_the_readme_names_it() -> None:
+    assert f'model="{EXAMPLE_MODEL}"' in Page(ROOT / "README.md").text
+
+
+def test_any_version_and_size_of_a_model_is_replaced() -> None:
+    text = 'model="gpt-4.1-mini", or gpt-5. And `gpt-...`, `openai/...`.'
+    expected = f'model="{EXAMPLE_MODEL}", or {EXAMPLE_MODEL}. And `gpt-...`, `openai/...`.'
+    assert SCRIPT["renamed"](text) == expected
