@@ -15,7 +15,7 @@ sys.path.insert(0, str(ROOT))
 
 from kantan_agents.support.example_model import EXAMPLE_MODEL
 
-_OPENAI_MODEL = re.compile(r"\bgpt-\d[\w.-]*\w")
+_OPENAI_MODEL = re.compile(r"\bgpt-\d(?:[\w.-]*\w)?")
 
 
 def texts() -> Iterator[Path]:
