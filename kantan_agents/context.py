@@ -1,8 +1,8 @@
 """The context of a run: one dict in, the same dict out (spec 2.5 to 2.7, 8, 10).
 
-Pure functions over the reserved keys ``tool_rules``, ``result`` and ``history``. Whoever writes gets
-back a function that takes exactly that write back, so that a run that fails leaves the context as it
-was, also when several runs share it.
+Pure functions over the reserved keys ``tool_rules``, ``result`` and ``history``. Each write returns a
+function that undoes exactly this write. A failed run thus restores the context, even when several runs
+share it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def check_history(history: object) -> list[Any]:
 
 
 def empty_tool_rules() -> dict[str, Any]:
-    """Return the public dict shape of rules that say nothing (spec 8.2)."""
+    """Return empty tool rules in their public dict shape (spec 8.2)."""
     return {"allow": None, "deny": None, "params": {}}
 
 
@@ -56,7 +56,7 @@ def fill_defaults(context: Context, *, keep_history: bool) -> None:
 
 
 def store(context: Context, key: str, value: Any) -> Undo:
-    """Set ``context[key]`` and return what takes it back, unless somebody wrote it again since."""
+    """Set ``context[key]``; return a function that undoes it unless the key has been written again since."""
     before = context.get(key, _ABSENT)
     context[key] = value
 
@@ -72,12 +72,12 @@ def store(context: Context, key: str, value: Any) -> Undo:
 
 
 def append_history(history: list[Any], entries: list[dict[str, str]], limit: int) -> Undo:
-    """Append ``entries`` in order, drop the oldest beyond ``limit`` and return what takes it back.
+    """Append ``entries`` in order, drop the oldest beyond ``limit``; return a function that undoes both.
 
     Args:
-        history: The list to change in place; its length is the measure (spec 10.2).
+        history: The list to change in place (spec 10.2).
         entries: Dicts of the shape ``{"role": "user" | "assistant", "text": str}``.
-        limit: How many entries to keep, the newest; 1 or more.
+        limit: Number of newest entries to keep; 1 or more.
     """
     history.extend(entries)
     dropped = history[: max(0, len(history) - limit)]

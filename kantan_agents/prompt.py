@@ -1,4 +1,4 @@
-"""The versioned prompt an agent runs on (spec 3)."""
+"""``Prompt``: versioned instructions (spec 3)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def _is_blank(value: object) -> bool:
 
 @attrs.frozen
 class Prompt:
-    """Instructions with a name and a version, so that every run can be traced back to its wording.
+    """Instructions with a name and a version, so that every recorded run leads back to its exact text.
 
     Args:
         name: Name of the prompt; the same for all its versions.
         version: Version of this wording, such as ``"v3"`` or ``"2026-11-20"``.
         text: The instructions; ``{{ $ctx.path }}`` markers are filled from the run's context.
-        meta: Anything worth recording beside it. Scalars (str, int, float, bool) go into the trace
+        meta: Data to record with the prompt. Scalars (str, int, float, bool) go into the trace
             metadata as ``prompt_meta_<key>``; everything else stays here only (spec 2.8).
-        id: Identifier given by a prompt registry; without it the hash of ``text`` serves (spec 3).
+        id: Identifier from a prompt registry; by default the hash of ``text`` (spec 3).
 
     Raises:
         EmptyPromptNameError: E3, ``name`` or ``version`` is empty or not a str.
         EmptyPromptTextError: E2, ``text`` is empty or not a str.
-        InvalidOptionError: E75, ``meta`` is no mapping.
+        InvalidOptionError: E75, ``meta`` is not a mapping.
     """
 
     name: str
@@ -55,5 +55,5 @@ class Prompt:
             )
 
     def resolve_id(self) -> str:
-        """Return ``id``, or the SHA-256 of ``text`` where there is none (spec 3.1, 3.2)."""
+        """Return ``id``, or the SHA-256 of ``text`` if it is missing (spec 3.1, 3.2)."""
         return self.id or hash_text(self.text)

@@ -1,4 +1,4 @@
-"""The rubric: a score and comments, as a structured output or as a dict (spec 5)."""
+"""Rubrics: a score with comments, as a structured output or as a dict (spec 5)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _FIELDS = frozenset({"score", "comments"})
 
 
 class Rubric(BaseModel):
-    """What a judge answers with; subclass it to ask for more.
+    """The output of a judge. Subclass it to add fields.
 
     Attributes:
-        score: The verdict; the scale is what the judge's instructions say.
-        comments: The reasons, one a line.
+        score: The verdict; the judge's instructions define the scale.
+        comments: The reasons, one per item.
     """
 
     score: float
@@ -30,13 +30,13 @@ RUBRIC = Rubric
 def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:
     """Return ``output`` as a rubric dict if its type is a rubric's, else None.
 
-    A rubric is told by its type, never by a name: ``RUBRIC`` or a subclass, any pydantic model,
+    A rubric is recognised by its type, never by a name: ``RUBRIC`` or a subclass, any pydantic model,
     dataclass, attrs class or TypedDict with the fields ``score`` and ``comments``, or what ``judge``
     returns.
 
     Args:
-        output: What the SDK gives as ``final_output``.
-        output_type: What the agent declared; needed to tell a TypedDict from any other dict.
+        output: The SDK's ``final_output``.
+        output_type: The type the agent declared; distinguishes a TypedDict from any other dict.
     """
     fields = as_dict(output, json=True)
     if fields is None:
@@ -50,7 +50,8 @@ def rubric_of(output: Any, output_type: Any = None) -> dict[str, Any] | None:
 def judge(score: float, comments: list[str]) -> dict[str, Any]:
     """Return a verdict in the shape kantan-llm stores as a rubric (spec 5, supplement).
 
-    The usual way to a verdict is ``output_type=RUBRIC``; this is for code that has one by other means.
+    Usually a judge agent with ``output_type=RUBRIC`` gives the verdict. Use this function when other code
+    does.
 
     Args:
         score: The verdict.

@@ -1,7 +1,7 @@
 """Template markers in instructions: ``{{ $ctx.user.name }}`` and ``{{ $env.NAME }}`` (spec 8.1).
 
-A text is compiled once; rendering walks its parts once, so a value that itself looks like a marker is
-never rendered again, and only mapping keys and list indexes are followed, never attributes.
+Each text is compiled once. Inserted values are never rendered again, even if they look like markers. Paths
+follow mapping keys and list indexes, never attributes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import attrs
 
 from kantan_agents.errors import RenderError
 
-# Braces end a path, so the scan is linear in the length of the text.
+# A path cannot contain braces, so the scan is linear in the length of the text.
 _MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
@@ -25,14 +25,14 @@ _UNDEFINED = object()
 
 @attrs.frozen
 class Marker:
-    """One ``{{ ... }}`` of a template: where its value comes from and how it stands in the text."""
+    """One ``{{ ... }}`` of a template: the source of its value and its text in the template."""
 
     source: str
     path: str
     expression: str
 
     def value(self, context: Mapping[str, Any], allow_env: bool) -> str:
-        """Return the text that replaces this marker; undefined is the empty string."""
+        """Return the text that replaces this marker; an undefined value renders as the empty string."""
         if self.source == "env":
             return os.environ.get(self.path, "") if allow_env else ""
         try:
@@ -44,7 +44,7 @@ class Marker:
 
 
 def _look_up(context: Mapping[str, Any], path: str) -> Any:
-    # A key that itself contains dots is found as it is: 0.1.x knew no nesting, only such keys.
+    # A key may itself contain dots: 0.1.x supported only such flat keys.
     if path in context:
         return context[path]
     value: Any = context
@@ -64,7 +64,7 @@ def _look_up(context: Mapping[str, Any], path: str) -> Any:
 
 @lru_cache(maxsize=1024)
 def compile_template(text: str) -> tuple[str | Marker, ...]:
-    """Split ``text`` into literal strings and markers, in order; a text is compiled once."""
+    """Split ``text`` into literal strings and markers, in order; results are cached."""
     parts: list[str | Marker] = []
     end = 0
     for match in _MARKER.finditer(text):
@@ -82,15 +82,15 @@ def render_template(text: str, context: Mapping[str, Any] | None, allow_env: boo
 
     Args:
         text: A template. ``{{ $ctx.a.b.0 }}`` follows mapping keys and list indexes;
-            ``{{ $env.NAME }}`` reads an environment variable. Anything else in braces stays as it is.
+            ``{{ $env.NAME }}`` reads an environment variable. Any other text in braces is unchanged.
         context: The run's context.
-        allow_env: Whether ``$env`` is filled; otherwise it is the empty string.
+        allow_env: Whether ``$env`` markers are filled; otherwise they render as the empty string.
 
     Raises:
-        RenderError: E77, a value raised when it was looked up or made into a str.
+        RenderError: E77, looking a value up or converting it to a str raised an error.
 
     Returns:
-        The text with every marker replaced once (spec 8.1).
+        The text with every marker replaced (spec 8.1).
     """
     parts = compile_template(text)
     if len(parts) == 1 and isinstance(parts[0], str):

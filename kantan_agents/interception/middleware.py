@@ -87,7 +87,7 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
             stages.append(entry)
             continue
         if name is not None and (not isinstance(name, str) or not name):
-            raise NotAStageError(value=repr(entry), reason="its name is no str or empty")
+            raise NotAStageError(value=repr(entry), reason="its name is empty or not a str")
         if "run" in levels:
             stages.append((name or stage_name(value), value.run))
         if "model_call" in levels:
@@ -103,7 +103,7 @@ def _levels(value: Any) -> list[str] | None:
     """Return the levels an object wraps; None of a stage."""
     if isinstance(value, type):
         if issubclass(value, Middleware):
-            raise NotAStageError(value=repr(value), reason="this is a class, give an instance of it")
+            raise NotAStageError(value=repr(value), reason="it is a class; pass an instance")
         return None
     levels = [level for level in _LEVELS if _defines(value, level)]
     if not isinstance(value, Middleware) and (callable(value) or not levels):

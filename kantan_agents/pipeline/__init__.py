@@ -1,4 +1,4 @@
-"""The machine that moves a run through its stages; it knows nothing of the SDK."""
+"""The pipeline: moves a run through its stages. Independent of the SDK."""
 
 from kantan_agents.pipeline.pipeline import Pipeline
 from kantan_agents.pipeline.run import Run, current_run

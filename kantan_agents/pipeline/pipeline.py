@@ -1,4 +1,4 @@
-"""The ordered list of stages and the one fold that makes it a chain."""
+"""``Pipeline``: an ordered list of stages, folded into one chain."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kantan_agents.pipeline.run import Run
 from kantan_agents.pipeline.stage import NamedStage, Next, Stage, link
 
 Target = str | type | Stage
-"""How a stage is found: by its name, by the class of a stage object, or by the stage itself."""
+"""Identifies a stage: its name, the class of a stage object, or the stage itself."""
 
 
 async def _end(_run: Run) -> None:
-    """Stand behind the last stage."""
+    """End the chain behind the last stage."""
 
 
 @attrs.frozen(init=False, repr=False)
 class Pipeline:
     """An immutable, ordered list of stages; the first one is the outermost.
 
-    No method changes it: each returns the pipeline that results. Start from ``Pipeline(DEFAULT_STAGES)``:
+    Every method returns a new pipeline. Start from ``Pipeline(DEFAULT_STAGES)``:
 
         Pipeline(DEFAULT_STAGES).before("call_sdk", my_stage)
 
     Args:
-        stages: Stages in flow order, or ``(name, stage)`` pairs where a stage's own name will not do.
+        stages: Stages in flow order; a ``(name, stage)`` pair overrides a stage's own name.
 
     Raises:
         NotAStageError: E73, an entry is not ``async def stage(run, call_next)``.
@@ -55,7 +55,7 @@ class Pipeline:
         return tuple(entry.name for entry in self.stages)
 
     def __call__(self, run: Run) -> Awaitable[None]:
-        """Send ``run`` through all stages when awaited."""
+        """Return an awaitable that sends ``run`` through all stages."""
         return self._chain(run)
 
     def prepend(self, *stages: Stage | tuple[str, Stage]) -> Pipeline:
@@ -63,26 +63,26 @@ class Pipeline:
         return Pipeline((*stages, *self.stages)) if stages else self
 
     def before(self, target: Target, stage: Stage | tuple[str, Stage]) -> Pipeline:
-        """Return a pipeline with ``stage`` directly before ``target`` (E70 if there is none)."""
+        """Return a pipeline with ``stage`` directly before ``target`` (E70 if it is unknown)."""
         index = self._find(target)
         return Pipeline((*self.stages[:index], stage, *self.stages[index:]))
 
     def after(self, target: Target, stage: Stage | tuple[str, Stage]) -> Pipeline:
-        """Return a pipeline with ``stage`` directly after ``target`` (E70 if there is none)."""
+        """Return a pipeline with ``stage`` directly after ``target`` (E70 if it is unknown)."""
         index = self._find(target) + 1
         return Pipeline((*self.stages[:index], stage, *self.stages[index:]))
 
     def replace(self, target: Target, stage: Stage | tuple[str, Stage]) -> Pipeline:
         """Return a pipeline with ``stage`` in place of ``target``, under the name of ``target``.
 
-        A ``(name, stage)`` pair gives it a name of its own.
+        A ``(name, stage)`` pair gives the new stage another name.
         """
         index = self._find(target)
         new = stage if isinstance(stage, tuple) else (self.stages[index].name, stage)
         return Pipeline((*self.stages[:index], new, *self.stages[index + 1 :]))
 
     def without(self, target: Target) -> Pipeline:
-        """Return a pipeline that lacks ``target`` (E70 if there is none)."""
+        """Return a pipeline without ``target`` (E70 if it is unknown)."""
         index = self._find(target)
         return Pipeline((*self.stages[:index], *self.stages[index + 1 :]))
 

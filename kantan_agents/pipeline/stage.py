@@ -1,4 +1,4 @@
-"""What a stage is, what it is called, and the rules for calling on."""
+"""Stages: their protocol, their names, and the rules for ``call_next``."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.pipeline.run import Run
 
 Next = Callable[[Run], Awaitable[None]]
-"""What a stage awaits to let the run go on: ``await call_next(run)``."""
+"""Runs the rest of the pipeline: ``await call_next(run)``."""
 
 
 class Stage(Protocol):
-    """``async def stage(run, call_next)``: a function, a bound method or an object with ``__call__``.
+    """``async def stage(run, call_next)``: a function, bound method or object with ``__call__``.
 
-    Before ``await call_next(run)`` is the way in, after it the way out. Not calling it at all ends the
-    run there. It may be awaited several times one after another (a retry), never at the same time.
+    Code before ``await call_next(run)`` runs before all later stages, code after it when they are done. A
+    stage that does not call it ends the run. It may be awaited several times in sequence (a retry), never
+    concurrently.
     """
 
     def __call__(self, run: Run, call_next: Next, /) -> Awaitable[None]:
-        """Do something around the rest of the run."""
+        """Run code around the rest of the pipeline."""
         ...
 
 
 @attrs.frozen
 class NamedStage:
-    """A stage and the name by which a pipeline knows it."""
+    """A stage with its name in the pipeline."""
 
     name: str
     stage: Stage
@@ -44,9 +45,9 @@ class NamedStage:
             try:
                 name, stage = value
             except ValueError:
-                raise NotAStageError(value=repr(value), reason="it is no (name, stage)") from None
+                raise NotAStageError(value=repr(value), reason="it is not a (name, stage) pair") from None
             if not isinstance(name, str) or not name:
-                raise NotAStageError(value=repr(value), reason="its name is no str or empty")
+                raise NotAStageError(value=repr(value), reason="its name is empty or not a str")
         else:
             name, stage = stage_name(value), value
         _check_callable(stage)
@@ -54,7 +55,7 @@ class NamedStage:
 
 
 def stage_name(stage: object) -> str:
-    """Return the name a stage has by itself."""
+    """Return a stage's own name."""
     for attribute in ("name", "__name__"):
         name = getattr(stage, attribute, None)
         if isinstance(name, str) and name:
@@ -64,9 +65,9 @@ def stage_name(stage: object) -> str:
 
 def _check_callable(stage: object) -> None:
     if isinstance(stage, type):
-        raise NotAStageError(value=repr(stage), reason="this is a class, give an instance of it")
+        raise NotAStageError(value=repr(stage), reason="it is a class; pass an instance")
     if not callable(stage):
-        raise NotAStageError(value=repr(stage), reason="it cannot be called")
+        raise NotAStageError(value=repr(stage), reason="it is not callable")
     function = stage if inspect.isroutine(stage) else type(stage).__call__
     if inspect.isfunction(function) and not inspect.iscoroutinefunction(function):
         raise NotAStageError(value=repr(stage), reason="it is not async")
@@ -78,8 +79,8 @@ def _check_callable(stage: object) -> None:
         return  # written in C: its signature cannot be read
 
 
-async def _told(run: Run, name: str, stage: Stage, call_next: Next) -> None:
-    """Run a stage and tell when it is entered and left."""
+async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
+    """Run a stage; emit an event when it is entered and when it is left."""
     events = cast("Emitter", run.events)
     watch = Stopwatch()
     error: BaseException | None = None
@@ -94,7 +95,7 @@ async def _told(run: Run, name: str, stage: Stage, call_next: Next) -> None:
 
 
 class _CallNext:
-    """The ``call_next`` of one stage in one run; refuses what would corrupt the run."""
+    """The ``call_next`` of one stage in one run; rejects calls that would corrupt the run."""
 
     __slots__ = ("_before", "_name", "_next", "_open", "_pending", "_task")
 
@@ -112,7 +113,7 @@ class _CallNext:
         if self._before is None:
             self._before = (run.mark(), run.result)
         else:
-            # A stage that tries again: context and result as they were before its first call.
+            # The stage retries: restore context and result to the state before its first call.
             mark, run.result = self._before
             run.roll_back(mark)
         self._open = True
@@ -125,14 +126,14 @@ class _CallNext:
         try:
             await self._next(run)
         except BaseException:
-            # A stage that handles the failure must find the context as it was before.
+            # A stage that handles the failure must see the context of before the call.
             run.roll_back(mark)
             raise
         finally:
             self._open = False
 
     def abandon(self) -> bool:
-        """End what is still under way once the stage has ended; return whether there was anything."""
+        """Cancel a call that outlives its stage; return whether there was one."""
         if not self._open:
             return False
         if self._task is None:
@@ -144,7 +145,7 @@ class _CallNext:
 
 
 class _Relay:
-    """The ``call_next`` of a stage that calls it last: remembers the call, to be made afterwards."""
+    """The ``call_next`` of a stage that calls it last: defers the call until the stage has returned."""
 
     __slots__ = ("_name", "run")
 
@@ -163,10 +164,9 @@ class _Relay:
 
 
 class _Steps:
-    """Stages that call on last, one after another instead of one inside the other.
+    """Stages that call ``call_next`` last, run in sequence instead of nested.
 
-    The order is the same; what it saves is that every resumption of the SDK's work passes through the
-    frames of all stages around it.
+    The order is the same. Nested stages would add their frames to every resumption of the SDK's work.
     """
 
     __slots__ = ("_following", "_stages")
@@ -184,7 +184,7 @@ class _Steps:
             if run.events is None:
                 await named.stage(run, relay)
             else:
-                await _told(run, named.name, named.stage, relay)
+                await _observed(run, named.name, named.stage, relay)
             if relay.run is None:
                 return
             run = relay.run
@@ -195,14 +195,14 @@ S = TypeVar("S", bound=Stage)
 
 
 def calls_next_last(stage: S) -> S:
-    """Mark a stage function in which nothing follows its one ``await call_next(run)``."""
-    # The mark is the function itself: `functools.wraps` copies it to a wrapper that may do otherwise.
+    """Mark a stage function whose last statement is its only ``await call_next(run)``."""
+    # The mark is the function itself: `functools.wraps` copies attributes to wrappers, which may differ.
     stage.calls_next_last = stage  # type: ignore[attr-defined]
     return stage
 
 
 def link(named: NamedStage, following: Next) -> Next:
-    """Return what runs ``named`` and, when it calls on, ``following``."""
+    """Return a callable that runs ``named`` around ``following``."""
     if getattr(named.stage, "calls_next_last", None) is named.stage:
         if isinstance(following, _Steps):
             return following.preceded_by(named)
@@ -215,7 +215,7 @@ def link(named: NamedStage, following: Next) -> Next:
             if run.events is None:
                 await stage(run, call_next)
             else:
-                await _told(run, name, stage, call_next)
+                await _observed(run, name, stage, call_next)
         except BaseException:
             call_next.abandon()
             raise

@@ -1,4 +1,4 @@
-"""The standard stages, and the order in which a run passes them."""
+"""The default stages of a run, in order."""
 
 from kantan_agents.pipeline import Stage
 from kantan_agents.stages.call_sdk import call_sdk
@@ -18,7 +18,7 @@ DEFAULT_STAGES: tuple[Stage, ...] = (
     trim_history,
     emit_metadata,
 )
-"""The whole flow of a run; list order is flow order."""
+"""The whole flow of a run: the first stage is the outermost."""
 
 __all__ = [
     "DEFAULT_STAGES",

@@ -32,11 +32,11 @@ from kantan_agents.tools import (
 async def call_sdk(run: Run, call_next: Next) -> None:
     """Run the agent through the SDK and put the result into ``context["result"]`` (spec 2.5).
 
-    A result that an earlier stage has set is passed on as it is, and no model is called.
+    If an earlier stage has set ``run.result``, that result is used and no model is called.
     """
     if run.result is None:
         agent = run.agent
-        # A stage may have sent on a run of its own making.
+        # A stage may have passed a different run to call_next.
         token, turn = current_run.set(run), asking_agent.set(None)
         try:
             forget_violation(run)
@@ -46,13 +46,13 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             violation = pending_violation(run) or await hidden_tool_called(error)
             if violation is None or violation is error:
                 raise
-            # Its own cause, if it has one: a tool may have raised it from another error.
+            # Keep its own cause: a tool may have raised it from another error.
             raise violation from violation.__cause__ or error
         else:
             note_run_id(run.result, run.id)
             await refuse_hosted_calls(run.result, agent)
             violation = pending_violation(run)
-            if violation is not None:  # of a last turn, after which the SDK asks for no tools
+            if violation is not None:  # raised in the last turn, after which the SDK lists no tools
                 run.result = None
                 raise violation
         finally:
@@ -73,12 +73,12 @@ async def _watched_run(run: Run) -> Any:
 
 
 def _run_by_sdk(run: Run, options: dict[str, Any]) -> Awaitable[Any]:
-    # No coroutine of its own: each one is a frame that all of the SDK's work passes through.
+    # Not a coroutine: each one adds a frame to every resumption of the SDK's work.
     agent = run.agent
     given = {"context": run.context, "run_config": run.run_config, **options}
     if run.is_streamed:
         streamed = agent.runner.run_streamed(agent.sdk_agent, run.input, **given)
-        # A runner of the user's own may read what it streams.
+        # A custom runner may read the stream itself.
         return streamed_result(run, streamed, only_reader=agent.runner is Runner)
     waiting: Awaitable[Any] = agent.runner.run(agent.sdk_agent, run.input, **given)
     return waiting

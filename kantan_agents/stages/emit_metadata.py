@@ -1,4 +1,4 @@
-"""Last stage: what the run came to is recorded."""
+"""Last stage: records the outcome of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kantan_agents.tracing.spans import record_final_output
 async def emit_metadata(run: Run, call_next: Next) -> None:
     """Record the user's input, the final output and a rubric in the trace (spec 5.3).
 
-    Last, so that only a run whose answer was stored is recorded as finished; what fails before this is
+    Last, so that only a run whose answer was stored is recorded as finished. A run that fails earlier is
     recorded as failed, with its input. A run that waits for an approval has no output yet.
     """
     if not getattr(run.result, "interruptions", None):

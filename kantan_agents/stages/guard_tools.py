@@ -1,4 +1,4 @@
-"""Third stage: the tool rules are read before anything is run."""
+"""Third stage: validates the tool rules before any model or tool is called."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kantan_agents.tools import rules_in_force
 
 @calls_next_last
 async def guard_tools(run: Run, call_next: Next) -> None:
-    """Refuse a run whose tool rules have mistakes (spec 8.2).
+    """Reject a run whose tool rules have mistakes (spec 8.2).
 
-    Before ``call_sdk``, so that a mistake is an error at once. The rules themselves are applied where
-    tools are listed and called, on the context as it is at that moment.
+    Before ``call_sdk``, so that a mistake fails the run immediately. The rules are applied later, whenever
+    tools are listed and called, to the context of that moment.
 
     Raises:
         InvalidToolRulesError: E20, with every mistake of the rule set.

@@ -1,4 +1,4 @@
-"""First stage: the context becomes what all later stages may rely on."""
+"""First stage: validates and completes the context for all later stages."""
 
 from __future__ import annotations
 

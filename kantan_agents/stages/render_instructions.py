@@ -1,4 +1,4 @@
-"""Second stage: the prompt's text becomes the instructions of this run."""
+"""Second stage: renders the prompt into the instructions of this run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ async def render_instructions(run: Run, call_next: Next) -> None:
     """Render the agent's instructions into ``run.instructions`` (spec 8.1).
 
     Before ``call_sdk``, so that a mistake in a template or a renderer costs no model call, and so that
-    a later stage may read and replace the result. Later turns and hand-off targets are rendered when
-    it is their turn, from the same context.
+    later stages can read and replace the result. Later turns and hand-off targets are rendered when they
+    begin, from the same context.
 
-    A run that is answered already, such as a command, does not fail by what only a model would have read:
-    ``run.instructions`` stays None then.
+    If the run already has a result (a slash command, for example), a rendering error is logged instead of
+    raised, and ``run.instructions`` stays None.
 
     Raises:
-        RenderError: E77, a value of the context cannot be made into text.
-        RendererResultError: E76, the agent's renderer returned no str.
+        RenderError: E77, a value of the context cannot be converted to text.
+        RendererResultError: E76, the agent's renderer did not return a str.
     """
     try:
         run.instructions = run.rendered = await run.agent.render(run.context)

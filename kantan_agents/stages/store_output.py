@@ -1,4 +1,4 @@
-"""Fifth stage: the structured output lands in the context."""
+"""Fifth stage: stores the structured output in the context."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kantan_agents.structured import as_dict
 async def store_output(run: Run, call_next: Next) -> None:
     """Put a structured output into ``context[output_dest]`` as a dict (spec 11.1).
 
-    The starting agent's ``output_dest`` counts; where it has none, that of the agent that gave the
-    answer. After ``call_sdk``; an output that is no dict (a text, a list) is not stored.
+    Uses the starting agent's ``output_dest``, or else that of the agent that gave the answer. Runs after
+    ``call_sdk``. An output that is not a dict (a text, a list) is not stored.
     """
     output_dest = run.agent.output_dest or getattr(_answering_agent(run), "output_dest", None)
     if output_dest:

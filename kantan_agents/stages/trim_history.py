@@ -1,4 +1,4 @@
-"""Sixth stage: input and answer join the history."""
+"""Sixth stage: appends input and answer to the history."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kantan_agents.tracing.spans import user_input
 async def trim_history(run: Run, call_next: Next) -> None:
     """Append the input and the answer to ``context["history"]`` and keep the newest (spec 10).
 
-    Two dicts ``{"role": "user" | "assistant", "text": str}`` a run; the agent's ``history`` is the
-    number of dicts kept. With 0 the context's history is not touched. A run that waits for an approval
-    has no answer yet: both are added when it is resumed and finishes.
+    Each run appends two dicts ``{"role": "user" | "assistant", "text": str}``; the agent's ``history`` is the
+    number of dicts to keep. With 0 the context's history is not touched. A run that waits for an approval
+    has no answer yet; both dicts are appended when it is resumed and finishes.
 
     Raises:
-        HistoryTypeError: E6, a tool or a stage has replaced the list by something else.
+        HistoryTypeError: E6, a tool or a stage has replaced the list with another type.
     """
     limit = run.agent.history
     if limit > 0 and not getattr(run.result, "interruptions", None):
@@ -35,7 +35,7 @@ async def trim_history(run: Run, call_next: Next) -> None:
 
 
 def input_text(value: Any) -> str:
-    """Return what the user said as text; of a list of input items, the last thing the user said."""
+    """Return the user's input as text; from a list of input items, the last user message."""
     if isinstance(value, str):
         return value
     for item in reversed(value or []):

@@ -162,11 +162,11 @@ class NotCalled:
     [
         (not_async, "it is not async"),
         (one_argument, "too many positional arguments"),
-        (NotCalled, "this is a class, give an instance of it"),
-        (3, "it cannot be called"),
-        (("a", "b", "c"), "it is no (name, stage)"),
-        (("", one_argument), "its name is no str or empty"),
-        (("name", 3), "it cannot be called"),
+        (NotCalled, "it is a class; pass an instance"),
+        (3, "it is not callable"),
+        (("a", "b", "c"), "it is not a (name, stage) pair"),
+        (("", one_argument), "its name is empty or not a str"),
+        (("name", 3), "it is not callable"),
     ],
 )
 def test_what_is_no_stage_is_e73_and_says_why(value: Any, reason: Any) -> None:

@@ -23,9 +23,11 @@ from tests.docs.pages import ROOT
 from tests.protocol.made import messages, responses, tools
 
 KINDS: tuple[Any, ...] = (ProviderResponse, ContentSegment, ProviderToolCall, ToolSpec, Message)
+SCHEMA_NAMES = {ProviderToolCall: "ToolCall"}  # the specification's name for it
 SCHEMA = protocol_schema()
 VALIDATORS = {
-    kind: jsonschema_rs.validator_for({**SCHEMA, "$ref": f"#/$defs/{kind.__name__}"}) for kind in KINDS
+    kind: jsonschema_rs.validator_for({**SCHEMA, "$ref": f"#/$defs/{SCHEMA_NAMES.get(kind, kind.__name__)}"})
+    for kind in KINDS
 }
 
 _PAYLOADS: dict[str, st.SearchStrategy[Any]] = {
