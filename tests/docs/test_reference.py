@@ -30,12 +30,12 @@ def test_the_readme_has_the_two_commands_each_in_a_block_of_its_own() -> None:
     assert 'python -m pip install -e ".[dev]" && python -m pytest' in commands
 
 
-def test_every_error_is_listed_with_its_class_and_message_a_cause_and_a_cure() -> None:
+def test_every_error_is_listed_with_its_class_and_message_a_cause_and_a_fix() -> None:
     written = {}
-    for code, class_and_message, cause, cure in rows(page("errors").text):
+    for code, class_and_message, cause, fix in rows(page("errors").text):
         name, message = code_spans(class_and_message)
         assert cause
-        assert cure
+        assert fix
         assert code.strip("`") not in written
         written[code.strip("`")] = (name, message)
 
