@@ -1,4 +1,4 @@
-"""The application of docs/guides/deploying.md under servers that report lost clients in other ways."""
+"""The application of docs/guides/deploying.md on servers that report lost clients unlike uvicorn."""
 
 from __future__ import annotations
 
