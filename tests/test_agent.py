@@ -436,7 +436,7 @@ async def test_what_a_renderer_raises_passes_unchanged() -> None:
     model = saying()
     with pytest.raises(KeyError, match="mine"):
         await Agent("a", "b", model=model, renderer=broken).run_async("hi")
-    with pytest.raises(RendererResultError, match="it returned NoneType"):
+    with pytest.raises(RendererResultError, match="not NoneType"):
         await Agent("a", "b", model=model, renderer=lambda t, c: None).run_async("hi")
     assert model.calls == ()
 

@@ -1,7 +1,7 @@
 """Every error this library raises: one root, one class per code, a module for each range of codes.
 
-The ranges are described in ``docs/errors.md``. Data stands on the exception as attributes, so that a
-program never has to parse a message.
+The ranges are described in ``docs/errors.md``. Each exception has its data as attributes, so
+a program never has to parse a message.
 """
 
 from kantan_agents.errors.definitions import (
@@ -71,7 +71,7 @@ from kantan_agents.errors.specified import (
     UnknownToolRulesModeError,
 )
 from kantan_agents.errors.structured import (
-    InvalidJudgingRulesError,
+    InvalidJudgeRulesError,
     JudgementError,
     OutputSchemaError,
     StructuredOutputError,
@@ -119,7 +119,7 @@ __all__ = [
     "InputTypeError",
     "InstructionsRequiredError",
     "InvalidDefinitionError",
-    "InvalidJudgingRulesError",
+    "InvalidJudgeRulesError",
     "InvalidOptionError",
     "InvalidProtocolValueError",
     "InvalidToolRulesError",

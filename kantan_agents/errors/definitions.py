@@ -1,4 +1,4 @@
-"""E30 to E39: agent definitions, and the delegation to them."""
+"""E30 to E39: agent definitions and delegation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class AgentFileError(KantanAgentsError):
-    """An agent file cannot be read at all.
+    """A subagent file cannot be read.
 
     Attributes:
-        path: The file; None for a text that comes from nowhere.
-        line: The line it fails in, from 1 on.
+        path: The file; None for a text without one.
+        line: The line of the error, from 1 on.
         reason: What is wrong.
     """
 
@@ -29,12 +29,12 @@ class AgentFileError(KantanAgentsError):
 
 
 class InvalidDefinitionError(KantanAgentsError):
-    """What an agent file says, or what an ``AgentDefinition`` is made of, is no definition.
+    """A subagent file or the arguments of ``AgentDefinition`` are not a valid definition.
 
     Attributes:
-        path: The file; None where there is none.
+        path: The file; None for a definition without one.
         line: The line of the first mistake, from 1 on.
-        problems: Every mistake; each begins with the field it is about.
+        problems: Every mistake; each begins with its field.
     """
 
     code = "E31"
@@ -62,15 +62,15 @@ class InvalidDefinitionError(KantanAgentsError):
 
 
 class AgentNotFoundError(KantanAgentsError):
-    """There is no agent of this name.
+    """No agent has this name.
 
     Attributes:
-        name: The name that was asked for.
-        available: Names of the agents there are.
+        name: The requested name.
+        available: Names of the available agents.
     """
 
     code = "E32"
-    template = "Agent not found: {name} (there are: {listed})"
+    template = "Agent not found: {name} (available: {listed})"
     name: str
     available: Sequence[str]
 
@@ -80,29 +80,29 @@ class AgentNotFoundError(KantanAgentsError):
 
 
 class DelegationLimitError(KantanAgentsError):
-    """A delegation would go deeper, or be one more, than is allowed.
+    """A delegation exceeds a limit on depth or number.
 
     Attributes:
-        agent: The agent that was to be delegated to.
-        limit: What is exhausted, with its number.
+        agent: The agent to delegate to.
+        limit: The exhausted limit, with its number.
     """
 
     code = "E33"
-    template = "Agent cannot be delegated to: {agent}: {limit}"
+    template = "Cannot delegate to {agent}: {limit}"
     agent: str
     limit: str
 
 
 class DelegationCycleError(KantanAgentsError):
-    """An agent would work for itself: it is one of those that wait for this delegation.
+    """An agent would delegate to itself, directly or through others that wait for it.
 
     Attributes:
-        agent: The agent that was to be delegated to.
-        chain: The agents that wait, the outermost first.
+        agent: The agent to delegate to.
+        chain: The waiting agents, outermost first.
     """
 
     code = "E34"
-    template = "Agent is at work already: {agent} (delegated by {listed})"
+    template = "Agent is already running: {agent} (delegated by {listed})"
     agent: str
     chain: Sequence[str]
 
@@ -111,11 +111,11 @@ class DelegationCycleError(KantanAgentsError):
 
 
 class DelegatedAgentError(KantanAgentsError):
-    """An agent that was delegated to has failed; its own error is the cause of this one.
+    """A delegated agent failed; its own error is the ``__cause__``.
 
     Attributes:
         agent: Name of the agent.
-        reason: What its run ended with.
+        reason: Type and message of its error.
     """
 
     code = "E35"

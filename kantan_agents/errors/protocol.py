@@ -8,11 +8,11 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class InvalidProtocolValueError(KantanAgentsError):
-    """A value of the protocol lacks what its type needs, or holds what it cannot.
+    """A protocol value lacks a required field or has an invalid one.
 
     Attributes:
-        value: What it was to be: ``"ContentSegment"``, ...
-        problems: Every mistake; each begins with the path of the field it is about.
+        value: The type of the value: ``"ContentSegment"``, ...
+        problems: Every mistake; each begins with the path of its field.
     """
 
     code = "E50"
@@ -25,7 +25,7 @@ class InvalidProtocolValueError(KantanAgentsError):
 
 
 class AgentPainException(KantanAgentsError):  # noqa: N818 - the protocol's name
-    """A provider has answered with what cannot be understood, and nothing can be made of it (spec 3, 7).
+    """A provider sent an answer that cannot be parsed (spec 3, 7).
 
     Attributes:
         provider: Name of the provider.
@@ -33,21 +33,21 @@ class AgentPainException(KantanAgentsError):  # noqa: N818 - the protocol's name
     """
 
     code = "E51"
-    template = "Provider {provider} cannot be understood: {reason}"
+    template = "Invalid answer from provider {provider}: {reason}"
     provider: str
     reason: str
 
 
 class UntranslatableError(KantanAgentsError):
-    """A value cannot be carried by a format without a loss.
+    """A format cannot express a value without loss.
 
     Attributes:
         format: Name of the format: ``"OpenAI chat completions"``, ...
-        problems: Everything it cannot carry; each begins with its path.
+        problems: Everything the format cannot express; each begins with its path.
     """
 
     code = "E52"
-    template = "{format} cannot carry this: {listed}"
+    template = "{format} cannot express: {listed}"
     format: str
     problems: Sequence[str]
 
@@ -56,17 +56,17 @@ class UntranslatableError(KantanAgentsError):
 
 
 class ProviderRequestError(KantanAgentsError):
-    """A provider's API refused a request, or could not be reached.
+    """A provider's API rejected a request or could not be reached.
 
     Attributes:
         provider: Name of the provider.
-        status: The HTTP status; None if there was no answer.
-        reason: What the API said, or what went wrong on the way.
-        retry_after: Seconds after which the API wants to be asked again; None if it does not say.
+        status: The HTTP status; None without a response.
+        reason: The message of the API, or the connection error.
+        retry_after: Seconds after which the API asks clients to retry; None if it does not say.
     """
 
     code = "E53"
-    template = "Provider {provider} has not answered: {reason}"
+    template = "Request to provider {provider} failed: {reason}"
     provider: str
     status: int | None
     reason: str
@@ -79,18 +79,18 @@ class ProviderRequestError(KantanAgentsError):
 
 
 class UnknownCommandError(KantanAgentsError):
-    """A text begins like a command, and there is no such command.
+    """A text begins like a command, but no command has this name.
 
     Attributes:
-        name: The name that was typed, without the prefix, cut where it is long.
-        nearest: Names that are most like it, of commands this user may run.
-        prefix: What commands begin with.
+        name: The name as typed, without the prefix, shortened if long.
+        nearest: The most similar names of commands that this user may run.
+        prefix: The prefix of commands.
     """
 
     code = "E54"
     template = (
         "Unknown command {prefix}{name}.{hint} {prefix}help lists the commands; "
-        "a text that begins with {prefix} is written with {prefix}{prefix}"
+        "to send a text that begins with {prefix}, type {prefix}{prefix}"
     )
     name: str
     nearest: Sequence[str]
@@ -106,12 +106,12 @@ class UnknownCommandError(KantanAgentsError):
 
 
 class CommandSyntaxError(KantanAgentsError):
-    """What was typed behind a command is not what it takes.
+    """The arguments of a command are invalid.
 
     Attributes:
         command: The command, with its prefix.
-        problems: Every mistake; each begins with the name of its parameter, where it is about one.
-        usage: How the command is written.
+        problems: Every mistake; each begins with its parameter, if it has one.
+        usage: The syntax of the command.
     """
 
     code = "E55"
@@ -129,11 +129,11 @@ class CommandSyntaxError(KantanAgentsError):
 
 
 class CommandNotRunnableError(KantanAgentsError):
-    """There is such a tool, and it cannot be run by a person.
+    """The tool exists, but a person cannot run it as a command.
 
     Attributes:
         command: The command, with its prefix.
-        reason: Why it cannot be run.
+        reason: The reason.
     """
 
     code = "E56"
@@ -143,28 +143,28 @@ class CommandNotRunnableError(KantanAgentsError):
 
 
 class RetrievalError(KantanAgentsError):
-    """The tools that fit a text cannot be found; the model is shown all of them instead (spec 3, 6).
+    """A retriever failed; the model is shown all tools instead (spec 3, 6).
 
     Attributes:
-        retriever: What was asked.
-        reason: What went wrong.
+        retriever: Name of the retriever.
+        reason: Type and message of the error.
     """
 
     code = "E57"
-    template = "{retriever} finds no tools: {reason}"
+    template = "{retriever} failed: {reason}"
     retriever: str
     reason: str
 
 
 class UnknownRetrievedToolError(KantanAgentsError):
-    """``ToolRetrieval(always=...)`` names tools that the agent has not.
+    """``ToolRetrieval(always=...)`` names tools that the agent does not have.
 
     Attributes:
-        problems: Every such name, with the nearest names there are.
+        problems: Every unknown name, with the most similar known names.
     """
 
     code = "E58"
-    template = "ToolRetrieval(always=...) names what is no tool of this agent: {listed}"
+    template = "ToolRetrieval(always=...) names unknown tools: {listed}"
     problems: Sequence[str]
 
     def __init__(self, *, problems: Sequence[str], listed: str | None = None) -> None:
@@ -172,7 +172,7 @@ class UnknownRetrievedToolError(KantanAgentsError):
 
 
 class HostedToolError(KantanAgentsError):
-    """An agent has tools that OpenAI runs, or the SDK itself, and a model that is a provider of another kind.
+    """An agent on a custom model provider has tools that only OpenAI or the SDK can run.
 
     Attributes:
         provider: Name of the provider.
@@ -180,9 +180,7 @@ class HostedToolError(KantanAgentsError):
     """
 
     code = "E59"
-    template = (
-        "Provider {provider} can be offered function tools and hand-offs only; it has no use for: {listed}"
-    )
+    template = "Provider {provider} supports only function tools and hand-offs, not: {listed}"
     provider: str
     tools: Sequence[str]
 

@@ -1,4 +1,4 @@
-"""The root of all errors: a code, a message, the data the message was made from."""
+"""``KantanAgentsError``: the root of all errors, with a code, a message and its data."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ PREFIX = "[kantan-agents]"
 class KantanAgentsError(ValueError):
     """Root of all errors of kantan_agents.
 
-    Catch it to catch any of them; compare ``code`` to tell them apart without importing the class.
+    Catch it to catch all of them. Compare ``code`` to distinguish them without importing their classes.
 
     Attributes:
-        code: The code as it stands in the message and in ``docs/errors.md``, such as ``"E5"``.
-        data: The values the message was made from; each is also an attribute of its own.
+        code: The code in the message and in ``docs/errors.md``, such as ``"E5"``.
+        data: The values in the message; each is also an attribute.
     """
 
     code: ClassVar[str]
@@ -27,12 +27,12 @@ class KantanAgentsError(ValueError):
         super().__init__(f"{PREFIX}[{self.code}] {self.template.format(**data)}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Exceptions pickle by their positional arguments; ours are made from keywords.
+        # Exceptions pickle their positional arguments; these take keywords.
         return (_rebuild, (type(self), self.data))
 
 
 def code_of(error: BaseException) -> str | None:
-    """Return the E-code of an error, None if it is not one of ours; others may have codes of their own."""
+    """Return the E-code of an error of this library; None for others, even if they have a ``code``."""
     return error.code if isinstance(error, KantanAgentsError) else None
 
 

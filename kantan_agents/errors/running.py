@@ -1,4 +1,4 @@
-"""E70 to E89: pipeline, options, streams, middleware."""
+"""E70 to E89: pipeline, options, streams and middleware."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class UnknownStageError(KantanAgentsError):
-    """A pipeline was asked for a stage it does not have.
+    """A pipeline does not have the requested stage.
 
     Attributes:
-        stage: What was asked for.
-        known: Names of the stages there are, in order.
+        stage: The requested stage.
+        known: Names of its stages, in order.
     """
 
     code = "E70"
@@ -23,7 +23,7 @@ class DuplicateStageError(KantanAgentsError):
     """Two stages of one pipeline have the same name.
 
     Attributes:
-        stage: The name that stands twice.
+        stage: The duplicate name.
     """
 
     code = "E71"
@@ -32,7 +32,7 @@ class DuplicateStageError(KantanAgentsError):
 
 
 class ConcurrentCallNextError(KantanAgentsError):
-    """A stage called ``call_next`` while an earlier call of it was still going on.
+    """A stage called ``call_next`` while its earlier call was still running.
 
     Attributes:
         stage: Name of the stage.
@@ -47,7 +47,7 @@ class ConcurrentCallNextError(KantanAgentsError):
 
 
 class NotAStageError(KantanAgentsError):
-    """Something in a pipeline is not ``async def stage(run, call_next)``.
+    """An entry of a pipeline is not ``async def stage(run, call_next)``.
 
     Attributes:
         value: ``repr`` of the object.
@@ -61,7 +61,7 @@ class NotAStageError(KantanAgentsError):
 
 
 class CallNextNotAwaitedError(KantanAgentsError):
-    """A stage called ``call_next`` and returned before it had finished.
+    """A stage called ``call_next`` and returned before the call had finished.
 
     Attributes:
         stage: Name of the stage.
@@ -73,11 +73,11 @@ class CallNextNotAwaitedError(KantanAgentsError):
 
 
 class InvalidOptionError(KantanAgentsError):
-    """An option of ``Agent`` or of a run has a value it cannot have.
+    """An option of ``Agent`` or of a run has an invalid value.
 
     Attributes:
         option: Name of the option.
-        reason: What it must be and what was given.
+        reason: The accepted values and the given one.
     """
 
     code = "E75"
@@ -87,14 +87,14 @@ class InvalidOptionError(KantanAgentsError):
 
 
 class RendererResultError(KantanAgentsError):
-    """A renderer returned something else than a str.
+    """A renderer did not return a str.
 
     Attributes:
-        got: Name of the type it returned.
+        got: Name of the returned type.
     """
 
     code = "E76"
-    template = "The renderer must return a str, it returned {got}"
+    template = "The renderer must return a str, not {got}"
     got: str
 
 
@@ -102,7 +102,7 @@ class RenderError(KantanAgentsError):
     """A value of the context could not be put into the instructions; the reason is ``__cause__``.
 
     Attributes:
-        expression: The marker as it stands in the text.
+        expression: The marker in the template.
         reason: Type and message of the error the value raised.
     """
 
@@ -139,10 +139,10 @@ class FileArgumentError(KantanAgentsError):
 
 
 class MiddlewareResultError(KantanAgentsError):
-    """A middleware around a model call or a tool call has returned or passed on what it must not.
+    """A middleware around a model call or tool call returned or passed on an invalid value.
 
     Attributes:
-        middleware: Where it stands: class and method.
+        middleware: Its class and method.
         reason: What is wrong.
     """
 
@@ -153,10 +153,10 @@ class MiddlewareResultError(KantanAgentsError):
 
 
 class StreamUsageError(KantanAgentsError):
-    """A streamed run was used in a way that cannot work.
+    """A streamed run was used incorrectly.
 
     Attributes:
-        reason: What was done, and what to do instead.
+        reason: The mistake, and what to do instead.
     """
 
     code = "E81"
@@ -165,14 +165,14 @@ class StreamUsageError(KantanAgentsError):
 
 
 class DeadlineExceededError(KantanAgentsError, TimeoutError):
-    """A run was not over when its ``Deadline`` had passed; it has been cancelled.
+    """A run exceeded its ``Deadline`` and was cancelled.
 
     Attributes:
-        agent: Name of the agent that was run.
+        agent: Name of the agent.
         seconds: The deadline.
-        model_calls: How many model calls had been answered.
-        tool_calls: How many tool calls had ended.
-        text: What the models had written so far, in a run that was streamed; else empty.
+        model_calls: Number of model calls that had finished.
+        tool_calls: Number of tool calls that had finished.
+        text: The text that the models had written so far if the run was streamed; else empty.
     """
 
     code = "E82"
@@ -188,12 +188,12 @@ class DeadlineExceededError(KantanAgentsError, TimeoutError):
 
 
 class BudgetExceededError(KantanAgentsError):
-    """A ``Budget`` leaves no room for a call that a run was about to make.
+    """A ``Budget`` does not cover the next call of a run.
 
     Attributes:
         what: ``"model calls"``, ``"tool calls"``, ``"tokens"`` or ``"cost"``.
         limit: The limit.
-        used: What has been used of it, and what calls that are under way have reserved.
+        used: The amount used, plus the amount reserved by running calls.
     """
 
     code = "E83"
@@ -204,11 +204,11 @@ class BudgetExceededError(KantanAgentsError):
 
 
 class RedactedContentBlockedError(KantanAgentsError):
-    """``Redact(mode="block")`` has found something that must not be passed on.
+    """``Redact(mode="block")`` found content that must not be passed on.
 
     Attributes:
-        rule: Name of the rule that found it; what it found is told nowhere.
-        where: Where it stood.
+        rule: Name of the rule that matched; the match itself is never reported.
+        where: The place of the match.
     """
 
     code = "E84"
@@ -218,10 +218,10 @@ class RedactedContentBlockedError(KantanAgentsError):
 
 
 class ApprovalStateError(KantanAgentsError):
-    """A run that waits for approvals cannot be stored, or not be resumed as it was said.
+    """A run that waits for approvals cannot be stored or resumed this way.
 
     Attributes:
-        reason: What is wrong, and what to do.
+        reason: The mistake, and what to do.
     """
 
     code = "E85"

@@ -1,4 +1,4 @@
-"""E1 to E19: codes and texts of the specification's error table."""
+"""E1 to E19: codes and messages of the specification's error table."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class InstructionsRequiredError(KantanAgentsError):
-    """An Agent was made without instructions (spec 7.1)."""
+    """An Agent was created without instructions (spec 7.1)."""
 
     code = "E1"
     template = "instructions is required"
@@ -29,10 +29,10 @@ class EmptyPromptNameError(KantanAgentsError):
 
 
 class ToolNameRequiredError(KantanAgentsError):
-    """A tool has no name the model could call it by.
+    """A tool has no name.
 
     Attributes:
-        tool: The object that was given as a tool.
+        tool: The object given as a tool.
     """
 
     code = "E4"
@@ -44,7 +44,7 @@ class ContextTypeError(KantanAgentsError):
     """The context of a run is not a dict.
 
     Attributes:
-        got: Name of the type that was given.
+        got: Name of the given type.
     """
 
     code = "E5"
@@ -56,7 +56,7 @@ class HistoryTypeError(KantanAgentsError):
     """``context["history"]`` is not a list.
 
     Attributes:
-        got: Name of the type that was found.
+        got: Name of the type found.
     """
 
     code = "E6"
@@ -79,15 +79,15 @@ class ToolProviderInterfaceError(KantanAgentsError):
 
     def __init__(self, **data: Any) -> None:
         super().__init__(**data)
-        # The message is the specification's to the letter; Python 3.11 shows this below it.
+        # The specification fixes the message to the letter; Python 3.11 shows notes below it.
         self.__notes__ = [f"The entry point is {self.provider!r} of {self.distribution}."]
 
 
 class ToolNotAllowedError(KantanAgentsError):
-    """The rules in force do not allow this tool, or not this call of it.
+    """The tool rules do not allow this tool, or not this call of it.
 
     Attributes:
-        tool_name: Name of the tool that was called.
+        tool_name: Name of the called tool.
     """
 
     code = "E8"
@@ -96,10 +96,10 @@ class ToolNotAllowedError(KantanAgentsError):
 
 
 class UnknownToolRulesModeError(KantanAgentsError):
-    """Something was given as a ``ToolRulesMode`` and is none.
+    """A value is not a ``ToolRulesMode``.
 
     Attributes:
-        mode: What was given.
+        mode: The given value.
     """
 
     code = "E9"
@@ -108,14 +108,14 @@ class UnknownToolRulesModeError(KantanAgentsError):
 
 
 class ToolInputError(KantanAgentsError):
-    """The arguments of a tool under parameter rules are no JSON object.
+    """The arguments of a tool with parameter rules are not a valid JSON object.
 
-    Duplicate keys, numbers that are not finite and texts that are no Unicode count as none: what they
-    mean depends on who reads them.
+    Duplicate keys, non-finite numbers and invalid Unicode are rejected as well: parsers disagree about
+    their meaning.
 
     Attributes:
         tool_name: Name of the tool.
-        reason: What is wrong with the arguments.
+        reason: The mistake in the arguments.
     """
 
     code = "E10"
@@ -129,9 +129,9 @@ class ToolParameterError(KantanAgentsError):
 
     Attributes:
         tool_name: Name of the tool.
-        param_name: The parameter as the rule names it, such as ``"filter.limit"``.
-        limit: What the keyword asks for.
-        keyword: The keyword of JSON Schema.
+        param_name: The parameter as in the rule, such as ``"filter.limit"``.
+        limit: The value of the keyword.
+        keyword: The JSON Schema keyword.
     """
 
     tool_name: str
@@ -141,7 +141,7 @@ class ToolParameterError(KantanAgentsError):
 
 
 class ToolParameterTypeError(ToolParameterError):
-    """An argument has another JSON type than its rule, or the tool itself, asks for."""
+    """An argument has a JSON type that its rule, or the tool itself, does not allow."""
 
     code = "E11"
     keyword = "type"
@@ -149,7 +149,7 @@ class ToolParameterTypeError(ToolParameterError):
 
 
 class ToolParameterEnumError(ToolParameterError):
-    """An argument is none of the values its rule lists."""
+    """An argument is not one of the values its rule lists."""
 
     code = "E12"
     keyword = "enum"
@@ -157,7 +157,7 @@ class ToolParameterEnumError(ToolParameterError):
 
 
 class ToolParameterMinLengthError(ToolParameterError):
-    """An argument has fewer characters than its rule asks for."""
+    """An argument has fewer characters than its rule requires."""
 
     code = "E13"
     keyword = "minLength"
@@ -173,7 +173,7 @@ class ToolParameterMaxLengthError(ToolParameterError):
 
 
 class ToolParameterPatternError(ToolParameterError):
-    """The pattern of its rule is nowhere to be found in an argument."""
+    """An argument does not match the pattern of its rule."""
 
     code = "E15"
     keyword = "pattern"
@@ -208,14 +208,14 @@ PARAMETER_ERRORS: dict[str, type[ToolParameterError]] = {
         ToolParameterMaximumError,
     )
 }
-"""The keywords of parameter rules, and the error each raises."""
+"""The keywords of parameter rules and their errors."""
 
 
 class ToolRulesTypeError(KantanAgentsError):
     """``context["tool_rules"]`` is not a dict (spec 7.4).
 
     Attributes:
-        got: Name of the type that was found.
+        got: Name of the type found.
     """
 
     code = "E18"
@@ -227,7 +227,7 @@ class ModelNotFoundError(KantanAgentsError):
     """kantan-llm cannot resolve the model name; its own error is the ``__cause__``.
 
     Attributes:
-        model: The name as it was given.
+        model: The given name.
     """
 
     code = "E19"

@@ -1,4 +1,4 @@
-"""E40 to E49: structured output and judging."""
+"""E40 to E49: structured output and judges."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from kantan_agents.errors.root import KantanAgentsError
 
 
 class JudgementError(KantanAgentsError):
-    """No stage of a judgement brought a valid answer, so nobody knows which rule is met.
+    """No stage of a judgement gave a valid answer, so no rule was chosen.
 
     Attributes:
-        attempts: The stages that were tried, in order: ``StageAttempt`` objects with ``stage``,
+        attempts: The stages, in order: ``StageAttempt`` objects with ``stage``,
             ``instruction``, ``reply`` and ``problem``.
     """
 
     code = "E44"
-    template = "No stage of the judgement decided: {listed}"
+    template = "No rule was chosen at any stage: {listed}"
     attempts: tuple[Any, ...]
 
     def __init__(self, *, attempts: Sequence[Any], **_listed: Any) -> None:
@@ -25,7 +25,7 @@ class JudgementError(KantanAgentsError):
         super().__init__(attempts=tuple(attempts), listed=listed)
 
 
-class InvalidJudgingRulesError(KantanAgentsError):
+class InvalidJudgeRulesError(KantanAgentsError):
     """The rules of a ``StatusJudge`` have mistakes; all of them are listed.
 
     Attributes:
@@ -33,7 +33,7 @@ class InvalidJudgingRulesError(KantanAgentsError):
     """
 
     code = "E45"
-    template = "Invalid judging rules: {listed}"
+    template = "Invalid judge rules: {listed}"
     problems: tuple[str, ...]
 
     def __init__(self, *, problems: Sequence[str], **_listed: Any) -> None:
@@ -41,11 +41,11 @@ class InvalidJudgingRulesError(KantanAgentsError):
 
 
 class OutputSchemaError(KantanAgentsError):
-    """An output type cannot be expressed as a JSON schema, or is none that is valid.
+    """An output type cannot be expressed as a valid JSON schema.
 
     Attributes:
         output_type: The type.
-        reason: What is wrong with it, and where.
+        reason: The mistake and its place.
     """
 
     code = "E41"
@@ -55,20 +55,20 @@ class OutputSchemaError(KantanAgentsError):
 
 
 class StructuredOutputError(KantanAgentsError):
-    """A model has come to no output that fits the output type, whatever was tried.
+    """No attempt gave an output that fits the output type.
 
-    It is a ``ModelBehaviorError`` of the SDK as well.
+    Also a ``ModelBehaviorError`` of the SDK.
 
     Attributes:
         output: Name of the output type.
-        text: The last reply, as the model wrote it; None if there was none.
-        attempts: The ``OutputAttempt`` of each try, in order.
-        count: How many attempts there were.
-        tried: The attempts in words.
+        text: The text of the last reply; None without a reply.
+        attempts: The ``OutputAttempt`` objects, in order.
+        count: Number of attempts.
+        tried: A summary of the attempts.
     """
 
     code = "E40"
-    template = "No output that fits {output} after {count} attempt(s): {tried}"
+    template = "No valid output for {output} after {count} attempt(s): {tried}"
     output: str
     text: str | None
     attempts: tuple[Any, ...]

@@ -1,4 +1,4 @@
-"""E20 to E29: tool rules, and the providers of tools."""
+"""E20 to E29: tool rules and tool providers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class UnknownToolError(KantanAgentsError):
     """A model called a tool that its agent does not have.
 
     Attributes:
-        tool_name: The name it used.
+        tool_name: The name in the call.
     """
 
     code = "E21"
@@ -41,7 +41,7 @@ class ToolProviderFailedError(KantanAgentsError):
     Attributes:
         provider: Name of its entry point.
         distribution: Name of the distribution that declares it.
-        reason: Type and message of what it raised.
+        reason: Type and message of its error.
     """
 
     code = "E22"
@@ -52,12 +52,12 @@ class ToolProviderFailedError(KantanAgentsError):
 
 
 class DuplicateToolError(KantanAgentsError):
-    """Two tool providers have a tool of the same name.
+    """Two tool providers have a tool with the same name.
 
     Attributes:
         tool_name: The name.
-        first: Entry point of the one provider.
-        second: Entry point of the other.
+        first: Entry point of the first provider.
+        second: Entry point of the second provider.
     """
 
     code = "E23"
@@ -74,7 +74,7 @@ class UnknownToolProviderError(KantanAgentsError):
 
     Attributes:
         provider: The name.
-        installed: Names of those that are.
+        installed: Names of the installed providers.
     """
 
     code = "E24"

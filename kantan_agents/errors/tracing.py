@@ -10,7 +10,7 @@ class TraceDatabaseError(KantanAgentsError):
 
     Attributes:
         path: The file.
-        reason: Why it cannot be used.
+        reason: The reason.
     """
 
     code = "E60"
@@ -20,12 +20,12 @@ class TraceDatabaseError(KantanAgentsError):
 
 
 class TraceNotFoundError(KantanAgentsError):
-    """The database has no such trace, or more than one whose id begins so.
+    """The database has no such trace, or several whose ids begin with the given text.
 
     Attributes:
-        trace_id: What was asked for.
+        trace_id: The requested id.
         path: The file.
-        reason: What was found instead.
+        reason: What the database has instead.
     """
 
     code = "E61"
@@ -36,27 +36,27 @@ class TraceNotFoundError(KantanAgentsError):
 
 
 class TracesNotWrittenError(KantanAgentsError):
-    """Spans cannot be written now; logged, never raised. The run goes on, the spans wait.
+    """Spans cannot be written at the moment; logged, never raised. The run continues, the spans wait.
 
     Attributes:
         path: The file.
-        reason: What SQLite or the system said.
-        queued: How many spans wait.
+        reason: The error of SQLite or the system.
+        queued: Number of queued spans.
     """
 
     code = "E62"
-    template = "Traces cannot be written: {path}: {reason} ({queued} spans wait)"
+    template = "Traces cannot be written: {path}: {reason} ({queued} spans waiting)"
     path: str
     reason: str
     queued: int
 
 
 class SpansDroppedError(KantanAgentsError):
-    """The queue of a recorder is full and loses its oldest spans; logged, never raised.
+    """The queue of a recorder is full and its oldest spans are dropped; logged, never raised.
 
     Attributes:
         path: The file.
-        limit: How much the queue holds.
+        limit: The capacity of the queue.
     """
 
     code = "E63"
@@ -66,25 +66,25 @@ class SpansDroppedError(KantanAgentsError):
 
 
 class RedactionError(KantanAgentsError):
-    """A ``redact`` function failed, so a span is recorded without its content; logged, never raised.
+    """A ``redact`` function failed and its span was recorded without content; logged, never raised.
 
     Attributes:
         span_id: Id of the span or the trace.
-        reason: What the function raised or returned.
+        reason: The error or result of the function.
     """
 
     code = "E64"
-    template = "Recorded without its content, redact failed: {span_id}: {reason}"
+    template = "redact failed, span recorded without its content: {span_id}: {reason}"
     span_id: str
     reason: str
 
 
 class SpanNotRecordedError(KantanAgentsError):
-    """One span cannot be recorded, all others can; logged, never raised.
+    """A single span cannot be recorded; logged, never raised.
 
     Attributes:
         span_id: Id of the span or the trace.
-        reason: Why not.
+        reason: The reason.
     """
 
     code = "E65"

@@ -25,7 +25,7 @@ async def judge_status(
         **options: As for ``StatusJudge``: ``model``, ``tag``, ``language``, ``mode``, ...
 
     Raises:
-        InvalidJudgingRulesError: E45, something is wrong with the rules.
+        InvalidJudgeRulesError: E45, something is wrong with the rules.
         JudgementError: E44, no question brought a valid answer.
         InvalidOptionError: E75, an option has a value it cannot have.
 

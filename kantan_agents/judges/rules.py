@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.errors import InvalidJudgingRulesError
+from kantan_agents.errors import InvalidJudgeRulesError
 
 
 @attrs.frozen
@@ -19,7 +19,7 @@ class StatusRule:
         name: What your code calls it, such as the next step; the judge does not see it.
 
     Raises:
-        InvalidJudgingRulesError: E45, ``condition`` is empty or no str, or ``name`` is no str.
+        InvalidJudgeRulesError: E45, ``condition`` is empty or no str, or ``name`` is no str.
     """
 
     condition: str
@@ -32,7 +32,7 @@ class StatusRule:
         if self.name is not None and not isinstance(self.name, str):
             problems.append(f"name: must be a str or None, not {self.name!r}")
         if problems:
-            raise InvalidJudgingRulesError(problems=problems)
+            raise InvalidJudgeRulesError(problems=problems)
 
 
 def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
@@ -42,10 +42,10 @@ def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
         rules: A list of conditions, of ``StatusRule`` objects, or of both.
 
     Raises:
-        InvalidJudgingRulesError: E45, there are none, or some of them are wrong; all of these are listed.
+        InvalidJudgeRulesError: E45, there are none, or some of them are wrong; all of these are listed.
     """
     if not isinstance(rules, Iterable) or isinstance(rules, (str, bytes, Mapping)):
-        raise InvalidJudgingRulesError(problems=[f"rules: must be a list, not {rules!r}"])
+        raise InvalidJudgeRulesError(problems=[f"rules: must be a list, not {rules!r}"])
     given = list(rules)
     problems = [
         f"rules[{index}]: must be a text or a StatusRule, not {rule!r}"
@@ -55,7 +55,7 @@ def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
     if not given:
         problems = ["rules: must have at least one rule"]
     if problems:
-        raise InvalidJudgingRulesError(problems=problems)
+        raise InvalidJudgeRulesError(problems=problems)
     return tuple(rule if isinstance(rule, StatusRule) else StatusRule(rule) for rule in given)
 
 

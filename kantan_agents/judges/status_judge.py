@@ -68,7 +68,7 @@ class StatusJudge:
         **agent_options: Anything else ``Agent`` takes, for all three agents.
 
     Raises:
-        InvalidJudgingRulesError: E45, something is wrong with the rules.
+        InvalidJudgeRulesError: E45, something is wrong with the rules.
         InvalidOptionError: E75, an option has a value it cannot have.
     """
 

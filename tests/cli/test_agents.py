@@ -173,7 +173,7 @@ class TestNoAgents:
 
     @pytest.mark.usefixtures("project")
     def test_none_can_be_shown(self, kantan_agents: Any) -> None:
-        is_one_error(kantan_agents("agents", "show", "x"), "[E32] Agent not found: x (there are: none)")
+        is_one_error(kantan_agents("agents", "show", "x"), "[E32] Agent not found: x (available: none)")
 
 
 class TestNoPlaceToLook:
@@ -255,7 +255,7 @@ class TestShow:
 
     def test_an_unknown_name_is_answered_with_names_like_it_first(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "tster")
-        is_one_error(outcome, "[E32] Agent not found: tster (there are: tester, Code Reviewer, planner)")
+        is_one_error(outcome, "[E32] Agent not found: tster (available: tester, Code Reviewer, planner)")
 
     @pytest.mark.parametrize(
         ("name", "message"),

@@ -81,4 +81,4 @@ class TestLongNames:
 
     def test_an_error_names_their_beginnings(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "x")
-        is_one_error(outcome, f"[E32] Agent not found: x (there are: {'n' * 57}..., short)")
+        is_one_error(outcome, f"[E32] Agent not found: x (available: {'n' * 57}..., short)")

@@ -112,7 +112,7 @@ class TestRun:
 class TestBadArguments:
     def test_an_unknown_agent(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("run", "hi", "--agent", "teste")
-        is_one_error(outcome, "[E32] Agent not found: teste (there are: tester, coder, lead)")
+        is_one_error(outcome, "[E32] Agent not found: teste (available: tester, coder, lead)")
 
     def test_a_file_that_cannot_be_loaded(self, kantan_agents: Any, agents: Path) -> None:
         (agents / "broken.md").write_bytes(ERRORS["no-name.md"][0])

@@ -137,7 +137,7 @@ def test_long_names_are_shortened_in_the_message_of_the_error(tmp_path: Path) ->
     write(tmp_path / "long.md", "n" * 500)
     with pytest.raises(AgentNotFoundError) as caught:
         AgentLoader([tmp_path]).get_agent_now("other")
-    assert str(caught.value).endswith(f"other (there are: {'n' * 57}...)")
+    assert str(caught.value).endswith(f"other (available: {'n' * 57}...)")
     assert caught.value.available == ("n" * 500,)
 
 

@@ -104,13 +104,13 @@ def test_an_unknown_name_is_answered_with_those_there_are_the_likely_ones_first(
         places.loader().get_agent_now("code-reviewr")
     assert caught.value.available == ("code-reviewer", "architect", "writer")
     assert str(caught.value).startswith(
-        "[kantan-agents][E32] Agent not found: code-reviewr (there are: code-"
+        "[kantan-agents][E32] Agent not found: code-reviewr (available: code-"
     )
 
 
 @pytest.mark.anyio
 async def test_an_unknown_name_asked_for_asynchronously_is_the_same_error(places: Places) -> None:
-    with pytest.raises(AgentNotFoundError, match="there are: none"):
+    with pytest.raises(AgentNotFoundError, match="available: none"):
         await places.loader().get_agent("nobody")
 
 

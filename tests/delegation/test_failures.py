@@ -74,7 +74,7 @@ async def test_a_model_nobody_knows_is_a_result_with_the_error() -> None:
 async def test_an_unknown_agent_is_answered_with_those_there_are() -> None:
     cast = Cast(boss=[delegate("helpr"), say("done")])
     await boss(cast, HELPER, definition("other")).run_async("Go")
-    assert cast.told("boss") == ["[kantan-agents][E32] Agent not found: helpr (there are: helper, other)"]
+    assert cast.told("boss") == ["[kantan-agents][E32] Agent not found: helpr (available: helper, other)"]
 
 
 async def test_a_violation_in_a_child_that_is_to_raise_is_told_to_the_parent() -> None:

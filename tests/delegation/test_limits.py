@@ -61,7 +61,7 @@ async def test_the_delegations_of_the_whole_tree_are_counted() -> None:
     told = cast.told("lead")
     assert sorted(told)[1:] == ["one", "two"]
     assert min(told) == (
-        "[kantan-agents][E33] Agent cannot be delegated to: helper: "
+        "[kantan-agents][E33] Cannot delegate to helper: "
         "3 delegations were begun, and no more are allowed"
     )
 
@@ -100,7 +100,7 @@ async def test_a_cycle_is_told_with_its_chain() -> None:
     agents = [definition("first"), definition("second"), definition("third")]
     await boss(cast, *agents).run_async("Go")
     assert cast.told("second") == [
-        "[kantan-agents][E34] Agent is at work already: first (delegated by boss -> first -> second)"
+        "[kantan-agents][E34] Agent is already running: first (delegated by boss -> first -> second)"
     ]
     description = cast.parts["second"].calls[0].tools[-1].description
     assert "- third:" in description

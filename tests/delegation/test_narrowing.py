@@ -258,7 +258,7 @@ class TestWhom:
         lead = definition("lead", disallowed_tools=("Task(gamma)",))
         cast = Cast(boss=[delegate("lead"), say("done")], lead=[delegate("omega"), say("led")])
         await boss(cast, lead, *self.FILES).run_async("Go")
-        assert cast.told("lead") == ["[kantan-agents][E32] Agent not found: omega (there are: alpha, beta)"]
+        assert cast.told("lead") == ["[kantan-agents][E32] Agent not found: omega (available: alpha, beta)"]
 
     async def test_a_file_without_the_tool_delegates_to_nobody(self) -> None:
         cast = Cast(boss=[delegate("lead"), say("done")], lead=[delegate("alpha"), say("led")])

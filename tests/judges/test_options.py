@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents import JudgementError, JudgingTemplates, StageAttempt, StatusJudge, StatusRule
-from kantan_agents.errors import InvalidJudgingRulesError, InvalidOptionError
+from kantan_agents.errors import InvalidJudgeRulesError, InvalidOptionError
 from kantan_agents.judges.instructions import ENGLISH
 from kantan_agents.judges.schemas import Evaluation, Judgment
 from kantan_agents.judges.wording import Data, fenced, fill
@@ -61,7 +61,7 @@ def test_conditions_and_rules_may_be_mixed() -> None:
     ],
 )
 def test_wrong_rules_are_listed_with_their_places(rules: Any, problem: str) -> None:
-    with pytest.raises(InvalidJudgingRulesError) as caught:
+    with pytest.raises(InvalidJudgeRulesError) as caught:
         judge(rules)
     assert caught.value.code == "E45"
     assert problem in str(caught.value)
@@ -71,7 +71,7 @@ def test_wrong_rules_are_listed_with_their_places(rules: Any, problem: str) -> N
     ("rule", "problem"), [(("", None), "condition"), (("a", 5), "name"), ((5, 5), "name")]
 )
 def test_a_rule_says_what_is_wrong_with_it(rule: Any, problem: str) -> None:
-    with pytest.raises(InvalidJudgingRulesError, match=f"{problem}: must be"):
+    with pytest.raises(InvalidJudgeRulesError, match=f"{problem}: must be"):
         StatusRule(*rule)
 
 
@@ -145,4 +145,4 @@ def test_the_error_carries_its_attempts_through_a_pickle() -> None:
     error = JudgementError(attempts=[StageAttempt("ai_judge", "i", None, "no {answer}")])
     copied = pickle.loads(pickle.dumps(error))
     assert (str(copied), copied.attempts) == (str(error), error.attempts)
-    assert str(error).endswith("No stage of the judgement decided: ai_judge: no {answer}")
+    assert str(error).endswith("No rule was chosen at any stage: ai_judge: no {answer}")

@@ -314,7 +314,7 @@ async def test_an_answer_that_is_no_answer_is_e51_or_a_text(make: Make) -> None:
             for _ in odd:
                 response = await mild.generate("hi", NOTHING)
                 assert response.metadata["error"]["code"] == "E51"
-                assert "cannot be understood" in response.text
+                assert "Invalid answer" in response.text
     with WireServer([Body(raw=b"{}"), Body(events=["no json"]), Body(events=["[1]"])]) as server:
         async with make(server.url) as strict, make(server.url, on_unreadable="text") as mild:
             with pytest.raises(AgentPainException, match="not events"):

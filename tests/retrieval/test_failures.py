@@ -165,5 +165,5 @@ def test_a_combination_is_of_retrievers(retrievers: Any) -> None:
 
 def test_the_error_tells_who_and_why() -> None:
     error = RetrievalError(retriever="Mine", reason="why")
-    assert str(error) == "[kantan-agents][E57] Mine finds no tools: why"
+    assert str(error) == "[kantan-agents][E57] Mine failed: why"
     assert ToolRetrieval() == ToolRetrieval()

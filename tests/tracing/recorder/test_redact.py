@@ -173,7 +173,7 @@ def test_if_it_fails_the_content_is_left_out_and_that_is_told_once(
     assert len(file.spans(span_type="function", has_error=True)) == 3
     assert len(file.traces()) == 1
     (told,) = logged()
-    assert told.startswith("[kantan-agents][E64] Recorded without its content, redact failed: ")
+    assert told.startswith("[kantan-agents][E64] redact failed, span recorded without its content: ")
     assert reason in told
     assert recorder.stats().failed == 0
 
