@@ -60,12 +60,13 @@ def test_the_metadata_tables_list_exactly_the_standard_keys() -> None:
         assert sorted(keys) == sorted(standard_keys())
 
 
-def test_the_architecture_lists_every_room_and_no_other() -> None:
-    listed = {name for first, *_ in rows(page("architecture").section("Rooms")) for name in code_spans(first)}
+def test_the_architecture_lists_every_package_and_no_other() -> None:
+    table = page("architecture").section("Packages")
+    listed = sorted(name for first, *_ in rows(table) for name in code_spans(first))
     package = ROOT / "kantan_agents"
-    rooms = {f"{folder.parent.name}/" for folder in package.glob("*/__init__.py")}
-    modules = {module.name for module in package.glob("*.py")} - {"__init__.py"}
-    assert listed == rooms | modules
+    packages = [f"{folder.parent.name}/" for folder in package.glob("*/__init__.py")]
+    modules = [module.name for module in package.glob("*.py") if module.name != "__init__.py"]
+    assert listed == sorted(packages + modules)
 
 
 def test_the_architecture_lists_the_stages_in_order() -> None:
