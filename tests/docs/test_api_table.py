@@ -1,0 +1,66 @@
+"""The table of docs/api.md is what its script writes, and its names are where it says."""
+
+from __future__ import annotations
+
+import re
+from importlib import import_module
+
+import pytest
+
+from kantan_agents import KantanAgentsError, errors
+
+from .pages import ROOT, Page, code_spans, rows
+from .scripts import load
+
+script = load("api_table")
+PAGE = Page(ROOT / "docs" / "api.md")
+TABLE = [
+    (code_spans(name)[0], kind, summary, code_spans(package)[0])
+    for name, kind, summary, package in rows(PAGE.section("All names"))
+]
+
+INTERNAL = {
+    # Other packages of the library need them.
+    "kantan_agents.commands": {
+        *("HELP", "HELP_COMMAND", "PREFIX", "checked_aliases", "checked_prefix"),
+        *("name_in", "shown_name", "unknown_command"),
+    },
+    "kantan_agents.events": {"Emitter", "Observers", "Outcome", "emitter_for"},
+    "kantan_agents.errors": {"PREFIX"},
+}
+"""Names in ``__all__`` that are not for users."""
+
+
+def test_writing_the_table_again_changes_nothing() -> None:
+    assert PAGE.text == script.written(PAGE.text), "run `python docs/api_table.py` and commit the page"
+
+
+@pytest.mark.parametrize(("name", "kind", "summary", "package"), TABLE, ids=lambda value: value[:40])
+def test_every_name_can_be_imported_and_is_what_the_table_says(
+    name: str, kind: str, summary: str, package: str
+) -> None:
+    value = getattr(import_module(package), name)
+    is_exception = isinstance(value, type) and issubclass(value, BaseException)
+    assert is_exception == (kind == "exception")
+    assert isinstance(value, type) or kind != "class"
+    assert not re.search(r"``|\(spec", summary)
+    assert summary
+
+
+@pytest.mark.parametrize("package", sorted({package for *_, package in TABLE}))
+def test_every_name_that_a_documented_package_exports_has_a_row(package: str) -> None:
+    listed = {name for name, *_ in TABLE}
+    exported = set(getattr(import_module(package), "__all__", ()))
+    assert exported - listed == INTERNAL.get(package, set())
+
+
+def test_every_error_with_a_code_has_a_row() -> None:
+    listed = {name for name, *_ in TABLE}
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    assert {value.__name__ for value in classes if issubclass(value, KantanAgentsError)} - listed == set()
+
+
+@pytest.mark.parametrize("page", ["no marks", script.BEGIN, f"{script.END}\n{script.BEGIN}"])
+def test_a_page_without_the_marks_is_an_error(page: str) -> None:
+    with pytest.raises(ValueError, match="the page needs a line"):
+        script.written(page)
