@@ -1,6 +1,6 @@
 """Agents as Markdown files: what such a file says, read as it is found and written as every reader likes it.
 
-Nothing a file says is executed, and this room knows no SDK (spec 5).
+Nothing a file says is executed, and this room knows no SDK (spec subagents).
 """
 
 from kantan_agents.definitions.definition import AgentDefinition

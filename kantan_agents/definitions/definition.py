@@ -1,4 +1,4 @@
-"""An agent as a file describes it: a frozen value that knows nothing of models and runs (spec 5)."""
+"""An agent as a file describes it: a frozen value that knows nothing of models and runs (spec subagents)."""
 
 from __future__ import annotations
 

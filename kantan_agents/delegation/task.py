@@ -1,4 +1,4 @@
-"""The ``Task`` tool: delegation to an agent that is kept as a file (spec 5, TaskTool)."""
+"""The ``Task`` tool: delegation to an agent that is kept as a file (spec subagents, delegation)."""
 
 from __future__ import annotations
 

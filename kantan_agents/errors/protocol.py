@@ -25,7 +25,7 @@ class InvalidProtocolValueError(KantanAgentsError):
 
 
 class AgentPainException(KantanAgentsError):  # noqa: N818 - the protocol's name
-    """A provider sent an answer that cannot be parsed (spec 3, 7).
+    """A provider cannot understand the reply of its model (spec protocol 7).
 
     Attributes:
         provider: Name of the provider.
@@ -143,7 +143,7 @@ class CommandNotRunnableError(KantanAgentsError):
 
 
 class RetrievalError(KantanAgentsError):
-    """A retriever failed; the model is shown all tools instead (spec 3, 6).
+    """The tools that fit a text cannot be found; the model is shown all of them instead (spec protocol 6).
 
     Attributes:
         retriever: Name of the retriever.

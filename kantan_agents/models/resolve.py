@@ -1,4 +1,4 @@
-"""From a model as users write it to the SDK's models, through kantan-llm (spec F-02, design 5)."""
+"""From a model as users write it to the SDK's models, through kantan-llm."""
 
 from __future__ import annotations
 

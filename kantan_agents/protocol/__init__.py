@@ -1,4 +1,4 @@
-"""The OpenStarry protocol: any provider behind an agent (spec 3)."""
+"""The OpenStarry protocol: any provider behind an agent (spec protocol)."""
 
 from kantan_agents.protocol.http import AnthropicProvider, GeminiProvider
 from kantan_agents.protocol.model import ProviderModel, is_provider

@@ -48,7 +48,7 @@ class _Asked:
 
 
 class ProviderModel(Model):
-    """A provider as a model of the SDK; ``Agent(model=provider)`` makes one by itself (spec 3, section 4).
+    """A provider as a model of the SDK; ``Agent(model=provider)`` makes one by itself (spec protocol 4).
 
     For the SDK's own agents: ``agents.Agent(model=ProviderModel(provider))``.
 

@@ -1,4 +1,4 @@
-"""What a provider does with a reply of its model that cannot be read (spec 3, section 7)."""
+"""What a provider does with a reply of its model that cannot be read (spec protocol 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a provider is, and what it is given (spec 3, section 4)."""
+"""What a provider is, and what it is given (spec protocol 4)."""
 
 from __future__ import annotations
 

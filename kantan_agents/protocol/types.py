@@ -1,4 +1,4 @@
-"""The protocol's types (spec 3, section 3): what a provider answers with."""
+"""The protocol's types (spec protocol 3): what a provider answers with."""
 
 from __future__ import annotations
 

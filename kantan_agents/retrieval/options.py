@@ -53,7 +53,7 @@ def _switch(value: Any) -> bool:
 
 @attrs.frozen
 class ToolRetrieval:
-    """Shows the model those of an agent's tools that fit the input; it may ask for more (spec 3, section 6).
+    """Shows the model those of an agent's tools that fit the input; it may ask for more (spec protocol 6).
 
         Agent("desk", "Help.", tools=thousands, tool_retrieval=ToolRetrieval(top_n=8, always=["find_order"]))
 

@@ -1,4 +1,4 @@
-"""A file's bytes, its parts and its prompt (spec 5, "解析 Agent 文件")."""
+"""A file's bytes, its parts and its prompt (spec subagents, "解析 Agent 文件")."""
 
 from __future__ import annotations
 

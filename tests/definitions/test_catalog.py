@@ -1,4 +1,4 @@
-"""What can be asked of the agents there are (spec 5, "Agent 元数据")."""
+"""What can be asked of the agents there are (spec subagents, "Agent 元数据")."""
 
 from __future__ import annotations
 

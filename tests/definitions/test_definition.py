@@ -1,4 +1,4 @@
-"""The definition as a value (spec 5, "Agent 结构定义")."""
+"""The definition as a value (spec subagents, "Agent 结构定义")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where agents are looked for, and in which order (spec 5, "Agent 加载优先级")."""
+"""Where agents are looked for, and in which order (spec subagents, "Agent 加载优先级")."""
 
 from __future__ import annotations
 

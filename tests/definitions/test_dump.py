@@ -1,4 +1,4 @@
-"""What is written, as text (spec 5, "格式兼容性")."""
+"""What is written, as text (spec subagents, "格式兼容性")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that are valid YAML (spec 5, "Agent 定义格式", "解析 Agent 文件", "格式兼容性")."""
+"""Files that are valid YAML (spec subagents, "Agent 定义格式", "解析 Agent 文件", "格式兼容性")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which agents are loaded from the directories, and what is said of the rest (spec 5, "Agent 加载优先级")."""
+"""Which agents are loaded from the directories, and how the rest is reported (spec subagents)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of the files, and when it is read again (spec 5, "Agent 缓存")."""
+"""What is kept of the files, and when it is read again (spec subagents, "Agent 缓存")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scenarios of the specification's TaskTool, by their names (spec 5)."""
+"""The scenarios of the specification's TaskTool, by their names (spec subagents)."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class Places:
 
 
 def default_directories(here: Whereabouts, environ: Mapping[str, str]) -> Places:
-    """Return the directories of a project and of its user (spec 5, the order of the search).
+    """Return the directories of a project and of its user (spec subagents, search order).
 
     Args:
         here: From its working directory up to the root of the repository, the nearest first, and of each

@@ -1,4 +1,4 @@
-"""``SlashCommands``: tools that a person runs directly, the model bypassed (spec 3, section 1)."""
+"""``SlashCommands``: tools that a person runs directly, the model bypassed (spec protocol 1)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
 class AnthropicProvider(HttpProvider):
-    """Claude, over Anthropic's Messages API: ``Agent(model=AnthropicProvider("claude-..."))`` (spec 3, 4).
+    """Claude, over Anthropic's Messages API: ``Agent(model=AnthropicProvider("claude-..."))``.
 
     Of ``model_settings`` it knows ``temperature``, ``top_p``, ``max_tokens``, ``tool_choice``,
     ``parallel_tool_calls``, ``extra_body``, ``extra_args`` (``stop`` among them) and ``extra_headers``; the

@@ -44,7 +44,7 @@ _NOT_SIGNED: Final = {"thoughtSignature": "skip_thought_signature_validator"}
 
 
 class GeminiProvider(HttpProvider):
-    """Gemini, over Google's own API: ``Agent(model=GeminiProvider("gemini-..."))`` (spec 3, section 4).
+    """Gemini, over Google's own API: ``Agent(model=GeminiProvider("gemini-..."))`` (spec protocol 4).
 
     Of ``model_settings`` it knows ``temperature``, ``top_p``, ``max_tokens``, ``frequency_penalty``,
     ``presence_penalty``, ``tool_choice``, ``extra_body``, ``extra_args`` (``stop`` among them) and

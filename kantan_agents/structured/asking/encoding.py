@@ -58,7 +58,8 @@ def _with_end(instructions: str | None, end: str) -> str:
 
 
 def _tool_end(name: str) -> str:
-    # Short, and nothing about JSON: told to write it, a model writes it and does not call the tool (spec 4).
+    # Short, and nothing about JSON: a model that is told to write JSON does not call the tool
+    # (spec structured output).
     return f"Give the final answer by calling the tool `{name}`."
 
 

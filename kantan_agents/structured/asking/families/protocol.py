@@ -1,4 +1,4 @@
-"""Providers of the OpenStarry protocol (spec 3).
+"""Providers of the OpenStarry protocol (spec protocol).
 
 One that takes a schema says so; every other would pass it over without a word, so it is not asked that way.
 """
