@@ -69,7 +69,7 @@ def written(page: str, root: Path = ROOT) -> str:
     """Return ``page`` with its table as it should be.
 
     Raises:
-        ValueError: It lacks the marks between which the table stands.
+        ValueError: It has no marks for the table.
     """
     before, begun, rest = page.partition(BEGIN)
     _, ended, after = rest.partition(END)

@@ -153,8 +153,8 @@ def _box_width(row: list[Package]) -> int:
 
 def _texts(row: list[Package]) -> list[list[str]]:
     """Return the lines of each description of a row."""
-    room = _box_width(row) - 2 * PADDING - (NAME_COLUMN if len(row) == 1 else 0)
-    return [_wrapped(package.description, int(room / CHARACTER)) for package in row]
+    width = _box_width(row) - 2 * PADDING - (NAME_COLUMN if len(row) == 1 else 0)
+    return [_wrapped(package.description, int(width / CHARACTER)) for package in row]
 
 
 def _row_height(row: list[Package]) -> int:

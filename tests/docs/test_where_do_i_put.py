@@ -1,4 +1,4 @@
-"""The recipes of docs/where-do-i-put.md name files that exist, and what is there already went by them."""
+"""The recipes of docs/where-do-i-put.md name files that exist and that hold every existing item."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_every_recipe_is_checked() -> None:
 
 
 @pytest.mark.parametrize("recipe", ITEMS)
-def test_everything_there_is_went_by_its_recipe(recipe: str) -> None:
+def test_every_existing_item_is_in_the_files_of_its_recipe(recipe: str) -> None:
     files = [code_spans(first)[0] for first, *_ in rows(PAGE.section(recipe))]
     items = list(ITEMS[recipe]())
     assert files
