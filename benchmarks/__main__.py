@@ -19,7 +19,7 @@ from pathlib import Path
 
 import attrs
 
-from benchmarks.pages import written_pages
+from benchmarks.pages import written_page
 from benchmarks.peers.catalog import BY_ID, WORKLOADS, Workload
 from benchmarks.peers.compared import PEERS, REPOSITORY
 from benchmarks.peers.comparison import compare
@@ -125,7 +125,7 @@ def _compared(
     written = write(results, folder) if folder is not None else []
     is_published = folder is not None and folder.resolve() == RESULTS
     if is_published and not (results.left_out or results.failed):
-        written += written_pages(results)
+        written.append(written_page(results))
     for path in written:
         _say(f"written: {path}")
     return lines, is_short

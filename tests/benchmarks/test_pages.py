@@ -1,4 +1,4 @@
-"""A whole run puts what it has measured into the pages that show it."""
+"""A whole run puts what it has measured into the page that shows it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.growth import CURVES, Curve
 from benchmarks.growth.results import Growth, Point, to_markdown
-from benchmarks.pages import in_short, whole, with_results, written_pages
+from benchmarks.pages import whole, with_results, written_page
 from benchmarks.peers.catalog import WORKLOADS
 from benchmarks.peers.compared import CONTROL, OURS, PLAIN
 from benchmarks.peers.results import Cell, Results, Row
@@ -49,17 +49,18 @@ def test_a_page_without_the_marks_is_an_error(page: str) -> None:
         with_results(page, "new")
 
 
-def test_the_pages_of_the_repository_take_them(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
-    for name in ("README.md", "docs/performance.md"):
-        shutil.copyfile(REPOSITORY / name, tmp_path / name)
-    readme, performance = (path.read_text(encoding="utf-8") for path in written_pages(results(), tmp_path))
-    assert in_short(results()) in readme
-    assert "| one turn | 0.90 | 1.00 |" in readme
-    assert "making an agent" not in readme
+def test_the_page_of_the_repository_takes_them(tmp_path: Path) -> None:
+    performance = written_page(results(), copied(tmp_path)).read_text(encoding="utf-8")
     assert whole(results()).strip() in performance
     assert "| making an agent |" in performance
-    assert CONTROL not in readme + performance
+    assert CONTROL not in performance
+
+
+def copied(folder: Path) -> Path:
+    """Return ``folder`` with the page in it."""
+    (folder / "docs").mkdir()
+    shutil.copyfile(REPOSITORY / "docs/performance.md", folder / "docs/performance.md")
+    return folder
 
 
 def test_what_is_published_is_what_was_measured(tmp_path: Path) -> None:
@@ -67,12 +68,9 @@ def test_what_is_published_is_what_was_measured(tmp_path: Path) -> None:
     assert (RESULTS / "peers.md").read_text(encoding="utf-8") == markdown(published)
     assert (published.is_quick, dict(published.left_out), dict(published.failed)) == (False, {}, {})
     assert [row.workload for row in published.rows] == [workload.id for workload in WORKLOADS]
-    (tmp_path / "docs").mkdir()
-    for name in ("README.md", "docs/performance.md"):
-        shutil.copyfile(REPOSITORY / name, tmp_path / name)
-    for path in written_pages(published, tmp_path):
-        here = REPOSITORY / path.relative_to(tmp_path)
-        assert path.read_text(encoding="utf-8") == here.read_text(encoding="utf-8")
+    path = written_page(published, copied(tmp_path))
+    here = REPOSITORY / path.relative_to(tmp_path)
+    assert path.read_text(encoding="utf-8") == here.read_text(encoding="utf-8")
 
 
 def test_every_picture_of_the_results_is_shown() -> None:

@@ -137,11 +137,11 @@ def made_up(*rows: Row, **options: Any) -> Results:
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have another folder for what is published, and pages that nobody writes."""
+    """Have another folder for what is published, and a page that nobody writes."""
     cell = Cell(value=Spread(1.0, 1.0, 1.0), ratio=Spread(1.0, 1.0, 1.0))
     write(made_up(Row("one_turn", {PLAIN: cell, OURS: cell})), tmp_path)
     monkeypatch.setattr(command, "RESULTS", tmp_path)
-    monkeypatch.setattr(command, "written_pages", lambda _: [])
+    monkeypatch.setattr(command, "written_page", lambda _: tmp_path)
     return tmp_path
 
 

@@ -53,11 +53,10 @@ def standard_keys() -> set[str]:
     return {"prompt_meta_*" if key.startswith("prompt_meta_") else key for key in metadata}
 
 
-def test_the_metadata_tables_list_exactly_the_standard_keys() -> None:
-    tables = (README.section("Metadata of every trace"), page("metadata").section("Standard keys"))
-    for table in tables:
-        keys = [key for first, *_ in rows(table) for key in code_spans(first)]
-        assert sorted(keys) == sorted(standard_keys())
+def test_the_metadata_table_lists_exactly_the_standard_keys() -> None:
+    table = page("metadata").section("Standard keys")
+    keys = [key for first, *_ in rows(table) for key in code_spans(first)]
+    assert sorted(keys) == sorted(standard_keys())
 
 
 def test_the_architecture_lists_every_package_and_no_other() -> None:
@@ -117,8 +116,25 @@ def test_the_command_line_page_lists_every_option() -> None:
 
 def test_every_link_of_the_readme_leads_somewhere() -> None:
     # Links between the pages of docs are checked by `mkdocs build --strict`.
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)", README.text):
+    for target in links(README.text):
         assert (ROOT / target).exists(), target
+
+
+def test_the_readme_and_the_home_page_link_to_every_page() -> None:
+    docs = ROOT / "docs"
+    home = docs / "index.md"
+    linked = {
+        README.name: {ROOT / target for target in links(README.text)},
+        "docs/index.md": {docs / target for target in links(Page(home).text)},
+    }
+    decisions = docs / "decisions"  # has an index of its own
+    pages = {path for path in PAGES if path.is_relative_to(docs)} - {home, *decisions.glob("0*.md")}
+    for name, targets in linked.items():
+        assert sorted(path.as_posix() for path in pages - targets) == [], name
+
+
+def links(text: str) -> list[str]:
+    return re.findall(r"\]\((?!https?:)([^)#]+)", text)
 
 
 def test_the_navigation_has_every_page() -> None:

@@ -1,0 +1,167 @@
+"""Draw the picture of a terminal that README.md shows: ``python docs/draw_terminal.py``.
+
+The program of the README runs against an ``OfflineServer`` and is recorded; ``kantan-agents traces show LAST``
+then shows the run. Ids, times and durations, which differ from run to run, are replaced by fixed ones, so
+that drawing the picture again changes nothing. The test of it is ``tests/docs/test_draw_terminal.py``.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+
+from rich.console import Console
+from rich.text import Text
+
+from kantan_agents import Agent, Prompt, SQLiteRecorder, set_trace_processors
+from kantan_agents.cli.app import app
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
+
+PICTURE = Path(__file__).parent / "assets" / "traces-show.svg"
+COMMAND = "kantan-agents traces show LAST"
+COLUMNS = 86
+
+_TERMINAL = {
+    "COLUMNS": str(COLUMNS),
+    "FORCE_COLOR": "1",
+    "TERM": "xterm-256color",
+    "COLORTERM": "truecolor",
+}
+_RUN_ID = "0199f2a46c1e7d0b8a5e3f9c2d7b4e61"
+_STARTED = "2026-11-20 09:30:00"
+# In the order in which the command shows them: the run, its spans from the first to the last.
+_DURATIONS = (
+    "1.6 s",
+    "1.6 s",
+    "1.6 s",
+    "920 ms",
+    "904 ms",
+    "12 ms",
+    "668 ms",
+    "652 ms",
+    "0 ms",
+)
+
+# Rich's own frame loads a font from a server; a picture of the documentation loads nothing.
+_FRAME = """\
+<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
+<style>
+.{unique_id}-matrix {{
+    font-family: ui-monospace, SFMono-Regular, Menlo, Consolas, "DejaVu Sans Mono", monospace;
+    font-size: {char_height}px;
+    line-height: {line_height}px;
+}}
+.{unique_id}-title {{ font-size: 18px; font-weight: bold; font-family: system-ui, sans-serif; }}
+{styles}
+</style>
+<defs>
+<clipPath id="{unique_id}-clip-terminal">
+<rect x="0" y="0" width="{terminal_width}" height="{terminal_height}" />
+</clipPath>
+{lines}
+</defs>
+{chrome}
+<g transform="translate({terminal_x}, {terminal_y})" clip-path="url(#{unique_id}-clip-terminal)">
+{backgrounds}
+<g class="{unique_id}-matrix">
+{matrix}
+</g>
+</g>
+</svg>
+"""
+
+
+def picture() -> str:
+    """Return the picture as SVG."""
+    with tempfile.TemporaryDirectory() as folder:
+        database = Path(folder) / "traces.sqlite3"
+        record_run(database)
+        shown = normalised(output_of(database))
+    screen = Console(
+        record=True,
+        width=COLUMNS,
+        file=io.StringIO(),
+        force_terminal=True,
+        color_system="truecolor",
+    )
+    screen.print(Text.from_ansi(shown), soft_wrap=True)
+    svg = screen.export_svg(title=COMMAND, code_format=_FRAME, unique_id="terminal")
+    return "\n".join(line.rstrip() for line in svg.splitlines() if line.strip()) + "\n"
+
+
+def record_run(database: Path) -> None:
+    """Record a run of the README's agent."""
+
+    def get_weather(city: str) -> str:
+        """Return the weather in a city."""
+        return f"{city}: sunny, 21 degrees"
+
+    recorder = SQLiteRecorder(database)
+    set_trace_processors([recorder])
+    script = [
+        ScriptedToolCall("get_weather", {"city": "Oslo"}),
+        "It is sunny in Oslo, Aiko: 21 degrees.",
+    ]
+    with OfflineServer(script) as server:
+        agent = Agent(
+            "weather",
+            Prompt(
+                "weather",
+                "v2",
+                "Answer in one sentence. The user is {{ $ctx.user.name }}.",
+            ),
+            model=server.bundle("gpt-6.1-terra"),
+            tools=[get_weather],
+            tool_providers=None,
+        )
+        agent.run("How is it in Oslo?", {"user": {"name": "Aiko"}})
+    set_trace_processors([])
+    recorder.shutdown()
+
+
+def output_of(database: Path) -> str:
+    """Return what the command prints on a terminal, with its colours."""
+    with terminal(), redirect_stdout(io.StringIO()) as printed:
+        app([*COMMAND.split()[1:], "--db", str(database)], standalone_mode=False)
+    return printed.getvalue()
+
+
+@contextmanager
+def terminal() -> Iterator[None]:
+    """Have rich write as it does on a terminal of this width."""
+    before = dict(os.environ)
+    os.environ.update(_TERMINAL)
+    os.environ.pop("NO_COLOR", None)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def normalised(shown: str) -> str:
+    """Return ``shown`` with fixed ids, times and durations.
+
+    Raises:
+        ValueError: It shows another number of durations than this script knows.
+    """
+    # The first two are the ids of the trace and of the run; the hash of the prompt is longer.
+    shown = re.sub(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])", _RUN_ID, shown)
+    shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", _STARTED, shown)
+    durations = iter(_DURATIONS)
+    pieces = re.split(r"((?<![\d.])\d+(?:\.\d+)? (?:ms|s)\b)", shown)
+    found = pieces[1::2]
+    if len(found) != len(_DURATIONS):
+        raise ValueError(f"expected {len(_DURATIONS)} durations, found {found}")
+    pieces[1::2] = durations
+    return "".join(pieces)
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(picture(), encoding="utf-8")
+    print(PICTURE)
