@@ -109,13 +109,16 @@ class Agent:
     Raises:
         InstructionsRequiredError: E1, there are no instructions.
         ToolNameRequiredError: E4, a tool has no name.
-        ToolProviderInterfaceError, ToolProviderFailedError, DuplicateToolError,
-            UnknownToolProviderError: E7, E22, E23, E24, something is wrong with the tool providers.
+        ToolProviderInterfaceError: E7, a tool provider lacks a method.
+        ToolProviderFailedError: E22, a tool provider cannot be imported or its methods fail.
+        DuplicateToolError: E23, two tool providers have a tool of the same name.
+        UnknownToolProviderError: E24, ``tool_providers`` names a provider that is not installed.
         ModelNotFoundError: E19, kantan-llm cannot resolve ``model``.
         OutputSchemaError: E41, ``output_type`` cannot be expressed as a JSON schema.
-        NotAStageError, DuplicateStageError: E73, E71, something is wrong with the middleware.
-        UnknownRetrievedToolError: E58, ``tool_retrieval`` names tools that are not there.
-        InvalidOptionError: E75, another option has a value it cannot have.
+        NotAStageError: E73, an entry of ``middleware`` is not a stage.
+        DuplicateStageError: E71, two stages have the same name.
+        UnknownRetrievedToolError: E58, ``tool_retrieval`` names tools that the agent does not have.
+        InvalidOptionError: E75, another option has an invalid value.
     """
 
     def __init__(
