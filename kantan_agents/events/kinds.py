@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import attrs
 
@@ -18,8 +18,11 @@ Outcome = Literal["finished", "failed", "cancelled"]
 
 
 @attrs.frozen(kw_only=True)
-class Event:
-    """What all events have.
+class EventBase:
+    """Base class of all events: their common attributes and methods.
+
+    ``Event`` is the union of the concrete classes. Use ``Event`` in annotations; a check of ``event.type``
+    then narrows it to one class.
 
     Attributes:
         run_id: The run it belongs to, ``agent_run_id`` in its trace.
@@ -30,7 +33,7 @@ class Event:
         internal: Whether it comes from a model call that a middleware makes for itself.
     """
 
-    type: ClassVar[str] = "event"
+    type: ClassVar[str]
 
     run_id: str
     parent_run_id: str | None
@@ -62,25 +65,25 @@ def _is_plain(text: str) -> bool:
     return len(text.splitlines()) == 1
 
 
-def _names(kind: type[Event]) -> list[str]:
+def _names(kind: type[EventBase]) -> list[str]:
     return [field.name for field in attrs.fields(kind)]
 
 
 @attrs.frozen(kw_only=True)
-class RunStarted(Event):
+class RunStarted(EventBase):
     """A run has begun.
 
     Attributes:
         trace_id: The trace it is recorded in; None without tracing.
     """
 
-    type: ClassVar[str] = "run_started"
+    type: ClassVar[Literal["run_started"]] = "run_started"
 
     trace_id: str | None
 
 
 @attrs.frozen(kw_only=True)
-class RunFinished(Event):
+class RunFinished(EventBase):
     """A run has ended well, or waits for an approval.
 
     Attributes:
@@ -90,7 +93,7 @@ class RunFinished(Event):
         waits_for_approval: Whether it has to be resumed.
     """
 
-    type: ClassVar[str] = "run_finished"
+    type: ClassVar[Literal["run_finished"]] = "run_finished"
 
     seconds: float
     output: Any
@@ -99,7 +102,7 @@ class RunFinished(Event):
 
 
 @attrs.frozen(kw_only=True)
-class RunFailed(Event):
+class RunFailed(EventBase):
     """A run has ended with an error.
 
     Attributes:
@@ -109,7 +112,7 @@ class RunFailed(Event):
         message: What it says.
     """
 
-    type: ClassVar[str] = "run_failed"
+    type: ClassVar[Literal["run_failed"]] = "run_failed"
 
     seconds: float
     error_type: str
@@ -118,33 +121,33 @@ class RunFailed(Event):
 
 
 @attrs.frozen(kw_only=True)
-class RunCancelled(Event):
+class RunCancelled(EventBase):
     """A run was cancelled from outside.
 
     Attributes:
         seconds: How long it took.
     """
 
-    type: ClassVar[str] = "run_cancelled"
+    type: ClassVar[Literal["run_cancelled"]] = "run_cancelled"
 
     seconds: float
 
 
 @attrs.frozen(kw_only=True)
-class StageEntered(Event):
+class StageEntered(EventBase):
     """A stage has begun.
 
     Attributes:
         stage: Its name in the pipeline.
     """
 
-    type: ClassVar[str] = "stage_entered"
+    type: ClassVar[Literal["stage_entered"]] = "stage_entered"
 
     stage: str
 
 
 @attrs.frozen(kw_only=True)
-class StageLeft(Event):
+class StageLeft(EventBase):
     """A stage has ended.
 
     Attributes:
@@ -153,7 +156,7 @@ class StageLeft(Event):
         outcome: How it ended.
     """
 
-    type: ClassVar[str] = "stage_left"
+    type: ClassVar[Literal["stage_left"]] = "stage_left"
 
     stage: str
     seconds: float
@@ -161,7 +164,7 @@ class StageLeft(Event):
 
 
 @attrs.frozen(kw_only=True)
-class ModelCallStarted(Event):
+class ModelCallStarted(EventBase):
     """A model is being asked.
 
     Attributes:
@@ -169,14 +172,14 @@ class ModelCallStarted(Event):
         model: Name of the model, None where it has none.
     """
 
-    type: ClassVar[str] = "model_call_started"
+    type: ClassVar[Literal["model_call_started"]] = "model_call_started"
 
     call_id: str
     model: str | None
 
 
 @attrs.frozen(kw_only=True)
-class TextDelta(Event):
+class TextDelta(EventBase):
     """The model has written a little more of its answer; only in a run that is streamed.
 
     Attributes:
@@ -184,14 +187,14 @@ class TextDelta(Event):
         text: What was added.
     """
 
-    type: ClassVar[str] = "text_delta"
+    type: ClassVar[Literal["text_delta"]] = "text_delta"
 
     call_id: str
     text: str
 
 
 @attrs.frozen(kw_only=True)
-class ModelCallFinished(Event):
+class ModelCallFinished(EventBase):
     """A model has answered, or failed to.
 
     Attributes:
@@ -204,7 +207,7 @@ class ModelCallFinished(Event):
         message: What the exception says, None unless it failed.
     """
 
-    type: ClassVar[str] = "model_call_finished"
+    type: ClassVar[Literal["model_call_finished"]] = "model_call_finished"
 
     call_id: str
     model: str | None
@@ -216,7 +219,7 @@ class ModelCallFinished(Event):
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallStarted(Event):
+class ToolCallStarted(EventBase):
     """The model has called a tool.
 
     Attributes:
@@ -225,7 +228,7 @@ class ToolCallStarted(Event):
         arguments: What it is called with, as the model wrote it: JSON text for a function tool.
     """
 
-    type: ClassVar[str] = "tool_call_started"
+    type: ClassVar[Literal["tool_call_started"]] = "tool_call_started"
 
     call_id: str
     tool: str
@@ -233,7 +236,7 @@ class ToolCallStarted(Event):
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallFinished(Event):
+class ToolCallFinished(EventBase):
     """A tool call has ended.
 
     Attributes:
@@ -246,7 +249,7 @@ class ToolCallFinished(Event):
         message: What the exception says, None unless it failed.
     """
 
-    type: ClassVar[str] = "tool_call_finished"
+    type: ClassVar[Literal["tool_call_finished"]] = "tool_call_finished"
 
     call_id: str
     tool: str
@@ -258,7 +261,7 @@ class ToolCallFinished(Event):
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallRefused(Event):
+class ToolCallRefused(EventBase):
     """The rules have refused a tool call.
 
     Attributes:
@@ -269,7 +272,7 @@ class ToolCallRefused(Event):
         message: What it says.
     """
 
-    type: ClassVar[str] = "tool_call_refused"
+    type: ClassVar[Literal["tool_call_refused"]] = "tool_call_refused"
 
     call_id: str
     tool: str
@@ -279,20 +282,20 @@ class ToolCallRefused(Event):
 
 
 @attrs.frozen(kw_only=True)
-class HandedOff(Event):
+class HandedOff(EventBase):
     """The run goes on with another agent.
 
     Attributes:
         to_agent: Name of that agent; ``agent`` is the one that handed over.
     """
 
-    type: ClassVar[str] = "handed_off"
+    type: ClassVar[Literal["handed_off"]] = "handed_off"
 
     to_agent: str
 
 
 @attrs.frozen(kw_only=True)
-class Delegated(Event):
+class Delegated(EventBase):
     """An agent has begun a run of another, which reports its own events.
 
     Attributes:
@@ -300,14 +303,14 @@ class Delegated(Event):
         child_run_id: That run.
     """
 
-    type: ClassVar[str] = "delegated"
+    type: ClassVar[Literal["delegated"]] = "delegated"
 
     to_agent: str
     child_run_id: str
 
 
 @attrs.frozen(kw_only=True)
-class ApprovalNeeded(Event):
+class ApprovalNeeded(EventBase):
     """A tool call waits for somebody's approval, and the run ends here until it is resumed.
 
     Attributes:
@@ -316,7 +319,7 @@ class ApprovalNeeded(Event):
         arguments: What it is to be called with.
     """
 
-    type: ClassVar[str] = "approval_needed"
+    type: ClassVar[Literal["approval_needed"]] = "approval_needed"
 
     call_id: str
     tool: str
@@ -324,17 +327,38 @@ class ApprovalNeeded(Event):
 
 
 @attrs.frozen(kw_only=True)
-class OutputStored(Event):
+class OutputStored(EventBase):
     """A structured output has been put into the context.
 
     Attributes:
         key: Where: the ``output_dest``.
     """
 
-    type: ClassVar[str] = "output_stored"
+    type: ClassVar[Literal["output_stored"]] = "output_stored"
 
     key: str
 
+
+Event: TypeAlias = (
+    RunStarted
+    | RunFinished
+    | RunFailed
+    | RunCancelled
+    | StageEntered
+    | StageLeft
+    | ModelCallStarted
+    | TextDelta
+    | ModelCallFinished
+    | ToolCallStarted
+    | ToolCallFinished
+    | ToolCallRefused
+    | HandedOff
+    | Delegated
+    | ApprovalNeeded
+    | OutputStored
+)
+"""Any event of a run, as a union that ``type`` tells apart: ``if event.type == "text_delta"`` makes it a
+``TextDelta`` for a type checker, and so does ``match``."""
 
 EVENT_KINDS: tuple[type[Event], ...] = (
     RunStarted,

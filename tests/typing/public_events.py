@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from typing_extensions import assert_type
+from typing_extensions import assert_never, assert_type
 
 from kantan_agents import Agent, Next, Run
 from kantan_agents.events import (
     Event,
+    EventBase,
+    ModelCallFinished,
     RunFinished,
     Subscription,
     TextDelta,
+    ToolCallFinished,
     ToolCallStarted,
     event_schema,
     subscribe,
@@ -57,6 +60,54 @@ def observe(event: Event) -> None:
         assert_type(event.usage, dict[str, int])
     if isinstance(event, ToolCallStarted):
         assert_type(event.tool, str)
+
+
+def narrow(event: Event) -> str:
+    if event.type == "text_delta":
+        assert_type(event, TextDelta)
+        return event.text
+    match event.type:
+        case "run_finished":
+            assert_type(event, RunFinished)
+            return str(event.output)
+        case "tool_call_started":
+            assert_type(event, ToolCallStarted)
+            return event.arguments
+        case _:
+            return event.agent
+
+
+def narrow_by_pattern(event: Event) -> str | None:
+    match event:
+        case RunFinished(output=output, usage=usage):
+            assert_type(usage, dict[str, int])
+            return str(output)
+        case TextDelta(text=text):
+            return text
+        case _:
+            return None
+
+
+def know_all_outcomes(event: ModelCallFinished | ToolCallFinished) -> int:
+    match event.outcome:
+        case "finished":
+            return 0
+        case "failed":
+            return 1
+        case "cancelled":
+            return 2
+        case _:
+            assert_never(event.outcome)
+
+
+def misspell(event: Event) -> str:
+    if event.type == "text_dleta":  # type: ignore[comparison-overlap]
+        return ""
+    return event.text  # type: ignore[union-attr]
+
+
+def know_the_base(event: Event) -> EventBase:
+    return event
 
 
 async def observe_later(event: Event) -> None:
