@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         StructuredOutputError,
     )
     from kantan_agents.events import Event, Subscription, subscribe
-    from kantan_agents.interception import Middleware, ModelCall, ToolCall
+    from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
     from kantan_agents.judges import (
         JudgingTemplates,
         StageAttempt,
@@ -35,7 +35,16 @@ if TYPE_CHECKING:
         judge_status,
     )
     from kantan_agents.middleware import SlashCommands
-    from kantan_agents.pipeline import Next, Pipeline, Run, Stage
+    from kantan_agents.pipeline import (
+        Next,
+        Pipeline,
+        Run,
+        RunContext,
+        RunResult,
+        Stage,
+        run_of,
+        run_result,
+    )
     from kantan_agents.prompt import Prompt
     from kantan_agents.protocol import (
         AnthropicProvider,
@@ -82,6 +91,7 @@ __all__ = [
     "KantanAgentsError",
     "Middleware",
     "ModelCall",
+    "ModelNext",
     "Next",
     "OutputAttempt",
     "OutputMode",
@@ -96,6 +106,8 @@ __all__ = [
     "RecorderStats",
     "RuleViolation",
     "Run",
+    "RunContext",
+    "RunResult",
     "RunStream",
     "SQLiteRecorder",
     "SlashCommands",
@@ -108,6 +120,7 @@ __all__ = [
     "StructuredOutputError",
     "Subscription",
     "ToolCall",
+    "ToolNext",
     "ToolRetrieval",
     "ToolRulesMode",
     "TraceStore",
@@ -128,6 +141,8 @@ __all__ = [
     "redact_texts",
     "refresh_tool_providers",
     "rule_parameter",
+    "run_of",
+    "run_result",
     "set_trace_processors",
     "subscribe",
     "task_tool",
@@ -151,6 +166,7 @@ _HOMES = {
     "KantanAgentsError": "kantan_agents.errors",
     "Middleware": "kantan_agents.interception",
     "ModelCall": "kantan_agents.interception",
+    "ModelNext": "kantan_agents.interception",
     "Next": "kantan_agents.pipeline",
     "OutputAttempt": "kantan_agents.structured",
     "OutputMode": "kantan_agents.structured",
@@ -165,6 +181,8 @@ _HOMES = {
     "RecorderStats": "kantan_agents.tracing.recorder",
     "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.pipeline",
+    "RunContext": "kantan_agents.pipeline",
+    "RunResult": "kantan_agents.pipeline",
     "RunStream": "kantan_agents.running.stream",
     "SQLiteRecorder": "kantan_agents.tracing.recorder",
     "SlashCommands": "kantan_agents.middleware",
@@ -177,6 +195,7 @@ _HOMES = {
     "StructuredOutputError": "kantan_agents.errors",
     "Subscription": "kantan_agents.events",
     "ToolCall": "kantan_agents.interception",
+    "ToolNext": "kantan_agents.interception",
     "ToolRetrieval": "kantan_agents.retrieval",
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.tracing.store",
@@ -197,6 +216,8 @@ _HOMES = {
     "redact_texts": "kantan_agents.tracing.recorder",
     "refresh_tool_providers": "kantan_agents.tools",
     "rule_parameter": "kantan_agents.tools",
+    "run_of": "kantan_agents.pipeline",
+    "run_result": "kantan_agents.pipeline",
     "set_trace_processors": "agents",
     "subscribe": "kantan_agents.events",
     "task_tool": "kantan_agents.delegation",

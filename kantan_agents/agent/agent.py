@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Generic
 
 import agents
 from agents import ModelProvider, ModelSettings
-from typing_extensions import Self
+from typing_extensions import TypeVar
 
 from kantan_agents.agent.from_definition import DEFINITION, agent_options, rules_of
 from kantan_agents.agent.options import (
@@ -33,7 +33,7 @@ from kantan_agents.errors import InvalidOptionError, RendererResultError
 from kantan_agents.events import Handler, Observers, Subscription
 from kantan_agents.interception import Middleware, layers_of
 from kantan_agents.models import resolve_model
-from kantan_agents.pipeline import Pipeline, Run, Stage
+from kantan_agents.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage
 from kantan_agents.prompt import Prompt
 from kantan_agents.retrieval import ToolRetrieval, ToolSelection
 from kantan_agents.retrieval.options import checked_retrieval
@@ -43,7 +43,7 @@ from kantan_agents.running.new import new_run
 from kantan_agents.running.portal import background_loop
 from kantan_agents.running.stream import RunStream
 from kantan_agents.stages import DEFAULT_STAGES
-from kantan_agents.structured import OutputMode, agent_output, checked_delivery
+from kantan_agents.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.tools import (
     AVAILABLE,
     Explanation,
@@ -60,12 +60,16 @@ from kantan_agents.tracing.metadata import prompt_metadata, run_metadata
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
+_OutputT = TypeVar("_OutputT", default=str)
 
 
-class Agent:
+class Agent(Generic[OutputT_co]):
     """An agent: who it is, what it runs on, and what happens around a run.
 
     Made once and run often, from any task or thread at the same time; a run keeps nothing on it.
+
+    ``Agent[Report]`` is the type of an agent whose final output is a ``Report``; checkers infer it from
+    ``output_type``. ``Agent`` alone means ``Agent[str]``; write ``Agent[Any]`` where any agent will do.
 
     Args:
         name: Name of the agent; ``agent_name`` in every trace.
@@ -138,7 +142,7 @@ class Agent:
         renderer: Renderer | None = None,
         allow_env: bool = False,
         metadata: Metadata | None = None,
-        output_type: Any = None,
+        output_type: OutputType[OutputT_co] | None = None,
         output_mode: OutputMode = "auto",
         output_repairs: int = 1,
         output_dest: str | None = None,
@@ -209,8 +213,9 @@ class Agent:
         tools: Iterable[Any] | None = (),
         model: object = None,
         models: Mapping[str, Any] | None = None,
+        output_type: OutputType[_OutputT] | None = None,
         **options: Any,
-    ) -> Self:
+    ) -> Agent[_OutputT]:
         """Make an agent from an agent file.
 
         Of ``tools`` it may use those the file allows, whatever the rules of a run say: a file's filter is a
@@ -224,19 +229,19 @@ class Agent:
             model: The model if the file names none or says ``inherit``.
             models: What short names such as ``sonnet`` in files stand for, as ``model`` or None for
                 ``model``; they win over ``kantan_agents.definitions.MODELS``. Other names go to kantan-llm.
+            output_type: As for ``Agent``.
             **options: As for ``Agent``.
 
         Raises:
             EmptyPromptTextError: E2, the file has no prompt.
             KantanAgentsError: What ``Agent`` raises.
         """
-        made = cls(
-            **agent_options(definition, model=model, models=models, options={**options, "tools": tools})
-        )
+        given = {**options, "tools": tools, "output_type": output_type}
+        made: Agent[Any] = cls(**agent_options(definition, model=model, models=models, options=given))
         made.standing_rules = made.standing_rules.with_limits((DEFINITION, rules_of(definition)))
         # What it hands on is what its maker gave it, and nothing of the file's.
-        given = {"middleware": checked_items("middleware", options.get("middleware"))}
-        made.inherited |= {"renderer": options.get("renderer"), "models": models, **given}
+        own = {"middleware": checked_items("middleware", options.get("middleware"))}
+        made.inherited |= {"renderer": options.get("renderer"), "models": models, **own}
         return made
 
     @property
@@ -248,7 +253,9 @@ class Agent:
         link_handoffs(self)
         return self._sdk_agent
 
-    async def run_async(self, input: Any, context: Context | None = None, **runner_options: Any) -> Context:
+    async def run_async(
+        self, input: Any, context: Context | None = None, **runner_options: Any
+    ) -> RunContext[OutputT_co]:
         """Run the agent and return the context, completed (spec 2.7, 2.9).
 
         Args:
@@ -261,21 +268,24 @@ class Agent:
         Raises:
             KantanAgentsError: E5, E6, E18, E20 for the context, E70 to E78 for what surrounds it.
             Exception: What the SDK, the model's client, a tool that may raise, or a middleware
-                raised, unchanged. ``error.kantan_run`` is the failed ``Run``.
+                raised, unchanged. ``run_of(error)`` is the failed ``Run``.
 
         Returns:
-            The context: ``result`` is the SDK's ``RunResult``, ``history`` and the ``output_dest`` are
-            up to date. After an error it is as it was on entry, apart from defaults filled in.
+            The context: ``result`` is the SDK's ``RunResult``, which ``run_result(context)`` returns typed;
+            ``history`` and the ``output_dest`` are up to date. After an error it is as it was on
+            entry, apart from defaults filled in.
         """
         return await drive(*new_run(self, input, context, runner_options))
 
-    def stream(self, input: Any, context: Context | None = None, **runner_options: Any) -> RunStream:
+    def stream(
+        self, input: Any, context: Context | None = None, **runner_options: Any
+    ) -> RunStream[OutputT_co]:
         """Run the agent and watch the run while it goes on.
 
             async with agent.stream("Hello") as run:
                 async for event in run:
                     print(event.to_json())
-            print(run.context["result"].final_output)
+            print(run_result(run.context).final_output)
 
         The same stages do the same as in ``run_async``; the models stream their answers. Leaving the block
         early cancels the run. Runs that its tools start are heard as well, with this one as
@@ -291,7 +301,7 @@ class Agent:
             after the last one, what ``run_async`` would have raised.
         """
 
-        def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[Context]]]:
+        def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[RunContext[OutputT_co]]]]:
             run, pipeline = new_run(self, input, context, dict(runner_options), handler)
             run.is_streamed = True
             return run, lambda: drive(run, pipeline)
@@ -313,7 +323,9 @@ class Agent:
         """
         return self.observers.add(handler)
 
-    def run(self, input: Any, context: Context | None = None, **runner_options: Any) -> Context:
+    def run(
+        self, input: Any, context: Context | None = None, **runner_options: Any
+    ) -> RunContext[OutputT_co]:
         """Run the agent and wait for it; arguments, result and errors are those of ``run_async``.
 
         Works with or without a running event loop and from any thread, through one background loop

@@ -11,7 +11,7 @@ from kantan_agents.stages.trim_history import output_text
 NO_ANSWER = "The agent has finished without an answer."
 
 
-def answer_of(agent: Agent, result: Any) -> str:
+def answer_of(agent: Agent[Any], result: Any) -> str:
     """Return the answer of a child as the result of the tool call.
 
     Raises:

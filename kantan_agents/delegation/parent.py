@@ -54,7 +54,7 @@ def parent_of(wrapper: Any, agent: Any = None) -> Parent:
     at_work = getattr(wrapper, "agent", None) or agent
     if at_work is None:
         at_work = run.agent.sdk_agent if run is not None else agents.Agent(name="agent")
-    around: Agent | None = run.agent if run is not None else None
+    around: Agent[Any] | None = run.agent if run is not None else None
     owner = at_work.owner if isinstance(at_work, SDKAgent) else None
     options = {**_inherited(owner or around), **_own(at_work, owner)}
     if around is not None and owner is not around:
@@ -80,7 +80,7 @@ def _own(at_work: agents.Agent[Any], owner: Any) -> dict[str, Any]:
     return own
 
 
-def _united(around: Agent, owner: Any) -> list[Any]:
+def _united(around: Agent[Any], owner: Any) -> list[Any]:
     """Return the middleware of the run, and inside it that of the agent at work."""
     middleware = list(around.inherited["middleware"])
     inner = owner.inherited["middleware"] if owner is not None else ()

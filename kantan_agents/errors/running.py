@@ -227,3 +227,15 @@ class ApprovalStateError(KantanAgentsError):
     code = "E85"
     template = "Approval: {reason}"
     reason: str
+
+
+class NoRunResultError(KantanAgentsError):
+    """``run_result`` was given a context that has no result of a run.
+
+    Attributes:
+        reason: What the context has instead, and how that can be.
+    """
+
+    code = "E86"
+    template = "The context has no run result: {reason}"
+    reason: str

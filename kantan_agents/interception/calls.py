@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import attrs
 
 from kantan_agents.pipeline import Run
+
+if TYPE_CHECKING:
+    from agents import ModelResponse
 
 
 class TextRewriter(Protocol):
@@ -78,8 +81,8 @@ class ModelCall:
         return f"<ModelCall of {self.agent!r} in run {self.run.id}>"
 
 
-ModelNext = Callable[[ModelCall], Awaitable[Any]]
-"""What ``model_call`` awaits to have the model asked; returns the SDK's ``ModelResponse``."""
+ModelNext: TypeAlias = Callable[[ModelCall], Awaitable["ModelResponse"]]
+"""Type of the ``call_next`` of ``model_call``: calls the model and returns the SDK's ``ModelResponse``."""
 
 
 @attrs.define(eq=False, repr=False)
@@ -115,6 +118,6 @@ class ToolCall:
         return f"<ToolCall of {self.name!r} in run {self.run.id}>"
 
 
-ToolNext = Callable[[ToolCall], Awaitable[Any]]
-"""What ``tool_call`` awaits to have the tool run; returns what the model is to read, or raises what the tool
-raised. What no middleware answers becomes what the SDK would have made of it."""
+ToolNext: TypeAlias = Callable[[ToolCall], Awaitable[Any]]
+"""Type of the ``call_next`` of ``tool_call``: runs the tool and returns the result for the model, or raises
+the tool's error. The SDK handles an error that no middleware handles."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -12,6 +12,9 @@ from kantan_agents.errors import NotAStageError
 from kantan_agents.interception.calls import ModelCall, ModelNext, ToolCall, ToolNext
 from kantan_agents.pipeline import Next, Run, Stage
 from kantan_agents.pipeline.stage import stage_name
+
+if TYPE_CHECKING:
+    from agents import ModelResponse
 
 _LEVELS = ("run", "model_call", "tool_call")
 
@@ -34,7 +37,7 @@ class Middleware:
         """
         return {}
 
-    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Do something around each model call and return the SDK's ``ModelResponse``.
 
         ``await call_next(call)`` asks the model; it may be awaited again, or not at all.

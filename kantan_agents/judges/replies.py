@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
-from agents import ItemHelpers, MaxTurnsExceeded, ModelBehaviorError
+from agents import ItemHelpers, MaxTurnsExceeded, ModelBehaviorError, ModelResponse
 from agents.exceptions import ModelRefusalError
 
 from kantan_agents.errors import code_of
@@ -33,7 +33,7 @@ class Reply:
 class ReplyNote(Middleware):
     """Keeps the last answer of the model with the run: errors of the SDK do not say what it was."""
 
-    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Ask the model and note its answer."""
         answer = await call_next(call)
         call.run.state[ReplyNote] = answer

@@ -9,6 +9,7 @@ import attrs
 from agents import AgentOutputSchemaBase
 from agents.exceptions import UserError
 from pydantic.errors import PydanticUserError
+from typing_extensions import TypeVar
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.options import checked_metadata
@@ -16,11 +17,12 @@ from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.judges.instructions import checked_language
 from kantan_agents.judges.wording import Data, Wording, fenced
 from kantan_agents.prompt import Prompt, hash_text
-from kantan_agents.rubric import RUBRIC
-from kantan_agents.structured import output_schema
+from kantan_agents.rubric import RUBRIC, Rubric
+from kantan_agents.structured import OutputType, output_schema
 from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID
 
 _NEEDED = ("score", "comments")
+_RubricT = TypeVar("_RubricT", default=Rubric)
 
 
 @attrs.frozen
@@ -52,14 +54,14 @@ _TEXTS = {
 
 def judge_agent(
     prompt: Prompt,
-    rubric: Any = RUBRIC,
+    rubric: OutputType[_RubricT] = RUBRIC,  # type: ignore[assignment]  # the default of the variable
     *,
     model: object = None,
     instructions: str | None = None,
     name: str | None = None,
     language: Literal["en", "ja"] = "en",
     **agent_options: Any,
-) -> Agent:
+) -> Agent[_RubricT]:
     """Return an agent that judges the answers to ``prompt``, and whose scores count for that prompt.
 
     The input of its runs is the answer, with the question if that matters. Their metadata carry the name,

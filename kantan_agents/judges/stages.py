@@ -42,7 +42,7 @@ class Stage:
     """
 
     name: Method
-    agent: Agent
+    agent: Agent[Any]
     read: Callable[[Reply], Reading]
 
     async def ask(self, content: str, context: Any, options: dict[str, Any]) -> Reply:

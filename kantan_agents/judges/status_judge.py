@@ -104,7 +104,7 @@ class StatusJudge:
         count, tag, texts = len(self.rules), self.tag, self._templates
         renderer = options.pop("renderer", None)
 
-        def agent(kind: str, template: str, output_type: Any = None) -> Agent:
+        def agent(kind: str, template: str, output_type: Any = None) -> Agent[Any]:
             wording = instructions_for(template, self.rules, tag, language)
             return Agent(
                 f"{self.name}-{kind}",

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import attrs
+from agents import ModelResponse
 
 from kantan_agents.errors import DeadlineExceededError
 from kantan_agents.events import Event, TextDelta
@@ -95,7 +96,7 @@ class Deadline(Middleware):
             ) from failure
         task.result()
 
-    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Count the answer."""
         answer = await call_next(call)
         self._done(call.run).model_calls += 1

@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 import attrs
-from agents import Model, ModelSettings, UserError, custom_span
+from agents import Model, ModelResponse, ModelSettings, UserError, custom_span
 from agents.models import get_default_model_settings
 
 from kantan_agents.bridge.model_calls import name_of
@@ -58,11 +58,13 @@ class Fallback(Middleware):
             raise InvalidOptionError(option="models", reason="must be one or more models")
         self._substitutes = tuple(_substitute(model) for model in models)
 
-    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Ask the model, and the others in its place where it fails."""
         return await self._ask(call, call_next, self._substitutes)
 
-    async def _ask(self, call: ModelCall, call_next: ModelNext, left: tuple[_Substitute, ...]) -> Any:
+    async def _ask(
+        self, call: ModelCall, call_next: ModelNext, left: tuple[_Substitute, ...]
+    ) -> ModelResponse:
         try:
             return await call_next(call)
         except Exception as error:

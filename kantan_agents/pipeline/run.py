@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.events import Emitter
+from kantan_agents.pipeline.result import RunResult
 
 
 @attrs.define(slots=True, eq=False, repr=False)
@@ -55,7 +56,7 @@ class Run:
     instructions: str | None = None
     rendered: str | None = None
     turns: int = 0
-    result: Any = None
+    result: RunResult[Any] | None = None
     trace_id: str | None = None
     state: dict[Any, Any] = attrs.field(factory=dict)
     events: Emitter | None = None
@@ -102,6 +103,25 @@ class Run:
 
 def _unpickled(text: str | None, run_id: str, trace_id: str | None, metadata: dict[str, Any]) -> Run:
     return Run(None, text, {}, run_id, metadata=metadata, trace_id=trace_id)
+
+
+def run_of(error: BaseException) -> Run | None:
+    """Return the run that an error ended, with everything known about it; None for other errors.
+
+    This is the typed form of ``error.kantan_run``.
+
+        try:
+            await agent.run_async("Hello")
+        except Exception as error:
+            run = run_of(error)
+            if run is not None:
+                print(run.id, run.trace_id)
+
+    Args:
+        error: What ``run_async``, ``run`` or a stream raised.
+    """
+    run = getattr(error, "kantan_run", None)
+    return run if isinstance(run, Run) else None
 
 
 current_run: ContextVar[Run | None] = ContextVar("kantan_agents_current_run", default=None)

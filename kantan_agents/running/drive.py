@@ -11,13 +11,13 @@ from kantan_agents.errors import code_of
 from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception import current_tool_call
-from kantan_agents.pipeline import Next, Pipeline, Run, Stage, current_run
+from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing.spans import RunTrace
 
 
-async def drive(run: Run, pipeline: Pipeline) -> dict[str, Any]:
+async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     """Send ``run`` through ``pipeline`` inside its trace, and return its context.
 
     Args:
@@ -47,7 +47,7 @@ async def drive(run: Run, pipeline: Pipeline) -> dict[str, Any]:
         log_end(run, watch.seconds, error)
         unbind_names(names)
         current_run.reset(token)
-    return run.context
+    return run.context  # type: ignore[return-value]  # its type is for type checkers: it is the caller's dict
 
 
 def raising(error: Exception) -> Stage:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
-from typing import Any
+from typing import Generic, TypeAlias
 
 from typing_extensions import Self
 
 from kantan_agents.errors import StreamUsageError
 from kantan_agents.events import Event, Handler, TextDelta
 from kantan_agents.events.buffer import EventBuffer
-from kantan_agents.pipeline import Run
+from kantan_agents.pipeline import OutputT_co, Run, RunContext
 from kantan_agents.support.waiting import wait_for_end
 
 BUFFERED = 64
 """So many events wait for the consumer; then the run waits."""
 
-Drive = Callable[[Handler], tuple[Run, Callable[[], Awaitable[dict[str, Any]]]]]
+Drive: TypeAlias = Callable[[Handler], tuple[Run, Callable[[], Awaitable[RunContext[OutputT_co]]]]]
 """Makes the run that tells its events to a handler, and returns it with what runs it."""
 
 
-async def _awaited(start: Callable[[], Awaitable[dict[str, Any]]]) -> dict[str, Any]:
+async def _awaited(start: Callable[[], Awaitable[RunContext[OutputT_co]]]) -> RunContext[OutputT_co]:
     return await start()
 
 
@@ -44,7 +44,7 @@ class _Events:
         return event
 
 
-class RunStream:
+class RunStream(Generic[OutputT_co]):
     """What ``agent.stream`` returns: an async context manager, and inside it the events of the run.
 
         async with agent.stream("Hello") as run:
@@ -57,10 +57,10 @@ class RunStream:
     the last event the loop ends, or raises what the run raised.
     """
 
-    def __init__(self, drive: Drive) -> None:
+    def __init__(self, drive: Drive[OutputT_co]) -> None:
         self._drive = drive
         self._run: Run | None = None
-        self._task: asyncio.Task[dict[str, Any]] | None = None
+        self._task: asyncio.Task[RunContext[OutputT_co]] | None = None
         self._is_read = False
         self._is_cancelled = False
 
@@ -116,7 +116,7 @@ class RunStream:
             if isinstance(event, TextDelta) and event.run_id == self.id:
                 yield event.text
 
-    def _started(self) -> asyncio.Task[dict[str, Any]]:
+    def _started(self) -> asyncio.Task[RunContext[OutputT_co]]:
         if self._task is None:
             raise StreamUsageError(reason="it has not begun; use `async with agent.stream(...) as run:`")
         return self._task
@@ -128,7 +128,7 @@ class RunStream:
         return self._run.id if self._run is not None else ""
 
     @property
-    def context(self) -> dict[str, Any]:
+    def context(self) -> RunContext[OutputT_co]:
         """The context, completed.
 
         Raises:

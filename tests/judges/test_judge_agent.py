@@ -142,7 +142,7 @@ PLAIN = '{"score": 0.5, "comments": []}'
 
 
 async def test_any_type_with_score_and_comments_is_a_rubric() -> None:
-    rubrics = {
+    rubrics: dict[Any, str] = {
         RUBRIC: PLAIN,
         Detailed: '{"score": 0.5, "comments": [], "tone": "x"}',
         AsDataclass: '{"response": {"score": 0.5, "comments": []}}',

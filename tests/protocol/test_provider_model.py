@@ -46,7 +46,7 @@ def read(path: str) -> str:
 
 
 async def run(
-    agent: Agent, input: Any, context: dict[str, Any] | None = None, **options: Any
+    agent: Agent[Any], input: Any, context: dict[str, Any] | None = None, **options: Any
 ) -> dict[str, Any]:
     """Run an agent, streamed if its provider streams."""
     model: Any = agent.sdk_agent.model

@@ -6,7 +6,7 @@ from typing import Any
 
 from typing_extensions import assert_never, assert_type
 
-from kantan_agents import Agent, Next, Run
+from kantan_agents import Agent, Next, Run, RunContext
 from kantan_agents.events import (
     Event,
     EventBase,
@@ -119,9 +119,9 @@ kept: list[Event] = []
 
 
 async def check_streams() -> None:
-    assert_type(agent.stream("hi"), RunStream)
+    assert_type(agent.stream("hi"), RunStream[str])
     async with agent.stream("hi", {"k": 1}, max_turns=3) as run:
-        assert_type(run, RunStream)
+        assert_type(run, RunStream[str])
         assert_type(run.id, str)
         async for event in run:
             assert_type(event, Event)
@@ -130,7 +130,7 @@ async def check_streams() -> None:
         run.cancel()
     async for piece in run.text_deltas():
         assert_type(piece, str)
-    assert_type(run.context, dict[str, Any])
+    assert_type(run.context, RunContext[str])
 
 
 def check_subscriptions() -> None:

@@ -34,6 +34,7 @@ from kantan_agents import (
     RecorderStats,
     RuleViolation,
     Run,
+    RunContext,
     SlashCommands,
     SQLiteRecorder,
     Stage,
@@ -75,6 +76,7 @@ from kantan_agents.retrieval import (
     Retriever,
     ToolMatch,
 )
+from kantan_agents.rubric import Rubric
 from kantan_agents.support.example_model import EXAMPLE_MODEL
 
 
@@ -100,8 +102,8 @@ async def three(text: str, context: dict[str, Any], allow_env: bool) -> str:
 
 async def use() -> None:
     agent = Agent("a", Prompt("p", "v1", "text", meta={"k": 1}), middleware=[stage, Counting()])
-    assert_type(await agent.run_async("hi"), dict[str, Any])
-    assert_type(agent.run("hi", {}, max_turns=3), dict[str, Any])
+    assert_type(await agent.run_async("hi"), RunContext[str])
+    assert_type(agent.run("hi", {}, max_turns=3), RunContext[str])
     assert_type(agent.pipeline, Pipeline)
     assert_type(Pipeline(DEFAULT_STAGES).before("call_sdk", stage), Pipeline)
     assert_type(Pipeline(DEFAULT_STAGES).replace(Counting, ("mine", stage)), Pipeline)
@@ -183,7 +185,9 @@ async def judging(templates: JudgingTemplates, error: JudgementError) -> None:
     assert_type(await judge_status("output", ["a"], model=None), StatusVerdict)
     assert_type(await detect_matched_rule("output", ["a"], tag="STATUS"), StatusVerdict)
     assert_type(find_tag("[MOVEMENT:1]", 1), int | None)
-    assert_type(judge_agent(Prompt("p", "v", "t"), RUBRIC, instructions="i"), Agent)
+    assert_type(judge_agent(Prompt("p", "v", "t"), RUBRIC, instructions="i"), Agent[Rubric])
+    assert_type(judge_agent(Prompt("p", "v", "t")), Agent[Rubric])
+    assert_type(judge_agent(Prompt("p", "v", "t"), Strict), Agent[Strict])
     assert_type(error.code, str)
     StatusJudge([5])  # type: ignore[list-item]
     StatusJudge(["a"], mode="both")  # type: ignore[arg-type]
@@ -236,6 +240,10 @@ async def retrieval(agent: Agent) -> None:
     assert_type((await agent.select_tools("x")).matches, Sequence[ToolMatch])
     ToolRetrieval(8, BM25Retriever())  # type: ignore[call-arg]
     Agent("a", "b", tool_retrieval=8)  # type: ignore[arg-type]
+
+
+class Strict(RUBRIC):
+    keep: bool
 
 
 class Echo:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from kantan_agents.agent import Agent
 from kantan_agents.pipeline import Stage
 from kantan_agents.prompt import Prompt
-from kantan_agents.rubric import RUBRIC
+from kantan_agents.rubric import RUBRIC, Rubric
 from kantan_agents.testing import ScriptedToolCall
 from kantan_agents.testing.wire import ReplyLike
 
@@ -70,7 +70,7 @@ def look_up_order(order_id: str) -> str:
     return json.dumps({**order, "promised": "Monday", "expected": "Thursday"})
 
 
-def support_agent(model: object, middleware: list[Stage]) -> Agent:
+def support_agent(model: object, middleware: list[Stage]) -> Agent[SupportAnswer]:
     """Return the agent that answers; its structured answer goes to ``context["answer"]``."""
     return Agent(
         "support",
@@ -83,7 +83,7 @@ def support_agent(model: object, middleware: list[Stage]) -> Agent:
     )
 
 
-def judge_agent(model: object, *, judged: str) -> Agent:
+def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
     """Return the agent that judges an answer; its rubric goes to ``context["verdict"]``.
 
     Args:

@@ -75,7 +75,7 @@ def _play(console: Console, model: object) -> Run:
     return support
 
 
-def _run(agent: Agent, question: str, context: dict[str, Any]) -> None:
+def _run(agent: Agent[Any], question: str, context: dict[str, Any]) -> None:
     from agents import RunConfig
 
     # What was said has to be in the traces to be found by keyword, whatever the environment says in

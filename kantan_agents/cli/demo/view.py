@@ -25,7 +25,7 @@ from kantan_agents.cli.terminal.console import (
     pairs,
     plain,
 )
-from kantan_agents.pipeline import Run
+from kantan_agents.pipeline import Run, run_result
 from kantan_agents.prompt import Prompt
 
 
@@ -75,7 +75,7 @@ def run_view(run: Run) -> RenderableType:
     """Return what happened in a run: the question, tool calls and their results, the answer."""
     tree = Tree(plain(f"agent {run.agent.name}", f"bold {ACCENT}"), guide_style=LABEL)
     tree.add(_step("asked", run.input, STRONG))
-    for item in run.result.new_items:
+    for item in run_result(run.context).new_items:
         raw = item.raw_item
         if item.type == "tool_call_item":
             call = f"{_field(raw, 'name') or _field(raw, 'type')}({_field(raw, 'arguments')})"

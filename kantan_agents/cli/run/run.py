@@ -19,7 +19,7 @@ from kantan_agents.delegation import task_tool
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands
 from kantan_agents.middleware.slash_commands.rules import USER_RULES
-from kantan_agents.pipeline import Run, Stage
+from kantan_agents.pipeline import Run, Stage, run_result
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import as_dict
 from kantan_agents.tool_rules import ToolRulesMode
@@ -114,7 +114,7 @@ def context_json(run: Run, *, recorded: bool) -> str:
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
     """Return as JSON data what of the SDK's ``RunResult`` is worth having outside the process."""
-    result = run.result
+    result = run_result(run.context)
     usage = result.context_wrapper.usage
     structured = as_dict(result.final_output, json=True)
     return {

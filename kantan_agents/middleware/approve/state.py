@@ -13,11 +13,12 @@ from agents.exceptions import AgentsException
 from kantan_agents.errors import ApprovalStateError
 from kantan_agents.interception import Layers
 from kantan_agents.middleware.approve.calls import Approved, Decision, Edits, PendingCall, Rejected
+from kantan_agents.pipeline import OutputT_co, RunContext
 
 _EDITS = "_kantan_edits"
 
 
-class Resumable(Protocol):
+class Resumable(Protocol[OutputT_co]):
     """An ``Agent``, as far as a run that waits needs it."""
 
     name: str
@@ -29,7 +30,7 @@ class Resumable(Protocol):
 
     async def run_async(
         self, input: Any, context: dict[str, Any] | None = None, **runner_options: Any
-    ) -> dict[str, Any]:
+    ) -> RunContext[OutputT_co]:
         """Run it."""
         ...
 
@@ -78,7 +79,7 @@ def _without_result(context: Mapping[str, Any]) -> Iterator[None]:
         context["result"] = result
 
 
-async def decide(agent: Resumable, text: str, decisions: Mapping[str, Decision]) -> RunState[Any, Any]:
+async def decide(agent: Resumable[Any], text: str, decisions: Mapping[str, Decision]) -> RunState[Any, Any]:
     """Return a stored run with what was decided, as the input of ``agent.run_async`` or ``agent.stream``.
 
     Args:
@@ -114,12 +115,12 @@ async def decide(agent: Resumable, text: str, decisions: Mapping[str, Decision])
 
 
 async def resume(
-    agent: Resumable,
+    agent: Resumable[OutputT_co],
     text: str,
     decisions: Mapping[str, Decision],
     context: dict[str, Any] | None = None,
     **runner_options: Any,
-) -> dict[str, Any]:
+) -> RunContext[OutputT_co]:
     """Go on with a stored run, in this process or another, and return the context, completed.
 
     Args:
@@ -142,7 +143,7 @@ def edits_of(given: Any) -> Edits:
     return edits
 
 
-async def _state(agent: Resumable, text: str) -> RunState[Any, Any]:
+async def _state(agent: Resumable[Any], text: str) -> RunState[Any, Any]:
     try:
         data = json.loads(text)
         return await RunState.from_json(agent.sdk_agent, data)
@@ -150,7 +151,7 @@ async def _state(agent: Resumable, text: str) -> RunState[Any, Any]:
         raise ApprovalStateError(reason=f"this is no stored run of agent {agent.name!r}: {error}") from error
 
 
-def _passes_edits_on(agent: Resumable) -> bool:
+def _passes_edits_on(agent: Resumable[Any]) -> bool:
     layers = getattr(agent, "layers", Layers()).tool_calls
     return any(getattr(getattr(layer, "__self__", None), "passes_edits_on", False) for layer in layers)
 

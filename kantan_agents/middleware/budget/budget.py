@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents import Usage
+from agents import ModelResponse, Usage
 
 from kantan_agents.bridge.model_calls import name_of
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError
@@ -83,7 +83,7 @@ class Budget(Middleware):
         """Begin a new period with nothing used; calls that are under way count for it when they end."""
         self._ledger.reset()
 
-    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Keep room for the call, make it, and count what it has used.
 
         Raises:

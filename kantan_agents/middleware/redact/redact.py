@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Iterable, Mapping, MutableMapping
 from typing import Any, get_args
 
+from agents import ModelResponse
+
 from kantan_agents.context import store
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
@@ -86,7 +88,7 @@ class Redact(Middleware):
         if self._restore and not getattr(run.result, "interruptions", None):
             _restore_result(run, redaction)
 
-    async def model_call(self, call: ModelCall, call_next: ModelNext) -> Any:
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Redact what the model gets, what it answers, and what it streams."""
         redaction = self._of(call.run)
         call.input = redaction.input(call.input, "the conversation")
@@ -147,12 +149,12 @@ class Redact(Middleware):
         return values
 
 
-def _with_output(answer: Any, items: list[Any]) -> Any:
+def _with_output(answer: ModelResponse, items: list[Any]) -> ModelResponse:
     return dataclasses.replace(answer, output=items)
 
 
 def _restore_result(run: Run, redaction: Redaction) -> None:
-    result = run.result
+    result: Any = run.result
     if not hasattr(result, "final_output"):  # of a stage's own making
         run.result = redaction.restored_value(result)
         run.on_failure(store(run.context, "result", run.result))
