@@ -72,7 +72,14 @@ if TYPE_CHECKING:
         rule_parameter,
     )
     from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
-    from kantan_agents.tracing.store import PromptStats, PruneResult, StoredTrace, TraceStore, TraceSummary
+    from kantan_agents.tracing.store import (
+        PromptStats,
+        PruneResult,
+        StoredSpan,
+        StoredTrace,
+        TraceStore,
+        TraceSummary,
+    )
 
 __all__ = [
     "DEFAULT_STAGES",
@@ -116,6 +123,7 @@ __all__ = [
     "StatusJudge",
     "StatusRule",
     "StatusVerdict",
+    "StoredSpan",
     "StoredTrace",
     "StructuredOutputError",
     "Subscription",
@@ -191,6 +199,7 @@ _HOMES = {
     "StatusJudge": "kantan_agents.judges",
     "StatusRule": "kantan_agents.judges",
     "StatusVerdict": "kantan_agents.judges",
+    "StoredSpan": "kantan_agents.tracing.store",
     "StoredTrace": "kantan_agents.tracing.store",
     "StructuredOutputError": "kantan_agents.errors",
     "Subscription": "kantan_agents.events",

@@ -1,7 +1,21 @@
 """The reader of trace databases: find, look at, compare, follow, export and prune what was recorded."""
 
 from kantan_agents.tracing.store.filters import TraceFilters
-from kantan_agents.tracing.store.records import PromptStats, PruneResult, StoredTrace, TraceSummary
+from kantan_agents.tracing.store.records import (
+    PromptStats,
+    PruneResult,
+    StoredSpan,
+    StoredTrace,
+    TraceSummary,
+)
 from kantan_agents.tracing.store.store import TraceStore
 
-__all__ = ["PromptStats", "PruneResult", "StoredTrace", "TraceFilters", "TraceStore", "TraceSummary"]
+__all__ = [
+    "PromptStats",
+    "PruneResult",
+    "StoredSpan",
+    "StoredTrace",
+    "TraceFilters",
+    "TraceStore",
+    "TraceSummary",
+]

@@ -9,6 +9,8 @@ from datetime import datetime, timezone, tzinfo
 
 from kantan_llm.tracing import SpanRecord, SQLiteTracer
 
+from kantan_agents.tracing.store.records import StoredSpan
+
 
 class KantanSearch(SQLiteTracer):
     """The search methods of kantan-llm's tracer, which would open the file itself, and for writing."""
@@ -21,10 +23,10 @@ class KantanSearch(SQLiteTracer):
         self.default_tz = tz
 
 
-def in_utc(spans: Iterable[SpanRecord]) -> list[SpanRecord]:
+def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
     """Return records whose times name their zone; those of ``KantanSearch`` are in UTC, but do not say so."""
-    return [
-        dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))
+    return [  # what is a SpanRecord at run time is a StoredSpan to type checkers
+        dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))  # type: ignore[misc]
         for span in spans
     ]
 

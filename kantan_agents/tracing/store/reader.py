@@ -9,7 +9,6 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
-from kantan_llm.tracing import SpanRecord
 from typing_extensions import Unpack
 
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
@@ -29,7 +28,13 @@ from kantan_agents.tracing.store.follow import Follower, follow_traces, newest_t
 from kantan_agents.tracing.store.look_up import look_up
 from kantan_agents.tracing.store.prompts import prompt_stats
 from kantan_agents.tracing.store.prune import prune_traces
-from kantan_agents.tracing.store.records import PromptStats, PruneResult, StoredTrace, TraceSummary
+from kantan_agents.tracing.store.records import (
+    PromptStats,
+    PruneResult,
+    StoredSpan,
+    StoredTrace,
+    TraceSummary,
+)
 from kantan_agents.tracing.store.retention import Retention
 from kantan_agents.tracing.store.service import SearchService
 from kantan_agents.tracing.store.summarise import read_summary, read_trace
@@ -142,7 +147,7 @@ class TraceReader(SearchService):
         prompt: str | None = None,
         version: str | None = None,
         limit: int | None = None,
-    ) -> list[SpanRecord]:
+    ) -> list[StoredSpan]:
         """Return the verdicts with a score below ``threshold``, newest first.
 
         kantan-llm's ``group_failed_by_bucket`` sorts them by what they complain of; ``judged`` tells the

@@ -4,10 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 from kantan_llm.tracing import SpanRecord
+
+if TYPE_CHECKING:
+    # kantan-llm is not marked as typed, so mypy would know nothing of its records.
+    class StoredSpan(SpanRecord):
+        """One span of a stored trace. At run time this is kantan-llm's ``SpanRecord``.
+
+        Attributes:
+            trace_id: Id of its trace.
+            span_id: Its id.
+            parent_id: Id of the span around it.
+            span_type: The SDK's kind of span: ``"agent"``, ``"function"``, ``"custom"``, ...
+            name: Its name, such as that of a tool.
+            started_at: When it started, in UTC.
+            ended_at: When it ended, in UTC.
+            ingest_seq: Its place in the order in which spans were stored.
+            input: What went in, as text.
+            output: What came out, as text.
+            output_kind: What kind of output kantan-llm takes it for.
+            tool_calls: The tool calls in the output.
+            structured: The output as JSON data, if it is JSON.
+            rubric: The score and comments of a judge.
+            usage: Tokens by kind.
+            error: Message and data of its error.
+            raw: The span as the SDK exports it.
+        """
+
+        trace_id: str
+        span_id: str
+        parent_id: str | None
+        span_type: str | None
+        name: str | None
+        started_at: datetime | None
+        ended_at: datetime | None
+        ingest_seq: int
+        input: str | None
+        output: str | None
+        output_kind: str | None
+        tool_calls: list[dict[str, Any]] | None
+        structured: Any
+        rubric: dict[str, Any] | None
+        usage: dict[str, Any] | None
+        error: dict[str, Any] | None
+        raw: dict[str, Any] | None
+
+else:
+    StoredSpan = SpanRecord
 
 
 @attrs.frozen
@@ -61,7 +107,7 @@ class StoredTrace:
     """A whole trace: its summary and its spans, in the order in which they were stored."""
 
     summary: TraceSummary
-    spans: Sequence[SpanRecord]
+    spans: Sequence[StoredSpan]
 
 
 @attrs.frozen

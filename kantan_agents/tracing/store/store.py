@@ -10,12 +10,17 @@ from typing import Any
 import anyio
 from anyio.from_thread import check_cancelled
 from anyio.to_thread import run_sync
-from kantan_llm.tracing import SpanRecord
 from typing_extensions import Unpack
 
 from kantan_agents.tracing.store.filters import Filters, TraceFilters, check_limit, checked_filters
 from kantan_agents.tracing.store.reader import TraceReader, check_follow
-from kantan_agents.tracing.store.records import PromptStats, PruneResult, StoredTrace, TraceSummary
+from kantan_agents.tracing.store.records import (
+    PromptStats,
+    PruneResult,
+    StoredSpan,
+    StoredTrace,
+    TraceSummary,
+)
 
 
 class TraceStore(TraceReader):
@@ -60,7 +65,7 @@ class TraceStore(TraceReader):
         prompt: str | None = None,
         version: str | None = None,
         limit: int | None = None,
-    ) -> list[SpanRecord]:
+    ) -> list[StoredSpan]:
         """Do the same as ``failed``."""
         return await run_sync(partial(self.failed, threshold, prompt=prompt, version=version, limit=limit))
 

@@ -6,11 +6,11 @@ import sqlite3
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from kantan_llm.tracing import SpanRecord
 from kantan_llm.tracing.analysis import find_failed_judges
 
 from kantan_agents.tracing.span_names import JUDGE_SPAN
 from kantan_agents.tracing.store.kantan_search import KantanSearch, in_utc
+from kantan_agents.tracing.store.records import StoredSpan
 from kantan_agents.tracing.store.runs import AgentRun, TraceRuns, runs_of_trace, traces_with_inner_runs
 from kantan_agents.tracing.store.stored_spans import mapping_of
 
@@ -70,7 +70,7 @@ def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
 
 def failed_verdicts(
     connection: sqlite3.Connection, threshold: float, prompt: str | None, version: str | None
-) -> Generator[SpanRecord, None, None]:
+) -> Generator[StoredSpan, None, None]:
     """Yield the judge spans whose score is below ``threshold``, newest first.
 
     Args:
