@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     )
     from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
     from kantan_agents.tracing.store import (
+        JudgeSpan,
         PromptStats,
         PruneResult,
         StoredSpan,
@@ -93,6 +94,7 @@ __all__ = [
     "Event",
     "Explanation",
     "GeminiProvider",
+    "JudgeSpan",
     "JudgementError",
     "JudgingTemplates",
     "KantanAgentsError",
@@ -169,6 +171,7 @@ _HOMES = {
     "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
     "GeminiProvider": "kantan_agents.protocol",
+    "JudgeSpan": "kantan_agents.tracing.store",
     "JudgementError": "kantan_agents.errors",
     "JudgingTemplates": "kantan_agents.judges",
     "KantanAgentsError": "kantan_agents.errors",

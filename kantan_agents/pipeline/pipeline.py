@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterable
+from collections.abc import Coroutine, Iterable
+from typing import Any
 
 import attrs
 
 from kantan_agents.errors import DuplicateStageError, UnknownStageError
 from kantan_agents.pipeline.run import Run
-from kantan_agents.pipeline.stage import NamedStage, Next, Stage, link
+from kantan_agents.pipeline.stage import Chain, NamedStage, Stage, link
 
 Target = str | type | Stage
 """Identifies a stage: its name, the class of a stage object, or the stage itself."""
@@ -35,7 +36,7 @@ class Pipeline:
     """
 
     stages: tuple[NamedStage, ...]
-    _chain: Next = attrs.field(eq=False, hash=False)
+    _chain: Chain = attrs.field(eq=False, hash=False)
 
     def __init__(self, stages: Iterable[Stage | tuple[str, Stage] | NamedStage] = ()) -> None:
         named = tuple(s if isinstance(s, NamedStage) else NamedStage.of(s) for s in stages)
@@ -44,7 +45,7 @@ class Pipeline:
             if entry.name in seen:
                 raise DuplicateStageError(stage=entry.name)
             seen.add(entry.name)
-        chain: Next = _end
+        chain: Chain = _end
         for entry in reversed(named):
             chain = link(entry, chain)
         self.__attrs_init__(named, chain)
@@ -54,8 +55,8 @@ class Pipeline:
         """Names of the stages, in order."""
         return tuple(entry.name for entry in self.stages)
 
-    def __call__(self, run: Run) -> Awaitable[None]:
-        """Return an awaitable that sends ``run`` through all stages."""
+    def __call__(self, run: Run) -> Coroutine[Any, Any, None]:
+        """Return a coroutine that sends ``run`` through all stages."""
         return self._chain(run)
 
     def prepend(self, *stages: Stage | tuple[str, Stage]) -> Pipeline:

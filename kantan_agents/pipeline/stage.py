@@ -17,6 +17,9 @@ from kantan_agents.pipeline.run import Run
 Next = Callable[[Run], Awaitable[None]]
 """Runs the rest of the pipeline: ``await call_next(run)``."""
 
+Chain = Callable[[Run], Coroutine[Any, Any, None]]
+"""Stages linked to one another."""
+
 
 class Stage(Protocol):
     """``async def stage(run, call_next)``: a function, bound method or object with ``__call__``.
@@ -201,7 +204,7 @@ def calls_next_last(stage: S) -> S:
     return stage
 
 
-def link(named: NamedStage, following: Next) -> Next:
+def link(named: NamedStage, following: Chain) -> Chain:
     """Return a callable that runs ``named`` around ``following``."""
     if getattr(named.stage, "calls_next_last", None) is named.stage:
         if isinstance(following, _Steps):

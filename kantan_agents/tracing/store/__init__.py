@@ -2,6 +2,7 @@
 
 from kantan_agents.tracing.store.filters import TraceFilters
 from kantan_agents.tracing.store.records import (
+    JudgeSpan,
     PromptStats,
     PruneResult,
     StoredSpan,
@@ -11,6 +12,7 @@ from kantan_agents.tracing.store.records import (
 from kantan_agents.tracing.store.store import TraceStore
 
 __all__ = [
+    "JudgeSpan",
     "PromptStats",
     "PruneResult",
     "StoredSpan",

@@ -29,9 +29,9 @@ from kantan_agents.tracing.store.look_up import look_up
 from kantan_agents.tracing.store.prompts import prompt_stats
 from kantan_agents.tracing.store.prune import prune_traces
 from kantan_agents.tracing.store.records import (
+    JudgeSpan,
     PromptStats,
     PruneResult,
-    StoredSpan,
     StoredTrace,
     TraceSummary,
 )
@@ -147,7 +147,7 @@ class TraceReader(SearchService):
         prompt: str | None = None,
         version: str | None = None,
         limit: int | None = None,
-    ) -> list[StoredSpan]:
+    ) -> list[JudgeSpan]:
         """Return the verdicts with a score below ``threshold``, newest first.
 
         kantan-llm's ``group_failed_by_bucket`` sorts them by what they complain of; ``judged`` tells the

@@ -52,8 +52,13 @@ if TYPE_CHECKING:
         error: dict[str, Any] | None
         raw: dict[str, Any] | None
 
+    class JudgeSpan(StoredSpan):
+        """The span of a judge's verdict, which has a rubric; kantan-llm's ``SpanRecord`` at run time."""
+
+        rubric: dict[str, Any]
+
 else:
-    StoredSpan = SpanRecord
+    StoredSpan = JudgeSpan = SpanRecord
 
 
 @attrs.frozen

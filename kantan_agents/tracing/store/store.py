@@ -15,9 +15,9 @@ from typing_extensions import Unpack
 from kantan_agents.tracing.store.filters import Filters, TraceFilters, check_limit, checked_filters
 from kantan_agents.tracing.store.reader import TraceReader, check_follow
 from kantan_agents.tracing.store.records import (
+    JudgeSpan,
     PromptStats,
     PruneResult,
-    StoredSpan,
     StoredTrace,
     TraceSummary,
 )
@@ -65,7 +65,7 @@ class TraceStore(TraceReader):
         prompt: str | None = None,
         version: str | None = None,
         limit: int | None = None,
-    ) -> list[StoredSpan]:
+    ) -> list[JudgeSpan]:
         """Do the same as ``failed``."""
         return await run_sync(partial(self.failed, threshold, prompt=prompt, version=version, limit=limit))
 

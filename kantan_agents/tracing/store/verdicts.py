@@ -10,7 +10,7 @@ from kantan_llm.tracing.analysis import find_failed_judges
 
 from kantan_agents.tracing.span_names import JUDGE_SPAN
 from kantan_agents.tracing.store.kantan_search import KantanSearch, in_utc
-from kantan_agents.tracing.store.records import StoredSpan
+from kantan_agents.tracing.store.records import JudgeSpan
 from kantan_agents.tracing.store.runs import AgentRun, TraceRuns, runs_of_trace, traces_with_inner_runs
 from kantan_agents.tracing.store.stored_spans import mapping_of
 
@@ -70,7 +70,7 @@ def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
 
 def failed_verdicts(
     connection: sqlite3.Connection, threshold: float, prompt: str | None, version: str | None
-) -> Generator[StoredSpan, None, None]:
+) -> Generator[JudgeSpan, None, None]:
     """Yield the judge spans whose score is below ``threshold``, newest first.
 
     Args:
@@ -80,7 +80,7 @@ def failed_verdicts(
         version: Its version; None for any.
     """
     # Without a limit, because kantan-llm applies it before it looks at the score.
-    failed = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
+    failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
     stored = _storing_order(connection)
     failed.sort(key=lambda span: stored.get(span.span_id, 0), reverse=True)
     if prompt is None and version is None:
