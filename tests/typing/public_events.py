@@ -1,4 +1,4 @@
-"""Checked by mypy: what the types of events, streams and middleware infer to."""
+"""Checked by mypy and pyright in CI: what the types of events, streams and middleware infer to."""
 
 from __future__ import annotations
 

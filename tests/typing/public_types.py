@@ -1,4 +1,4 @@
-"""Checked by mypy (``tests/typing/test_types.py`` and CI): what the public types infer to."""
+"""Checked by mypy and pyright in CI: what the public types infer to."""
 
 from __future__ import annotations
 

@@ -1,0 +1,160 @@
+"""Checked by mypy and pyright: an agent's output type reaches the result of its runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Literal
+
+import agents
+import attrs
+from pydantic import BaseModel
+from typing_extensions import TypedDict, assert_type
+
+from kantan_agents import (
+    Agent,
+    AgentDefinition,
+    JudgeSpan,
+    Middleware,
+    ModelCall,
+    ModelNext,
+    Next,
+    Run,
+    RunContext,
+    RunResult,
+    StoredSpan,
+    ToolCall,
+    ToolNext,
+    TraceStore,
+    run_of,
+    run_result,
+)
+from kantan_agents.middleware import Budget, resume
+
+
+class Report(BaseModel):
+    title: str
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+
+
+@attrs.frozen
+class City:
+    name: str
+
+
+class Row(TypedDict):
+    id: int
+
+
+def infer(schema: dict[str, Any], sdk_schema: agents.AgentOutputSchemaBase, unknown: Any) -> None:
+    assert_type(Agent("a", "b"), Agent[str])
+    assert_type(Agent("a", "b", output_type=None), Agent[str])
+    assert_type(Agent("a", "b", output_type=str), Agent[str])
+    assert_type(Agent("a", "b", output_type=Report), Agent[Report])
+    assert_type(Agent("a", "b", output_type=Point), Agent[Point])
+    assert_type(Agent("a", "b", output_type=City), Agent[City])
+    assert_type(Agent("a", "b", output_type=Row), Agent[Row])
+    assert_type(Agent("a", "b", output_type=list[Report]), Agent[list[Report]])
+    assert_type(Agent("a", "b", output_type=dict[str, int]), Agent[dict[str, int]])
+    # Checkers have no type for these values, so the output may be anything.
+    assert_type(Agent("a", "b", output_type=Report | Point), Agent[Any])
+    assert_type(Agent("a", "b", output_type=Literal["yes", "no"]), Agent[Any])
+    assert_type(Agent("a", "b", output_type={"type": "object", "properties": {}}), Agent[Any])
+    assert_type(Agent("a", "b", output_type=schema), Agent[Any])
+    assert_type(Agent("a", "b", output_type=sdk_schema), Agent[Any])
+    assert_type(Agent("a", "b", output_type=unknown), Agent[Any])
+
+
+def say_it(definition: AgentDefinition) -> None:
+    by_schema: Agent[dict[str, object]] = Agent("a", "b", output_type={"type": "object"})
+    assert_type(run_result(by_schema.run("x")).final_output, dict[str, object])
+    any_agents: list[Agent[Any]] = [Agent("a", "b"), Agent("c", "d", output_type=Report)]
+    assert_type(any_agents[0].run("x"), RunContext[Any])
+    assert_type(Agent.from_definition(definition), Agent[str])
+    assert_type(Agent.from_definition(definition, output_type=Report), Agent[Report])
+    wrong: Agent[Point] = Agent("a", "b", output_type=Report)  # type: ignore[arg-type]
+    assert_type(wrong, Agent[Point])
+    Agent("a", "b", output_type=5)  # type: ignore[arg-type]
+    Agent("a", "b", output_type=Report(title="x"))  # type: ignore[arg-type]
+
+
+def show(context: RunContext[Report]) -> str:
+    return run_result(context).final_output.title
+
+
+async def use(agent: Agent[Report], text: str) -> None:
+    context = await agent.run_async("hi")
+    assert_type(context, RunContext[Report])
+    assert_type(show(context), str)
+    assert_type(show(agent.run("hi", {"k": 1})), str)
+    assert_type(await resume(agent, text, {}), RunContext[Report])
+    async with agent.stream("hi") as run:
+        async for event in run:
+            if event.type == "text_delta":
+                assert_type(event.text, str)
+    assert_type(run_result(run.context).final_output, Report)
+    result = run_result(context)
+    assert_type(result, RunResult[Report])
+    assert_type(result.last_agent.name, str)
+    assert_type(result.to_input_list(), list[agents.TResponseInputItem])
+    assert_type(result.context_wrapper.usage.total_tokens, int)
+    assert_type(result.raw_responses, list[agents.ModelResponse])
+    assert_type([item.call_id for item in result.interruptions], list[str | None])
+    for item in result.new_items:
+        if item.type == "tool_call_output_item":
+            assert_type(item, agents.ToolCallOutputItem)
+
+
+def know_nothing(context: dict[str, Any]) -> None:
+    assert_type(run_result(context), RunResult[Any])
+    assert_type(run_result({}), RunResult[Any])
+    run_result("context")  # type: ignore[call-overload]
+
+
+def find_out(error: Exception) -> str | None:
+    run = run_of(error)
+    assert_type(run, Run | None)
+    if run is None:
+        return None
+    assert_type(run.result, RunResult[Any] | None)
+    return run.trace_id
+
+
+async def answer_from_cache(run: Run, call_next: Next) -> None:
+    cached: dict[str, RunResult[str]] = {}
+    run.result = cached.get(run.id)
+    await call_next(run)
+
+
+async def answer_from_the_sdk(run: Run, call_next: Next) -> None:
+    run.result = await agents.Runner.run(agents.Agent("a"), "x")
+    await call_next(run)
+
+
+class Counting(Middleware):
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> agents.ModelResponse:
+        answer = await call_next(call)
+        assert_type(answer, agents.ModelResponse)
+        return answer
+
+    async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
+        return await call_next(call)
+
+
+async def ready_made(budget: Budget, call: ModelCall, call_next: ModelNext) -> None:
+    assert_type(await budget.model_call(call, call_next), agents.ModelResponse)
+
+
+async def stored(store: TraceStore) -> None:
+    for span in store.trace("LAST").spans:
+        assert_type(span, StoredSpan)
+        assert_type(span.name, str | None)
+        assert_type(span.usage, dict[str, Any] | None)
+    for verdict in store.failed(0.5):
+        assert_type(verdict, JudgeSpan)
+        assert_type(verdict.rubric, dict[str, Any])
+        assert_type(verdict.trace_id, str)
+    assert_type(await store.failed_async(), list[JudgeSpan])
