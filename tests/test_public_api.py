@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 
 import agents
 import pytest
@@ -60,3 +61,22 @@ def test_the_version_is_the_installed_one() -> None:
     from importlib.metadata import version
 
     assert kantan_agents.__version__ == version("kantan-agents")
+
+
+def test_no_public_name_means_two_things() -> None:
+    packages = (
+        "",
+        ".testing",
+        ".protocol",
+        ".events",
+        ".middleware",
+        ".interception",
+        ".definitions",
+        ".retrieval",
+    )
+    meanings: dict[str, object] = {}
+    for package in packages:
+        module = import_module(f"kantan_agents{package}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            assert meanings.setdefault(name, value) is value, f"{module.__name__}.{name}"
