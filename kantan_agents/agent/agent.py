@@ -63,6 +63,10 @@ _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
 
 
+ValueT = TypeVar("ValueT")
+"""Type of the context's values: checkers infer ``dict[str, str]`` for some dicts, not ``dict[str, Any]``."""
+
+
 class Agent(Generic[OutputT_co]):
     """An agent: who it is, what it runs on, and what happens around a run.
 
@@ -254,7 +258,7 @@ class Agent(Generic[OutputT_co]):
         return self._sdk_agent
 
     async def run_async(
-        self, input: Any, context: Context | None = None, **runner_options: Any
+        self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
     ) -> RunContext[OutputT_co]:
         """Run the agent and return the context, completed (spec 2.7, 2.9).
 
@@ -278,7 +282,7 @@ class Agent(Generic[OutputT_co]):
         return await drive(*new_run(self, input, context, runner_options))
 
     def stream(
-        self, input: Any, context: Context | None = None, **runner_options: Any
+        self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
     ) -> RunStream[OutputT_co]:
         """Run the agent and watch the run while it goes on.
 
@@ -324,7 +328,7 @@ class Agent(Generic[OutputT_co]):
         return self.observers.add(handler)
 
     def run(
-        self, input: Any, context: Context | None = None, **runner_options: Any
+        self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
     ) -> RunContext[OutputT_co]:
         """Run the agent and wait for it; arguments, result and errors are those of ``run_async``.
 
@@ -353,7 +357,7 @@ class Agent(Generic[OutputT_co]):
         self,
         tool: Any,
         arguments: Mapping[str, Any] | str | None = None,
-        context: Context | None = None,
+        context: dict[str, ValueT] | None = None,
     ) -> Explanation:
         """Say whether this agent may use a tool, and which rule of which layer decides that.
 
@@ -369,7 +373,7 @@ class Agent(Generic[OutputT_co]):
         layers = rules_in_force(explicit, self.standing_rules)
         return explain_layers(layers, self._sdk_agent.tool_named(tool) or tool, arguments)
 
-    async def select_tools(self, input: Any, context: Context | None = None) -> ToolSelection:
+    async def select_tools(self, input: Any, context: dict[str, ValueT] | None = None) -> ToolSelection:
         """Say which function tools a run with this input would begin with (``tool_retrieval``).
 
         Args:

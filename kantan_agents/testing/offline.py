@@ -82,7 +82,8 @@ class OfflineServer:
 
     def __init__(
         self,
-        replies: Iterable[ReplyLike] | ReplyFunction = (),
+        # Not Iterable[ReplyLike]: mypy infers list[object] for a list of texts and calls.
+        replies: Iterable[object] | ReplyFunction = (),
         *,
         keep_alive: bool = False,
         profile: str | Profile | None = None,
@@ -207,10 +208,10 @@ class OfflineServer:
         )
 
 
-def _from_script(replies: Iterable[ReplyLike]) -> ReplyFunction:
-    script = list(replies)
+def _from_script(replies: Iterable[object]) -> ReplyFunction:
+    script: list[Any] = list(replies)
     for reply in script:
-        Reply.of(reply)  # a mistake in the script is told here
+        Reply.of(reply)  # a mistake in the script is an error here
     waiting = iter(script)
     exhausted = Reply("the script of the OfflineServer has no reply left", status=400)
 

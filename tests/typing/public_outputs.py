@@ -29,6 +29,7 @@ from kantan_agents import (
     run_result,
 )
 from kantan_agents.middleware import Budget, resume
+from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
 
 class Report(BaseModel):
@@ -158,3 +159,10 @@ async def stored(store: TraceStore) -> None:
         assert_type(verdict.rubric, dict[str, Any])
         assert_type(verdict.trace_id, str)
     assert_type(await store.failed_async(), list[JudgeSpan])
+
+
+def contexts_and_scripts_need_no_annotation(agent: Agent) -> None:
+    context = {"user": "Aiko"}
+    assert_type(agent.run("hi", context), RunContext[str])
+    script = [ScriptedToolCall("look"), "found"]
+    OfflineServer(script)
