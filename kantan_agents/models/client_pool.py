@@ -14,7 +14,7 @@ from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents.models.closing import close_to_the_end
-from kantan_agents.models.origin import note_origin
+from kantan_agents.models.origin import register_origin
 
 OPENAI = "openai"
 
@@ -34,7 +34,7 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
     model = provider.get_model(bundle.model)
     lighten(bundle.client, model)
-    note_origin(model, bundle.provider)
+    register_origin(model, bundle.provider)
     return model
 
 

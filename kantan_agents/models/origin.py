@@ -30,7 +30,7 @@ _origins: WeakKeyDictionary[Model, Origin] = WeakKeyDictionary()
 _numbers = count(1)
 
 
-def note_origin(model: Model, provider: str) -> None:
+def register_origin(model: Model, provider: str) -> None:
     """Remember whose model this is, by kantan-llm's name of the provider."""
     _origins[model] = _look(model, provider)
 
@@ -58,6 +58,6 @@ def _look(model: Model, provider: str | None = None) -> Origin:
     return Origin(
         base_url=str(url),
         model=name if isinstance(name, str) else type(model).__name__,
-        provider=provider or getattr(model, "asking_family", None),  # of a ProviderModel
+        provider=provider or getattr(model, "structured_output_family", None),  # of a ProviderModel
         is_chat=isinstance(model, OpenAIChatCompletionsModel),
     )

@@ -1,8 +1,7 @@
-"""The OpenStarry protocol: any provider behind an agent (spec protocol)."""
+"""The OpenStarry protocol: run an agent on any provider, not only on SDK models (spec 3)."""
 
 from kantan_agents.protocol.http import AnthropicProvider, GeminiProvider
 from kantan_agents.protocol.model import ProviderModel, is_provider
-from kantan_agents.protocol.pain import OnUnreadable, unreadable
 from kantan_agents.protocol.provider import (
     Message,
     Provider,
@@ -14,6 +13,7 @@ from kantan_agents.protocol.provider import (
 from kantan_agents.protocol.results import to_provider_response
 from kantan_agents.protocol.schema import protocol_schema
 from kantan_agents.protocol.types import ContentSegment, ContentType, ProviderResponse, ProviderToolCall
+from kantan_agents.protocol.unreadable_replies import OnUnreadable, unreadable
 
 __all__ = [
     "AnthropicProvider",

@@ -1,4 +1,4 @@
-"""What the SDK asks a model, as a provider sees it."""
+"""Build the ``ProviderContext`` of a request from the arguments the SDK passes to a model."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from kantan_agents.errors import HostedToolError, InvalidOptionError
 from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.protocol.provider import Message, ProviderContext, ToolSpec
-from kantan_agents.protocol.translate.openai_responses import read_messages
-from kantan_agents.protocol.translate.responses_items import NO_ID
+from kantan_agents.protocol.translate.openai_responses.items import NO_ID
+from kantan_agents.protocol.translate.openai_responses.messages import read_messages
 
-_KEPT = 16_384
-_LARGE = 200_000
-_ITEM = 100
-_UNKEPT = ("previous_response_id", "conversation_id", "prompt")
-_OF_SDK = frozenset({"retry", "preserve_raw_usage", "context_management", "include_usage"})
+_CACHE_SIZE = 16_384
+_LARGE_SIZE = 200_000
+_ITEM_SIZE = 100
+_SERVER_SIDE = ("previous_response_id", "conversation_id", "prompt")
+_SDK_ONLY = frozenset({"retry", "preserve_raw_usage", "context_management", "include_usage"})
 
 
-class Tools:
-    """The tools of an agent as the protocol's; one that stays the same is made once."""
+class ToolSpecs:
+    """Converts an agent's tools to ``ToolSpec``s, and reuses the spec of a tool that has not changed."""
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        # A plain dict: agents run in several threads, and are copied.
-        self._known: dict[int, tuple[Any, ToolSpec]] = {}
+        # A plain dict rather than a cache class: agents run in several threads and are copied.
+        self._specs: dict[int, tuple[Any, ToolSpec]] = {}
 
     def specs(self, tools: Iterable[Any], handoffs: Iterable[Handoff[Any, Any]]) -> dict[str, ToolSpec]:
-        """Return tools and hand-offs by name, in their order.
+        """Return the specs of tools and hand-offs by name, tools first, each in the given order.
 
         Raises:
-            HostedToolError: E59, some are run by OpenAI or by the SDK itself.
+            HostedToolError: E59, some of the tools are run by OpenAI or by the SDK itself.
         """
         specs: dict[str, ToolSpec] = {}
         hosted: list[str] = []
@@ -51,82 +51,82 @@ class Tools:
         return specs
 
     def _spec(self, name: str, description: str | None, schema: Mapping[str, Any]) -> ToolSpec:
-        known, spec = self._known.get(id(schema), (None, None))
+        known, spec = self._specs.get(id(schema), (None, None))
         if spec is not None and known is schema and spec.name == name and spec.description == description:
             return spec
         # A hand-off without an input has no schema.
         parameters = schema or {"type": "object", "properties": {}}
         made = ToolSpec(name, description or "", parameters)
-        if len(self._known) >= _KEPT:
-            self._known.clear()
-        self._known[id(schema)] = (schema, made)
+        if len(self._specs) >= _CACHE_SIZE:
+            self._specs.clear()
+        self._specs[id(schema)] = (schema, made)
         return made
 
 
-def context_of(
+def provider_context(
     tools: Mapping[str, ToolSpec],
     instructions: str | None,
     input: str | Iterable[Any],
     settings: ModelSettings,
     output_schema: Any,
 ) -> ProviderContext:
-    """Return what a provider is given for one request of the SDK.
+    """Return the context that a provider gets for one request of the SDK.
 
     Raises:
-        UntranslatableError: E52, the conversation has something the protocol cannot carry.
+        UntranslatableError: E52, the conversation has items that the protocol cannot represent.
     """
     run = current_run.get()
     agent = asking_agent.get() or (run.agent.name if run is not None else "")
     return ProviderContext(
         tools=tools,
-        messages=tuple(read_messages(input, keeps=False)),
+        messages=tuple(read_messages(input, keep_unknown=False)),
         instructions=instructions,
         agent=agent,
         run_id=run.id if run is not None else None,
         output_schema=_schema(output_schema),
-        settings=settings_of(settings),
+        settings=changed_settings(settings),
     )
 
 
 def is_large(input: str | Iterable[Any]) -> bool:
-    """Return whether a conversation is so large that reading it would hold the event loop."""
+    """Return whether a conversation is large enough that converting it would block the event loop."""
     if isinstance(input, str):
-        return len(input) > _LARGE
+        return len(input) > _LARGE_SIZE
     size = 0
     for item in input:
-        size += _ITEM
+        size += _ITEM_SIZE
         for value in item.values() if isinstance(item, Mapping) else ():
             if isinstance(value, str):
                 size += len(value)
             elif isinstance(value, list):
                 parts = [part for part in value if isinstance(part, Mapping)]
                 size += sum(len(text) for part in parts for text in part.values() if isinstance(text, str))
-        if size > _LARGE:
+        if size > _LARGE_SIZE:
             return True
     return False
 
 
-def prompt_of(messages: Iterable[Message]) -> str:
-    """Return the text of the newest message of the user."""
-    said = [message for message in messages if message.role == "user"]
-    return said[-1].text if said else ""
+def last_user_text(messages: Iterable[Message]) -> str:
+    """Return the text of the user's last message; the empty string if there is no such message."""
+    from_user = [message for message in messages if message.role == "user"]
+    return from_user[-1].text if from_user else ""
 
 
-def settings_of(settings: ModelSettings) -> dict[str, Any]:
-    """Return what has been set, by the SDK's names."""
+def changed_settings(settings: ModelSettings) -> dict[str, Any]:
+    """Return the settings that are not None, by the SDK's names."""
     set_fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(ModelSettings)}
-    return {name: value for name, value in set_fields.items() if value is not None and name not in _OF_SDK}
+    return {name: value for name, value in set_fields.items() if value is not None and name not in _SDK_ONLY}
 
 
-def refuse_kept_conversation(provider: str, asked: Mapping[str, Any]) -> None:
-    """Make sure that nothing is asked which only OpenAI keeps.
+def reject_server_side_state(provider: str, options: Mapping[str, Any]) -> None:
+    """Check that a request does not refer to a conversation or a prompt that is stored at OpenAI.
 
     Raises:
-        InvalidOptionError: E75, a conversation or a prompt that is stored at OpenAI.
+        InvalidOptionError: E75, it does.
     """
-    for name in _UNKEPT:
-        if asked.get(name) not in (None, NO_ID):
-            reason = f"is about what OpenAI stores, of which provider {provider} knows nothing"
+    for name in _SERVER_SIDE:
+        if options.get(name) not in (None, NO_ID):
+            reason = f"refers to state stored at OpenAI, which provider {provider} cannot read"
             raise InvalidOptionError(option=name, reason=reason)
 
 

@@ -1,4 +1,4 @@
-"""What may stand where the protocol says ``any``: JSON data."""
+"""JSON data, the values of fields that the protocol types as ``any``: check and copy it."""
 
 from __future__ import annotations
 
@@ -7,49 +7,49 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 DEPTH: Final = 200
-"""How deep it may be nested: far below what any JSON parser takes."""
+"""The deepest nesting allowed: far below the limit of any JSON parser."""
 
-_DIGIT_BITS: Final = 14_000
-"""More bits are more digits than Python writes and reads (4,300)."""
+_MAX_BITS: Final = 14_000
+"""Larger integers have more digits than Python converts to and from text (4,300)."""
 
 _SMALL: Final = 10**18
-_SHOWN: Final = 60
+_MAX_SHOWN: Final = 60
 _NESTED = (Mapping, list, tuple)
 _SCALAR = (str, int, float)
-_QUICK = (dict, list)  # asking an abstract class about a type takes twenty times as long
+_EXACT_TYPES = (dict, list)  # isinstance with an abstract class takes twenty times as long
 
-# Where a part stands: the place around it, its name there, how deep that is. A text for each part would
-# cost more than the data, where names are long.
-_Place = tuple[Any, Any, int]
+# The location of a nested value: that of its container, its key there, its depth. A path text for each value
+# would cost more than the data itself where names are long.
+_Location = tuple[Any, Any, int]
 
 
-def flaw(value: Any) -> str | None:
-    """Return what keeps ``value`` from being JSON data, with its path; None if nothing does."""
-    if _is_sound(value, 0):
+def find_problem(value: Any) -> str | None:
+    """Return the first reason why ``value`` is not JSON data, with its path; None if it is."""
+    if _is_valid(value, 0):
         return None
-    waiting: list[tuple[Any, _Place | None]] = [(value, None)]
-    while waiting:
-        inner, place = waiting.pop()
+    pending: list[tuple[Any, _Location | None]] = [(value, None)]
+    while pending:
+        inner, location = pending.pop()
         problem = None
         kind = type(inner)
-        if kind not in _QUICK and not isinstance(inner, _NESTED):
-            problem = _flaw_of_scalar(inner)
-        elif place is not None and place[2] == DEPTH:
+        if kind not in _EXACT_TYPES and not isinstance(inner, _NESTED):
+            problem = _scalar_problem(inner)
+        elif location is not None and location[2] == DEPTH:
             problem = f"is nested deeper than {DEPTH} levels"
         elif (kind is dict or isinstance(inner, Mapping)) and not all(map(is_text, inner)):
-            problem = "holds a key that is no text"
+            problem = "holds a key that is not a text"
         else:
-            depth = 1 if place is None else place[2] + 1
-            waiting += [(part, (place, key, depth)) for key, part in _parts(inner)]
+            depth = 1 if location is None else location[2] + 1
+            pending += [(part, (location, key, depth)) for key, part in _parts(inner)]
         if problem is not None:
-            return f"{_path(place)}: {problem}"
+            return f"{_path(location)}: {problem}"
     return None
 
 
-def _is_sound(value: Any, depth: int) -> bool:
-    """Return whether ``value`` is surely JSON data: quick, and without a word on what is wrong."""
-    if type(value) not in _QUICK:
-        return _flaw_of_scalar(value) is None if isinstance(value, _SCALAR) else value is None
+def _is_valid(value: Any, depth: int) -> bool:
+    """Return whether ``value`` is JSON data; faster than ``find_problem``, but without the reason."""
+    if type(value) not in _EXACT_TYPES:
+        return _scalar_problem(value) is None if isinstance(value, _SCALAR) else value is None
     if depth == DEPTH:
         return False
     parts = value
@@ -59,9 +59,9 @@ def _is_sound(value: Any, depth: int) -> bool:
                 return False
         parts = value.values()
     for part in parts:
-        # A call for each of these would take most of the time.
+        # Inlined: a call for each part would take most of the time.
         is_plain = part.isascii() if type(part) is str else type(part) is int and -_SMALL < part < _SMALL
-        if not is_plain and not _is_sound(part, depth + 1):
+        if not is_plain and not _is_valid(part, depth + 1):
             return False
     return True
 
@@ -70,29 +70,29 @@ def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
     return enumerate(value) if isinstance(value, (list, tuple)) else value.items()
 
 
-def _path(place: _Place | None) -> str:
+def _path(location: _Location | None) -> str:
     steps: list[str] = []
-    while place is not None:
-        place, key, _ = place
-        steps.append(f"[{key}]" if isinstance(key, int) else f".{key[:_SHOWN]}")
+    while location is not None:
+        location, key, _ = location
+        steps.append(f"[{key}]" if isinstance(key, int) else f".{key[:_MAX_SHOWN]}")
     path = "".join(reversed(steps))
-    return path if len(path) <= _SHOWN else f"{path[:_SHOWN]}..."
+    return path if len(path) <= _MAX_SHOWN else f"{path[:_MAX_SHOWN]}..."
 
 
-def _flaw_of_scalar(value: Any) -> str | None:
+def _scalar_problem(value: Any) -> str | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, str):
-        return None if is_text(value) else "is a text with a lone surrogate, which is no Unicode"
+        return None if is_text(value) else "is a text with a lone surrogate, which is not valid Unicode"
     if isinstance(value, int):
-        return None if value.bit_length() < _DIGIT_BITS else "is a number of too many digits"
+        return None if value.bit_length() < _MAX_BITS else "is a number with too many digits"
     if isinstance(value, float):
-        return None if math.isfinite(value) else f"is {value}, which JSON has not"
-    return f"is of the type {type(value).__name__}, which JSON has not"
+        return None if math.isfinite(value) else f"is {value}, which JSON does not have"
+    return f"is of the type {type(value).__name__}, which JSON does not have"
 
 
 def is_text(value: Any) -> bool:
-    """Return whether ``value`` is a text that can be written as UTF-8."""
+    """Return whether ``value`` is a str that can be encoded as UTF-8."""
     if not isinstance(value, str):
         return False
     if value.isascii():
@@ -105,7 +105,7 @@ def is_text(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """Return JSON data as dicts, lists and scalars of their own."""
+    """Return a deep copy of JSON data, made of dicts, lists and scalars."""
     if isinstance(value, Mapping):
         return {key: plain(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,10 +1,11 @@
-"""A provider as a model of the SDK."""
+"""``ProviderModel``: run a custom model provider as an SDK model."""
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from functools import partial
 from itertools import count
 from typing import Any, TypeGuard
@@ -14,11 +15,16 @@ from agents import Handoff, Model, ModelResponse, ModelSettings, ModelTracing
 from anyio import to_thread
 
 from kantan_agents.errors import AgentPainException, InvalidOptionError
-from kantan_agents.protocol.answers import sdk_items, sdk_usage, understood, understood_piece
-from kantan_agents.protocol.cancelled import no_cancellation_of_its_own
-from kantan_agents.protocol.context import Tools, context_of, is_large, prompt_of, refuse_kept_conversation
+from kantan_agents.protocol.context import (
+    ToolSpecs,
+    is_large,
+    last_user_text,
+    provider_context,
+    reject_server_side_state,
+)
 from kantan_agents.protocol.model_span import ModelSpan, model_span
 from kantan_agents.protocol.provider import Provider, ProviderContext
+from kantan_agents.protocol.responses import parse_piece, parse_response, sdk_items, sdk_usage
 from kantan_agents.protocol.streaming import EventWriter
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 
@@ -27,56 +33,57 @@ _END: Any = object()
 
 
 def is_provider(value: Any) -> TypeGuard[Provider]:
-    """Return whether ``value`` is a provider: an object with a ``name`` and an async ``generate``."""
+    """Return whether ``value`` is a provider: an instance with a str ``name`` and a ``generate`` method."""
     if not isinstance(value, Provider) or isinstance(value, type):
         return False
     return isinstance(value.name, str) and callable(value.generate)
 
 
 @attrs.frozen
-class _Asked:
-    """One request of the SDK, as the provider gets it."""
+class _Request:
+    """The arguments of one call to the provider."""
 
     prompt: str
     context: ProviderContext
 
     @property
     def call_ids(self) -> set[str]:
-        """Ids of the calls made so far."""
+        """Ids of the tool calls in the conversation."""
         parts = (part for message in self.context.messages for part in message.segments)
         return {part.tool_call.id for part in parts if part.tool_call is not None}
 
 
 class ProviderModel(Model):
-    """A provider as a model of the SDK; ``Agent(model=provider)`` makes one by itself (spec protocol 4).
+    """Wraps a custom model provider as an SDK model (spec 3, section 4).
 
-    For the SDK's own agents: ``agents.Agent(model=ProviderModel(provider))``.
+    ``Agent(model=provider)`` wraps the provider by itself. Use this class to give a provider to an SDK agent:
+    ``agents.Agent(model=ProviderModel(provider))``.
 
     Args:
-        provider: The provider. With an attribute ``supports_output_schema = True`` it is given the schema of
-            a structured output in ``context.output_schema``; any other is asked by a tool or by the prompt.
-            With a method ``stream``, streamed runs use that (``StreamingProvider``).
+        provider: The provider. If it has an attribute ``supports_output_schema = True``, it gets the schema
+            of a structured output in ``context.output_schema``; otherwise a tool or the prompt requests that
+            output. If it has a method ``stream``, streamed runs call it (``StreamingProvider``).
 
     Raises:
-        InvalidOptionError: E75, it is no provider.
+        InvalidOptionError: E75, ``provider`` is not a provider.
     """
 
     def __init__(self, provider: Provider) -> None:
         if not is_provider(provider):
-            reason = f"must have a name and an async generate(prompt, context), {provider!r} has not"
+            reason = f"must have a name and an async generate(prompt, context), which {provider!r} lacks"
             raise InvalidOptionError(option="provider", reason=reason)
         self.provider = provider
         self.base_url = f"provider:{next(_numbers)}"
-        self._tools = Tools(provider.name)
+        self._tools = ToolSpecs(provider.name)
 
     @property
     def model(self) -> str:
-        """The provider's name, in traces."""
+        """The provider's name, for traces."""
         return self.provider.name
 
     @property
-    def asking_family(self) -> str:
-        """How the provider is asked for a structured output."""
+    def structured_output_family(self) -> str:
+        """The family whose forms of structured output the provider takes."""
         return "schema provider" if getattr(self.provider, "supports_output_schema", False) else "provider"
 
     async def get_response(
@@ -90,22 +97,22 @@ class ProviderModel(Model):
         tracing: ModelTracing,
         **asked: Any,
     ) -> ModelResponse:
-        """Ask the provider.
+        """Call the provider and return its response.
 
         Raises:
-            AgentPainException: E51, it returned no ``ProviderResponse``.
-            UntranslatableError: E52, the conversation has something the protocol cannot carry.
+            AgentPainException: E51, the provider did not return a ``ProviderResponse``.
+            UntranslatableError: E52, the conversation has items that the protocol cannot represent.
             HostedToolError: E59, the agent has tools that OpenAI runs.
-            InvalidOptionError: E75, something is asked that only OpenAI keeps.
+            InvalidOptionError: E75, the request refers to a conversation or a prompt stored at OpenAI.
         """
-        request = await self._asked(
+        request = await self._request(
             system_instructions, input, model_settings, tools, output_schema, handoffs, asked
         )
         with model_span(self.model, model_settings, tracing) as span:
-            span.asked(system_instructions, input)
-            response = await self._generated(request)
+            span.record_input(system_instructions, input)
+            response = await self._generate(request)
             items, usage = sdk_items(response.segments, request.call_ids), sdk_usage(response.metadata)
-            span.answered(items, usage, response.metadata)
+            span.record_output(items, usage, response.metadata)
         return ModelResponse(output=list(items), usage=usage, response_id=None)
 
     async def stream_response(
@@ -119,47 +126,47 @@ class ProviderModel(Model):
         tracing: ModelTracing,
         **asked: Any,
     ) -> AsyncIterator[Any]:
-        """Ask the provider and yield its answer as stream events, piece by piece if it streams.
+        """Call the provider and yield the stream events of its response, as they arrive if it can stream.
 
         Raises:
-            KantanAgentsError: As ``get_response``.
+            KantanAgentsError: As for ``get_response``.
         """
-        request = await self._asked(
+        request = await self._request(
             system_instructions, input, model_settings, tools, output_schema, handoffs, asked
         )
         with model_span(self.model, model_settings, tracing) as span:
-            span.asked(system_instructions, input)
+            span.record_input(system_instructions, input)
             async with aclosing(self._events(request, span)) as events:
                 async for event in events:
                     yield event
 
-    async def _events(self, request: _Asked, span: ModelSpan) -> AsyncGenerator[Any, None]:
+    async def _events(self, request: _Request, span: ModelSpan) -> AsyncGenerator[Any, None]:
         writer = EventWriter(self.model, request.call_ids)
         metadata: Any = None
         yield writer.begin()
         async with aclosing(self._pieces(request)) as pieces:
-            async for piece, goes_on in pieces:
+            async for piece, continues_text in pieces:
                 if isinstance(piece, ProviderResponse):
                     metadata = piece.metadata
                 for segment in piece.segments if isinstance(piece, ProviderResponse) else (piece,):
-                    for event in writer.write(segment, goes_on=goes_on):
+                    for event in writer.write(segment, continues_text=continues_text):
                         yield event
         usage = sdk_usage(metadata)
         for event in writer.end(usage):
-            if event.type == "response.completed":  # whoever reads it reads no further
-                span.answered(writer.items, usage, metadata)
+            if event.type == "response.completed":  # the consumer stops reading here
+                span.record_output(writer.items, usage, metadata)
             yield event
 
     async def _pieces(
-        self, request: _Asked
+        self, request: _Request
     ) -> AsyncGenerator[tuple[ContentSegment | ProviderResponse, bool], None]:
-        """Yield what the provider streams, each with whether it goes on with a text before it."""
+        """Yield what the provider streams, each value with whether its text continues the text before it."""
         stream = getattr(self.provider, "stream", None)
         if not callable(stream):
-            yield await self._generated(request), False
+            yield await self._generate(request), False
             return
         pieces = stream(request.prompt, request.context)
-        with no_cancellation_of_its_own(self.model):
+        with _reject_own_cancellation(self.model):
             if inspect.isawaitable(pieces):
                 pieces = await pieces
         if not isinstance(pieces, AsyncIterable):
@@ -168,23 +175,23 @@ class ProviderModel(Model):
         steps = aiter(pieces)
         try:
             while True:
-                with no_cancellation_of_its_own(self.model):
+                with _reject_own_cancellation(self.model):
                     piece = await anext(steps, _END)
                 if piece is _END:
                     return
-                yield understood_piece(self.model, piece), True
+                yield parse_piece(self.model, piece), True
         finally:
             close = getattr(pieces, "aclose", None)
             if close is not None:
                 await close()
 
-    async def _generated(self, request: _Asked) -> ProviderResponse:
-        with no_cancellation_of_its_own(self.model):
+    async def _generate(self, request: _Request) -> ProviderResponse:
+        with _reject_own_cancellation(self.model):
             answer: Any = self.provider.generate(request.prompt, request.context)
             answer = await answer if inspect.isawaitable(answer) else answer
-        return understood(self.model, answer)
+        return parse_response(self.model, answer)
 
-    async def _asked(
+    async def _request(
         self,
         instructions: str | None,
         input: str | list[Any],
@@ -193,12 +200,32 @@ class ProviderModel(Model):
         output_schema: Any,
         handoffs: Iterable[Handoff[Any, Any]],
         asked: Mapping[str, Any],
-    ) -> _Asked:
-        refuse_kept_conversation(self.model, asked)
+    ) -> _Request:
+        reject_server_side_state(self.model, asked)
         specs = self._tools.specs(tools, handoffs)
-        make = partial(context_of, specs, instructions, input, settings, output_schema)
+        make = partial(provider_context, specs, instructions, input, settings, output_schema)
         context = await to_thread.run_sync(make) if is_large(input) else make()
-        return _Asked(prompt_of(context.messages), context)
+        return _Request(last_user_text(context.messages), context)
 
     def __repr__(self) -> str:
         return f"ProviderModel({self.model!r})"
+
+
+@contextmanager
+def _reject_own_cancellation(provider: str) -> Iterator[None]:
+    """Replace a ``CancelledError`` that the provider raised by itself, which would end the run silently.
+
+    Python 3.10 cannot tell it from a real cancellation, so there it propagates.
+
+    Raises:
+        AgentPainException: E51, the provider raised ``CancelledError`` although the task was not cancelled.
+    """
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        cancelling = getattr(task, "cancelling", None)
+        if cancelling is None or cancelling():
+            raise
+        reason = "it raised CancelledError, although it was not cancelled"
+        raise AgentPainException(provider=provider, reason=reason) from error

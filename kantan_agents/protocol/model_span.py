@@ -1,4 +1,4 @@
-"""The span of a provider's answer: what the SDK's own models record."""
+"""The generation span of a provider's response, with the same data as the spans of SDK models."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 from agents import ModelSettings, ModelTracing, SpanError, Usage
 from agents.tracing import generation_span
 
-from kantan_agents.protocol.answers import Item
-from kantan_agents.protocol.translate.carried import without_media
+from kantan_agents.protocol.responses import Item
+from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
 
 
 class ModelSpan:
-    """One generation span.
+    """Records the request and the response of one model call on its generation span.
 
     Args:
         span: The SDK's span.
@@ -25,15 +25,15 @@ class ModelSpan:
         self._span = span
         self._has_data = has_data
 
-    def asked(self, instructions: str | None, input: str | Iterable[Any]) -> None:
-        """Record what the provider is asked."""
+    def record_input(self, instructions: str | None, input: str | Iterable[Any]) -> None:
+        """Record the instructions and the input of the request."""
         if self._has_data:
             system = [{"role": "system", "content": instructions}] if instructions else []
             items = [{"role": "user", "content": input}] if isinstance(input, str) else input
             self._span.span_data.input = [*system, *map(without_media, items)]
 
-    def answered(self, items: Iterable[Item], usage: Usage, metadata: Any) -> None:
-        """Record what it answered."""
+    def record_output(self, items: Iterable[Item], usage: Usage, metadata: Any) -> None:
+        """Record the output items, the usage, and the model's name if the metadata has it."""
         data = self._span.span_data
         if self._has_data:
             data.output = [without_media(item.model_dump(exclude_unset=True)) for item in items]
@@ -49,22 +49,22 @@ class ModelSpan:
         if isinstance(model, str) and model:
             data.model = model
 
-    def failed(self, error: Exception) -> None:
-        """Record that it did not answer."""
-        said = {"error": f"{type(error).__name__}: {error}"} if self._has_data else {}
-        self._span.set_error(SpanError(message="Error getting response", data=said or None))
+    def record_error(self, error: Exception) -> None:
+        """Record the error of a call that failed."""
+        data = {"error": f"{type(error).__name__}: {error}"} if self._has_data else {}
+        self._span.set_error(SpanError(message="Error getting response", data=data or None))
 
 
 @contextmanager
 def model_span(provider: str, settings: ModelSettings, tracing: ModelTracing) -> Iterator[ModelSpan]:
-    """Record an answer of ``provider``, as far as the run's tracing options let it."""
+    """Open the generation span of a call to ``provider``, as far as the run's tracing options allow it."""
     config = settings.to_traceable_dict()
     if not tracing.include_data():
         config.pop("metadata", None)
     with generation_span(model=provider, model_config=config, disabled=tracing.is_disabled()) as span:
-        recorded = ModelSpan(span, has_data=tracing.include_data())
+        model_call = ModelSpan(span, has_data=tracing.include_data())
         try:
-            yield recorded
+            yield model_call
         except Exception as error:
-            recorded.failed(error)
+            model_call.record_error(error)
             raise

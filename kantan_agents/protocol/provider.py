@@ -1,4 +1,4 @@
-"""What a provider is, and what it is given (spec protocol 4)."""
+"""The provider interface: ``Provider``, and the values passed to it (spec 3, section 4)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import attrs
 
 from kantan_agents.protocol.json_data import is_text
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse, as_tuple, segment_problems
-from kantan_agents.protocol.values import Value, data_problems, made_of, spelled
+from kantan_agents.protocol.values import Value, data_problems, json_name, nested_value
 
 Role = Literal["system", "user", "assistant", "tool"]
-"""Who says a message; ``"tool"`` is what a tool has returned."""
+"""The author of a message; ``"tool"`` marks the result of a tool call."""
 
 _ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -22,18 +22,18 @@ class ToolSpec(Value):
     """A tool as a provider sees it: the protocol's ``ITool``.
 
     Args:
-        name: Its name.
-        description: What it is for.
-        parameters: JSON Schema of its parameters, an object.
+        name: Name of the tool.
+        description: What the tool does.
+        parameters: JSON Schema of its parameters, of type ``object``.
     """
 
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = attrs.field(factory=lambda: {"type": "object", "properties": {}})
 
-    def _mistakes(self) -> Iterable[str]:
+    def _problems(self) -> Iterable[str]:
         if not is_text(self.name) or not self.name:
-            yield f"name: must be a str that is not empty, not {self.name!r}"
+            yield f"name: must be a non-empty str, not {self.name!r}"
         if not is_text(self.description):
             yield f"description: must be a str, not {self.description!r}"
         if not isinstance(self.parameters, Mapping):
@@ -43,33 +43,33 @@ class ToolSpec(Value):
 
 @attrs.frozen
 class Message(Value):
-    """One message of the conversation so far.
+    """One message of the conversation.
 
     Args:
-        role: Who says it.
-        segments: What is said. An assistant's may hold calls; a tool's is what it returned.
-        tool_call_id: With ``"tool"``: id of the call that is answered.
-        tool_name: With ``"tool"``: name of the tool, where it is known.
+        role: The author of the message.
+        segments: Its content. Only an assistant message may hold tool calls; a tool message holds a result.
+        tool_call_id: Required with ``"tool"``: id of the call that the result belongs to.
+        tool_name: Only with ``"tool"``: name of the tool, where it is known.
     """
 
     role: Role
     segments: tuple[ContentSegment, ...] = attrs.field(
         converter=as_tuple,
-        metadata=made_of(ContentSegment, many=True),
+        metadata=nested_value(ContentSegment, many=True),
     )
-    tool_call_id: str | None = attrs.field(default=None, metadata=spelled("toolCallId"))
-    tool_name: str | None = attrs.field(default=None, metadata=spelled("toolName"))
+    tool_call_id: str | None = attrs.field(default=None, metadata=json_name("toolCallId"))
+    tool_name: str | None = attrs.field(default=None, metadata=json_name("toolName"))
 
     @property
     def text(self) -> str:
-        """The texts of all text segments, one after the other."""
+        """The texts of all text segments, concatenated."""
         return "".join(segment.text or "" for segment in self.segments)
 
-    def _mistakes(self) -> Iterable[str]:
+    def _problems(self) -> Iterable[str]:
         if self.role not in _ROLES:
             yield f"role: must be one of {', '.join(_ROLES)}, not {self.role!r}"
         if (self.role == "tool") != (self.tool_call_id is not None):
-            yield "toolCallId: must be there in a message of the role tool, and in no other"
+            yield "toolCallId: is required in a message of the role tool, and not allowed in any other"
         if self.tool_name is not None and self.role != "tool":
             yield "toolName: belongs to a message of the role tool"
         for name, value in (("toolCallId", self.tool_call_id), ("toolName", self.tool_name)):
@@ -77,26 +77,26 @@ class Message(Value):
                 yield f"{name}: must be a str, not {value!r}"
         yield from segment_problems("segments", self.segments)
         if self.role != "assistant" and isinstance(self.segments, tuple):
-            for place, segment in enumerate(self.segments):
+            for index, segment in enumerate(self.segments):
                 if isinstance(segment, ContentSegment) and segment.tool_call is not None:
-                    yield f"segments[{place}]: only an assistant calls tools"
+                    yield f"segments[{index}]: only an assistant message may hold a tool call"
 
 
 @attrs.frozen
 class ProviderContext:
-    """What the agent lets a provider know: the protocol's ``IAgentContext``.
+    """The input of one model call, apart from the prompt: the protocol's ``IAgentContext``.
 
     Attributes:
-        tools: The tools the model may call now, by name, in an order that stays the same from turn to turn;
-            what the tool rules hide is not among them.
-        messages: The conversation so far, the newest last; tool calls and their results included, the
-            instructions not.
-        instructions: The system prompt, rendered.
+        tools: The tools that the model may call in this turn, by name, in an order that is stable from turn
+            to turn. Tools hidden by the tool rules are not among them.
+        messages: The conversation so far, oldest first, with tool calls and their results, without the
+            instructions.
+        instructions: The rendered system prompt.
         agent: Name of the agent.
-        run_id: Id of the run; None outside of one of ours.
-        output_schema: JSON Schema of the output, if it is asked for in the provider's own way.
-        settings: What ``model_settings`` says, by the SDK's names: ``temperature``, ``max_tokens``,
-            ``tool_choice``, ...; only what was set.
+        run_id: Id of the run; None in a run that the SDK's ``Runner`` started.
+        output_schema: JSON Schema of the output, for providers with ``supports_output_schema = True``.
+        settings: The ``model_settings`` that are not None, by the SDK's names: ``temperature``,
+            ``max_tokens``, ``tool_choice``, ...
     """
 
     tools: Mapping[str, ToolSpec] = attrs.field(factory=dict)
@@ -110,33 +110,33 @@ class ProviderContext:
 
 @runtime_checkable
 class Provider(Protocol):
-    """A source of answers that speaks no dialect of OpenAI's: ``Agent(model=provider)`` runs on it.
+    """A custom model provider: implement it to run an agent on any API, with ``Agent(model=provider)``.
 
     Attributes:
-        name: Its name, in traces and errors.
+        name: Name of the provider, for traces and errors.
     """
 
     name: str
 
     async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
-        """Answer.
+        """Call the model once and return its response.
 
         Args:
-            prompt: What the user has said last.
-            context: Everything else: the tools, the conversation so far.
+            prompt: Text of the user's last message.
+            context: The conversation, the tools, the instructions and the settings.
         """
         ...
 
 
 @runtime_checkable
 class StreamingProvider(Provider, Protocol):
-    """A provider that answers piece by piece, where a run is streamed."""
+    """A provider that can stream: streamed runs call ``stream``, all others ``generate``."""
 
     def stream(
         self, prompt: str, context: ProviderContext
     ) -> AsyncIterator[ContentSegment | ProviderResponse]:
-        """Yield the segments of an answer in order; texts that follow one another are one text.
+        """Yield the segments of a response in order; successive text segments are joined to one text.
 
-        A ``ProviderResponse`` may come last: its metadata is that of the answer, its segments the last ones.
+        A ``ProviderResponse`` may come last: its segments are appended, its metadata is that of the response.
         """
         ...

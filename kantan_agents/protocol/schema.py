@@ -1,4 +1,4 @@
-"""The JSON Schema of the protocol's values."""
+"""``protocol_schema``: the JSON Schema of the protocol's values."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ _PAYLOADS = ("text", "data", "mimeType", "toolCall", "ui")
 
 
 def protocol_schema() -> dict[str, Any]:
-    """Return the JSON Schema (2020-12) of a ``ProviderResponse``; ``$defs`` has one for each value.
+    """Return the JSON Schema (2020-12) of a ``ProviderResponse``; ``$defs`` has the schemas of all values.
 
-    It says what a schema can say. That texts are Unicode, only the values check.
+    Use it to validate the protocol's JSON in programs in other languages. One check is beyond a JSON Schema
+    and made by the Python values alone: that texts are valid Unicode.
     """
-    # A copy, so that nobody changes what the next one gets.
+    # A copy, so that a caller who changes it does not affect the next one.
     return copy.deepcopy(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""An answer, segment by segment, as the events of a stream of the Responses API."""
+"""``EventWriter``: the stream events of the Responses API for a response that arrives segment by segment."""
 
 from __future__ import annotations
 
@@ -23,31 +23,31 @@ from openai.types.responses import (
     ResponseUsage,
 )
 
-from kantan_agents.protocol.answers import Item, sdk_item
-from kantan_agents.protocol.translate.responses_items import NO_ID, call_item, message_item
+from kantan_agents.protocol.responses import Item, sdk_item
+from kantan_agents.protocol.translate.openai_responses.items import NO_ID, call_item, message_item
 from kantan_agents.protocol.types import ContentSegment
 
 _MESSAGE: dict[str, Any] = {"id": NO_ID, "type": "message", "role": "assistant"}
 
 
 class EventWriter:
-    """Writes the events of one answer: those of the message as they come, those of the calls after it.
+    """Writes the events of one response: those of the message at once, those of the tool calls after it.
 
     Attributes:
         items: The output items that are complete.
 
     Args:
         model: Name of the model.
-        taken: Ids of calls that were made before.
+        used_ids: Ids of the tool calls in the conversation so far.
     """
 
-    def __init__(self, model: str, taken: Collection[str]) -> None:
+    def __init__(self, model: str, used_ids: Collection[str]) -> None:
         self.items: list[Item] = []
         self._model = model
-        self._ids = set(taken)
+        self._ids = set(used_ids)
         self._number = -1
-        self._said: list[ContentSegment] = []
-        self._places: list[int] = []
+        self._segments: list[ContentSegment] = []
+        self._calls_before: list[int] = []
         self._calls: list[ContentSegment] = []
         self._text: ContentSegment | None = None
         self._texts = 0
@@ -57,31 +57,31 @@ class EventWriter:
         response = self._response("in_progress", [], None)
         return ResponseCreatedEvent(type="response.created", response=response, sequence_number=self._next())
 
-    def write(self, segment: ContentSegment, *, goes_on: bool) -> Iterator[Any]:
+    def write(self, segment: ContentSegment, *, continues_text: bool) -> Iterator[Any]:
         """Yield the events of a segment.
 
         Args:
             segment: The segment.
-            goes_on: Whether a text that follows a text is more of it, and not another one.
+            continues_text: Whether a text that follows a text continues it, rather than begins another one.
         """
         if segment.tool_call is not None:
             yield from self._end_text()
             self._calls.append(segment)
             return
-        if not self._said and self._text is None:
+        if not self._segments and self._text is None:
             item = sdk_item({**_MESSAGE, "status": "in_progress", "content": []})
             yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", item)
         if segment.type != "text":
             yield from self._end_text()
-            self._say(segment)
+            self._add(segment)
         else:
-            if not goes_on:
+            if not continues_text:
                 yield from self._end_text()
-            yield from self._piece(segment)
+            yield from self._text_delta(segment)
 
     def end(self, usage: Usage) -> Iterator[Any]:
-        """Yield the last events; of an answer of nothing, those of an empty message as well."""
-        if not self._calls and not self._said and self._text is None:
+        """Yield the last events; a response without segments gets the events of an empty message."""
+        if not self._calls and not self._segments and self._text is None:
             empty = sdk_item(message_item([]))
             yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", empty)
             yield self._item(ResponseOutputItemDoneEvent, "response.output_item.done", empty)
@@ -94,11 +94,11 @@ class EventWriter:
             type="response.completed", response=response, sequence_number=self._next()
         )
 
-    def _piece(self, segment: ContentSegment) -> Iterator[Any]:
+    def _text_delta(self, segment: ContentSegment) -> Iterator[Any]:
         if self._text is None:
             self._text = segment
             yield ResponseContentPartAddedEvent(
-                type="response.content_part.added", part=_text_part(""), **self._place()
+                type="response.content_part.added", part=_text_part(""), **self._position()
             )
         else:
             self._text = attrs.evolve(
@@ -108,29 +108,31 @@ class EventWriter:
             )
         if segment.text:
             yield ResponseTextDeltaEvent(
-                type="response.output_text.delta", delta=segment.text, logprobs=[], **self._place()
+                type="response.output_text.delta", delta=segment.text, logprobs=[], **self._position()
             )
 
     def _end_text(self) -> Iterator[Any]:
         if self._text is None:
             return
         text = self._text.text or ""
-        yield ResponseTextDoneEvent(type="response.output_text.done", text=text, logprobs=[], **self._place())
-        yield ResponseContentPartDoneEvent(
-            type="response.content_part.done", part=_text_part(text), **self._place()
+        yield ResponseTextDoneEvent(
+            type="response.output_text.done", text=text, logprobs=[], **self._position()
         )
-        self._say(self._text)
+        yield ResponseContentPartDoneEvent(
+            type="response.content_part.done", part=_text_part(text), **self._position()
+        )
+        self._add(self._text)
         self._text = None
         self._texts += 1
 
-    def _say(self, segment: ContentSegment) -> None:
-        self._said.append(segment)
-        self._places.append(len(self._calls))
+    def _add(self, segment: ContentSegment) -> None:
+        self._segments.append(segment)
+        self._calls_before.append(len(self._calls))
 
     def _end_message(self) -> Iterator[Any]:
         yield from self._end_text()
-        if self._said:
-            message = sdk_item(message_item(self._said, self._places))
+        if self._segments:
+            message = sdk_item(message_item(self._segments, self._calls_before))
             yield self._item(ResponseOutputItemDoneEvent, "response.output_item.done", message)
             self.items.append(message)
 
@@ -140,19 +142,19 @@ class EventWriter:
         wire = call_item(segment, segment.tool_call, self._ids)
         started = sdk_item({**wire, "arguments": ""})
         yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", started)
-        place = {"item_id": wire["call_id"], "output_index": len(self.items)}
+        position = {"item_id": wire["call_id"], "output_index": len(self.items)}
         yield ResponseFunctionCallArgumentsDeltaEvent(
             type="response.function_call_arguments.delta",
             delta=wire["arguments"],
             sequence_number=self._next(),
-            **place,
+            **position,
         )
         yield ResponseFunctionCallArgumentsDoneEvent(
             type="response.function_call_arguments.done",
             arguments=wire["arguments"],
             name=wire["name"],
             sequence_number=self._next(),
-            **place,
+            **position,
         )
         call = sdk_item(wire)
         yield self._item(ResponseOutputItemDoneEvent, "response.output_item.done", call)
@@ -161,7 +163,7 @@ class EventWriter:
     def _item(self, event: Any, kind: str, item: Item) -> Any:
         return event(type=kind, item=item, output_index=len(self.items), sequence_number=self._next())
 
-    def _place(self) -> dict[str, Any]:
+    def _position(self) -> dict[str, Any]:
         return {
             "item_id": NO_ID,
             "output_index": len(self.items),

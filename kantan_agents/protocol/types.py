@@ -1,4 +1,4 @@
-"""The protocol's types (spec protocol 3): what a provider answers with."""
+"""The values of a model's response: segments, tool calls and metadata (spec 3, section 3)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from uuid import uuid4
 import attrs
 
 from kantan_agents.protocol.json_data import is_text
-from kantan_agents.protocol.values import Value, data_problems, made_of, nullable, spelled
+from kantan_agents.protocol.values import Value, data_problems, json_name, nested_value, nullable
 
 ContentType = Literal["text", "image", "audio", "video", "ui", "tool_call"]
-"""The kinds of segments."""
+"""The types of segments."""
 
 _TYPES: tuple[ContentType, ...] = get_args(ContentType)
 
 MEDIA: tuple[ContentType, ...] = ("image", "audio", "video")
-"""The kinds whose payload is ``data``."""
+"""The types of segments whose payload is ``data``."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _ALPHABET = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
@@ -26,7 +26,7 @@ _SHOWN = 60
 
 
 def as_tuple(given: Any) -> Any:
-    """Return a list as a tuple, anything else as it is."""
+    """Return a list as a tuple, any other value unchanged."""
     return tuple(given) if isinstance(given, list) else given
 
 
@@ -41,22 +41,22 @@ def _short(value: Any) -> str:
 
 @attrs.frozen
 class ProviderToolCall(Value):
-    """The intention to run a tool.
+    """A tool call that a model requests.
 
     Args:
         name: Name of the tool, exactly as in ``context.tools``.
-        args: What it is called with: an object, in a valid call. Whatever JSON a model has written is kept,
-            and what is no object is told to the model.
-        id: The call's id; a UUID if the model gives none.
+        args: Arguments of the call, an object if the call is valid. Any other JSON value is kept, and the
+            model gets an error as the result of the call.
+        id: Id of the call; a new UUID if it is missing or empty.
     """
 
     name: str
     args: Any = attrs.field(factory=dict, metadata=nullable())
     id: str = attrs.field(default="", converter=_call_id)
 
-    def _mistakes(self) -> Iterable[str]:
+    def _problems(self) -> Iterable[str]:
         if not is_text(self.name) or not self.name:
-            yield f"name: must be a str that is not empty, not {self.name!r}"
+            yield f"name: must be a non-empty str, not {self.name!r}"
         if not is_text(self.id):
             yield f"id: must be a str, not {self.id!r}"
         yield from data_problems("args", self.args)
@@ -64,37 +64,37 @@ class ProviderToolCall(Value):
 
 @attrs.frozen
 class ContentSegment(Value):
-    """One piece of an answer or of a message.
+    """One part of a response or of a message: a text, media, a UI description or a tool call.
 
     Args:
-        type: Its kind; it says which of the others is there, and no other may be.
-        text: With ``"text"``: the text.
-        data: With ``"image"``, ``"audio"`` and ``"video"``: base64, or a URL.
-        mime_type: With these: such as ``"image/png"``.
-        tool_call: With ``"tool_call"``: the call.
-        ui: With ``"ui"``: what a frontend is to render, JSON data. Nothing in this library acts on it.
+        type: The type; it determines which one of the payload fields below is set.
+        text: The text, with ``"text"``.
+        data: Base64 or a URL, with ``"image"``, ``"audio"`` and ``"video"``.
+        mime_type: The media type, such as ``"image/png"``; optional, only with ``data``.
+        tool_call: The call, with ``"tool_call"``.
+        ui: JSON data for a frontend to render, with ``"ui"``. This library does not interpret it.
 
     Raises:
-        InvalidProtocolValueError: E50, the payload is missing, not that of the type, or no such data.
+        InvalidProtocolValueError: E50, the payload is missing, invalid, or belongs to another type.
     """
 
     type: ContentType
     text: str | None = None
     data: str | None = attrs.field(default=None, repr=_short)
-    mime_type: str | None = attrs.field(default=None, metadata=spelled("mimeType"))
+    mime_type: str | None = attrs.field(default=None, metadata=json_name("mimeType"))
     tool_call: ProviderToolCall | None = attrs.field(
-        default=None, metadata={**spelled("toolCall"), **made_of(ProviderToolCall)}
+        default=None, metadata={**json_name("toolCall"), **nested_value(ProviderToolCall)}
     )
     ui: Any = None
 
     @classmethod
     def of_text(cls, text: str) -> ContentSegment:
-        """Return a segment of text."""
+        """Return a text segment."""
         return cls("text", text=text)
 
     @classmethod
     def of_call(cls, name: str, args: Any = None, id: str = "") -> ContentSegment:
-        """Return a segment that calls a tool."""
+        """Return a tool call segment."""
         return cls("tool_call", tool_call=ProviderToolCall(name, {} if args is None else args, id))
 
     @property
@@ -102,7 +102,7 @@ class ContentSegment(Value):
         """Whether ``data`` is a URL rather than base64."""
         return self.data is not None and _URL.match(self.data) is not None
 
-    def _mistakes(self) -> Iterable[str]:
+    def _problems(self) -> Iterable[str]:
         if self.type not in _TYPES:
             known = ", ".join(_TYPES)
             yield f"type: must be one of {known}, not {self.type!r}"
@@ -133,45 +133,46 @@ class ContentSegment(Value):
 
 @attrs.frozen
 class ProviderResponse(Value):
-    """What ``Provider.generate`` returns.
+    """A model's response, as ``Provider.generate`` returns it.
 
     Args:
-        segments: The pieces of the answer in order; none at all is an empty answer.
-        metadata: Whatever else is known: ``{"usage": {"input_tokens": 3, "output_tokens": 5}, ...}``.
+        segments: The parts of the response in order; empty for an empty response.
+        metadata: JSON data about the response, such as
+            ``{"usage": {"input_tokens": 3, "output_tokens": 5}, "model": "..."}``.
 
     Raises:
-        InvalidProtocolValueError: E50.
+        InvalidProtocolValueError: E50, ``segments`` is not a list of segments or ``metadata`` not JSON data.
     """
 
     segments: tuple[ContentSegment, ...] = attrs.field(
         converter=as_tuple,
-        metadata=made_of(ContentSegment, many=True),
+        metadata=nested_value(ContentSegment, many=True),
     )
     metadata: Any = None
 
     @property
     def text(self) -> str:
-        """The texts of all text segments, one after the other."""
+        """The texts of all text segments, concatenated."""
         return "".join(segment.text or "" for segment in self.segments)
 
     @property
     def tool_calls(self) -> tuple[ProviderToolCall, ...]:
-        """The calls of all segments."""
+        """The tool calls of all segments, in order."""
         return tuple(segment.tool_call for segment in self.segments if segment.tool_call is not None)
 
-    def _mistakes(self) -> Iterable[str]:
+    def _problems(self) -> Iterable[str]:
         yield from segment_problems("segments", self.segments)
         yield from data_problems("metadata", self.metadata)
 
 
 def segment_problems(name: str, segments: Any) -> Iterable[str]:
-    """Yield what keeps the value of a field from being a tuple of segments."""
+    """Yield the reasons why the value of a field is not a tuple of segments."""
     if not isinstance(segments, tuple):
         yield f"{name}: must be a list, not {type(segments).__name__}"
         return
-    for place, segment in enumerate(segments):
+    for index, segment in enumerate(segments):
         if not isinstance(segment, ContentSegment):
-            yield f"{name}[{place}]: must be a ContentSegment, not {type(segment).__name__}"
+            yield f"{name}[{index}]: must be a ContentSegment, not {type(segment).__name__}"
 
 
 def _data_problem(data: Any) -> str | None:
@@ -185,7 +186,7 @@ def _data_problem(data: Any) -> str | None:
 
 
 def _is_base64(text: str) -> bool:
-    # Decoding would say the same, and takes five times as long.
+    # Decoding would give the same result, and takes five times as long.
     if len(text) % 4 or not text.isascii():
         return False
     written = text.encode()

@@ -1,4 +1,4 @@
-"""How many tokens an answer took, from the metadata of whoever gave it."""
+"""Token counts of a response, read from the ``usage`` of its metadata in any common spelling."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _OUTPUT_DETAILS = ("output_tokens_details", "outputTokensDetails", "completion_t
 
 @attrs.frozen
 class TokenUsage:
-    """Tokens of one answer.
+    """Token counts of one response.
 
     Attributes:
         input_tokens: Tokens of the request.
-        output_tokens: Tokens of the answer.
-        total_tokens: Both, or more where a provider counts more.
-        cached_tokens: Those of the request that came from a cache.
-        reasoning_tokens: Those of the answer that nobody sees.
+        output_tokens: Tokens of the response.
+        total_tokens: Their sum, or more if the provider counts other tokens too.
+        cached_tokens: Input tokens that were read from a cache.
+        reasoning_tokens: Output tokens spent on hidden reasoning.
     """
 
     input_tokens: int = 0
@@ -49,23 +49,23 @@ class TokenUsage:
 
 
 def usage_of(metadata: Any) -> TokenUsage | None:
-    """Return what ``metadata["usage"]`` says, in any of the usual spellings; None if it says nothing.
+    """Return the counts in ``metadata["usage"]``, in any common spelling; None if it has no counts.
 
-    What is no whole number from 0 on is passed over: a wrong count is no reason to lose an answer.
+    Values other than non-negative integers are ignored, so that a wrong count does not lose the response.
     """
     usage = metadata.get("usage") if isinstance(metadata, Mapping) else None
     if not isinstance(usage, Mapping):
         return None
-    given, written = _count(usage, _INPUT), _count(usage, _OUTPUT)
+    sent, generated = _count(usage, _INPUT), _count(usage, _OUTPUT)
     total = _count(usage, _TOTAL)
-    if given is None and written is None and total is None:
+    if sent is None and generated is None and total is None:
         return None
     cached = _count(usage, _CACHED) or _count(_details(usage, _INPUT_DETAILS), _CACHED)
     reasoning = _count(usage, _REASONING) or _count(_details(usage, _OUTPUT_DETAILS), _REASONING)
     return TokenUsage(
-        given or 0,
-        written or 0,
-        (given or 0) + (written or 0) if total is None else total,
+        sent or 0,
+        generated or 0,
+        (sent or 0) + (generated or 0) if total is None else total,
         cached or 0,
         reasoning or 0,
     )

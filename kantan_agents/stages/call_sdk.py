@@ -19,7 +19,7 @@ from kantan_agents.context import store
 from kantan_agents.events import ApprovalNeeded
 from kantan_agents.interception import asking_agent, none_left_open
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
-from kantan_agents.protocol.run_ids import note_run_id
+from kantan_agents.protocol.results import set_run_id
 from kantan_agents.tools import (
     forget_violation,
     hidden_tool_called,
@@ -49,7 +49,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             # Keep its own cause: a tool may have raised it from another error.
             raise violation from violation.__cause__ or error
         else:
-            note_run_id(run.result, run.id)
+            set_run_id(run.result, run.id)
             await refuse_hosted_calls(run.result, agent)
             violation = pending_violation(run)
             if violation is not None:  # raised in the last turn, after which the SDK lists no tools

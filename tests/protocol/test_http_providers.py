@@ -36,7 +36,7 @@ from kantan_agents.protocol import (
     StreamingProvider,
     ToolSpec,
 )
-from kantan_agents.protocol.http.sendable import size_of
+from kantan_agents.protocol.http.conversation import size_of
 from kantan_agents.protocol.http.sse import events_of
 from tests.clocks import ENOUGH, let_pass
 from tests.protocol.wire_server import Body, WireServer, recorded
@@ -319,7 +319,7 @@ async def test_an_answer_that_is_no_answer_is_e51_or_a_text(make: Make) -> None:
         async with make(server.url) as strict, make(server.url, on_unreadable="text") as mild:
             with pytest.raises(AgentPainException, match="not events"):
                 await streamed(strict)
-            with pytest.raises(AgentPainException, match="no JSON"):
+            with pytest.raises(AgentPainException, match="not valid JSON"):
                 await streamed(strict)
             (said,) = await streamed(mild)
             assert said.metadata["error"]["code"] == "E51"

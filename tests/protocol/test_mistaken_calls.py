@@ -13,7 +13,7 @@ from kantan_agents.events import ToolCallRefused
 from kantan_agents.protocol import ContentSegment, ProviderToolCall
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.mistakes import MISTAKEN_TURNS, NAMES_TOLD, shapeless, usable_names
-from tests.protocol.made import Scripted, call, text
+from tests.protocol.scripted import Scripted, call, text
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from kantan_agents.protocol.translate.openai_responses import (
     tools_from_openai_responses,
     tools_to_openai_responses,
 )
-from tests.protocol.made import text
+from tests.protocol.scripted import text
 from tests.protocol.test_translations import without_nulls
 from tests.protocol.wire_server import recorded
 

@@ -31,7 +31,7 @@ from kantan_agents.protocol import (
 )
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from tests.clocks import ENOUGH, let_pass
-from tests.protocol.made import Scripted, Streaming, call, text
+from tests.protocol.scripted import Scripted, Streaming, call, text
 
 pytestmark = pytest.mark.anyio
 

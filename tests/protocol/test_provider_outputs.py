@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from kantan_agents import Agent, StructuredOutputError
-from tests.protocol.made import Scripted, Streaming, call, text
+from tests.protocol.scripted import Scripted, Streaming, call, text
 from tests.protocol.test_provider_model import run
 
 pytestmark = pytest.mark.anyio

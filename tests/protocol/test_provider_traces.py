@@ -11,7 +11,7 @@ import pytest
 
 from kantan_agents import Agent, TraceStore, record_traces
 from kantan_agents.protocol import ContentSegment, ProviderResponse
-from tests.protocol.made import Scripted, Streaming, call, text
+from tests.protocol.scripted import Scripted, Streaming, call, text
 
 pytestmark = pytest.mark.anyio
 

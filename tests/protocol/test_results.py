@@ -12,7 +12,7 @@ from kantan_agents import Agent, to_provider_response
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.protocol import ContentSegment, ProviderContext, ProviderResponse
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
-from tests.protocol.made import Scripted, call, text
+from tests.protocol.scripted import Scripted, call, text
 
 pytestmark = pytest.mark.anyio
 

@@ -20,13 +20,14 @@ from kantan_agents.protocol import (
 )
 from kantan_agents.testing.strategies import json_values
 from tests.docs.pages import ROOT
-from tests.protocol.made import messages, responses, tools
+from tests.protocol.scripted import messages, responses, tools
 
 KINDS: tuple[Any, ...] = (ProviderResponse, ContentSegment, ProviderToolCall, ToolSpec, Message)
 SCHEMA_NAMES = {ProviderToolCall: "ToolCall"}  # the specification's name for it
 SCHEMA = protocol_schema()
+NAMES = {ProviderToolCall: "ToolCall"}
 VALIDATORS = {
-    kind: jsonschema_rs.validator_for({**SCHEMA, "$ref": f"#/$defs/{SCHEMA_NAMES.get(kind, kind.__name__)}"})
+    kind: jsonschema_rs.validator_for({**SCHEMA, "$ref": f"#/$defs/{NAMES.get(kind, kind.__name__)}"})
     for kind in KINDS
 }
 

@@ -22,7 +22,7 @@ from kantan_agents.protocol import (
     unreadable,
 )
 from kantan_agents.testing.strategies import json_values
-from tests.protocol.made import messages, responses, tools
+from tests.protocol.scripted import messages, responses, tools
 
 
 @given(responses() | messages() | tools())
@@ -80,14 +80,17 @@ def test_a_call_without_an_id_gets_a_uuid_and_arguments_may_be_null() -> None:
         ({"type": "image", "data": "ｱｱｱｱ"}, "data: is neither"),
         ({"type": "text", "text": "a", "mimeType": "image/png"}, "mimeType: "),
         ({"type": "tool_call", "toolCall": {"args": {}}}, "toolCall.name: is missing"),
-        ({"type": "tool_call", "toolCall": {"name": "", "args": {}}}, "toolCall.name: must be a str"),
+        (
+            {"type": "tool_call", "toolCall": {"name": "", "args": {}}},
+            "toolCall.name: must be a non-empty str",
+        ),
         ({"type": "tool_call", "toolCall": "f"}, "toolCall: must be an object"),
         ({"type": "ui"}, "ui: is missing"),
         ({"type": "ui", "ui": {"a": [float("nan")]}}, "ui.a[0]: is nan"),
         ({"type": "ui", "ui": {"a": object()}}, "ui.a: is of the type object"),
-        ({"type": "ui", "ui": {1: 2}}, "ui: holds a key that is no text"),
+        ({"type": "ui", "ui": {1: 2}}, "ui: holds a key that is not a text"),
         ({"type": "ui", "ui": {"k" * 90: b""}}, f"ui.{'k' * 59}...: is of the type bytes"),
-        ({"type": "ui", "ui": 10**5000}, "ui: is a number of too many digits"),
+        ({"type": "ui", "ui": 10**5000}, "ui: is a number with too many digits"),
     ],
 )
 def test_a_wrong_segment_is_an_error_that_names_the_field(data: Any, problem: str) -> None:

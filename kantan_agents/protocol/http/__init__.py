@@ -1,4 +1,4 @@
-"""Providers over HTTP: the native APIs of Anthropic and Google."""
+"""Ready-made providers for the native APIs of Anthropic and Google."""
 
 from kantan_agents.protocol.http.anthropic_provider import AnthropicProvider
 from kantan_agents.protocol.http.gemini_provider import GeminiProvider

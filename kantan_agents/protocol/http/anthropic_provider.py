@@ -1,4 +1,4 @@
-"""``AnthropicProvider``: Claude over Anthropic's own Messages API."""
+"""``AnthropicProvider``: Claude models over Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from typing import Any, Final
 
 from kantan_agents.protocol.http.anthropic_stream import AnthropicStream
 from kantan_agents.protocol.http.api import Api
-from kantan_agents.protocol.http.provider import HttpProvider, checked_model, checked_timeout, key_of
-from kantan_agents.protocol.http.sendable import check_said
-from kantan_agents.protocol.http.settings import choice_of, stops_of
-from kantan_agents.protocol.pain import OnUnreadable
+from kantan_agents.protocol.http.conversation import check_has_input
+from kantan_agents.protocol.http.options import (
+    api_key_from,
+    checked_model,
+    checked_timeout,
+    read_tool_choice,
+    stop_sequences,
+)
+from kantan_agents.protocol.http.provider import HttpProvider
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.anthropic import (
     messages_to_anthropic,
@@ -21,6 +26,7 @@ from kantan_agents.protocol.translate.anthropic import (
 )
 from kantan_agents.protocol.translate.anthropic.tools import FORMAT
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+from kantan_agents.protocol.unreadable_replies import OnUnreadable
 from kantan_agents.support.numbers import checked_int
 
 _BASE_URL: Final = "https://api.anthropic.com"
@@ -40,26 +46,29 @@ _CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
 class AnthropicProvider(HttpProvider):
-    """Claude, over Anthropic's Messages API: ``Agent(model=AnthropicProvider("claude-..."))``.
+    """Claude models over Anthropic's Messages API (spec 3, section 4).
 
-    Of ``model_settings`` it knows ``temperature``, ``top_p``, ``max_tokens``, ``tool_choice``,
-    ``parallel_tool_calls``, ``extra_body``, ``extra_args`` (``stop`` among them) and ``extra_headers``; the
-    API has no place for the others, which are passed over. Thinking is asked for with
-    ``extra_body={"thinking": {...}}``, and goes back to the API with the next turn.
+    Use it as ``Agent(model=AnthropicProvider("claude-..."))``. Supported ``model_settings``: ``temperature``,
+    ``top_p``, ``max_tokens``, ``tool_choice``, ``parallel_tool_calls``, ``extra_body``, ``extra_args``
+    (including ``stop``) and ``extra_headers``. The API has no counterpart for the others, and they are
+    ignored. Enable thinking with ``extra_body={"thinking": {...}}``; thinking blocks are sent back to the API
+    in the next turn.
 
     Args:
-        model: The model's name.
-        api_key: The key; ``ANTHROPIC_API_KEY`` if it is not given, ``""`` for a server that needs none.
-        base_url: Where the API is; ``ANTHROPIC_BASE_URL`` or Anthropic itself if it is not given.
-        max_tokens: Tokens of an answer at most, where ``model_settings`` do not say; the API wants a number.
-        timeout: Seconds to wait for the next bytes of an answer; None for ever.
-        on_unreadable: What becomes of an answer that cannot be understood: E51, or a text that says so.
-        output_schema: Whether a structured output is asked for with the API's own ``output_config``; False
-            for models from before it, which are asked by a tool. So is, in any case, an output of a schema
-            that ``output_config`` cannot say (``output_schema_to_anthropic``).
+        model: Name of the model.
+        api_key: The API key; by default the environment variable ``ANTHROPIC_API_KEY``. ``""`` for a server
+            that needs no key.
+        base_url: URL of the API; by default ``ANTHROPIC_BASE_URL``, or else Anthropic's.
+        max_tokens: Maximum tokens of a response if ``model_settings`` set none; the API requires a limit.
+        timeout: Seconds to wait for the next bytes of a response; None for no limit.
+        on_unreadable: What happens when a response cannot be parsed: ``"raise"`` raises E51, ``"text"``
+            returns a text that says so.
+        output_schema: Whether structured outputs use the API's ``output_config``. Set it to False for models
+            that do not support it: they return the output as a tool call, and so does every model if
+            ``output_config`` cannot express the schema (see ``output_schema_to_anthropic``).
 
     Raises:
-        InvalidOptionError: E75, there is no key, or an argument has a value it cannot have.
+        InvalidOptionError: E75, there is no API key, or an argument has an invalid value.
     """
 
     _owner = "anthropic"
@@ -76,7 +85,7 @@ class AnthropicProvider(HttpProvider):
         output_schema: bool = True,
     ) -> None:
         name = f"anthropic/{checked_model(model)}"
-        key = key_of(api_key, "ANTHROPIC_API_KEY")
+        key = api_key_from(api_key, "ANTHROPIC_API_KEY")
         url = base_url or os.environ.get("ANTHROPIC_BASE_URL") or _BASE_URL
         headers = {"anthropic-version": _VERSION, **({"x-api-key": key} if key else {})}
         super().__init__(name, model, Api(name, url, key, headers, checked_timeout(timeout)), on_unreadable)
@@ -91,13 +100,13 @@ class AnthropicProvider(HttpProvider):
     ) -> dict[str, Any]:
         settings = context.settings
         conversation = messages_to_anthropic(messages, context.instructions)
-        check_said(messages, conversation["messages"], FORMAT)
+        check_has_input(messages, conversation["messages"], FORMAT)
         body: dict[str, Any] = {
             "model": self.model,
             "max_tokens": settings.get("max_tokens") or self._max_tokens,
             **conversation,
             **{name: settings[name] for name in ("temperature", "top_p") if name in settings},
-            **stops_of(settings, "stop_sequences"),
+            **stop_sequences(settings, "stop_sequences"),
         }
         tools = tools_to_anthropic(context.tools.values())
         if tools:
@@ -124,7 +133,7 @@ class AnthropicProvider(HttpProvider):
             if stream.is_complete:
                 break
         if not stream.is_complete:
-            raise self._api.failed("connection closed before the answer was complete")
+            raise self._api.request_error("connection closed before the answer was complete")
         response = stream.response()
         self._check_refusal(response)
         yield response
@@ -132,15 +141,15 @@ class AnthropicProvider(HttpProvider):
     def _error(self, error: Any) -> Exception:
         found = error if isinstance(error, Mapping) else {}
         kind = str(found.get("type"))
-        return self._api.failed(f"{kind}: {found.get('message')}", _STATUSES.get(kind))
+        return self._api.request_error(f"{kind}: {found.get('message')}", _STATUSES.get(kind))
 
     def _check_refusal(self, response: ProviderResponse) -> None:
         if (response.metadata or {}).get("finish_reason") == "refusal":
-            raise self._api.failed("the model has refused to answer", 200)
+            raise self._api.request_error("the model refused to answer", 200)
 
 
 def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[str, Any]:
-    choice = choice_of(settings, tools)
+    choice = read_tool_choice(settings, tools)
     wire: dict[str, Any] = {}
     if choice is not None:
         wire = {"type": _CHOICES[choice]} if choice in _CHOICES else {"type": "tool", "name": choice}

@@ -1,4 +1,4 @@
-"""The events of a streamed answer of Anthropic's Messages API."""
+"""``AnthropicStream``: assembles a response from the stream events of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -6,37 +6,37 @@ from collections.abc import Iterator
 from typing import Any
 
 from kantan_agents.protocol.http.api import UnreadableAnswerError
-from kantan_agents.protocol.http.pieces import Pieces
+from kantan_agents.protocol.http.streamed_segments import StreamedSegments
 from kantan_agents.protocol.translate.anthropic import response_from_anthropic
 from kantan_agents.protocol.translate.anthropic.blocks import segment_of
 from kantan_agents.protocol.translate.anthropic.tools import OWNER
 from kantan_agents.protocol.translate.openai_chat.calls import args_of
-from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 
-_GROWING = {"thinking_delta": "thinking", "signature_delta": "signature"}
+_DELTA_FIELDS = {"thinking_delta": "thinking", "signature_delta": "signature"}
 
 
 class AnthropicStream:
-    """Puts an answer together from its events.
+    """Assembles one response from its events.
 
     Attributes:
-        is_complete: Whether the last event has come.
-        pieces: The segments so far.
+        is_complete: Whether the last event has arrived.
+        segments: Turns content blocks into segments.
     """
 
     def __init__(self) -> None:
         self.is_complete = False
-        self.pieces = Pieces(OWNER)
+        self.segments = StreamedSegments(OWNER)
         self._body: dict[str, Any] = {}
         self._block: dict[str, Any] = {}
         self._json: list[str] = []
 
     def feed(self, event: Any) -> Iterator[ContentSegment]:
-        """Yield what an event brings.
+        """Yield the segments that an event completes.
 
         Raises:
-            UnreadableAnswerError: It is no such event.
+            UnreadableAnswerError: It is not a valid event.
         """
         kind = _text(event, "type")
         if kind == "message_start":
@@ -44,7 +44,7 @@ class AnthropicStream:
         elif kind == "content_block_start":
             self._block, self._json = dict(_object(event, "content_block")), []
             if self._block.get("type") == "text":
-                yield from self.pieces.text(_text(self._block, "text"))
+                yield from self.segments.add_text(_text(self._block, "text"))
         elif kind == "content_block_delta":
             yield from self._delta(_object(event, "delta"))
         elif kind == "content_block_stop":
@@ -53,23 +53,23 @@ class AnthropicStream:
             self._body |= _object(event, "delta")
             usage = event.get("usage")
             if isinstance(usage, dict):
-                # What is null has not changed.
-                news = {name: count for name, count in usage.items() if count is not None}
-                self._body["usage"] = {**(self._body.get("usage") or {}), **news}
+                # A count that is null has not changed.
+                changed = {name: count for name, count in usage.items() if count is not None}
+                self._body["usage"] = {**(self._body.get("usage") or {}), **changed}
         elif kind == "message_stop":
             self.is_complete = True
-            yield from self.pieces.end()
+            yield from self.segments.end()
 
     def _delta(self, delta: dict[str, Any]) -> Iterator[ContentSegment]:
         kind = delta.get("type")
         if kind == "text_delta":
-            yield from self.pieces.text(_text(delta, "text"))
+            yield from self.segments.add_text(_text(delta, "text"))
         elif kind == "input_json_delta":
             self._json.append(_text(delta, "partial_json"))
         elif kind == "citations_delta":
             self._block["citations"] = [*(self._block.get("citations") or []), delta.get("citation")]
-        elif kind in _GROWING:
-            name = _GROWING[kind]
+        elif kind in _DELTA_FIELDS:
+            name = _DELTA_FIELDS[kind]
             self._block[name] = str(self._block.get(name) or "") + _text(delta, name)
 
     def _stop(self) -> Iterator[ContentSegment]:
@@ -77,22 +77,24 @@ class AnthropicStream:
         kind = block.get("type")
         if kind == "text":
             fields = {
-                name: value for name, value in unknown(block, "type", "text").items() if value is not None
+                name: value
+                for name, value in unknown_fields(block, "type", "text").items()
+                if value is not None
             }
-            yield from self.pieces.text("", fields)
+            yield from self.segments.add_text("", fields)
             return
         if self._json:
             block["input"] = args_of("".join(self._json))
-        reading = Reading("block of Anthropic's Messages API", OWNER)
-        segment = segment_of(block, reading, "content_block.")
-        reading.check()
+        reader = Reader("block of Anthropic's Messages API", OWNER)
+        segment = segment_of(block, reader, "content_block.")
+        reader.check()
         if segment is None:
-            self.pieces.unknown(block)
+            self.segments.add_unknown(block)
         else:
-            yield from self.pieces.other(segment)
+            yield from self.segments.add_segment(segment)
 
     def response(self) -> ProviderResponse:
-        """Return what is known of the whole answer, without the segments."""
+        """Return the metadata and extra fields of the response, without its segments."""
         return response_from_anthropic({**self._body, "content": []})
 
 

@@ -1,4 +1,4 @@
-"""An HTTP API of a model: requests, answers and everything that can go wrong on the way."""
+"""``Api``: the HTTP client of a provider, which turns every failure into a ``ProviderRequestError``."""
 
 from __future__ import annotations
 
@@ -12,43 +12,45 @@ from typing import Any, Final, TypeVar
 import anyio.to_thread
 import httpx
 
-from kantan_agents.errors import InvalidOptionError, ProviderRequestError
-from kantan_agents.protocol.http.refusals import reason_of, retry_after, short
+from kantan_agents.errors import ProviderRequestError
+from kantan_agents.protocol.http.error_bodies import parse_error_body, retry_after, shorten
+from kantan_agents.protocol.http.options import checked_url
 from kantan_agents.protocol.http.sse import events_of
 from kantan_agents.support.connections import PerLoop, shield_closing
 
 T = TypeVar("T")
 _CONNECT_SECONDS: Final = 20.0
 LARGE: Final = 100_000
-"""So many bytes are no work for the event loop."""
-_SAID: Final = 200
+"""Data of fewer bytes are parsed on the event loop, larger data in a thread."""
+_SHOWN: Final = 200
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 class UnreadableAnswerError(Exception):
-    """What an API has sent is not what it sends; becomes E51 or a text, as the provider's user wants it.
+    """A response that cannot be parsed; ``on_unreadable`` decides whether it becomes E51 or a text.
 
     Args:
         reason: What is wrong with it.
-        said: All that was sent, which is cut once the key is taken out: half a key would be found no more.
+        body: The whole response. It is shortened only after the key was masked, since half a key would not
+            be found.
     """
 
-    def __init__(self, reason: str, said: str = "") -> None:
+    def __init__(self, reason: str, body: str = "") -> None:
         super().__init__(reason)
-        self.said = said
+        self.body = body
 
 
 class Api:
-    """An HTTP API.
+    """Sends requests to one HTTP API.
 
-    Connections belong to an event loop: there is one client for each, gone when the loop is.
+    Connections belong to an event loop, so each loop has its own HTTP client, released with the loop.
 
     Args:
         provider: Name of the provider, for errors.
-        base_url: Where it is.
-        key: The key; it is taken out of whatever an error says.
-        headers: Headers of every request, the key among them.
-        timeout: Seconds to wait for the next bytes of an answer; None for ever.
+        base_url: URL of the API.
+        key: The API key; masked in the text of every error.
+        headers: Headers of every request, including the key.
+        timeout: Seconds to wait for the next bytes of a response; None for no limit.
     """
 
     def __init__(
@@ -69,39 +71,39 @@ class Api:
             headers=self._headers,
             timeout=self._timeout,
             verify=self._tls,
-            # A proxy of the environment cannot reach this machine's loopback.
+            # A proxy set in the environment cannot reach this machine's loopback interface.
             trust_env=not self._is_local,
             event_hooks={"response": [shield_closing]},
         )
 
-    async def ask(self, path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
-        """Return the body of the answer to a request.
+    async def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
+        """Send a request and return the body of the response.
 
         Raises:
-            ProviderRequestError: E53, the API refused it, or could not be reached.
+            ProviderRequestError: E53, the API rejected the request or could not be reached.
         """
-        async with self._asked(path, content, headers) as response:
+        async with self._open(path, content, headers) as response:
             return await response.aread()
 
     async def stream(
         self, path: str, content: bytes, headers: Mapping[str, str]
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the data of the events a request is answered with.
+        """Send a request and yield the data of each event of the response.
 
         Raises:
-            ProviderRequestError: E53, as ``ask``; also in the midst of the answer.
-            UnreadableAnswerError: The answer is no stream of events.
+            ProviderRequestError: E53, as for ``post``, or the connection failed during the response.
+            UnreadableAnswerError: The response is not an event stream.
         """
-        async with self._asked(path, content, headers) as response:
+        async with self._open(path, content, headers) as response:
             kind = response.headers.get("content-type", "")
             if not kind.startswith("text/event-stream"):
-                said = (await response.aread()).decode(errors="replace")
-                raise UnreadableAnswerError(f"it is of the type {kind or 'unknown'}, not events", said)
+                body = (await response.aread()).decode(errors="replace")
+                raise UnreadableAnswerError(f"it is of the type {kind or 'unknown'}, not events", body)
             async for event in events_of(response.aiter_bytes()):
                 yield event
 
     @asynccontextmanager
-    async def _asked(
+    async def _open(
         self, path: str, content: bytes, headers: Mapping[str, str]
     ) -> AsyncIterator[httpx.Response]:
         url = f"{self.base_url}{path}"
@@ -110,34 +112,34 @@ class Api:
             async with self._clients.get().stream("POST", url, content=content, headers=sent) as response:
                 if not response.is_success:
                     body = await response.aread()
-                    refused = partial(self.refused, response.status_code, body, response.headers)
+                    refused = partial(self.refusal_error, response.status_code, body, response.headers)
                     raise await off_loop(refused, len(body))
                 yield response
         except httpx.HTTPError as error:
-            with suppress(RuntimeError):  # raised where there is no request
-                error.request.headers.clear()  # the key is among them
+            with suppress(RuntimeError):  # the error has no request
+                error.request.headers.clear()  # they include the key
             reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            raise self.failed(f"connection error: {reason}") from error
+            raise self.request_error(f"connection error: {reason}") from error
 
-    def refused(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderRequestError:
-        """Return the error of a request that was refused."""
-        reason, error = reason_of(body)
-        return self.failed(f"HTTP {status}: {reason}", status, retry_after(headers, error))
+    def refusal_error(self, status: int, body: bytes, headers: Mapping[str, str]) -> ProviderRequestError:
+        """Return the error for a response with an error status."""
+        reason, error = parse_error_body(body)
+        return self.request_error(f"HTTP {status}: {reason}", status, retry_after(headers, error))
 
-    def failed(
+    def request_error(
         self, reason: str, status: int | None = None, wait: float | None = None
     ) -> ProviderRequestError:
-        """Return the error of a request; without the key, should the API have repeated it."""
+        """Return the error for a failed request, with the key masked in its text."""
         return ProviderRequestError(
-            provider=self.provider, status=status, reason=self.without_key(reason), retry_after=wait
+            provider=self.provider, status=status, reason=self.redact(reason), retry_after=wait
         )
 
-    def without_key(self, text: str, said: str = "") -> str:
-        """Return a text in which the key does not stand, and some of what the API has said behind it."""
-        behind = f": {short(self._hidden(said), _SAID)}" if said else ""
-        return short(f"{self._hidden(text)}{behind}")
+    def redact(self, text: str, body: str = "") -> str:
+        """Return a text with the key masked, followed by the beginning of the response body if given."""
+        shown = f": {shorten(self._mask_key(body), _SHOWN)}" if body else ""
+        return shorten(f"{self._mask_key(text)}{shown}")
 
-    def _hidden(self, text: str) -> str:
+    def _mask_key(self, text: str) -> str:
         return text.replace(self._key, "***") if self._key else text
 
     async def aclose(self) -> None:
@@ -148,46 +150,30 @@ class Api:
 
 
 async def off_loop(work: Callable[[], T], size: int) -> T:
-    """Return what ``work`` returns; in a thread if its data are so large that the loop would stand still."""
+    """Return the result of ``work``, called in a thread if its data are too large for the event loop."""
     return work() if size < LARGE else await anyio.to_thread.run_sync(work)
 
 
-def parsed(data: bytes) -> Any:
-    """Return the JSON of an answer.
+def parse_json(data: bytes) -> Any:
+    """Return the parsed JSON of a response.
 
     Raises:
-        UnreadableAnswerError: It is none.
+        UnreadableAnswerError: It is not valid JSON.
     """
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        reason = f"it is no JSON ({short(str(error), 100)})"
+        reason = f"it is not valid JSON ({shorten(str(error), 100)})"
         raise UnreadableAnswerError(reason, data.decode(errors="replace")) from None
-
-
-def checked_url(base_url: Any) -> str:
-    """Return a base URL without a slash at its end.
-
-    Raises:
-        InvalidOptionError: E75, it is none.
-    """
-    try:
-        url = httpx.URL(base_url)
-        is_url = url.scheme in ("http", "https") and bool(url.host)
-    except (httpx.InvalidURL, TypeError):
-        is_url = False
-    if not is_url:
-        raise InvalidOptionError(option="base_url", reason=f"must be an http(s) URL, not {base_url!r}"[:300])
-    return str(base_url).rstrip("/")
 
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Return the HTTP library's TLS settings: they take 60 ms to make, and belong to no loop."""
+    """Return the HTTP library's TLS settings, cached: creating them takes 60 ms, and loops can share them."""
     return httpx.create_ssl_context()
 
 
 @cache
 def _no_tls() -> ssl.SSLContext:
-    """Return settings that trust nobody, for a server without TLS: reading certificates would be in vain."""
+    """Return TLS settings without certificates, for a server without TLS: it saves reading them."""
     return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,4 +1,4 @@
-"""``GeminiProvider``: Gemini over Google's own API."""
+"""``GeminiProvider``: Gemini models over Google's native API."""
 
 from __future__ import annotations
 
@@ -12,18 +12,24 @@ import attrs
 
 from kantan_agents.errors import ProviderRequestError
 from kantan_agents.protocol.http.api import Api, UnreadableAnswerError
+from kantan_agents.protocol.http.conversation import check_has_input
+from kantan_agents.protocol.http.error_bodies import retry_after
 from kantan_agents.protocol.http.gemini_stream import GeminiStream
-from kantan_agents.protocol.http.provider import HttpProvider, checked_model, checked_timeout, key_of
-from kantan_agents.protocol.http.refusals import retry_after
-from kantan_agents.protocol.http.sendable import check_said
-from kantan_agents.protocol.http.settings import choice_of, stops_of
+from kantan_agents.protocol.http.options import (
+    api_key_from,
+    checked_model,
+    checked_timeout,
+    read_tool_choice,
+    stop_sequences,
+)
+from kantan_agents.protocol.http.provider import HttpProvider
 from kantan_agents.protocol.json_data import plain
-from kantan_agents.protocol.pain import OnUnreadable
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.gemini import messages_to_gemini, response_from_gemini, tools_to_gemini
 from kantan_agents.protocol.translate.gemini.tools import FORMAT, SchemaField
-from kantan_agents.protocol.translate.reading import with_own
+from kantan_agents.protocol.translate.reader import with_extra
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+from kantan_agents.protocol.unreadable_replies import OnUnreadable
 
 _BASE_URL: Final = "https://generativelanguage.googleapis.com"
 _NUMBERS: Final = {
@@ -34,38 +40,39 @@ _NUMBERS: Final = {
     "presence_penalty": "presencePenalty",
 }
 _CHOICES: Final = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
-_ENDED: Final = (None, "STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
-_MISTAKEN: Final = re.compile(
+_NORMAL_END: Final = (None, "STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
+_MALFORMED: Final = re.compile(
     r"MALFORMED_.*|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE"
 )
-_OLD: Final = re.compile(r"gemini-[12]\b")
-# What the API documents for calls that it has not made itself.
-_NOT_SIGNED: Final = {"thoughtSignature": "skip_thought_signature_validator"}
+_BEFORE_GEMINI_3: Final = re.compile(r"gemini-[12]\b")
+# The value that the API documents for function calls that it did not generate.
+_SKIP_SIGNATURE: Final = {"thoughtSignature": "skip_thought_signature_validator"}
 
 
 class GeminiProvider(HttpProvider):
-    """Gemini, over Google's own API: ``Agent(model=GeminiProvider("gemini-..."))`` (spec protocol 4).
+    """Gemini models over Google's native API (spec 3, section 4).
 
-    Of ``model_settings`` it knows ``temperature``, ``top_p``, ``max_tokens``, ``frequency_penalty``,
-    ``presence_penalty``, ``tool_choice``, ``extra_body``, ``extra_args`` (``stop`` among them) and
-    ``extra_headers``; the API has no place for the others, which are passed over. Thinking is set with
-    ``extra_body={"generationConfig": {"thinkingConfig": {...}}}``. Signatures of thoughts go back to the API
-    with the next turn, as it demands.
+    Use it as ``Agent(model=GeminiProvider("gemini-..."))``. Supported ``model_settings``: ``temperature``,
+    ``top_p``, ``max_tokens``, ``frequency_penalty``, ``presence_penalty``, ``tool_choice``, ``extra_body``,
+    ``extra_args`` (including ``stop``) and ``extra_headers``. The API has no counterpart for the others, and
+    they are ignored. Configure thinking with ``extra_body={"generationConfig": {"thinkingConfig": {...}}}``.
+    Thought signatures are sent back to the API in the next turn, as it requires.
 
     Args:
-        model: The model's name, ``"gemini-..."``, or with its collection, ``"tunedModels/..."``.
-        api_key: The key; ``GEMINI_API_KEY`` or ``GOOGLE_API_KEY`` if it is not given, ``""`` for a server
-            that needs none.
-        base_url: Where the API is, without its version; ``GEMINI_BASE_URL`` or Google if it is not given.
-        timeout: Seconds to wait for the next bytes of an answer; None for ever.
-        on_unreadable: What becomes of an answer that cannot be understood: E51, or a text that says so.
-        output_schema: Whether a structured output is asked for with the API's own ``responseJsonSchema``. If
-            it is not said: with all models but those before Gemini 3, which refuse it together with tools.
-        schema_field: Where the schema of a tool goes: ``"parametersJsonSchema"``, or ``"parameters"`` for a
-            server that does not know that (see ``tools_to_gemini``).
+        model: Name of the model, such as ``"gemini-..."``, or with its collection, ``"tunedModels/..."``.
+        api_key: The API key; by default the environment variable ``GEMINI_API_KEY`` or ``GOOGLE_API_KEY``.
+            ``""`` for a server that needs no key.
+        base_url: URL of the API without the version; by default ``GEMINI_BASE_URL``, or else Google's.
+        timeout: Seconds to wait for the next bytes of a response; None for no limit.
+        on_unreadable: What happens when a response cannot be parsed: ``"raise"`` raises E51, ``"text"``
+            returns a text that says so.
+        output_schema: Whether structured outputs use the API's ``responseJsonSchema``. By default they do,
+            except for models before Gemini 3, which reject it together with tools.
+        schema_field: The field that takes the schema of a tool: ``"parametersJsonSchema"``, or
+            ``"parameters"`` for a server that does not support the former (see ``tools_to_gemini``).
 
     Raises:
-        InvalidOptionError: E75, there is no key, or an argument has a value it cannot have.
+        InvalidOptionError: E75, there is no API key, or an argument has an invalid value.
     """
 
     _owner = "gemini"
@@ -82,12 +89,14 @@ class GeminiProvider(HttpProvider):
         schema_field: SchemaField = "parametersJsonSchema",
     ) -> None:
         name = f"gemini/{checked_model(model)}"
-        key = key_of(api_key, "GEMINI_API_KEY", "GOOGLE_API_KEY")
+        key = api_key_from(api_key, "GEMINI_API_KEY", "GOOGLE_API_KEY")
         url = base_url or os.environ.get("GEMINI_BASE_URL") or _BASE_URL
         headers = {"x-goog-api-key": key} if key else {}
         super().__init__(name, model, Api(name, url, key, headers, checked_timeout(timeout)), on_unreadable)
-        self._is_old = _OLD.search(model) is not None
-        self.supports_output_schema = not self._is_old if output_schema is None else bool(output_schema)
+        self._is_before_gemini_3 = _BEFORE_GEMINI_3.search(model) is not None
+        self.supports_output_schema = (
+            not self._is_before_gemini_3 if output_schema is None else bool(output_schema)
+        )
         self._schema_field: SchemaField = schema_field
 
     def _path(self, *, is_stream: bool) -> str:
@@ -103,15 +112,15 @@ class GeminiProvider(HttpProvider):
         is_stream: bool,  # noqa: ARG002 - the path says it
     ) -> dict[str, Any]:
         settings = context.settings
-        if not self._is_old:
-            messages = tuple(_signed(message) for message in messages)
+        if not self._is_before_gemini_3:
+            messages = tuple(_with_signature(message) for message in messages)
         body: dict[str, Any] = messages_to_gemini(messages, context.instructions)
-        check_said(messages, body["contents"], FORMAT)
+        check_has_input(messages, body["contents"], FORMAT)
         tools = tools_to_gemini(context.tools.values(), schema_field=self._schema_field)
         if tools:
             body |= {"tools": tools, **_tool_choice(settings, context.tools)}
         config = {wire: settings[name] for name, wire in _NUMBERS.items() if name in settings}
-        config |= stops_of(settings, "stopSequences")
+        config |= stop_sequences(settings, "stopSequences")
         if context.output_schema is not None:
             config["responseMimeType"] = "application/json"
             config["responseJsonSchema"] = plain(context.output_schema)
@@ -119,7 +128,7 @@ class GeminiProvider(HttpProvider):
 
     def _read(self, data: Any) -> ProviderResponse:
         response = response_from_gemini(data)
-        self._check_end(response)
+        self._check_finish_reason(response)
         return response
 
     async def _pieces(
@@ -132,30 +141,32 @@ class GeminiProvider(HttpProvider):
             for piece in stream.feed(event):
                 yield piece
         if not stream.is_complete:
-            raise self._api.failed("connection closed before the answer was complete")
-        for piece in stream.pieces.end():
+            raise self._api.request_error("connection closed before the answer was complete")
+        for piece in stream.segments.end():
             yield piece
         response = stream.response()
-        self._check_end(response)
+        self._check_finish_reason(response)
         yield response
 
     def _error(self, error: Any) -> ProviderRequestError:
         found = error if isinstance(error, Mapping) else {}
         code = found.get("code")
         reason = f"{found.get('status')}: {found.get('message')}"
-        return self._api.failed(reason, code if isinstance(code, int) else None, retry_after({}, found))
+        return self._api.request_error(
+            reason, code if isinstance(code, int) else None, retry_after({}, found)
+        )
 
-    def _check_end(self, response: ProviderResponse) -> None:
+    def _check_finish_reason(self, response: ProviderResponse) -> None:
         reason = (response.metadata or {}).get("finish_reason")
-        if reason in _ENDED:
+        if reason in _NORMAL_END:
             return
-        if _MISTAKEN.fullmatch(reason):
-            raise UnreadableAnswerError(f"the model's answer was thrown away: {reason}")
-        raise self._api.failed(f"the answer was blocked: {reason}", 200)
+        if _MALFORMED.fullmatch(reason):
+            raise UnreadableAnswerError(f"the API discarded the model's answer: {reason}")
+        raise self._api.request_error(f"the answer was blocked: {reason}", 200)
 
 
 def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[str, Any]:
-    choice = choice_of(settings, tools)
+    choice = read_tool_choice(settings, tools)
     if choice is None:
         return {}
     config: dict[str, Any] = {"mode": _CHOICES.get(choice, "ANY")}
@@ -164,11 +175,11 @@ def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[
     return {"toolConfig": {"functionCallingConfig": config}}
 
 
-def _signed(message: Message) -> Message:
-    """Return a message whose first call says that it was not this API that made it, if it was not."""
-    calls = [place for place, segment in enumerate(message.segments) if segment.tool_call is not None]
+def _with_signature(message: Message) -> Message:
+    """Return a message of another model with the signature that makes the API accept its first tool call."""
+    calls = [index for index, segment in enumerate(message.segments) if segment.tool_call is not None]
     if not calls or any(segment.extra.get("gemini") for segment in message.segments):
         return message
     segments = list(message.segments)
-    segments[calls[0]] = with_own(segments[calls[0]], "gemini", fields=_NOT_SIGNED)
+    segments[calls[0]] = with_extra(segments[calls[0]], "gemini", fields=_SKIP_SIGNATURE)
     return attrs.evolve(message, segments=tuple(segments))

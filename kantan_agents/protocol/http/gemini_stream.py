@@ -1,4 +1,4 @@
-"""The events of a streamed answer of the Gemini API: each is a part of the answer in the form of a whole."""
+"""``GeminiStream``: assembles a response from the stream events of the Gemini API."""
 
 from __future__ import annotations
 
@@ -6,43 +6,43 @@ from collections.abc import Iterator
 from typing import Any
 
 from kantan_agents.protocol.http.api import UnreadableAnswerError
-from kantan_agents.protocol.http.pieces import Pieces
+from kantan_agents.protocol.http.streamed_segments import StreamedSegments
 from kantan_agents.protocol.translate.gemini import response_from_gemini
 from kantan_agents.protocol.translate.gemini.parts import segment_of
 from kantan_agents.protocol.translate.gemini.tools import OWNER
-from kantan_agents.protocol.translate.reading import Reading
+from kantan_agents.protocol.translate.reader import Reader
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 
 
 class GeminiStream:
-    """Puts an answer together from its events.
+    """Assembles one response from its events, each of which is a partial response.
 
     Attributes:
-        is_complete: Whether the API has said why the answer ends.
-        pieces: The segments so far.
+        is_complete: Whether the API has sent a finish reason.
+        segments: Turns content parts into segments.
     """
 
     def __init__(self) -> None:
         self.is_complete = False
-        self.pieces = Pieces(OWNER)
+        self.segments = StreamedSegments(OWNER)
         self._body: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
 
     def feed(self, event: Any) -> Iterator[ContentSegment]:
-        """Yield what an event brings.
+        """Yield the segments that an event completes.
 
         Raises:
-            UnreadableAnswerError: It is no such event.
+            UnreadableAnswerError: It is not a valid event.
         """
         if not isinstance(event, dict):
-            raise UnreadableAnswerError("an event that is no object", str(event))
+            raise UnreadableAnswerError("an event that is not an object", str(event))
         self._body |= {name: value for name, value in event.items() if name != "candidates"}
-        reading = Reading("event of the Gemini API", OWNER)
-        candidates = reading.objects(reading.field(event, "candidates", list, "") or [], "candidates")
+        reader = Reader("event of the Gemini API", OWNER)
+        candidates = reader.objects(reader.field(event, "candidates", list, "") or [], "candidates")
         path, candidate = candidates[0] if candidates else ("", {})
-        content = reading.field(candidate, "content", dict, path) or {}
-        parts = reading.objects(reading.field(content, "parts", list, path) or [], f"{path}content.parts")
-        reading.check()
+        content = reader.field(candidate, "content", dict, path) or {}
+        parts = reader.objects(reader.field(content, "parts", list, path) or [], f"{path}content.parts")
+        reader.check()
         self._candidate |= {name: value for name, value in candidate.items() if name != "content"}
         for where, part in parts:
             yield from self._part(part, where)
@@ -51,16 +51,16 @@ class GeminiStream:
         self.is_complete = self.is_complete or is_blocked or bool(self._candidate.get("finishReason"))
 
     def _part(self, part: dict[str, Any], where: str) -> Iterator[ContentSegment]:
-        reading = Reading("event of the Gemini API", OWNER)
-        segment = segment_of(part, reading, where)
-        reading.check()
+        reader = Reader("event of the Gemini API", OWNER)
+        segment = segment_of(part, reader, where)
+        reader.check()
         if segment is None or (part.get("text") == "" and segment.extra):
-            self.pieces.unknown(part)
+            self.segments.add_unknown(part)
         elif segment.type == "text":
-            yield from self.pieces.text(segment.text or "", segment.extra.get(OWNER, {}).get("fields"))
+            yield from self.segments.add_text(segment.text or "", segment.extra.get(OWNER, {}).get("fields"))
         else:
-            yield from self.pieces.other(segment)
+            yield from self.segments.add_segment(segment)
 
     def response(self) -> ProviderResponse:
-        """Return what is known of the whole answer, without the segments."""
+        """Return the metadata and extra fields of the response, without its segments."""
         return response_from_gemini({**self._body, "candidates": [self._candidate]})

@@ -1,9 +1,8 @@
-"""What the providers over HTTP share."""
+"""``HttpProvider``: the base class of the providers over HTTP."""
 
 from __future__ import annotations
 
 import json
-import os
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
@@ -13,24 +12,24 @@ from typing import Any, Final, NoReturn, get_args
 from typing_extensions import Self
 
 from kantan_agents.errors import InvalidOptionError, InvalidProtocolValueError
-from kantan_agents.protocol.http.api import LARGE, Api, UnreadableAnswerError, off_loop, parsed
-from kantan_agents.protocol.http.sendable import sendable, size_of
-from kantan_agents.protocol.pain import OnUnreadable, unreadable
+from kantan_agents.protocol.http.api import LARGE, Api, UnreadableAnswerError, off_loop, parse_json
+from kantan_agents.protocol.http.conversation import fit_conversation, size_of
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+from kantan_agents.protocol.unreadable_replies import OnUnreadable, unreadable
 from kantan_agents.support.log import get_logger
 
-_CUT: Final = ("max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
+_TRUNCATED: Final = ("max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
 _log = get_logger("kantan_agents.protocol")
 
 
 class HttpProvider:
-    """A provider over HTTP: asks, reads and streams; what is asked and how it is read is the subclass's.
+    """Base class of the providers over HTTP; a subclass writes request bodies and parses responses.
 
     Attributes:
         name: ``"<api>/<model>"``.
-        model: The model's name.
-        supports_output_schema: Whether it is given the schema of a structured output.
+        model: Name of the model.
+        supports_output_schema: Whether the provider gets the schema of a structured output.
     """
 
     supports_output_schema = True
@@ -49,49 +48,57 @@ class HttpProvider:
     def _body(
         self, messages: tuple[Message, ...], context: ProviderContext, *, is_stream: bool
     ) -> dict[str, Any]:
-        """Return the body of the request; runs in a thread where there is much to send."""
+        """Return the body of the request; called in a thread if there is much to send."""
 
     @abstractmethod
     def _path(self, *, is_stream: bool) -> str:
-        """Return the path of the request."""
+        """Return the URL path of the request."""
 
     @abstractmethod
     def _read(self, data: Any) -> ProviderResponse:
-        """Return the answer."""
+        """Return the parsed JSON of a response as a ``ProviderResponse``."""
 
     @abstractmethod
     def _pieces(
         self, events: AsyncIterator[tuple[Any, int]]
     ) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
-        """Yield the pieces of a streamed answer."""
+        """Yield the segments of a streamed response, from its events and their sizes in bytes."""
 
     async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
-        """Answer.
+        """Call the model once and return its response.
+
+        Args:
+            prompt: Text of the user's last message.
+            context: The conversation, the tools, the instructions and the settings.
 
         Raises:
-            ProviderRequestError: E53, the API refused the request, or could not be reached.
-            AgentPainException: E51, its answer cannot be understood.
-            UntranslatableError: E52, the conversation has something the API has no place for.
+            ProviderRequestError: E53, the API rejected the request or could not be reached.
+            AgentPainException: E51, the response cannot be parsed.
+            UntranslatableError: E52, the conversation has content that the API cannot represent.
         """
         content = await self._content(prompt, context, is_stream=False)
         try:
-            data = await self._api.ask(self._path(is_stream=False), content, _headers(context))
-            response = await off_loop(lambda: self._read(parsed(data)), len(data))
+            data = await self._api.post(self._path(is_stream=False), content, _headers(context))
+            response = await off_loop(lambda: self._read(parse_json(data)), len(data))
         except (UnreadableAnswerError, InvalidProtocolValueError) as error:
-            wrong = error
+            unreadable_error = error
         else:
-            self._warn_if_cut(response)
+            self._warn_if_truncated(response)
             return response
-        # Out here the error is not its context: it may still hold the key.
-        return self._unreadable(wrong)
+        # Raised outside of the except block, so that its context is not an error that may contain the key.
+        return self._unreadable(unreadable_error)
 
     async def stream(
         self, prompt: str, context: ProviderContext
     ) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
-        """Yield the answer piece by piece; the last is a ``ProviderResponse`` with the metadata.
+        """Call the model and yield segments as they arrive, then a ``ProviderResponse`` with the metadata.
+
+        Args:
+            prompt: Text of the user's last message.
+            context: The conversation, the tools, the instructions and the settings.
 
         Raises:
-            KantanAgentsError: As ``generate``; E53 also if the answer breaks off.
+            KantanAgentsError: As for ``generate``; E53 also if the connection breaks during the response.
         """
         content = await self._content(prompt, context, is_stream=True)
         events = self._events(self._api.stream(self._path(is_stream=True), content, _headers(context)))
@@ -99,22 +106,22 @@ class HttpProvider:
             async with aclosing(events), aclosing(self._pieces(events)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, ProviderResponse):
-                        self._warn_if_cut(piece)
+                        self._warn_if_truncated(piece)
                     yield piece
         except (UnreadableAnswerError, InvalidProtocolValueError) as error:
-            wrong = error
+            unreadable_error = error
         else:
             return
-        yield self._unreadable(wrong)
+        yield self._unreadable(unreadable_error)
 
     async def _events(self, raw: AsyncGenerator[bytes, None]) -> AsyncGenerator[tuple[Any, int], None]:
         async with aclosing(raw):
             async for data in raw:
-                yield await off_loop(partial(parsed, data), len(data)), len(data)
+                yield await off_loop(partial(parse_json, data), len(data)), len(data)
 
     async def _content(self, prompt: str, context: ProviderContext, *, is_stream: bool) -> bytes:
         def write() -> bytes:
-            messages = sendable(prompt, context, self._owner)
+            messages = fit_conversation(prompt, context, self._owner)
             body = self._body(messages, context, is_stream=is_stream)
             args = {k: v for k, v in (context.settings.get("extra_args") or {}).items() if k != "stop"}
             for more in (args, context.settings.get("extra_body") or {}):
@@ -125,18 +132,18 @@ class HttpProvider:
 
     def _unreadable(self, error: UnreadableAnswerError | InvalidProtocolValueError) -> ProviderResponse:
         if isinstance(error, UnreadableAnswerError):
-            reason = self._api.without_key(str(error), error.said)
+            reason = self._api.redact(str(error), error.body)
         else:
-            reason = self._api.without_key("; ".join(error.problems))
+            reason = self._api.redact("; ".join(error.problems))
         return unreadable(self.name, reason, self._on_unreadable)
 
-    def _warn_if_cut(self, response: ProviderResponse) -> None:
+    def _warn_if_truncated(self, response: ProviderResponse) -> None:
         reason = (response.metadata or {}).get("finish_reason")
-        if reason in _CUT:
+        if reason in _TRUNCATED:
             _log.warning("answer_cut_off", provider=self.name, finish_reason=reason)
 
     async def aclose(self) -> None:
-        """Close the connections of the running event loop."""
+        """Close the running event loop's connections; a later request opens new ones."""
         await self._api.aclose()
 
     async def __aenter__(self) -> Self:
@@ -149,13 +156,13 @@ class HttpProvider:
         return self
 
     def __deepcopy__(self, memo: object) -> Self:
-        # Nothing in it changes but the connections, and these are for all who ask.
+        # Immutable apart from its connections, which copies share.
         return self
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
             f"{type(self).__name__} cannot be pickled: its API key would be written out with it. "
-            "Make one anew where it is needed."
+            "Create a new one where it is needed."
         )
 
     def __repr__(self) -> str:
@@ -173,42 +180,3 @@ def _merged(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 def _headers(context: ProviderContext) -> dict[str, str]:
     given = context.settings.get("extra_headers") or {}
     return {name: str(value) for name, value in given.items()}
-
-
-def key_of(api_key: Any, *variables: str) -> str:
-    """Return the key that was given, or that of the first environment variable that has one.
-
-    Raises:
-        InvalidOptionError: E75, there is none; ``""`` says that none is needed.
-    """
-    if api_key is None:
-        api_key = next((os.environ[name] for name in variables if os.environ.get(name)), None)
-    if api_key is None:
-        reason = f"is needed: give it, or set {' or '.join(variables)}"
-        raise InvalidOptionError(option="api_key", reason=reason)
-    if not isinstance(api_key, str) or not api_key.isascii() or not api_key.isprintable() or " " in api_key:
-        raise InvalidOptionError(option="api_key", reason="must be a text of visible ASCII characters")
-    return api_key
-
-
-def checked_model(model: Any) -> str:
-    """Return the name of a model, which becomes a part of a URL.
-
-    Raises:
-        InvalidOptionError: E75, it is none.
-    """
-    if not isinstance(model, str) or not model.strip() or ".." in model or not model.isprintable():
-        raise InvalidOptionError(option="model", reason=f"must be the name of a model, not {model!r}"[:300])
-    return model
-
-
-def checked_timeout(timeout: Any) -> float | None:
-    """Return the seconds of a timeout.
-
-    Raises:
-        InvalidOptionError: E75, they are no number above 0.
-    """
-    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-    if timeout is not None and not (is_number and timeout > 0):
-        raise InvalidOptionError(option="timeout", reason=f"must be seconds above 0 or None, not {timeout!r}")
-    return None if timeout is None else float(timeout)

@@ -1,4 +1,4 @@
-"""Server-sent events."""
+"""Parser of server-sent events."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import AsyncIterable, AsyncIterator
 
 
 async def events_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    """Yield the data of each event of a stream; what is cut off before its empty line is none.
+    """Yield the data of each event of a stream; an event that is cut off before its empty line is dropped.
 
-    Lines end at line feeds alone: JSON may hold the other line ends of Unicode as they are.
+    Only a line feed ends a line, because JSON may contain the other line separators of Unicode unescaped.
     """
     data: list[bytes] = []
     async for line in _lines(chunks):

@@ -1,4 +1,4 @@
-"""Tools, conversations and answers in the formats of the providers, and back: pure functions."""
+"""Translate tools, messages and responses between the protocol and the formats of four model APIs."""
 
 from kantan_agents.protocol.translate.anthropic import (
     messages_from_anthropic,

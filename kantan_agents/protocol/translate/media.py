@@ -1,4 +1,4 @@
-"""Images, sound and films: a URL, or base64 with its type."""
+"""``Media``: the payload of an image, audio or video segment as a URL, or as base64 with its media type."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _DATA_URL = re.compile(r"data:(?P<mime>[^;,]+);base64,", re.IGNORECASE)
 
 @attrs.frozen
 class Media:
-    """Where the data of a segment is: in ``url``, or in ``base64``; never in both."""
+    """The payload of a media segment; either ``url`` or ``base64`` is set."""
 
     mime: str | None
     url: str | None = None
@@ -21,7 +21,7 @@ class Media:
 
     @classmethod
     def of(cls, segment: ContentSegment) -> Media:
-        """Return that of an image, audio or video segment; a base64 data URL is base64."""
+        """Return the payload of an image, audio or video segment; a base64 data URL counts as base64."""
         data = segment.data or ""
         match = _DATA_URL.match(data)
         if match and segment.mime_type in (None, match["mime"]):
@@ -32,11 +32,11 @@ class Media:
 
     @property
     def data_url(self) -> str:
-        """It as one URL."""
+        """The payload as one URL; base64 becomes a data URL."""
         return self.url or f"data:{self.mime};base64,{self.base64}"
 
 
 def split_url(url: str) -> tuple[str, str | None]:
-    """Return the data and the type of a URL: base64 of a base64 data URL, the URL itself of any other."""
+    """Return the base64 and the media type of a base64 data URL; any other URL unchanged, with None."""
     match = _DATA_URL.match(url)
     return (url[match.end() :], match["mime"]) if match else (url, None)

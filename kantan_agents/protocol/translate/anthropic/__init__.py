@@ -1,4 +1,4 @@
-"""Anthropic's Messages API, and the protocol: pure functions both ways."""
+"""Translate between the protocol and Anthropic's Messages API."""
 
 from kantan_agents.protocol.translate.anthropic.messages import messages_from_anthropic, messages_to_anthropic
 from kantan_agents.protocol.translate.anthropic.output_schema import output_schema_to_anthropic

@@ -10,7 +10,7 @@ from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.translate.anthropic.tools import NAME
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import Media
-from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 IDS = re.compile(r"[a-zA-Z0-9_-]+")
@@ -18,8 +18,8 @@ _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
 def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return a segment as blocks: its own, with the unknown ones around it."""
-    own = losses.own(segment.extra, path, "fields", "before", "after")
+    """Return a segment as a block, with the unknown blocks that were kept from before and after it."""
+    own = losses.format_extra(segment.extra, path, "fields", "before", "after")
     block: dict[str, Any] = {}
     if segment.type == "text":
         block = {"type": "text", "text": segment.text}
@@ -33,14 +33,14 @@ def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> 
     return [*losses.blocks(own, "before", path), block, *losses.blocks(own, "after", path)]
 
 
-def around(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return the unknown blocks around a segment that is itself left out."""
-    own = losses.own(segment.extra, path, "fields", "before", "after")
+def surrounding_blocks(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
+    """Return the unknown blocks that were kept from around a segment, without the segment itself."""
+    own = losses.format_extra(segment.extra, path, "fields", "before", "after")
     return [*losses.blocks(own, "before", path), *losses.blocks(own, "after", path)]
 
 
 def _tool_use(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, Any]:
-    losses.own(call.extra, f"{path}toolCall.")
+    losses.format_extra(call.extra, f"{path}toolCall.")
     if not isinstance(call.args, Mapping):
         losses.add(f"{path}toolCall.args", f"must be an object, not {type(call.args).__name__}")
     checked_id(call.id, losses, f"{path}toolCall.id")
@@ -49,7 +49,7 @@ def _tool_use(call: ProviderToolCall, losses: Losses, path: str) -> dict[str, An
 
 
 def checked_id(call_id: str | None, losses: Losses, path: str) -> str | None:
-    """Return the id of a call, noting if the format does not allow it."""
+    """Return the id of a call; an id that the format does not allow is a loss."""
     if not IDS.fullmatch(call_id or ""):
         losses.add(path, f"is {call_id!r}, but an id must match {IDS.pattern}"[:200])
     return call_id
@@ -59,43 +59,43 @@ def _source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any
     media = Media.of(segment)
     if media.url is not None:
         if media.mime is not None:
-            losses.add(f"{path}mimeType", "has no place beside a URL")
+            losses.add(f"{path}mimeType", "is not allowed together with a URL")
         return {"type": "url", "url": media.url}
     if media.mime not in _IMAGES:
         losses.add(f"{path}mimeType", f"must be one of {', '.join(_IMAGES)}, not {media.mime!r}"[:200])
     return {"type": "base64", "media_type": media.mime, "data": media.base64}
 
 
-def segment_of(block: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
-    """Return the segment of a block; None of a block the protocol has no segment for."""
+def segment_of(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+    """Return the segment of a block; None if the protocol has no segment for it."""
     kind = block.get("type")
     if kind == "text":
-        text = reading.needed(block, "text", str, path)
-        extra = reading.kept(fields=unknown(block, "type", "text"))
-        return reading.value(lambda: ContentSegment("text", text=text or "", extra=extra), path)
+        text = reader.required(block, "text", str, path)
+        extra = reader.extra(fields=unknown_fields(block, "type", "text"))
+        return reader.build(lambda: ContentSegment("text", text=text or "", extra=extra), path)
     if kind == "tool_use":
-        return _call(block, reading, path)
+        return _call(block, reader, path)
     source = block.get("source")
     if kind == "image" and isinstance(source, Mapping):
-        return _image(block, source, reading, path)
+        return _image(block, source, reader, path)
     return None
 
 
-def _call(block: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
-    name = reading.needed(block, "name", str, path)
-    call_id = reading.field(block, "id", str, path) or ""
+def _call(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+    name = reader.required(block, "name", str, path)
+    call_id = reader.field(block, "id", str, path) or ""
     args = block.get("input", {})
-    extra = reading.kept(fields=unknown(block, "type", "id", "name", "input"))
+    extra = reader.extra(fields=unknown_fields(block, "type", "id", "name", "input"))
     if name is None:
         return None
-    return reading.value(
+    return reader.build(
         lambda: ContentSegment("tool_call", tool_call=ProviderToolCall(name, args, call_id), extra=extra),
         path,
     )
 
 
 def _image(
-    block: dict[str, Any], source: Mapping[str, Any], reading: Reading, path: str
+    block: dict[str, Any], source: Mapping[str, Any], reader: Reader, path: str
 ) -> ContentSegment | None:
     payload: dict[str, Any] = {}
     if source.get("type") == "base64" and set(source) == {"type", "media_type", "data"}:
@@ -104,5 +104,5 @@ def _image(
         payload = {"data": source["url"]}
     else:
         return None
-    extra = reading.kept(fields=unknown(block, "type", "source"))
-    return reading.value(lambda: ContentSegment("image", **payload, extra=extra), path)
+    extra = reader.extra(fields=unknown_fields(block, "type", "source"))
+    return reader.build(lambda: ContentSegment("image", **payload, extra=extra), path)

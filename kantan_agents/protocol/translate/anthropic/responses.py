@@ -1,4 +1,4 @@
-"""Answers in Anthropic's Messages API."""
+"""Responses in Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, Final
 from kantan_agents.protocol.translate.anthropic.blocks import blocks_of, segment_of
 from kantan_agents.protocol.translate.anthropic.tools import FORMAT, OWNER
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.metadata import Known, read_texts
-from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.translate.metadata import ResponseMetadata, read_texts
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.translate.usage import read_usage, write_usage
 from kantan_agents.protocol.types import ProviderResponse
 
@@ -23,49 +23,47 @@ _FIXED = {"type": "message", "role": "assistant"}
 
 
 def response_from_anthropic(data: Any) -> ProviderResponse:
-    """Return the answer of the Messages API, its blocks in order.
+    """Return a response of the Messages API as a ``ProviderResponse``, its blocks in order.
 
-    ``metadata`` has ``id``, ``model``, ``finish_reason`` and ``usage``, in which ``input_tokens`` are all
-    of them, also those from a cache. Thinking, and any other block the protocol has no segment for, is in
-    ``extra["anthropic"]`` of the segment after it, so that it goes back with the next turn.
+    ``metadata`` has ``id``, ``model``, ``finish_reason`` and ``usage``, whose ``input_tokens`` include those
+    read from and written to the cache. Thinking, and any other block for which the protocol has no segment,
+    is kept in ``extra["anthropic"]`` of the segment after it, so that it is sent back in the next turn.
 
     Raises:
-        InvalidProtocolValueError: E50, with every mistake.
+        InvalidProtocolValueError: E50, with every problem.
     """
-    reading = Reading("answer of Anthropic's Messages API", OWNER)
-    body = reading.whole(data, dict)
-    content = reading.needed(body, "content", list, "") or []
-    segments, left = reading.gathered(
-        reading.objects(content, "content"), lambda block, path: segment_of(block, reading, path)
+    reader = Reader("answer of Anthropic's Messages API", OWNER)
+    body = reader.expect(data, dict)
+    content = reader.required(body, "content", list, "") or []
+    segments, left = reader.segments(
+        reader.objects(content, "content"), lambda block, path: segment_of(block, reader, path)
     )
-    counts, rest = read_usage(reading.field(body, "usage", dict, "") or {}, USAGE)
-    texts = read_texts(reading, body, "", id="id", model="model", finish_reason="stop_reason")
+    counts, rest = read_usage(reader.field(body, "usage", dict, "") or {}, USAGE)
+    texts = read_texts(reader, body, "", id="id", model="model", finish_reason="stop_reason")
     fixed = [name for name, value in _FIXED.items() if body.get(name) == value]
-    fields = unknown(body, "id", "model", "stop_reason", "content", "usage", *fixed)
-    extra = reading.kept(fields=fields, before=left, usage=rest)
-    reading.check()
-    metadata = Known(**texts, usage=_all_input(counts, 1)).as_metadata()
+    fields = unknown_fields(body, "id", "model", "stop_reason", "content", "usage", *fixed)
+    extra = reader.extra(fields=fields, before=left, usage=rest)
+    reader.check()
+    metadata = ResponseMetadata(**texts, usage=_all_input(counts, 1)).to_dict()
     return ProviderResponse(tuple(segments), metadata, extra=extra)
 
 
 def response_to_anthropic(response: ProviderResponse) -> dict[str, Any]:
-    """Return an answer as one of the Messages API.
+    """Return a ``ProviderResponse`` as a response of the Messages API.
 
     Raises:
-        UntranslatableError: E52, with all that would be lost: media, arguments that are no object.
+        UntranslatableError: E52, with everything that would be lost: media, arguments that are not an object.
     """
     losses = Losses(FORMAT, OWNER)
-    own = losses.own(response.extra, "", "fields", "before", "usage")
-    known = Known.of(response.metadata, losses)
+    own = losses.format_extra(response.extra, "", "fields", "before", "usage")
+    known = ResponseMetadata.of(response.metadata, losses)
     content = losses.blocks(own, "before", "")
-    for place, segment in enumerate(response.segments):
-        content = [*content, *blocks_of(segment, "assistant", losses, f"segments[{place}].")]
+    for index, segment in enumerate(response.segments):
+        content = [*content, *blocks_of(segment, "assistant", losses, f"segments[{index}].")]
     body = {**_FIXED, **known.fields(id="id", model="model", finish_reason="stop_reason"), "content": content}
     counts = _all_input(known.usage, -1)
     if counts.get("input_tokens", 0) < 0:
-        losses.add(
-            "metadata.usage.input_tokens", "is less than those from and for a cache, which are among them"
-        )
+        losses.add("metadata.usage.input_tokens", "is less than the cached tokens, which are part of it")
     usage = write_usage(counts, own.get("usage", {}), USAGE, losses, "extra.anthropic.usage")
     if usage:
         body["usage"] = usage
@@ -75,7 +73,7 @@ def response_to_anthropic(response: ProviderResponse) -> dict[str, Any]:
 
 
 def _all_input(counts: Mapping[str, Any], sign: int) -> dict[str, Any]:
-    """Return the counts with those of the cache among the input tokens (1), or apart from them (-1)."""
+    """Return the counts with the cached tokens added to (1) or subtracted from (-1) the input tokens."""
     cached = [counts.get(name, 0) for name in ("cached_tokens", "cache_write_tokens")]
     given = counts.get("input_tokens")
     if not all(isinstance(count, int) for count in (given, *cached)):

@@ -1,4 +1,4 @@
-"""Google's Gemini API (``generateContent``), and the protocol: pure functions both ways."""
+"""Translate between the protocol and Google's Gemini API (``generateContent``)."""
 
 from kantan_agents.protocol.translate.gemini.messages import messages_from_gemini, messages_to_gemini
 from kantan_agents.protocol.translate.gemini.responses import response_from_gemini, response_to_gemini

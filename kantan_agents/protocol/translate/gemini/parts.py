@@ -1,4 +1,4 @@
-"""Parts of the contents of the Gemini API."""
+"""Content parts of the Gemini API."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.translate.gemini.tools import NAME
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import Media
-from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import MEDIA, ContentSegment, ProviderToolCall
 
-_ENDINGS: Final = {
+_TYPES_BY_EXTENSION: Final = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
     "heic": "image/heic", "wav": "audio/wav", "mp3": "audio/mp3", "aac": "audio/aac", "ogg": "audio/ogg",
     "flac": "audio/flac", "mp4": "video/mp4", "mov": "video/mov", "webm": "video/webm", "mpeg": "video/mpeg",
@@ -21,8 +21,8 @@ _ENDINGS: Final = {
 
 
 def parts_of(segment: ContentSegment, losses: Losses, path: str) -> list[dict[str, Any]]:
-    """Return a segment as parts: its own, with the unknown ones around it."""
-    own = losses.own(segment.extra, path, "fields", "before", "after")
+    """Return a segment as a part, with the unknown parts that were kept from before and after it."""
+    own = losses.format_extra(segment.extra, path, "fields", "before", "after")
     part: dict[str, Any] = {}
     if segment.type == "text":
         part = {"text": segment.text}
@@ -41,15 +41,15 @@ def _function_call(call: ProviderToolCall, losses: Losses, path: str) -> dict[st
         losses.add(f"{path}args", f"must be an object, not {type(call.args).__name__}")
     name = losses.name(call.name, NAME, f"{path}name")
     written = {"id": call.id, "name": name, "args": plain(call.args)}
-    return losses.with_fields(written, losses.own(call.extra, path, "fields"), path)
+    return losses.with_fields(written, losses.format_extra(call.extra, path, "fields"), path)
 
 
 def media_part(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
-    """Return an image, audio or video segment as a part; a URL without a type gets that of its ending."""
+    """Return a media segment as a part; for a URL without a type, the file extension determines the type."""
     media = Media.of(segment)
     mime = media.mime
     if mime is None and media.url is not None:
-        mime = _by_ending(media.url)
+        mime = _type_by_extension(media.url)
     if mime is None:
         losses.add(f"{path}mimeType", "is missing, and the format needs it")
     elif not mime.startswith(f"{segment.type}/"):
@@ -59,43 +59,43 @@ def media_part(segment: ContentSegment, losses: Losses, path: str) -> dict[str, 
     return {"inlineData": {"mimeType": mime, "data": media.base64}}
 
 
-def _by_ending(url: str) -> str | None:
-    # The standard library's table would be read from files of this machine, on the event loop.
+def _type_by_extension(url: str) -> str | None:
+    # mimetypes would read its table from files, which blocks the event loop.
     try:
         path = urlsplit(url).path
     except ValueError:
         return None
-    return _ENDINGS.get(path.rpartition(".")[2].lower())
+    return _TYPES_BY_EXTENSION.get(path.rpartition(".")[2].lower())
 
 
-def segment_of(part: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
-    """Return the segment of a part; None of a part the protocol has no segment for, such as a thought."""
+def segment_of(part: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+    """Return the segment of a part; None if the protocol has no segment for it, such as a thought."""
     if part.get("thought"):
         return None
     text = part.get("text")
     if isinstance(text, str):
-        extra = reading.kept(fields=unknown(part, "text"))
-        return reading.value(lambda: ContentSegment("text", text=text, extra=extra), path)
+        extra = reader.extra(fields=unknown_fields(part, "text"))
+        return reader.build(lambda: ContentSegment("text", text=text, extra=extra), path)
     call = part.get("functionCall")
     if isinstance(call, dict):
-        return _call(part, call, reading, path)
+        return _call(part, call, reader, path)
     for name, payload in (("inlineData", "data"), ("fileData", "fileUri")):
         data = part.get(name)
         if isinstance(data, dict) and set(data) == {"mimeType", payload}:
-            return _media(data["mimeType"], data[payload], unknown(part, name), reading, path)
+            return _media(data["mimeType"], data[payload], unknown_fields(part, name), reader, path)
     return None
 
 
-def _call(part: dict[str, Any], call: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
+def _call(part: dict[str, Any], call: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
     inside = f"{path}functionCall."
-    name = reading.needed(call, "name", str, inside)
-    call_id = reading.field(call, "id", str, inside) or ""
+    name = reader.required(call, "name", str, inside)
+    call_id = reader.field(call, "id", str, inside) or ""
     args = {} if call.get("args") is None else call["args"]
-    inner = reading.kept(fields=unknown(call, "id", "name", "args"))
-    outer = reading.kept(fields=unknown(part, "functionCall"))
+    inner = reader.extra(fields=unknown_fields(call, "id", "name", "args"))
+    outer = reader.extra(fields=unknown_fields(part, "functionCall"))
     if name is None:
         return None
-    return reading.value(
+    return reader.build(
         lambda: ContentSegment(
             "tool_call", tool_call=ProviderToolCall(name, args, call_id, extra=inner), extra=outer
         ),
@@ -103,11 +103,9 @@ def _call(part: dict[str, Any], call: dict[str, Any], reading: Reading, path: st
     )
 
 
-def _media(
-    mime: Any, data: Any, fields: dict[str, Any], reading: Reading, path: str
-) -> ContentSegment | None:
+def _media(mime: Any, data: Any, fields: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
     kind: Any = mime.partition("/")[0] if isinstance(mime, str) else ""
     if kind not in MEDIA:
         return None
-    extra = reading.kept(fields=fields)
-    return reading.value(lambda: ContentSegment(kind, data=data, mime_type=mime, extra=extra), path)
+    extra = reader.extra(fields=fields)
+    return reader.build(lambda: ContentSegment(kind, data=data, mime_type=mime, extra=extra), path)

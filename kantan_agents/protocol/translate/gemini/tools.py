@@ -8,16 +8,16 @@ from typing import Any, Final, Literal
 
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.provider import ToolSpec
-from kantan_agents.protocol.translate.gemini.schema import converted, schema_from_gemini
+from kantan_agents.protocol.translate.gemini.schema import convert_schema, schema_from_gemini
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 
 FORMAT: Final = "Gemini"
 OWNER: Final = "gemini"
 NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}")
 
 SchemaField = Literal["parametersJsonSchema", "parameters"]
-"""Where the schema of a tool goes: as JSON Schema, or as the API's own subset of OpenAPI's schemas."""
+"""The field that takes the schema of a tool: JSON Schema, or the API's subset of OpenAPI schemas."""
 
 
 def tools_to_gemini(
@@ -27,58 +27,56 @@ def tools_to_gemini(
 
     Args:
         tools: The tools.
-        schema_field: ``"parametersJsonSchema"`` sends each schema as it is. ``"parameters"`` is for servers
-            that do not know that field, and for what ``schema_to_gemini`` can express.
+        schema_field: ``"parametersJsonSchema"`` sends each schema unchanged. ``"parameters"`` is for servers
+            that do not support that field; it is limited to what ``schema_to_gemini`` can express.
 
     Raises:
-        UntranslatableError: E52, a name, a schema or a field the format has no place for.
+        UntranslatableError: E52, a tool has a name, a schema or fields that the format does not allow.
     """
     losses = Losses(FORMAT, OWNER)
     written = []
-    for place, tool in enumerate(tools):
-        path = f"tools[{place}]."
+    for index, tool in enumerate(tools):
+        path = f"tools[{index}]."
         wire: dict[str, Any] = {"name": losses.name(tool.name, NAME, f"{path}name")}
         if tool.description:
             wire["description"] = tool.description
         is_subset = schema_field == "parameters"
         parameters = f"{path}parameters."
         wire[schema_field] = (
-            converted(tool.parameters, losses, parameters) if is_subset else plain(tool.parameters)
+            convert_schema(tool.parameters, losses, parameters) if is_subset else plain(tool.parameters)
         )
-        written.append(losses.with_fields(wire, losses.own(tool.extra, path, "fields"), path))
+        written.append(losses.with_fields(wire, losses.format_extra(tool.extra, path, "fields"), path))
     losses.check()
     return [{"functionDeclarations": written}] if written else []
 
 
 def tools_from_gemini(data: Any) -> tuple[ToolSpec, ...]:
-    """Return the tools of a request; one that the API itself runs is a mistake.
+    """Return the ``tools`` of a request; a tool that the API runs itself is a problem.
 
     Raises:
-        InvalidProtocolValueError: E50, with every mistake.
+        InvalidProtocolValueError: E50, with every problem.
     """
-    reading = Reading("list of Gemini's tools", OWNER)
+    reader = Reader("list of Gemini's tools", OWNER)
     tools: list[ToolSpec | None] = []
-    for path, item in reading.objects(reading.whole(data, list), "tools"):
-        for name in unknown(item, "functionDeclarations"):
-            reading.add(f"{path}{name}", "is a tool that the API runs itself")
-        declarations = reading.field(item, "functionDeclarations", list, path) or []
-        found = reading.objects(declarations, f"{path}functionDeclarations")
-        tools += [_tool(declaration, reading, where) for where, declaration in found]
-    reading.check()
+    for path, item in reader.objects(reader.expect(data, list), "tools"):
+        for name in unknown_fields(item, "functionDeclarations"):
+            reader.add(f"{path}{name}", "is a tool that the API runs itself")
+        declarations = reader.field(item, "functionDeclarations", list, path) or []
+        found = reader.objects(declarations, f"{path}functionDeclarations")
+        tools += [_tool(declaration, reader, where) for where, declaration in found]
+    reader.check()
     return tuple(tool for tool in tools if tool is not None)
 
 
-def _tool(item: dict[str, Any], reading: Reading, path: str) -> ToolSpec | None:
-    name = reading.needed(item, "name", str, path)
-    description = reading.field(item, "description", str, path) or ""
-    schema = reading.field(item, "parametersJsonSchema", dict, path)
+def _tool(item: dict[str, Any], reader: Reader, path: str) -> ToolSpec | None:
+    name = reader.required(item, "name", str, path)
+    description = reader.field(item, "description", str, path) or ""
+    schema = reader.field(item, "parametersJsonSchema", dict, path)
     if schema is None:
-        subset = reading.field(item, "parameters", dict, path)
+        subset = reader.field(item, "parameters", dict, path)
         schema = None if subset is None else schema_from_gemini(subset)
     given = {} if schema is None else {"parameters": schema}
-    fields = unknown(item, "name", "description", "parameters", "parametersJsonSchema")
+    fields = unknown_fields(item, "name", "description", "parameters", "parametersJsonSchema")
     if name is None:
         return None
-    return reading.value(
-        lambda: ToolSpec(name, description, **given, extra=reading.kept(fields=fields)), path
-    )
+    return reader.build(lambda: ToolSpec(name, description, **given, extra=reader.extra(fields=fields)), path)

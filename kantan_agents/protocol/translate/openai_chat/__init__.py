@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, and the protocol: pure functions both ways."""
+"""Translate between the protocol and OpenAI's chat completions."""
 
 from kantan_agents.protocol.translate.openai_chat.messages import (
     messages_from_openai_chat,

@@ -1,4 +1,4 @@
-"""Tool calls in chat completions: their arguments are JSON text."""
+"""Tool calls in chat completions, whose arguments are JSON text."""
 
 from __future__ import annotations
 
@@ -8,46 +8,46 @@ from typing import Any, NoReturn
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.openai_chat.tools import NAME
-from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 
 def call_to_chat(
     segment: ContentSegment, call: ProviderToolCall, losses: Losses, path: str
 ) -> dict[str, Any]:
-    """Return a call as one of ``tool_calls``."""
-    losses.own(call.extra, f"{path}toolCall.")
+    """Return a call as an item of ``tool_calls``."""
+    losses.format_extra(call.extra, f"{path}toolCall.")
     function = {
         "name": losses.name(call.name, NAME, f"{path}toolCall.name"),
         "arguments": json.dumps(plain(call.args), ensure_ascii=False),
     }
     written = {"id": call.id, "type": "function", "function": function}
-    return losses.with_fields(written, losses.own(segment.extra, path, "fields"), path)
+    return losses.with_fields(written, losses.format_extra(segment.extra, path, "fields"), path)
 
 
-def call_from_chat(item: dict[str, Any], reading: Reading, path: str) -> ContentSegment | None:
-    """Return the segment of one of ``tool_calls``; None if it is none, which is a mistake."""
+def call_from_chat(item: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
+    """Return the segment of an item of ``tool_calls``; None if the item is invalid, which is a problem."""
     if item.get("type") not in (None, "function"):
-        reading.add(f"{path}type", f"must be function, not {item['type']!r}"[:200])
+        reader.add(f"{path}type", f"must be function, not {item['type']!r}"[:200])
         return None
-    function = reading.needed(item, "function", dict, path)
+    function = reader.required(item, "function", dict, path)
     if function is None:
         return None
-    name = reading.needed(function, "name", str, f"{path}function.")
-    text = reading.field(function, "arguments", str, f"{path}function.") or ""
-    call_id = reading.field(item, "id", str, path) or ""
-    extra = reading.kept(fields=unknown(item, "id", "type", "function"))
+    name = reader.required(function, "name", str, f"{path}function.")
+    text = reader.field(function, "arguments", str, f"{path}function.") or ""
+    call_id = reader.field(item, "id", str, path) or ""
+    extra = reader.extra(fields=unknown_fields(item, "id", "type", "function"))
     args = args_of(text)
     if name is None:
         return None
-    return reading.value(
+    return reader.build(
         lambda: ContentSegment("tool_call", tool_call=ProviderToolCall(name, args, call_id), extra=extra),
         path,
     )
 
 
 def args_of(text: str) -> Any:
-    """Return the arguments a model has written: an empty text means none, what is no JSON stays text."""
+    """Return the parsed arguments of a call: ``{}`` for a blank text, the text itself if it is not JSON."""
     if not text.strip():
         return {}
     try:
@@ -57,4 +57,4 @@ def args_of(text: str) -> Any:
 
 
 def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")

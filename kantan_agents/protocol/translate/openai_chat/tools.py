@@ -9,7 +9,7 @@ from typing import Any, Final
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.provider import ToolSpec
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.reading import Reading, unknown
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 
 FORMAT: Final = "OpenAI chat completions"
 OWNER: Final = "openai"
@@ -20,44 +20,44 @@ def tools_to_openai_chat(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     """Return tools as the ``tools`` of a request.
 
     Raises:
-        UntranslatableError: E52, a name or a field the format has no place for.
+        UntranslatableError: E52, a tool has a name or fields that the format does not allow.
     """
     losses = Losses(FORMAT, OWNER)
     written = []
-    for place, tool in enumerate(tools):
-        path = f"tools[{place}]."
+    for index, tool in enumerate(tools):
+        path = f"tools[{index}]."
         function: dict[str, Any] = {"name": losses.name(tool.name, NAME, f"{path}name")}
         if tool.description:
             function["description"] = tool.description
         function["parameters"] = plain(tool.parameters)
-        own = losses.own(tool.extra, path, "fields")
+        own = losses.format_extra(tool.extra, path, "fields")
         written.append({"type": "function", "function": losses.with_fields(function, own, path)})
     losses.check()
     return written
 
 
 def tools_from_openai_chat(data: Any) -> tuple[ToolSpec, ...]:
-    """Return the tools of a request.
+    """Return the ``tools`` of a request.
 
     Raises:
-        InvalidProtocolValueError: E50, it is no such list.
+        InvalidProtocolValueError: E50, with every problem.
     """
-    reading = Reading("list of tools of chat completions", OWNER)
-    tools = [_tool(item, reading, path) for path, item in reading.objects(reading.whole(data, list), "tools")]
-    reading.check()
+    reader = Reader("list of tools of chat completions", OWNER)
+    tools = [_tool(item, reader, path) for path, item in reader.objects(reader.expect(data, list), "tools")]
+    reader.check()
     return tuple(tool for tool in tools if tool is not None)
 
 
-def _tool(item: dict[str, Any], reading: Reading, path: str) -> ToolSpec | None:
-    function = reading.needed(item, "function", dict, path)
+def _tool(item: dict[str, Any], reader: Reader, path: str) -> ToolSpec | None:
+    function = reader.required(item, "function", dict, path)
     if function is None:
         return None
     inside = f"{path}function."
-    name = reading.needed(function, "name", str, inside)
-    description = reading.field(function, "description", str, inside) or ""
-    schema = reading.field(function, "parameters", dict, inside)
+    name = reader.required(function, "name", str, inside)
+    description = reader.field(function, "description", str, inside) or ""
+    schema = reader.field(function, "parameters", dict, inside)
     given = {} if schema is None else {"parameters": schema}
-    extra = reading.kept(fields=unknown(function, "name", "description", "parameters"))
+    extra = reader.extra(fields=unknown_fields(function, "name", "description", "parameters"))
     if name is None:
         return None
-    return reading.value(lambda: ToolSpec(name, description, **given, extra=extra), inside)
+    return reader.build(lambda: ToolSpec(name, description, **given, extra=extra), inside)

@@ -16,7 +16,7 @@ from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, To
 from kantan_agents.protocol.translate import anthropic, gemini, openai_chat
 from kantan_agents.protocol.translate.media import Media
 from kantan_agents.testing.strategies import json_values
-from tests.protocol.translated_values import (
+from tests.protocol.strategies import (
     METADATA,
     calls,
     conversations,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.protocol import ContentSegment, Message, ProviderContext, ProviderResponse, ToolSpec
 from kantan_agents.testing.strategies import json_values
-from tests.protocol.translated_values import IDS, any_segments
+from tests.protocol.strategies import IDS, any_segments
 
 TEXTS = st.text(max_size=8, alphabet=st.characters(codec="utf-8"))
 UNKNOWN = st.dictionaries(st.sampled_from(["mood", "x-y", "日本"]), json_values(max_leaves=3), max_size=2)

@@ -1,4 +1,4 @@
-"""What an API says when it does not answer."""
+"""Error responses of an HTTP API: the reason, and when to retry."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 _LONGEST = 500
 
 
-def reason_of(body: bytes) -> tuple[str, Any]:
-    """Return all that the body of an error says, and its ``error`` object."""
+def parse_error_body(body: bytes) -> tuple[str, Any]:
+    """Return the message in the body of an error response (or the whole body), and its ``error`` object."""
     text = body.decode(errors="replace").strip()
     try:
         data = json.loads(body)
@@ -24,13 +24,13 @@ def reason_of(body: bytes) -> tuple[str, Any]:
     return message if isinstance(message, str) else text, error
 
 
-def short(text: str, longest: int = _LONGEST) -> str:
-    """Return a text of bearable length."""
+def shorten(text: str, longest: int = _LONGEST) -> str:
+    """Return a text, cut to a maximum length."""
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
 def retry_after(headers: Mapping[str, str], error: Any = None) -> float | None:
-    """Return the seconds after which the API wants to be asked again, None if it does not say."""
+    """Return the seconds to wait before a retry; None if the API does not say."""
     milliseconds = _seconds(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidProtocolValueError, KantanAgentsError, UntranslatableError
 from kantan_agents.protocol import ContentSegment, Message, ProviderResponse, ToolSpec
-from kantan_agents.protocol.answers import sdk_items
+from kantan_agents.protocol.responses import sdk_items
 from kantan_agents.protocol.translate.openai_responses import (
     messages_from_openai_responses,
     messages_to_openai_responses,
@@ -24,9 +24,9 @@ from kantan_agents.protocol.translate.openai_responses import (
     tools_to_openai_responses,
 )
 from kantan_agents.testing.strategies import json_values
-from tests.protocol.made import call, messages, responses, segments, text, tools
-from tests.protocol.translated_values import METADATA, calls, conversations, text_segments
-from tests.protocol.translated_values import responses as translated_responses
+from tests.protocol.scripted import call, messages, responses, segments, text, tools
+from tests.protocol.strategies import METADATA, calls, conversations, text_segments
+from tests.protocol.strategies import responses as translated_responses
 
 
 def without_ids(parts: Any) -> list[ContentSegment]:
@@ -285,6 +285,6 @@ def test_texts_a_middleware_has_rewritten_are_what_is_read() -> None:
 
 
 def test_an_id_that_was_used_before_is_used_no_second_time() -> None:
-    first, second = sdk_items([call("f", {}, "a"), call("f", {}, "b")], taken={"a"})
+    first, second = sdk_items([call("f", {}, "a"), call("f", {}, "b")], used_ids={"a"})
     assert getattr(first, "call_id", "") not in ("a", "b")
     assert getattr(second, "call_id", "") == "b"

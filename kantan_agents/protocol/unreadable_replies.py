@@ -1,4 +1,4 @@
-"""What a provider does with a reply of its model that cannot be read (spec protocol 7)."""
+"""``unreadable``: how a provider reports a reply of its model that it cannot parse (spec 3, section 7)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,26 @@ from kantan_agents.errors import AgentPainException, InvalidOptionError
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 
 OnUnreadable = Literal["raise", "text"]
-"""``"raise"``: the run ends with E51. ``"text"``: the reply is a text that says what is wrong."""
+"""``"raise"``: the run ends with E51. ``"text"``: the response is a text that says what is wrong."""
 
 
 def unreadable(provider: str, reason: str, on_unreadable: OnUnreadable = "raise") -> ProviderResponse:
-    """Say that a model's reply cannot be read, in the way the provider's user has chosen.
+    """Report that a model's reply cannot be parsed: raise E51, or return a response that says so.
+
+    A provider calls this so that its user decides what happens to malformed replies.
 
     Args:
         provider: Name of the provider.
         reason: What is wrong with the reply.
-        on_unreadable: ``"raise"``, or ``"text"`` for an answer of one text segment; its metadata has
-            ``{"error": {"code": "E51", "reason": ...}}``.
+        on_unreadable: ``"raise"`` to raise, ``"text"`` to return a response.
 
     Raises:
-        AgentPainException: E51, with ``"raise"``.
+        AgentPainException: E51, if ``on_unreadable`` is ``"raise"``.
         InvalidOptionError: E75, ``on_unreadable`` is neither.
+
+    Returns:
+        A response of one text segment; its metadata is
+        ``{"error": {"code": "E51", "provider": ..., "reason": ...}}``.
     """
     pain = AgentPainException(provider=provider, reason=reason)
     if on_unreadable == "raise":

@@ -1,7 +1,7 @@
-"""What the items of the Responses format have no place for, carried along in ``provider_data``.
+"""Keep segments and fields that an SDK item cannot hold in its ``provider_data``.
 
-The SDK keeps that field of an item through sessions, stored runs and further turns, and takes it out again
-before an item goes to OpenAI.
+The SDK preserves that field in sessions, stored runs and further turns, and removes it before an item is sent
+to OpenAI.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _SEGMENT, _CALL = "segment", "call"
 
 
 def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any] | None:
-    """Return what an assistant's message of these segments carries besides its texts, None for nothing.
+    """Return the ``provider_data`` of an assistant's message with these segments; None if it needs none.
 
-    Texts stand in the message alone: whoever rewrites them there has rewritten all there is.
+    Texts are not copied into it, so that a middleware that rewrites the message leaves no second copy.
 
     Args:
-        segments: The segments, without calls.
-        calls: For each, how many calls of the answer stand before it.
+        segments: The segments, without tool calls.
+        calls: For each segment, the number of calls of the response before it.
     """
     others: list[Any] = []
     extras: dict[str, Any] = {}
@@ -41,55 +41,55 @@ def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
     data: dict[str, Any] = {_SEGMENTS: others, _EXTRAS: extras, _FILLER: not texts}
     if any(calls):
         data[_CALLS] = list(calls)
-    kept = {name: value for name, value in data.items() if value}
-    return {_KEY: kept} if kept else None
+    data = {name: value for name, value in data.items() if value}
+    return {_KEY: data} if data else None
 
 
 def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[ContentSegment]:
-    """Return the segments of an assistant's message in order.
+    """Return the segments of an assistant's message in order, including those in its ``provider_data``.
 
     Args:
         item: The message.
-        texts: The texts of its parts.
+        texts: The texts of its content parts.
     """
     data = _data(item)
     extras = data.get(_EXTRAS) or {}
     written = [
-        ContentSegment("text", text=text, extra=extras.get(str(place), {}))
-        for place, text in enumerate(texts)
+        ContentSegment("text", text=text, extra=extras.get(str(index), {}))
+        for index, text in enumerate(texts)
     ]
     if data.get(_FILLER) and not "".join(segment.text or "" for segment in written):
         written = []
     segments: list[ContentSegment] = []
-    place = 0
+    index = 0
     for before, segment in data.get(_SEGMENTS) or ():
-        segments += written[place:before]
-        place = max(place, before)
+        segments += written[index:before]
+        index = max(index, before)
         segments.append(ContentSegment.from_dict(segment))
-    return segments + written[place:]
+    return segments + written[index:]
 
 
 def calls_before(item: Mapping[str, Any], segments: Sequence[ContentSegment]) -> list[int]:
-    """Return for each segment of a message how many calls of the answer stand before it."""
+    """Return for each segment of a message the number of calls of the response before it."""
     calls = _data(item).get(_CALLS)
-    # Whoever has made more or fewer texts of the message has left no order to go by.
+    # If the number of texts was changed, the recorded order no longer applies.
     if not isinstance(calls, list) or len(calls) != len(segments):
         return [0] * len(segments)
     return [count if isinstance(count, int) else 0 for count in calls]
 
 
-def is_ours(item: Mapping[str, Any]) -> bool:
-    """Return whether an item carries something of ours."""
+def has_provider_data(item: Mapping[str, Any]) -> bool:
+    """Return whether an item has ``provider_data`` of this library."""
     return bool(_data(item))
 
 
 def without_media(item: Any) -> Any:
-    """Return an item without what it carries of long media: for where nobody looks at them."""
-    # Of any other item it has not been read whether that is ours at all.
+    """Return an item with long media in its ``provider_data`` replaced by their size, for traces."""
+    # Only an assistant's item can have segments there.
     data = _data(item) if isinstance(item, Mapping) and item.get("role") == "assistant" else {}
     if not any(len(segment.get("data") or "") > _LONG for _, segment in data.get(_SEGMENTS) or ()):
         return item
-    shown = [[place, _shown(segment)] for place, segment in data[_SEGMENTS]]
+    shown = [[index, _shown(segment)] for index, segment in data[_SEGMENTS]]
     return {**item, "provider_data": {**item["provider_data"], _KEY: {**data, _SEGMENTS: shown}}}
 
 
@@ -99,13 +99,13 @@ def _shown(segment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def call_data(segment: ContentSegment, call: ProviderToolCall) -> dict[str, Any] | None:
-    """Return what a function call carries besides name, arguments and id, None for nothing."""
-    kept = {name: dict(extra) for name, extra in ((_SEGMENT, segment.extra), (_CALL, call.extra)) if extra}
-    return {_KEY: kept} if kept else None
+    """Return the ``provider_data`` of a function call: both ``extra``; None if they are empty."""
+    data = {name: dict(extra) for name, extra in ((_SEGMENT, segment.extra), (_CALL, call.extra)) if extra}
+    return {_KEY: data} if data else None
 
 
-def with_call_data(item: Mapping[str, Any], call: ProviderToolCall) -> ContentSegment:
-    """Return the segment of a call with what its item carries."""
+def call_segment(item: Mapping[str, Any], call: ProviderToolCall) -> ContentSegment:
+    """Return the segment of a call with ``extra`` from the item's ``provider_data``."""
     data = _data(item)
     if data.get(_CALL):
         call = attrs.evolve(call, extra=data[_CALL])

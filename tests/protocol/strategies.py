@@ -115,8 +115,8 @@ def conversations(draw: Any) -> tuple[Message, ...]:
         said = draw(st.lists(text_segments() | images(), min_size=1, max_size=3))
         found.append(Message("user", tuple(said)))
         made = draw(st.lists(calls(), max_size=3, unique_by=_call_id))
-        taken = {call.id for message in found for call in _calls(message)}
-        made = [segment for segment in made if segment.tool_call and segment.tool_call.id not in taken]
+        used_ids = {call.id for message in found for call in _calls(message)}
+        made = [segment for segment in made if segment.tool_call and segment.tool_call.id not in used_ids]
         spoken = draw(st.lists(text_segments(), min_size=0 if made else 1, max_size=1))
         found.append(Message("assistant", (*spoken, *made)))
         for call in _calls(found[-1]):

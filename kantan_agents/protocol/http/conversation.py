@@ -1,4 +1,4 @@
-"""A conversation as an API takes it: what it would refuse, and the model need not see, is made to fit."""
+"""``fit_conversation``: adapt a conversation so that content an API would reject does not end the run."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import Media
 from kantan_agents.protocol.types import MEDIA, ContentSegment, ProviderToolCall
 
-_OF_A_VALUE = 32
+_VALUE_SIZE = 32
 _ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
-def sendable(prompt: str, context: ProviderContext, owner: str) -> tuple[Message, ...]:
-    """Return the conversation to send; that is the prompt alone where there is none so far.
+def fit_conversation(prompt: str, context: ProviderContext, owner: str) -> tuple[Message, ...]:
+    """Return the messages to send; only the prompt if the conversation is empty.
 
-    The translations refuse what they would lose. In a run that would be the end, so here
+    The translations raise an error for everything they would lose, which would end a run. Therefore
 
-    - fields of ``extra`` that are not the API's own are left out;
-    - arguments that are no object, which the model was told about, stand under ``not_an_object``;
-    - an id of a call that another model gave, and this API does not allow, is replaced by a digest of it;
-    - a system message in the midst of the conversation is the user's;
-    - ``ui`` is left out, and media that another model has made, where the API takes none of an assistant, are
-      a word about them;
-    - in a result for Gemini the texts come first, and media at a URL are that URL.
+    - fields of ``extra`` that are not the API's own are removed;
+    - tool arguments that are not an object, about which the model got an error, move to ``not_an_object``;
+    - a call id of another model that this API does not allow is replaced by a digest of it;
+    - a system message after the beginning of the conversation becomes a user message;
+    - ``ui`` is removed, and media in an assistant message are replaced by their type in brackets if the API
+      does not allow them there;
+    - in a tool result for Gemini, texts move to the front, and media at a URL become a text with the URL.
 
     Args:
-        prompt: What the user has said last.
+        prompt: Text of the user's last message.
         context: The conversation.
-        owner: The API's name in ``extra``.
+        owner: The API's key in ``extra``.
 
     Raises:
-        UntranslatableError: E52, there are results of tools without the calls they answer.
+        UntranslatableError: E52, there are tool results without the calls they belong to.
     """
     if not context.messages:
         return (Message("user", (ContentSegment.of_text(prompt),)),)
@@ -51,9 +51,9 @@ def sendable(prompt: str, context: ProviderContext, owner: str) -> tuple[Message
                 message,
                 role="user" if is_late else message.role,
                 segments=tuple(_segments(message, owner)),
-                tool_call_id=None if message.tool_call_id is None else _id(message.tool_call_id),
+                tool_call_id=None if message.tool_call_id is None else _allowed_id(message.tool_call_id),
                 tool_name=message.tool_name if owner == "gemini" else None,
-                extra=_own(message.extra, owner),
+                extra=_own_extra(message.extra, owner),
             )
         )
     return tuple(sent)
@@ -62,27 +62,27 @@ def sendable(prompt: str, context: ProviderContext, owner: str) -> tuple[Message
 def _check_results(messages: Iterable[Message], owner: str) -> None:
     losses = Losses(owner, owner)
     called: set[str | None] = set()
-    for place, message in enumerate(messages):
+    for index, message in enumerate(messages):
         called |= {segment.tool_call.id for segment in message.segments if segment.tool_call is not None}
         if message.role == "tool" and message.tool_call_id not in called:
             losses.add(
-                f"messages[{place}].toolCallId",
-                f"answers {str(message.tool_call_id)[:80]!r}, a call that is not in the conversation: its "
-                "history was cut between a call and its result; cut it before the call, or behind the result",
+                f"messages[{index}].toolCallId",
+                f"is {str(message.tool_call_id)[:80]!r}, a call that is not in the conversation: the history "
+                "was cut between a call and its result; cut it before the call or after the result",
             )
     losses.check()
 
 
-def check_said(messages: Sequence[Message], written: Sequence[Mapping[str, Any]], format: str) -> None:
-    """Make sure that there is something to answer, now that empty texts are left out.
+def check_has_input(messages: Sequence[Message], written: Sequence[Mapping[str, Any]], format: str) -> None:
+    """Check that the conversation still ends with something to answer after empty texts were removed.
 
     Args:
         messages: The conversation.
-        written: The same as it is sent.
-        format: The format's name, for the error.
+        written: The conversation in the API's format.
+        format: Name of the format, for the error.
 
     Raises:
-        UntranslatableError: E52, there is nothing, or nothing after the model's own last answer.
+        UntranslatableError: E52, it is empty, or ends with the model's own message.
     """
     is_new = bool(written) and (messages[-1].role != "user" or written[-1]["role"] == "user")
     if not is_new:
@@ -103,21 +103,21 @@ def _segments(message: Message, owner: str) -> Iterable[ContentSegment]:
         call = segment.tool_call
         yield attrs.evolve(
             segment,
-            extra=_own(segment.extra, owner),
+            extra=_own_extra(segment.extra, owner),
             tool_call=None if call is None else _call(call, owner),
         )
 
 
 def _call(call: ProviderToolCall, owner: str) -> ProviderToolCall:
     args = call.args if isinstance(call.args, Mapping) else {"not_an_object": call.args}
-    return attrs.evolve(call, args=args, id=_id(call.id), extra=_own(call.extra, owner))
+    return attrs.evolve(call, args=args, id=_allowed_id(call.id), extra=_own_extra(call.extra, owner))
 
 
-def _own(extra: Mapping[str, object], owner: str) -> dict[str, object]:
+def _own_extra(extra: Mapping[str, object], owner: str) -> dict[str, object]:
     return {owner: extra[owner]} if owner in extra else {}
 
 
-def _id(given: str) -> str:
+def _allowed_id(given: str) -> str:
     return given if _ID.fullmatch(given) else f"call_{hashlib.sha256(given.encode()).hexdigest()[:32]}"
 
 
@@ -126,21 +126,21 @@ def _without_url(segment: ContentSegment) -> ContentSegment:
     return segment if url is None else ContentSegment.of_text(url)
 
 
-def size_of(context: ProviderContext, enough: int) -> int:
-    """Return how many characters are to be sent, about; no more are counted than ``enough``."""
+def size_of(context: ProviderContext, limit: int) -> int:
+    """Return approximately how many characters are to be sent; counting stops at ``limit``."""
     size = 0
     for sent in _sent(context):
-        waiting = [sent]
-        while waiting and size < enough:
-            value = waiting.pop()
-            size += _OF_A_VALUE
+        pending = [sent]
+        while pending and size < limit:
+            value = pending.pop()
+            size += _VALUE_SIZE
             if isinstance(value, str):
                 size += len(value)
             elif isinstance(value, (list, tuple)):
-                waiting += value
+                pending += value
             elif isinstance(value, Mapping):
-                waiting += value.values()
-        if size >= enough:
+                pending += value.values()
+        if size >= limit:
             break
     return size
 

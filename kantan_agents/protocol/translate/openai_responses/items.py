@@ -1,4 +1,4 @@
-"""Segments of an answer as output items of the Responses format, and back."""
+"""Output items of the Responses API as the SDK keeps them: segments to items, and items to segments."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ from typing import Any
 from uuid import uuid4
 
 from kantan_agents.errors import InvalidProtocolValueError
-from kantan_agents.protocol.translate.carried import (
+from kantan_agents.protocol.translate.losses import Losses
+from kantan_agents.protocol.translate.openai_responses.parts import segments_of_content
+from kantan_agents.protocol.translate.openai_responses.provider_data import (
     call_data,
-    is_ours,
+    call_segment,
+    has_provider_data,
     message_data,
     message_segments,
-    with_call_data,
 )
-from kantan_agents.protocol.translate.reading import unknown, with_own
-from kantan_agents.protocol.translate.responses_parts import OWNER, Problems, own_extra, segments_of_content
+from kantan_agents.protocol.translate.openai_responses.tools import OWNER, fields_extra
+from kantan_agents.protocol.translate.reader import unknown_fields, with_extra
 from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 NO_ID = "__fake_id__"
-"""The SDK's id of a message that no provider knows by an id."""
+"""The SDK's id for messages that have no id at a provider."""
 
 IMAGE = "image_generation_call"
 _OF_CALL = ("type", "call_id", "name", "arguments", "provider_data")
@@ -38,21 +40,21 @@ BOOKKEEPING = frozenset(
         "tool_search_output",
     }
 )
-"""Items by which a provider keeps account of how it came to an answer; they mean nothing to another."""
+"""Items that record a provider's own steps on the way to an answer; other providers cannot use them."""
 
 
-def output_items(segments: Iterable[ContentSegment], taken: Collection[str] = ()) -> list[dict[str, Any]]:
-    """Return the segments of an answer as output items of the SDK: one message, then the calls.
+def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return the segments of a response as output items of the SDK: one message, then the calls.
 
-    A text that follows a call stands before it: results must come right after the calls in the formats the
-    SDK makes of the items. The message carries the order, in which the segments are read again.
+    Text after a call moves before it, because in the formats to which the SDK converts the items, results
+    must directly follow the calls. The message records the original order, which is restored on reading.
 
     Args:
-        segments: The segments; of none at all there is an empty message.
-        taken: Ids of calls that were made before. A call whose id is one of them, or is that of another call
-            of this answer, gets a new one: results are told apart by it.
+        segments: The segments; without any, the result is an empty message.
+        used_ids: Ids of the calls in the conversation so far. A call whose id is among them, or is that of
+            another call of this response, gets a new id, because results refer to calls by id.
     """
-    ids = set(taken)
+    ids = set(used_ids)
     said: list[ContentSegment] = []
     places: list[int] = []
     calls: list[dict[str, Any]] = []
@@ -66,7 +68,7 @@ def output_items(segments: Iterable[ContentSegment], taken: Collection[str] = ()
 
 
 def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any]:
-    """Return segments of an assistant as one message; ``calls`` is how many calls stand before each."""
+    """Return segments of an assistant as one message; ``calls`` has the number of calls before each."""
     texts = [segment.text for segment in segments if segment.type == "text"]
     parts: list[dict[str, Any]] = [
         {"type": "output_text", "text": text, "annotations": [], "logprobs": []} for text in texts or [""]
@@ -83,9 +85,10 @@ def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
 
 
 def call_item(segment: ContentSegment, call: ProviderToolCall, ids: set[str]) -> dict[str, Any]:
-    """Return a call as an item; its id is added to ``ids``, and is a new one if it stands there already.
+    """Return a call as an item, and add its id to ``ids``.
 
-    An id longer than OpenAI takes is replaced by a digest of it.
+    An id that is in ``ids`` already is replaced by a new one, an id that is longer than OpenAI allows by a
+    digest of it.
     """
     call_id = call.id if len(call.id) <= _LONGEST_ID else _digest(call.id)
     call_id = str(uuid4()) if call_id in ids else call_id
@@ -105,65 +108,69 @@ def _digest(call_id: str) -> str:
 
 
 def segments_of_item(
-    item: Mapping[str, Any], path: str, problems: Problems, *, keeps: bool = False
+    item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment] | None:
-    """Return the segments of an item in which an assistant says or calls something; None of any other.
+    """Return the segments of an assistant's item; None if the item is not the assistant's.
 
     Args:
         item: The item.
-        path: Where it stands, for problems.
-        problems: Where to note what cannot be read.
-        keeps: Whether ``extra`` of the segments keeps what the protocol has no field for.
+        path: Path of the item, for ``losses``.
+        losses: Collects what cannot be translated.
+        keep_unknown: Whether ``extra`` of the segments keeps fields that the protocol does not define.
     """
     kind = item.get("type")
     if kind == "function_call":
-        return [_call(item, path, problems, keeps=keeps)]
+        return [_call(item, path, losses, keep_unknown=keep_unknown)]
     if kind == IMAGE and isinstance(item.get("result"), str) and item["result"]:
-        fields = {"type": IMAGE, **unknown(item, "type", "result")} if keeps else {}
+        fields = {"type": IMAGE, **unknown_fields(item, "type", "result")} if keep_unknown else {}
         mime_type = image_type(item)
-        return [ContentSegment("image", data=item["result"], mime_type=mime_type, extra=own_extra(fields))]
+        return [ContentSegment("image", data=item["result"], mime_type=mime_type, extra=fields_extra(fields))]
     if item.get("role") == "assistant" and kind in (None, "message"):
-        return _said(item, path, problems, keeps=keeps)
+        return _assistant_segments(item, path, losses, keep_unknown=keep_unknown)
     return [] if isinstance(kind, str) and kind in BOOKKEEPING else None
 
 
 def image_type(item: Mapping[str, Any]) -> str:
-    """Return the media type of an image that OpenAI has made."""
+    """Return the media type of an image that OpenAI generated."""
     return f"image/{item.get('output_format') or 'png'}"
 
 
-def _said(item: Mapping[str, Any], path: str, problems: Problems, *, keeps: bool) -> list[ContentSegment]:
-    segments = segments_of_content(item.get("content"), f"{path}.content", problems, keeps=keeps)
+def _assistant_segments(
+    item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: bool
+) -> list[ContentSegment]:
+    segments = segments_of_content(item.get("content"), f"{path}.content", losses, keep_unknown=keep_unknown)
     if any(segment.type != "text" for segment in segments):
         return segments
-    if is_ours(item):
+    if has_provider_data(item):
         try:
             return message_segments(item, (segment.text or "" for segment in segments))
         except (InvalidProtocolValueError, AttributeError, TypeError, ValueError) as error:
-            problems.add(f"{path}.provider_data", f"cannot be read: {error}")
+            losses.add(f"{path}.provider_data", f"cannot be read: {error}")
             return segments
     fields = (
-        unknown(item, "type", "role", "content", "provider_data") if keeps and item.get("id") != NO_ID else {}
+        unknown_fields(item, "type", "role", "content", "provider_data")
+        if keep_unknown and item.get("id") != NO_ID
+        else {}
     )
-    return [with_own(segments[0], OWNER, message=fields), *segments[1:]] if segments else []
+    return [with_extra(segments[0], OWNER, message=fields), *segments[1:]] if segments else []
 
 
-def _call(item: Mapping[str, Any], path: str, problems: Problems, *, keeps: bool) -> ContentSegment:
+def _call(item: Mapping[str, Any], path: str, losses: Losses, *, keep_unknown: bool) -> ContentSegment:
     name, call_id, arguments = item.get("name"), item.get("call_id"), item.get("arguments")
     try:
         call = ProviderToolCall(name, arguments_of(arguments), call_id)  # type: ignore[arg-type]
-        segment = with_call_data(item, call)
-        if keeps and not is_ours(item):
-            segment = with_own(segment, OWNER, fields=unknown(item, *_OF_CALL))
+        segment = call_segment(item, call)
+        if keep_unknown and not has_provider_data(item):
+            segment = with_extra(segment, OWNER, fields=unknown_fields(item, *_OF_CALL))
     except InvalidProtocolValueError as error:
         for problem in error.problems:
-            problems.add(path, problem)
+            losses.add(path, problem)
         return ContentSegment.of_text("")
     return segment
 
 
 def arguments_of(text: Any) -> Any:
-    """Return the arguments of a call: what the JSON text says, the text itself if it is no JSON."""
+    """Return the parsed arguments of a call; the text itself if it is not valid JSON."""
     if text is None or text == "":
         return {}
     try:
@@ -173,7 +180,7 @@ def arguments_of(text: Any) -> Any:
 
 
 def _refuse(name: str) -> Any:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 _DECODER = json.JSONDecoder(parse_constant=_refuse)

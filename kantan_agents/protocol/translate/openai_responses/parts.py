@@ -1,4 +1,4 @@
-"""Content parts of the Responses format as segments, and back."""
+"""Content parts of the messages in the Responses API."""
 
 from __future__ import annotations
 
@@ -9,94 +9,76 @@ from typing import Any, get_args
 
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import split_url
-from kantan_agents.protocol.translate.reading import unknown, with_own
+from kantan_agents.protocol.translate.openai_responses.tools import OWNER
+from kantan_agents.protocol.translate.reader import unknown_fields, with_extra
 from kantan_agents.protocol.types import MEDIA, ContentSegment, ContentType
 
-_FORM = re.compile(r"[\w.+-]+")
+_SUBTYPE = re.compile(r"[\w.+-]+")
 _MIME = re.compile(r"[\w.+-]+/[\w.+-]+")
-OWNER = "openai_responses"
-"""Under this name ``extra`` holds what the Responses format says and the protocol has no field for."""
-
 REFUSAL = {"openai": {"fields": {"type": "refusal"}}}
-"""``extra`` of a text that is a refusal: the same in both formats of OpenAI's."""
+"""``extra`` of a text that is a refusal, in both formats of OpenAI."""
 
 _TEXTS = ("input_text", "output_text", "text", "summary_text")
 
 
-class Problems:
-    """Collects what a format cannot carry, each with its path."""
-
-    def __init__(self) -> None:
-        self.found: list[str] = []
-
-    def add(self, path: str, problem: str) -> None:
-        """Note a problem."""
-        self.found.append(f"{path}: {problem}")
-
-
-def own_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return ``extra`` that keeps these fields for the format."""
-    return {OWNER: {"fields": dict(fields)}} if fields else {}
-
-
 def segments_of_content(
-    content: Any, path: str, problems: Problems, *, keeps: bool = False
+    content: Any, path: str, losses: Losses, *, keep_unknown: bool = False
 ) -> list[ContentSegment]:
     """Return the segments of a message's content: a str, or a list of parts.
 
     Args:
         content: The content.
-        path: Where it stands, for problems.
-        problems: Where to note what cannot be read.
-        keeps: Whether ``extra`` of the segments keeps what the protocol has no field for.
+        path: Path of the content, for ``losses``.
+        losses: Collects what cannot be translated.
+        keep_unknown: Whether ``extra`` of the segments keeps fields that the protocol does not define.
     """
     if isinstance(content, str):
         return [ContentSegment.of_text(content)]
     if content is None:
         return []
     if not isinstance(content, Sequence):
-        problems.add(path, f"must be a str or a list of parts, not {type(content).__name__}")
+        losses.add(path, f"must be a str or a list of parts, not {type(content).__name__}")
         return []
     segments = []
-    for place, part in enumerate(content):
-        segment = _segment(part, f"{path}[{place}]", problems)
+    for index, part in enumerate(content):
+        segment = _segment(part, f"{path}[{index}]", losses)
         if segment is not None:
-            segments.append(_keeping(segment, part) if keeps else segment)
+            segments.append(_with_unknown_fields(segment, part) if keep_unknown else segment)
     return segments
 
 
-def _keeping(segment: ContentSegment, part: Mapping[str, Any]) -> ContentSegment:
+def _with_unknown_fields(segment: ContentSegment, part: Mapping[str, Any]) -> ContentSegment:
     kind = part["type"]
     if kind in get_args(ContentType) and kind != "text":
         return segment
     known = {"type", "refusal", *(_OF_PART if kind not in _TEXTS else ("text",))}
-    # A field that is null or empty says nothing.
-    fields = {name: value for name, value in unknown(part, *known).items() if value not in (None, [])}
+    # Fields that are null or empty carry no information.
+    fields = {name: value for name, value in unknown_fields(part, *known).items() if value not in (None, [])}
     if kind == "input_file":
         if part.get("filename") not in (None, _filename(segment)):
             fields["filename"] = part["filename"]
         if segment.type == "image":
             fields["type"] = kind
-    return with_own(segment, OWNER, fields=fields)
+    return with_extra(segment, OWNER, fields=fields)
 
 
 _OF_PART = ("image_url", "detail", "input_audio", "data", "format", "video_url", "file_data", "filename")
 
 
-def _segment(part: Any, path: str, problems: Problems) -> ContentSegment | None:
+def _segment(part: Any, path: str, losses: Losses) -> ContentSegment | None:
     if not isinstance(part, Mapping):
-        problems.add(path, f"must be an object, not {type(part).__name__}")
+        losses.add(path, f"must be an object, not {type(part).__name__}")
         return None
     kind = part.get("type")
     if kind in _TEXTS and isinstance(part.get("text"), str):
         return ContentSegment.of_text(part["text"])
     if kind == "refusal" and isinstance(part.get("refusal"), str):
         return ContentSegment("text", text=part["refusal"], extra=REFUSAL)
-    if kind in get_args(ContentType):  # the protocol's own spelling: video, ui
+    if kind in get_args(ContentType):  # a segment in the protocol's own form: video, ui
         return ContentSegment.from_dict(part)
     found = _media(kind, part)
     if found is None:
-        problems.add(path, f"a part of the type {kind!r} without data, or with a file of the provider's")
+        losses.add(path, f"a part of the type {kind!r} without data, or with a file stored at the provider")
     return found
 
 
@@ -138,42 +120,42 @@ def _file(data: str, name: Any) -> ContentSegment | None:
 def parts_of(
     segments: Iterable[ContentSegment], path: str, losses: Losses, *, has_audio: bool = True
 ) -> list[dict[str, Any]]:
-    """Return segments of a user, a system or a tool as content parts.
+    """Return the segments of a user, system or tool message as content parts.
 
     Args:
         segments: The segments.
-        path: Where they stand, for losses.
-        losses: Where to note what has no part.
-        has_audio: Whether there are parts for audio; in a tool's output they are files.
+        path: Path of the segments, for ``losses``.
+        losses: Collects what cannot be translated.
+        has_audio: Whether audio parts are allowed; if not, audio becomes a file.
     """
     parts = []
-    for place, segment in enumerate(segments):
-        where = f"{path}[{place}]"
+    for index, segment in enumerate(segments):
+        where = f"{path}[{index}]"
         is_image = segment.type == "image"
-        extra = unknown(segment.extra, "detail") if is_image else segment.extra
-        own = losses.own(extra, f"{where}.", "fields")
+        extra = unknown_fields(segment.extra, "detail") if is_image else segment.extra
+        own = losses.format_extra(extra, f"{where}.", "fields")
         fields = own.get("fields")
         named = fields if isinstance(fields, Mapping) else {}
         is_file = is_image and named.get("type") == "input_file"
         part = _file_part(segment) if is_file else _part(segment, has_audio=has_audio)
         if part is None:
-            losses.add(where, f"there is no place for this segment of type {segment.type}")
+            losses.add(where, f"this segment of type {segment.type} is not allowed here")
             continue
         if part["type"] == "input_file":
-            part = unknown(part, *named)
+            part = unknown_fields(part, *named)
         parts.append(losses.with_fields(part, own, f"{where}."))
     return parts
 
 
 def text_part(segment: ContentSegment) -> dict[str, Any]:
-    """Return a text of an assistant as a content part."""
+    """Return a text segment of an assistant as a content part."""
     if is_refusal(segment):
         return {"type": "refusal", "refusal": segment.text}
     return {"type": "output_text", "text": segment.text}
 
 
 def is_refusal(segment: ContentSegment) -> bool:
-    """Return whether a text is a refusal."""
+    """Return whether a text segment is a refusal."""
     return segment.extra.get("openai") == REFUSAL["openai"]
 
 
@@ -184,18 +166,18 @@ def _part(segment: ContentSegment, *, has_audio: bool) -> dict[str, Any] | None:
         return None if url is None else {"type": "input_image", "image_url": url, "detail": detail}
     if segment.type == "text":
         return None if is_refusal(segment) else {"type": "input_text", "text": segment.text}
-    form = (segment.mime_type or "").partition("/")[2]
-    is_sound = segment.type == "audio" and segment.mime_type in ("audio/wav", "audio/mp3")
-    if has_audio and is_sound and not segment.is_url:
-        return {"type": "input_audio", "input_audio": {"data": segment.data, "format": form}}
+    subtype = (segment.mime_type or "").partition("/")[2]
+    is_audio = segment.type == "audio" and segment.mime_type in ("audio/wav", "audio/mp3")
+    if has_audio and is_audio and not segment.is_url:
+        return {"type": "input_audio", "input_audio": {"data": segment.data, "format": subtype}}
     return _file_part(segment)
 
 
 def _file_part(segment: ContentSegment) -> dict[str, Any] | None:
     if segment.type not in MEDIA or segment.data is None or segment.is_url:
         return None
-    kind, _, form = (segment.mime_type or "").partition("/")
-    if kind != segment.type or not _FORM.fullmatch(form):
+    kind, _, subtype = (segment.mime_type or "").partition("/")
+    if kind != segment.type or not _SUBTYPE.fullmatch(subtype):
         return None
     return {"type": "input_file", "filename": _filename(segment), "file_data": _data_url(segment)}
 

@@ -1,4 +1,4 @@
-"""A provider's answer: understood, and in the SDK's words."""
+"""A provider's response: parse it, and convert it to the SDK's output items and usage."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from agents import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage
 
 from kantan_agents.errors import AgentPainException, InvalidProtocolValueError
-from kantan_agents.protocol.translate.responses_items import output_items
+from kantan_agents.protocol.translate.openai_responses.items import output_items
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 from kantan_agents.protocol.usage import usage_of
 
 Item = ResponseOutputMessage | ResponseFunctionToolCall
 
 
-def understood(provider: str, answer: Any) -> ProviderResponse:
-    """Return what a provider answered; JSON data in the protocol's spelling is an answer too.
+def parse_response(provider: str, answer: Any) -> ProviderResponse:
+    """Return a provider's return value as a ``ProviderResponse``; a mapping is parsed as the protocol's JSON.
 
     Raises:
-        AgentPainException: E51, it is something else.
+        AgentPainException: E51, it is neither, or the mapping is invalid.
     """
     if isinstance(answer, ProviderResponse):
         return answer
@@ -33,11 +33,11 @@ def understood(provider: str, answer: Any) -> ProviderResponse:
         raise AgentPainException(provider=provider, reason=error.data["listed"]) from error
 
 
-def understood_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse:
-    """Return what a provider streamed, as ``understood`` does.
+def parse_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse:
+    """Return one streamed value as a segment or a response; mappings are parsed as in ``parse_response``.
 
     Raises:
-        AgentPainException: E51, it is neither a segment nor an answer.
+        AgentPainException: E51, it is neither a segment nor a response.
     """
     if isinstance(piece, ContentSegment):
         return piece
@@ -47,25 +47,25 @@ def understood_piece(provider: str, piece: Any) -> ContentSegment | ProviderResp
         except InvalidProtocolValueError as error:
             raise AgentPainException(provider=provider, reason=error.data["listed"]) from error
     if isinstance(piece, (ProviderResponse, Mapping)):
-        return understood(provider, piece)
+        return parse_response(provider, piece)
     reason = f"it must stream ContentSegments, it streamed {type(piece).__name__}"
     raise AgentPainException(provider=provider, reason=reason)
 
 
-def sdk_items(segments: Iterable[ContentSegment], taken: Collection[str] = ()) -> list[Item]:
-    """Return the segments of an answer as the SDK's output items."""
-    return [sdk_item(item) for item in output_items(segments, taken)]
+def sdk_items(segments: Iterable[ContentSegment], used_ids: Collection[str] = ()) -> list[Item]:
+    """Return the segments of a response as the SDK's output items."""
+    return [sdk_item(item) for item in output_items(segments, used_ids)]
 
 
 def sdk_item(item: Mapping[str, Any]) -> Item:
-    """Return an output item as the SDK's object."""
+    """Return an output item, given as a dict, as the SDK's object."""
     if item["type"] == "function_call":
         return ResponseFunctionToolCall.model_validate(item)
     return ResponseOutputMessage.model_validate(item)
 
 
 def sdk_usage(metadata: Any) -> Usage:
-    """Return what an answer took: one request, and the tokens its metadata tells of."""
+    """Return the SDK's usage of one response: one request, and the token counts from its metadata."""
     usage = Usage(requests=1)
     known = usage_of(metadata)
     if known is None:
@@ -73,7 +73,7 @@ def sdk_usage(metadata: Any) -> Usage:
     usage.input_tokens = known.input_tokens
     usage.output_tokens = known.output_tokens
     usage.total_tokens = known.total_tokens
-    # Copies: the fields of these objects are not the same in all versions of the client.
+    # Copied rather than constructed: the fields of these objects differ between client versions.
     usage.input_tokens_details = usage.input_tokens_details.model_copy(
         update={"cached_tokens": known.cached_tokens}
     )

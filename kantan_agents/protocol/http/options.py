@@ -1,0 +1,89 @@
+"""Constructor options and model settings that the HTTP providers share: checked, and read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from kantan_agents.errors import InvalidOptionError
+
+
+def api_key_from(api_key: Any, *variables: str) -> str:
+    """Return the given API key, or the value of the first of these environment variables that is set.
+
+    Raises:
+        InvalidOptionError: E75, there is no key (``""`` means that none is needed), or it is not valid.
+    """
+    if api_key is None:
+        api_key = next((os.environ[name] for name in variables if os.environ.get(name)), None)
+    if api_key is None:
+        reason = f"is needed: give it, or set {' or '.join(variables)}"
+        raise InvalidOptionError(option="api_key", reason=reason)
+    if not isinstance(api_key, str) or not api_key.isascii() or not api_key.isprintable() or " " in api_key:
+        raise InvalidOptionError(option="api_key", reason="must be a text of visible ASCII characters")
+    return api_key
+
+
+def checked_model(model: Any) -> str:
+    """Return the name of a model, which becomes part of a URL.
+
+    Raises:
+        InvalidOptionError: E75, it is not a valid name.
+    """
+    if not isinstance(model, str) or not model.strip() or ".." in model or not model.isprintable():
+        raise InvalidOptionError(option="model", reason=f"must be the name of a model, not {model!r}"[:300])
+    return model
+
+
+def checked_url(base_url: Any) -> str:
+    """Return a base URL without a trailing slash.
+
+    Raises:
+        InvalidOptionError: E75, it is not an http(s) URL.
+    """
+    try:
+        url = httpx.URL(base_url)
+        is_url = url.scheme in ("http", "https") and bool(url.host)
+    except (httpx.InvalidURL, TypeError):
+        is_url = False
+    if not is_url:
+        raise InvalidOptionError(option="base_url", reason=f"must be an http(s) URL, not {base_url!r}"[:300])
+    return str(base_url).rstrip("/")
+
+
+def checked_timeout(timeout: Any) -> float | None:
+    """Return the seconds of a timeout.
+
+    Raises:
+        InvalidOptionError: E75, it is neither a number above 0 nor None.
+    """
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and timeout > 0):
+        raise InvalidOptionError(option="timeout", reason=f"must be seconds above 0 or None, not {timeout!r}")
+    return None if timeout is None else float(timeout)
+
+
+def read_tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> str | None:
+    """Return ``tool_choice``: ``"auto"``, ``"none"``, ``"required"`` or the name of a tool; None if not set.
+
+    Raises:
+        InvalidOptionError: E75, no tool has this name, or the choice is a tool that OpenAI runs.
+    """
+    choice = settings.get("tool_choice")
+    if choice is None:
+        return None
+    if isinstance(choice, str) and (choice in ("auto", "none", "required") or choice in tools):
+        return choice
+    reason = f"must be auto, none, required or one of {', '.join(tools)}, not {choice!r}"
+    raise InvalidOptionError(option="tool_choice", reason=reason[:500])
+
+
+def stop_sequences(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return ``stop`` of ``extra_args`` as a list under the API's field name; an empty dict if not set."""
+    stop = (settings.get("extra_args") or {}).get("stop")
+    if stop is None:
+        return {}
+    return {name: [stop] if isinstance(stop, str) else list(stop)}
