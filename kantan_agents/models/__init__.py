@@ -1,9 +1,8 @@
-"""Models: which client answers for which name."""
+"""Resolve the ``model`` option of an Agent to an SDK model and its HTTP client."""
 
-from kantan_agents.models.embedding import embedding_client
-from kantan_agents.models.named import DefaultProvider, ProviderFactory, keep_provider
+from kantan_agents.models.named import DefaultProvider, ProviderFactory, use_provider
 from kantan_agents.models.origin import Origin, origin_of
-from kantan_agents.models.resolve import ResolvedModel, resolve_model
+from kantan_agents.models.resolve import ResolvedModel, embedding_client, resolve_model
 
 __all__ = [
     "DefaultProvider",
@@ -11,7 +10,7 @@ __all__ = [
     "ProviderFactory",
     "ResolvedModel",
     "embedding_client",
-    "keep_provider",
     "origin_of",
     "resolve_model",
+    "use_provider",
 ]

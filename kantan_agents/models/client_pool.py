@@ -1,4 +1,4 @@
-"""The clients behind one resolved model name: one per event loop."""
+"""``ClientPool``: the HTTP clients of one resolved model name, one per event loop."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from agents import Model, OpenAIProvider
 from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-from kantan_agents.models.closing import close_to_the_end
 from kantan_agents.models.origin import register_origin
+from kantan_agents.support.connections import shield_closing
 
 OPENAI = "openai"
 
@@ -22,24 +22,34 @@ OPENAI = "openai"
 def sdk_model(bundle: AsyncClientBundle) -> Model:
     """Return the SDK's model for a client of kantan-llm.
 
-    For OpenAI the SDK chooses between Responses and Chat Completions; every other provider speaks
-    chat completions.
+    For OpenAI, the SDK chooses between Responses and chat completions. All other providers use chat
+    completions.
     """
-    # With it come five hundred modules of the client that it imports itself at its first request: a tenth of
-    # the time that `import kantan_agents` would take.
-    from kantan_agents.models.light_requests import lighten
+    # Imported here: it needs five hundred modules of the client, which the client itself imports only for its
+    # first request. They would add a tenth to the time of `import kantan_agents`.
+    from kantan_agents.models.light_requests import use_light_requests
 
-    close_to_the_end(bundle.client)
+    _shield_responses(bundle.client)
     use_responses = None if bundle.provider == OPENAI else False
     provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
     model = provider.get_model(bundle.model)
-    lighten(bundle.client, model)
+    use_light_requests(bundle.client, model)
     register_origin(model, bundle.provider)
     return model
 
 
+def _shield_responses(client: AsyncOpenAI) -> None:
+    """Make a client finish closing each response even if the run is cancelled, so that no connection leaks.
+
+    A client without httpx event hooks is left unchanged.
+    """
+    hooks = getattr(getattr(client, "_client", None), "event_hooks", None)
+    if isinstance(hooks, dict) and shield_closing not in hooks.setdefault("response", []):
+        hooks["response"].append(shield_closing)
+
+
 class ClientPool:
-    """The clients for one resolved model: one per event loop, because connections belong to a loop."""
+    """Holds one client per event loop for one resolved model, because connections belong to a loop."""
 
     def __init__(self, bundle: AsyncClientBundle) -> None:
         self._bundle = bundle
@@ -59,13 +69,13 @@ class ClientPool:
         return model
 
     def client(self) -> AsyncOpenAI:
-        """Return the client for the running loop, for what is asked without the SDK."""
+        """Return the client for the running loop, for requests that do not go through the SDK."""
         self.model()
         return self._clients[asyncio.get_running_loop()]
 
     def _drop_closed_loops(self) -> None:
-        # An idle connection refers to its loop, so no weak reference alone lets go of either: a program
-        # that begins many loops one after another would run out of sockets.
+        # An idle connection refers to its loop, so a weak reference alone never releases them: a program
+        # that runs many loops one after another would run out of sockets.
         for reference in self._models.keyrefs():
             loop = reference()
             if loop is not None and loop.is_closed():
@@ -73,7 +83,7 @@ class ClientPool:
                 self._clients.pop(loop, None)
 
     def _bundle_for(self, loop: asyncio.AbstractEventLoop) -> AsyncClientBundle:
-        # In one step, so that of two loops on two threads only one gets the first client.
+        # setdefault is atomic: of two loops in two threads, only one gets the first client.
         if self._owner.setdefault("loop", ref(loop))() is loop:
             return self._bundle
         http_client = DefaultAsyncHttpxClient(verify=_tls_settings())
@@ -83,7 +93,7 @@ class ClientPool:
 
 @cache
 def _tls_settings() -> ssl.SSLContext:
-    """Return the HTTP library's own TLS settings: 60 ms to make, and they belong to no loop."""
+    """Return the HTTP library's TLS settings, cached: creating them takes 60 ms, and loops can share them."""
     # openai 2 is built on httpx, openai 3 on httpx2; both offer the same function.
     http_library = DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0]
     context = import_module(http_library).create_ssl_context()

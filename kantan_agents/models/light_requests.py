@@ -1,8 +1,8 @@
-"""Requests to the OpenAI client that need not be compared with every type it knows.
+"""Skip the OpenAI client's conversion of request data that are plain JSON already.
 
-Before each request the client walks every tool and every item of the input once for each kind there is,
-looking for file handles, dates and renamed fields: four fifths of a turn that shows a hundred tools. What is
-plain JSON has none of them. It is led around that walk, and back in its place before anybody else sees it.
+Before each request, the client compares every tool and every input item with every type of its union, to find
+file handles, dates and renamed fields. With a hundred tools, this is four fifths of a turn. Plain JSON has
+none of these. So plain lists bypass the conversion and are restored before the request is sent.
 """
 
 from __future__ import annotations
@@ -23,31 +23,32 @@ from openai.resources.responses import AsyncResponses
 from kantan_agents.support.plain_data import is_plain
 
 _CLIENT = f"{Path(openai.__file__).parent}{os.sep}"
-_EXTRA = "extra_json"  # what the client calls its ``extra_body`` from there on
+_EXTRA = "extra_json"  # the client's name of ``extra_body`` in the options of ``post``
 
 
 class _LightResponses(AsyncResponses):
     def __init__(self, client: AsyncOpenAI) -> None:
         super().__init__(client)
-        self._post = _putting_back(client.post)
+        self._post = _restore_lists(client.post)
 
     async def create(self, **options: Any) -> Any:
-        return await super().create(**_lightened(AsyncResponses, options, "input", "tools"))
+        return await super().create(**_defer_lists(AsyncResponses, options, "input", "tools"))
 
 
 class _LightCompletions(AsyncCompletions):
     def __init__(self, client: AsyncOpenAI) -> None:
         super().__init__(client)
-        self._post = _putting_back(client.post)
+        self._post = _restore_lists(client.post)
 
     async def create(self, **options: Any) -> Any:
-        return await super().create(**_lightened(AsyncCompletions, options, "messages", "tools"))
+        return await super().create(**_defer_lists(AsyncCompletions, options, "messages", "tools"))
 
 
-class _Aside(dict[str, Any]):
-    """The user's extra body, with lists that are to be put back where they were taken from.
+class _DeferredLists(dict[str, Any]):
+    """The ``extra_body`` of a request, together with the lists that bypass the conversion.
 
-    They are in it as well: should it be copied on its way, the client itself puts them into the request.
+    The dict also contains the lists: if it is copied on the way, the client itself merges them into the
+    request.
     """
 
     def __init__(self, extra: Mapping[str, Any] | None, lists: dict[str, Any]) -> None:
@@ -56,51 +57,53 @@ class _Aside(dict[str, Any]):
         self.lists = lists
 
 
-def lighten(client: AsyncOpenAI, model: Model) -> None:
-    """Have ``model`` send light requests through ``client``, unless somebody has put in parts of their own.
+def use_light_requests(client: AsyncOpenAI, model: Model) -> None:
+    """Make ``client`` skip the conversion in requests of ``model``, unless its resources were customized.
 
-    Whoever else uses the client sends what they did before.
+    Requests that the application itself sends with the client have the same content as before.
     """
     if not isinstance(client, AsyncOpenAI):
         return
-    # Both are cached properties: what is set stays.
-    if isinstance(model, OpenAIResponsesModel) and _is_as_made(client.responses, AsyncResponses, client):
+    # Both are cached properties, so they can be replaced.
+    if isinstance(model, OpenAIResponsesModel) and _is_unmodified(client.responses, AsyncResponses, client):
         client.responses = _LightResponses(client)  # type: ignore[misc]
     if isinstance(model, OpenAIChatCompletionsModel):
         chat = client.chat
-        if _is_as_made(chat.completions, AsyncCompletions, client):
+        if _is_unmodified(chat.completions, AsyncCompletions, client):
             chat.completions = _LightCompletions(client)  # type: ignore[misc]
 
 
-def _is_as_made(resource: object, kind: type[AsyncResponses | AsyncCompletions], client: AsyncOpenAI) -> bool:
+def _is_unmodified(
+    resource: object, kind: type[AsyncResponses | AsyncCompletions], client: AsyncOpenAI
+) -> bool:
     return type(resource) is kind and vars(resource) == vars(kind(client))
 
 
-def _lightened(kind: type, options: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return ``options`` with the lists of these names aside, where they are plain JSON."""
+def _defer_lists(kind: type, options: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return ``options`` with those of the named lists that are plain JSON moved to ``extra_body``."""
     extra = options.get("extra_body")
-    if not isinstance(extra, (Mapping, type(None))) or _is_watched(kind):
+    if not isinstance(extra, (Mapping, type(None))) or _is_wrapped(kind):
         return options
     lists = {name: options[name] for name in names if _is_plain_list(options.get(name))}
-    empty: dict[str, Any] = {name: [] for name in lists}  # holds the place
-    return {**options, **empty, "extra_body": _Aside(extra, lists)} if lists else options
+    empty: dict[str, Any] = {name: [] for name in lists}  # placeholders
+    return {**options, **empty, "extra_body": _DeferredLists(extra, lists)} if lists else options
 
 
-def _putting_back(post: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
-    async def put_back(path: str, *, body: Any = None, options: Any = None, **more: Any) -> Any:
-        aside = (options or {}).get(_EXTRA)
-        if isinstance(aside, _Aside):
-            body = {**body, **aside.lists}
+def _restore_lists(post: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
+    async def restore(path: str, *, body: Any = None, options: Any = None, **more: Any) -> Any:
+        deferred = (options or {}).get(_EXTRA)
+        if isinstance(deferred, _DeferredLists):
+            body = {**body, **deferred.lists}
             options = {name: option for name, option in options.items() if name != _EXTRA}
-            if aside.extra is not None:
-                options[_EXTRA] = aside.extra
+            if deferred.extra is not None:
+                options[_EXTRA] = deferred.extra
         return await post(path, body=body, options=options or {}, **more)
 
-    return put_back
+    return restore
 
 
-def _is_watched(kind: type) -> bool:
-    """Whether somebody has wrapped the client's method, as instrumentations do, to read what it is given."""
+def _is_wrapped(kind: type) -> bool:
+    """Return whether the client's method is wrapped, as by an instrumentation that reads its arguments."""
     create = getattr_static(kind, "create")
     return type(create) is not FunctionType or not create.__code__.co_filename.startswith(_CLIENT)
 
@@ -108,5 +111,5 @@ def _is_watched(kind: type) -> bool:
 def _is_plain_list(value: Any) -> bool:
     try:
         return isinstance(value, list) and is_plain(value)
-    except RecursionError:  # deeper than this, or within itself: the client says what it says
+    except RecursionError:  # nested too deeply, or contains itself: left to the client
         return False

@@ -1,4 +1,4 @@
-"""A model name as an SDK model: what an SDK agent of ours carries."""
+"""``NamedModel``: a model name as an SDK model, which finds its client at each call."""
 
 from __future__ import annotations
 
@@ -15,24 +15,23 @@ ProviderFactory = Callable[[], ModelProvider]
 
 
 class NamedModel(Model):
-    """The model a name was resolved to, whatever runs the agent and in whatever event loop.
+    """Delegates every call and attribute to the model of the running event loop or of the run's provider.
 
-    A model object rather than a name on the SDK agent, because the SDK would send a name to OpenAI
-    wherever the agent is run by somebody else: by ``Runner.run(agent.sdk_agent)``, or as the hand-off
-    target of an SDK agent. Every call goes to the running loop's own model, and so does every
-    attribute the SDK asks for.
+    The SDK agent holds this object rather than the name, because the SDK would send a name to OpenAI when the
+    agent is run without this library: by ``Runner.run(agent.sdk_agent)``, or as a hand-off target of an SDK
+    agent.
 
     Args:
-        name: The model name as the provider knows it; None is the provider's default.
-        clients: What finds the model for the running loop or run.
+        name: The model's name at its provider; None for the provider's default model.
+        clients: Finds the model of the running loop or run.
     """
 
     def __init__(self, name: str | None, clients: ClientPool | FactoryClients) -> None:
         self.name = name
         self.clients = clients
 
-    def behind(self) -> Model:
-        """Return the model for the running loop, or that of the run's own provider."""
+    def current_model(self) -> Model:
+        """Return the model of the running loop; in a run with a model provider, that provider's model."""
         run = current_run.get()
         if run is not None and run.model_provider is not None:
             model: Model = run.model_provider.get_model(self.name)
@@ -40,27 +39,27 @@ class NamedModel(Model):
         return self.clients.model()
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """Ask the model."""
-        return await self.behind().get_response(*args, **kwargs)
+        """Call the model."""
+        return await self.current_model().get_response(*args, **kwargs)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Ask the model and stream its answer."""
-        return self.behind().stream_response(*args, **kwargs)
+        """Call the model and stream its response."""
+        return self.current_model().stream_response(*args, **kwargs)
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
-        """Return what the model knows about retrying a failed request."""
-        return self.behind().get_retry_advice(request)
+        """Return the model's advice on whether to retry a failed request."""
+        return self.current_model().get_retry_advice(request)
 
     async def _cleanup_on_run_end(self, owner: object) -> None:
-        await self.behind()._cleanup_on_run_end(owner)
+        await self.current_model()._cleanup_on_run_end(owner)
 
     async def close(self) -> None:
-        """Release what the running loop's model holds."""
-        await self.behind().close()
+        """Close the running loop's model."""
+        await self.current_model().close()
 
     def __getattr__(self, attribute: str) -> Any:
         try:
-            model = self.behind()
+            model = self.current_model()
         except RuntimeError:  # no running loop, so no model yet
             raise AttributeError(attribute) from None
         return getattr(model, attribute)
@@ -70,11 +69,11 @@ class NamedModel(Model):
 
 
 class FactoryClients:
-    """Models of the user's own provider, which ``model_provider_factory`` makes once a run.
+    """Gets models from a custom provider, which ``model_provider_factory`` creates once per run.
 
     Args:
-        factory: Makes the provider.
-        name: The model name to ask it for.
+        factory: Creates the provider.
+        name: The model name to get from it; None for its default.
     """
 
     def __init__(self, factory: ProviderFactory, name: str | None) -> None:
@@ -82,13 +81,13 @@ class FactoryClients:
         self._name = name
 
     def model(self) -> Model:
-        """Return the model for the current run; outside of any, from a provider made for it."""
+        """Return the model of the current run's provider; outside of a run, of a new provider."""
         run = current_run.get()
         provider = run.state.get((_PROVIDER, id(self._factory))) if run is not None else None
         if provider is None:
             provider = self._factory()
             if run is not None:
-                keep_provider(run, self._factory, provider)
+                use_provider(run, self._factory, provider)
         model: Model = provider.get_model(self._name)
         return model
 
@@ -96,28 +95,28 @@ class FactoryClients:
 _PROVIDER = object()
 
 
-def keep_provider(run: Run, factory: ProviderFactory, provider: ModelProvider) -> None:
-    """Use ``provider`` for the rest of ``run`` wherever ``factory`` would make another one."""
+def use_provider(run: Run, factory: ProviderFactory, provider: ModelProvider) -> None:
+    """Make ``run`` use ``provider`` instead of calling ``factory``."""
     run.state[_PROVIDER, id(factory)] = provider
 
 
 class DefaultProvider(ModelProvider):
-    """The SDK's own provider, for models that carry no client of ours; made when it is first asked.
+    """The SDK's own provider, for models that this library does not resolve; created on first use.
 
-    A new one in every run, so that ``set_default_openai_client`` and the environment are read as they
-    are then, at no cost to runs that never ask.
+    Each run gets a new one, so that ``set_default_openai_client`` and the environment are read at that time.
+    Runs that do not need it pay nothing.
     """
 
     def __init__(self) -> None:
         self._provider: MultiProvider | None = None
 
     def get_model(self, model_name: str | None) -> Model:
-        """Return the model behind ``model_name``."""
+        """Return the SDK's model for ``model_name``."""
         if self._provider is None:
             self._provider = MultiProvider()
         return self._provider.get_model(model_name)
 
     async def aclose(self) -> None:
-        """Close what the SDK's provider holds."""
+        """Close the SDK's provider, if it was created."""
         if self._provider is not None:
             await self._provider.aclose()

@@ -1,4 +1,4 @@
-"""Where a model is: its provider, its URL, its name."""
+"""``Origin``: the provider, the URL and the name of a model, which identify it across model objects."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from agents import Model, OpenAIChatCompletionsModel
 
 @attrs.frozen(cache_hash=True)
 class Origin:
-    """Where a model is.
+    """Identifies a model by its API and name.
 
     Attributes:
-        base_url: URL of its API; for a model without a client that can be seen, something of its own.
-        model: Its name.
-        provider: kantan-llm's name of the provider, if it came from there.
-        is_chat: Whether it is asked over chat completions.
+        base_url: URL of the API; for a model without a URL, a text that identifies its class or instance.
+        model: Name of the model.
+        provider: kantan-llm's name of the provider, or the family of a ``ProviderModel``; None if unknown.
+        is_chat: Whether it is called over chat completions.
     """
 
     base_url: str
@@ -31,29 +31,29 @@ _numbers = count(1)
 
 
 def register_origin(model: Model, provider: str) -> None:
-    """Remember whose model this is, by kantan-llm's name of the provider."""
-    _origins[model] = _look(model, provider)
+    """Store the origin of a model with kantan-llm's name of its provider."""
+    _origins[model] = _origin(model, provider)
 
 
 def origin_of(model: Model) -> Origin:
-    """Return where a model is; for a named model, the one the running loop or run would ask."""
-    behind = getattr(type(model), "behind", None)  # of a NamedModel
-    if behind is not None:
-        model = behind(model)
+    """Return the origin of a model; for a ``NamedModel``, that of the model it delegates to now."""
+    current_model = getattr(type(model), "current_model", None)  # of a NamedModel
+    if current_model is not None:
+        model = current_model(model)
     try:
         return _origins[model]
     except KeyError:
-        return _origins.setdefault(model, _look(model))
-    except TypeError:  # it cannot be referred to weakly, or not be hashed
-        return _look(model)
+        return _origins.setdefault(model, _origin(model))
+    except TypeError:  # it cannot be weakly referenced or hashed
+        return _origin(model)
 
 
-def _look(model: Model, provider: str | None = None) -> Origin:
+def _origin(model: Model, provider: str | None = None) -> Origin:
     client = getattr(model, "_client", None)
     url = getattr(client, "base_url", None) or getattr(model, "base_url", None)
     name = getattr(model, "model", None)
     kind = f"{type(model).__module__}.{type(model).__qualname__}"
-    if url is None:  # one that cannot be told from others of its kind is a place of its own
+    if url is None:  # without a name, nothing identifies the model but the instance
         url = kind if isinstance(name, str) else f"{kind} {next(_numbers)}"
     return Origin(
         base_url=str(url),

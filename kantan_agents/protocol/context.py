@@ -56,11 +56,11 @@ class ToolSpecs:
             return spec
         # A hand-off without an input has no schema.
         parameters = schema or {"type": "object", "properties": {}}
-        made = ToolSpec(name, description or "", parameters)
+        spec = ToolSpec(name, description or "", parameters)
         if len(self._specs) >= _CACHE_SIZE:
             self._specs.clear()
-        self._specs[id(schema)] = (schema, made)
-        return made
+        self._specs[id(schema)] = (schema, spec)
+        return spec
 
 
 def provider_context(

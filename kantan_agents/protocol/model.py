@@ -95,7 +95,7 @@ class ProviderModel(Model):
         output_schema: Any,
         handoffs: list[Handoff[Any, Any]],
         tracing: ModelTracing,
-        **asked: Any,
+        **server_state: Any,
     ) -> ModelResponse:
         """Call the provider and return its response.
 
@@ -106,7 +106,7 @@ class ProviderModel(Model):
             InvalidOptionError: E75, the request refers to a conversation or a prompt stored at OpenAI.
         """
         request = await self._request(
-            system_instructions, input, model_settings, tools, output_schema, handoffs, asked
+            system_instructions, input, model_settings, tools, output_schema, handoffs, server_state
         )
         with model_span(self.model, model_settings, tracing) as span:
             span.record_input(system_instructions, input)
@@ -124,7 +124,7 @@ class ProviderModel(Model):
         output_schema: Any,
         handoffs: list[Handoff[Any, Any]],
         tracing: ModelTracing,
-        **asked: Any,
+        **server_state: Any,
     ) -> AsyncIterator[Any]:
         """Call the provider and yield the stream events of its response, as they arrive if it can stream.
 
@@ -132,7 +132,7 @@ class ProviderModel(Model):
             KantanAgentsError: As for ``get_response``.
         """
         request = await self._request(
-            system_instructions, input, model_settings, tools, output_schema, handoffs, asked
+            system_instructions, input, model_settings, tools, output_schema, handoffs, server_state
         )
         with model_span(self.model, model_settings, tracing) as span:
             span.record_input(system_instructions, input)
@@ -199,9 +199,9 @@ class ProviderModel(Model):
         tools: Iterable[Any],
         output_schema: Any,
         handoffs: Iterable[Handoff[Any, Any]],
-        asked: Mapping[str, Any],
+        server_state: Mapping[str, Any],
     ) -> _Request:
-        reject_server_side_state(self.model, asked)
+        reject_server_side_state(self.model, server_state)
         specs = self._tools.specs(tools, handoffs)
         make = partial(provider_context, specs, instructions, input, settings, output_schema)
         context = await to_thread.run_sync(make) if is_large(input) else make()

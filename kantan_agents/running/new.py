@@ -11,7 +11,7 @@ from kantan_agents.context import Context
 from kantan_agents.errors import InputTypeError
 from kantan_agents.events import Emitter, Handler, Observers, emitter_for
 from kantan_agents.interception import Layers
-from kantan_agents.models import ProviderFactory, keep_provider
+from kantan_agents.models import ProviderFactory, use_provider
 from kantan_agents.pipeline import Pipeline, Run, current_run
 from kantan_agents.running.drive import raising
 from kantan_agents.running.logs import is_debugged, log_event
@@ -79,7 +79,7 @@ def new_run(
         pipeline = Pipeline([*agent.layers.stages, ("trace metadata", raising(mistake))])
     run.events = _events_of(agent, run, handlers)
     if agent.provider_factory is not None and callers_provider is None:
-        keep_provider(run, agent.provider_factory, config.model_provider)
+        use_provider(run, agent.provider_factory, config.model_provider)
     return run, pipeline
 
 

@@ -1,4 +1,4 @@
-"""What goes around the OpenAI client's type walk arrives as if it had not."""
+"""Requests that skip the OpenAI client's type conversion have the same content as without that."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from openai.resources.responses import AsyncResponses
 from pydantic import BaseModel
 
 from kantan_agents import Agent
-from kantan_agents.models.light_requests import _lightened, _putting_back, lighten
+from kantan_agents.models.light_requests import _defer_lists, _restore_lists, use_light_requests
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
 pytestmark = pytest.mark.anyio
@@ -57,9 +57,9 @@ def resource_of(client: Any, api: str) -> Any:
 async def bodies(
     api: str, input: Any, *, streamed: bool = False, settings: Any = None, **options: Any
 ) -> list[list[dict[str, Any]]]:
-    """Return the bodies that the SDK alone sends, and those that we send."""
+    """Return the request bodies of the SDK alone, and those with this library."""
     sent = []
-    for is_ours in (False, True):
+    for with_library in (False, True):
         answers: list[Any] = [
             ScriptedToolCall("look", {"where": "here"}, "call_1"),
             '{"name": "cod", "weight": 1.5}',
@@ -68,17 +68,17 @@ async def bodies(
             bundle = server.bundle(api=api)
             model = model_of(bundle.client, api)
             model_settings = settings or agents.ModelSettings()
-            plain: Any = agents.Agent(
+            sdk_agent: Any = agents.Agent(
                 name="a", instructions="Answer.", model=model, model_settings=model_settings, **options
             )
-            if is_ours:
+            if with_library:
                 made = Agent("a", "Answer.", model=bundle, model_settings=model_settings, **options)
-                plain = made.sdk_agent
+                sdk_agent = made.sdk_agent
             if streamed:
-                result = Runner.run_streamed(plain, input, context={})
+                result = Runner.run_streamed(sdk_agent, input, context={})
                 _ = [event async for event in result.stream_events()]
             else:
-                await Runner.run(plain, input, context={})
+                await Runner.run(sdk_agent, input, context={})
             await bundle.client.close()
             sent.append([request.body for request in server.requests])
     return sent
@@ -88,26 +88,26 @@ async def bodies(
 @pytest.mark.parametrize("streamed", [True, False])
 @pytest.mark.parametrize("input", ["What is it?", CONVERSATION], ids=["text", "items"])
 async def test_a_request_has_the_body_that_the_sdk_sends(api: str, input: Any, streamed: bool) -> None:
-    plain, ours = await bodies(api, input, streamed=streamed, tools=[tool(), tool("other")])
-    assert plain == ours
-    assert len(ours) == 2
-    assert [each["type"] for each in ours[1]["tools"]] == ["function"] * 2
-    assert "extra_body" not in ours[0]
+    sdk_bodies, library_bodies = await bodies(api, input, streamed=streamed, tools=[tool(), tool("other")])
+    assert sdk_bodies == library_bodies
+    assert len(library_bodies) == 2
+    assert [each["type"] for each in library_bodies[1]["tools"]] == ["function"] * 2
+    assert "extra_body" not in library_bodies[0]
 
 
-async def test_so_has_one_with_other_kinds_of_tools() -> None:
-    plain, ours = await bodies("responses", "Go", tools=[WebSearchTool(), tool()])
-    assert plain == ours
-    assert {each["type"] for each in ours[0]["tools"]} == {"function", "web_search"}
+async def test_a_request_with_other_kinds_of_tools_has_the_same_body() -> None:
+    sdk_bodies, library_bodies = await bodies("responses", "Go", tools=[WebSearchTool(), tool()])
+    assert sdk_bodies == library_bodies
+    assert {each["type"] for each in library_bodies[0]["tools"]} == {"function", "web_search"}
 
 
 @APIS
-async def test_what_the_user_puts_into_the_extra_body_wins(api: str) -> None:
+async def test_the_users_extra_body_takes_precedence(api: str) -> None:
     settings = agents.ModelSettings(extra_body={"seed": 7, "tools": [{"type": "mine"}]})
-    plain, ours = await bodies(api, "Go", settings=settings, tools=[tool()])
-    assert plain == ours
-    assert ours[0]["seed"] == 7
-    assert ours[0]["tools"] == [{"type": "mine"}]
+    sdk_bodies, library_bodies = await bodies(api, "Go", settings=settings, tools=[tool()])
+    assert sdk_bodies == library_bodies
+    assert library_bodies[0]["seed"] == 7
+    assert library_bodies[0]["tools"] == [{"type": "mine"}]
 
 
 class Colour(str, enum.Enum):
@@ -126,20 +126,22 @@ plain_json = st.recursive(
 
 
 @given(st.lists(plain_json), st.none() | st.dictionaries(st.text(), plain_json))
-async def test_lists_go_aside_and_come_back(values: list[Any], extra: dict[str, Any] | None) -> None:
+async def test_deferred_lists_are_restored(values: list[Any], extra: dict[str, Any] | None) -> None:
     options = {"tools": values, "input": "a text", "model": "m", "extra_body": extra}
-    light = _lightened(AsyncResponses, options, "input", "tools")
-    aside = light.pop("extra_body")
+    light = _defer_lists(AsyncResponses, options, "input", "tools")
+    deferred = light.pop("extra_body")
     assert light == {"tools": [], "input": "a text", "model": "m"}
-    # Whether the client hands it on or copies it, the request is the same.
-    assert {**light, **aside} == {**light, "tools": values, **(extra or {})}
+    # The request is the same whether the client passes the object on or copies it.
+    assert {**light, **deferred} == {**light, "tools": values, **(extra or {})}
     posted: list[Any] = []
 
     async def post(path: str, **more: Any) -> None:
         posted.append((path, more))
 
     given_options = {"headers": {"h": "1"}}
-    await _putting_back(post)("/p", body=light, options={**given_options, "extra_json": aside}, stream=True)
+    await _restore_lists(post)(
+        "/p", body=light, options={**given_options, "extra_json": deferred}, stream=True
+    )
     back = given_options if extra is None else {**given_options, "extra_json": extra}
     assert posted == [("/p", {"body": {**light, "tools": values}, "options": back, "stream": True})]
 
@@ -170,7 +172,7 @@ def nested(depth: int) -> Any:
         "object",
         "model",
         "enum",
-        "str of its own",
+        "str subclass",
         "tuple",
         "int key",
         "key",
@@ -180,63 +182,63 @@ def nested(depth: int) -> Any:
         "deep",
     ],
 )
-def test_what_json_cannot_hold_is_left_to_the_client(odd: Any) -> None:
+def test_values_that_are_not_json_are_left_to_the_client(odd: Any) -> None:
     tools = [{"a": odd}]
-    light = _lightened(AsyncResponses, {"tools": tools, "input": [1]}, "input", "tools")
+    light = _defer_lists(AsyncResponses, {"tools": tools, "input": [1]}, "input", "tools")
     assert light["tools"] is tools
     assert light["input"] == []
     assert light["extra_body"].lists == {"input": [1]}
 
 
 @pytest.mark.parametrize("extra", [object(), "text", [1]], ids=["object", "text", "list"])
-def test_an_extra_body_that_is_no_mapping_is_left_as_it_is(extra: Any) -> None:
+def test_an_extra_body_that_is_not_a_mapping_is_left_unchanged(extra: Any) -> None:
     options = {"tools": [1], "extra_body": extra}
-    assert _lightened(AsyncResponses, options, "tools") is options
+    assert _defer_lists(AsyncResponses, options, "tools") is options
 
 
 @APIS
-async def test_the_client_walks_no_tools(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    walked: list[Any] = []
-    walk = _transform._async_transform_recursive
+async def test_the_client_does_not_convert_tools(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    converted: list[Any] = []
+    convert = _transform._async_transform_recursive
 
-    async def watched(data: Any, **more: Any) -> Any:
-        walked.append(data)
-        return await walk(data, **more)
+    async def wrapped(data: Any, **more: Any) -> Any:
+        converted.append(data)
+        return await convert(data, **more)
 
-    monkeypatch.setattr(_transform, "_async_transform_recursive", watched)
+    monkeypatch.setattr(_transform, "_async_transform_recursive", wrapped)
     counts = {}
     for many in (1, 30):
         with OfflineServer(["fine"]) as server:
-            walked.clear()
+            converted.clear()
             bundle = server.bundle(api=api)
             tools = [tool(f"t{number}") for number in range(many)]
             await Agent("a", "x", model=bundle, tools=tools).run_async(CONVERSATION * many)
             await bundle.client.close()
-            counts[many] = len(walked)
+            counts[many] = len(converted)
             assert len(server.requests[0].body["tools"]) == many
     assert counts[1] == counts[30] > 0
 
 
-def as_function(create: Any, seen: list[Any]) -> Any:
-    async def watched(self: Any, **options: Any) -> Any:
+def wrapped_as_function(create: Any, seen: list[Any]) -> Any:
+    async def wrapped(self: Any, **options: Any) -> Any:
         seen.append(options)
         return await create(self, **options)
 
-    return watched
+    return wrapped
 
 
-def as_descriptor(create: Any, seen: list[Any]) -> Any:
-    return functools.partialmethod(as_function(create, seen))
+def wrapped_as_descriptor(create: Any, seen: list[Any]) -> Any:
+    return functools.partialmethod(wrapped_as_function(create, seen))
 
 
 @APIS
-@pytest.mark.parametrize("watching", [as_function, as_descriptor])
-async def test_whoever_wraps_the_method_sees_what_is_asked(
-    api: str, watching: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("wrapping", [wrapped_as_function, wrapped_as_descriptor])
+async def test_a_wrapper_of_the_method_sees_the_whole_request(
+    api: str, wrapping: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kind: Any = AsyncResponses if api == "responses" else AsyncCompletions
     seen: list[Any] = []
-    monkeypatch.setattr(kind, "create", watching(kind.create, seen))
+    monkeypatch.setattr(kind, "create", wrapping(kind.create, seen))
     with OfflineServer(["fine"]) as server:
         bundle = server.bundle(api=api)
         await Agent("a", "x", model=bundle, tools=[tool()]).run_async("Go")
@@ -247,7 +249,7 @@ async def test_whoever_wraps_the_method_sees_what_is_asked(
 
 @APIS
 @pytest.mark.parametrize("where", ["class", "instance", "subclass"])
-async def test_whoever_reads_or_changes_requests_further_down_finds_all_in_its_place(
+async def test_code_further_down_that_reads_or_changes_requests_sees_them_complete(
     api: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Any] = []
@@ -266,13 +268,13 @@ async def test_whoever_reads_or_changes_requests_further_down_finds_all_in_its_p
         client = bundle.client
         request = AsyncOpenAI.request
 
-        async def watched(self: Any, cast_to: Any, options: Any, **more: Any) -> Any:
+        async def wrapped(self: Any, cast_to: Any, options: Any, **more: Any) -> Any:
             return await request(self, cast_to, changed(options), **more)
 
         if where == "class":
-            monkeypatch.setattr(AsyncOpenAI, "request", watched)
+            monkeypatch.setattr(AsyncOpenAI, "request", wrapped)
         elif where == "instance":
-            client.request = functools.partial(watched, client)
+            client.request = functools.partial(wrapped, client)
         else:
             client.__class__ = Changing
         agent = Agent("a", "x", model=bundle, tools=[tool()])
@@ -287,7 +289,7 @@ async def test_whoever_reads_or_changes_requests_further_down_finds_all_in_its_p
 
 @APIS
 @pytest.mark.parametrize("method", ["create", "parse", "with_streaming_response"])
-async def test_parts_of_the_users_own_stay(api: str, method: str) -> None:
+async def test_a_resource_with_custom_methods_is_not_replaced(api: str, method: str) -> None:
     with OfflineServer(["fine"]) as server:
         bundle = server.bundle(api=api)
         resource = resource_of(bundle.client, api)
@@ -300,7 +302,7 @@ async def test_parts_of_the_users_own_stay(api: str, method: str) -> None:
 
 
 @APIS
-async def test_a_resource_of_the_users_own_stays(api: str) -> None:
+async def test_a_custom_resource_is_not_replaced(api: str) -> None:
     kind: Any = AsyncResponses if api == "responses" else AsyncCompletions
     client: Any = AsyncOpenAI(api_key="x", base_url="http://127.0.0.1:1")
     mine = type("Mine", (kind,), {})(client)
@@ -309,35 +311,35 @@ async def test_a_resource_of_the_users_own_stays(api: str) -> None:
     else:
         client.chat.completions = mine
     model = model_of(client, api)
-    lighten(client, model)
+    use_light_requests(client, model)
     assert resource_of(client, api) is mine
     await client.close()
 
 
 @APIS
-async def test_a_client_is_made_light_once(api: str) -> None:
+async def test_a_resource_is_replaced_once(api: str) -> None:
     client = AsyncOpenAI(api_key="x", base_url="http://127.0.0.1:1")
     model = model_of(client, api)
-    lighten(client, model)
+    use_light_requests(client, model)
     first = resource_of(client, api)
-    lighten(client, model)
+    use_light_requests(client, model)
     assert resource_of(client, api) is first
     assert type(first) not in (AsyncResponses, AsyncCompletions)
     await client.close()
 
 
 @APIS
-def test_what_is_no_client_of_openai_is_left_alone(api: str) -> None:
+def test_a_client_that_is_not_openais_is_left_unchanged(api: str) -> None:
     class Other:
         __slots__ = ()
 
     other: Any = Other()
-    lighten(other, model_of(AsyncOpenAI(api_key="x"), api))
+    use_light_requests(other, model_of(AsyncOpenAI(api_key="x"), api))
     assert not hasattr(other, "responses")
 
 
 @APIS
-async def test_the_client_still_asks_by_itself(api: str) -> None:
+async def test_the_application_can_still_use_the_client(api: str) -> None:
     with OfflineServer(["fine"] * 3) as server:
         bundle = server.bundle(api=api)
         await Agent("a", "x", model=bundle).run_async("Go")

@@ -15,19 +15,19 @@ from kantan_agents.errors import ModelNotFoundError
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message
 
 
-def which(request: Any) -> Any:
+def model_and_path(request: Any) -> Any:
     return f"{request.model} at {request.path}"
 
 
 @pytest.fixture
 def server(monkeypatch: Any) -> Any:
-    with OfflineServer(which) as running:
+    with OfflineServer(model_and_path) as running:
         for name, value in running.environment().items():
             monkeypatch.setenv(name, value)
         yield running
 
 
-def answer(agent: Any) -> Any:
+def final_output_of(agent: Any) -> Any:
     return agent.run("hi")["result"].final_output
 
 
@@ -42,8 +42,10 @@ def answer(agent: Any) -> Any:
         ("lmstudio/qwen3", "qwen3 at /v1/chat/completions"),
     ],
 )
-def test_a_name_goes_to_its_provider_by_that_providers_api(server: Any, name: Any, expected: Any) -> None:
-    assert answer(Agent("a", "b", model=name)) == expected
+def test_a_name_is_sent_to_its_provider_over_that_providers_api(
+    server: Any, name: Any, expected: Any
+) -> None:
+    assert final_output_of(Agent("a", "b", model=name)) == expected
 
 
 def test_each_provider_gets_its_own_address(monkeypatch: Any) -> None:
@@ -51,13 +53,13 @@ def test_each_provider_gets_its_own_address(monkeypatch: Any) -> None:
         monkeypatch.setenv("GOOGLE_BASE_URL", google.base_url)
         monkeypatch.setenv("GOOGLE_API_KEY", "google-key")
         monkeypatch.setenv("OLLAMA_BASE_URL", ollama.base_url)
-        assert answer(Agent("a", "b", model="gemini-2.5-pro")) == "from google"
-        assert answer(Agent("a", "b", model="ollama/llama3.2")) == "from ollama"
+        assert final_output_of(Agent("a", "b", model="gemini-2.5-pro")) == "from google"
+        assert final_output_of(Agent("a", "b", model="ollama/llama3.2")) == "from ollama"
         assert google.requests[0].headers["authorization"] == "Bearer google-key"
 
 
 @pytest.mark.parametrize("name", ["gpt-4.1", "gemini-2.5-pro", "nonsense", "", "  "])
-def test_a_name_that_cannot_be_resolved_is_e19_when_the_agent_is_made(name: Any) -> None:
+def test_creating_an_agent_with_an_unknown_model_name_raises_e19(name: Any) -> None:
     with pytest.raises(ModelNotFoundError) as caught:
         Agent("a", "b", model=name)
     assert str(caught.value) == f"[kantan-agents][E19] Model not found: {name}"
@@ -68,10 +70,10 @@ def test_one_agent_works_in_one_event_loop_after_another_and_in_several_at_once(
     agent = Agent("a", "b", model="gpt-4.1-mini")
     for _ in range(3):
         assert "gpt-4.1-mini" in asyncio.run(agent.run_async("hi"))["result"].final_output
-    assert "gpt-4.1-mini" in answer(agent)
+    assert "gpt-4.1-mini" in final_output_of(agent)
 
     async def both() -> Any:
-        # The sync run uses the background loop while this loop holds a connection of its own.
+        # The sync run uses the background loop while this loop holds its own connection.
         first = await agent.run_async("hi")
         second = await asyncio.to_thread(agent.run, "hi")
         third = await agent.run_async("hi")
@@ -81,14 +83,14 @@ def test_one_agent_works_in_one_event_loop_after_another_and_in_several_at_once(
     assert len(server.requests) == 7
 
 
-def test_clients_of_closed_loops_are_let_go(server: Any) -> None:
+def test_clients_of_closed_loops_are_released(server: Any) -> None:
     agent = Agent("a", "b", model="gpt-4.1-mini")
     for _ in range(5):
         asyncio.run(agent.run_async("hi"))
     assert len(agent.sdk_agent.model.clients._models) <= 1
 
 
-def test_agents_made_in_many_threads_at_once_share_one_client(server: Any) -> None:
+def test_agents_created_in_many_threads_share_one_client(server: Any) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(8) as pool:
@@ -96,12 +98,12 @@ def test_agents_made_in_many_threads_at_once_share_one_client(server: Any) -> No
     assert len({id(agent.sdk_agent.model.clients) for agent in made}) == 1
 
 
-def test_the_environment_is_read_when_an_agent_is_made(monkeypatch: Any) -> None:
+def test_the_environment_is_read_when_an_agent_is_created(monkeypatch: Any) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     for text in ("one", "two"):
         with OfflineServer([text]) as running:
             monkeypatch.setenv("OPENAI_BASE_URL", running.base_url)
-            assert answer(Agent("a", "b", model="gpt-4.1")) == text
+            assert final_output_of(Agent("a", "b", model="gpt-4.1")) == text
 
 
 def test_agents_with_the_same_model_share_one_client(server: Any) -> None:
@@ -110,26 +112,26 @@ def test_agents_with_the_same_model_share_one_client(server: Any) -> None:
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
-def test_a_bundle_is_used_as_it_is(server: Any, api: Any) -> None:
+def test_a_bundle_is_used_unchanged(server: Any, api: Any) -> None:
     agent = Agent("a", "b", model=server.bundle("mine", api=api))
     path = "/v1/responses" if api == "responses" else "/v1/chat/completions"
-    assert answer(agent) == f"mine at {path}"
+    assert final_output_of(agent) == f"mine at {path}"
 
 
-def test_a_kantan_async_llm_is_used_as_it_is(server: Any) -> None:
+def test_a_kantan_async_llm_is_used_unchanged(server: Any) -> None:
     llm = kantan_llm.get_async_llm("gemini-2.5-pro", tracer=None)
-    assert answer(Agent("a", "b", model=llm)) == "gemini-2.5-pro at /v1/chat/completions"
+    assert final_output_of(Agent("a", "b", model=llm)) == "gemini-2.5-pro at /v1/chat/completions"
 
 
-def test_an_sdk_model_is_used_as_it_is() -> None:
+def test_an_sdk_model_is_used_unchanged() -> None:
     model = ScriptedModel([[assistant_message("x")]])
-    assert answer(Agent("a", "b", model=model)) == "x"
+    assert final_output_of(Agent("a", "b", model=model)) == "x"
     assert Agent("a", "b", model=model).sdk_agent.model is model
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_a_name_goes_to_its_provider_also_when_the_sdk_runs_the_agent(
+async def test_a_name_is_sent_to_its_provider_when_the_sdk_runs_the_agent(
     server: Any, streamed: bool
 ) -> None:
     agent = Agent("ours", "b", model="gemini-2.5-pro")
@@ -144,7 +146,7 @@ async def test_a_name_goes_to_its_provider_also_when_the_sdk_runs_the_agent(
         assert result.final_output == "gemini-2.5-pro at /v1/chat/completions"
 
 
-def test_a_named_model_shows_its_name_and_hides_nothing_of_the_model(server: Any) -> None:
+def test_a_named_model_shows_its_name_and_delegates_attributes(server: Any) -> None:
     agent = Agent("a", "b", model="gpt-4.1-mini")
     model = agent.sdk_agent.model
     assert repr(agent) == "Agent('a', model=NamedModel('gpt-4.1-mini'))"
@@ -158,13 +160,13 @@ def test_a_named_model_shows_its_name_and_hides_nothing_of_the_model(server: Any
     assert str(client.base_url).startswith(server.base_url)
 
 
-def test_none_is_the_sdks_default_model(server: Any) -> None:
+def test_none_is_the_default_model_of_the_sdk(server: Any) -> None:
     from agents.models import get_default_model
 
-    assert answer(Agent("a", "b")) == f"{get_default_model()} at /v1/responses"
+    assert final_output_of(Agent("a", "b")) == f"{get_default_model()} at /v1/responses"
 
 
-def test_a_provider_factory_makes_the_provider_of_each_run(server: Any) -> None:
+def test_a_provider_factory_creates_a_provider_for_each_run(server: Any) -> None:
     made = []
 
     def factory() -> Any:
@@ -172,17 +174,17 @@ def test_a_provider_factory_makes_the_provider_of_each_run(server: Any) -> None:
         return made[-1]
 
     agent = Agent("a", "b", model="any name at all", model_provider_factory=factory)
-    assert [answer(agent), answer(agent)] == ["any name at all at /v1/chat/completions"] * 2
+    assert [final_output_of(agent), final_output_of(agent)] == ["any name at all at /v1/chat/completions"] * 2
     assert len(made) == 2
 
 
-def test_each_agent_of_a_run_asks_its_own_provider(server: Any) -> None:
+def test_each_agent_of_a_run_calls_its_own_provider(server: Any) -> None:
     from kantan_agents.testing import ScriptedToolCall
 
     server._answer = lambda request: (
         ScriptedToolCall("transfer_to_" + {"a": "b", "b": "c"}[request.model])
         if request.model in ("a", "b")
-        else which(request)
+        else model_and_path(request)
     )
     asked = []
 
@@ -196,19 +198,19 @@ def test_each_agent_of_a_run_asks_its_own_provider(server: Any) -> None:
     c = Agent("c", "x", model="gemini-2.5-pro")
     b = Agent("b", "x", model="b", model_provider_factory=factory_of("B"), handoffs=[c])
     a = Agent("a", "x", model="a", model_provider_factory=factory_of("A"), handoffs=[b])
-    assert answer(a) == "gemini-2.5-pro at /v1/chat/completions"
+    assert final_output_of(a) == "gemini-2.5-pro at /v1/chat/completions"
     assert asked == ["A", "B"]
     keys = [request.headers["authorization"] for request in server.requests]
     assert keys == ["Bearer A", "Bearer B", "Bearer offline"]
 
 
-def test_a_model_name_in_the_run_config_goes_to_its_provider_too(server: Any) -> None:
+def test_a_model_name_in_the_run_config_is_sent_to_its_provider(server: Any) -> None:
     agent = Agent("a", "b", model="gpt-4.1")
     context = agent.run("hi", run_config={"model": "gemini-2.5-pro"})
     assert context["result"].final_output == "gemini-2.5-pro at /v1/chat/completions"
 
 
-def test_a_provider_in_the_run_config_wins(server: Any) -> None:
+def test_a_provider_in_the_run_config_takes_precedence(server: Any) -> None:
     provider = OpenAIProvider(base_url=server.base_url, api_key="x", use_responses=False)
     agent = Agent("a", "b", model="gpt-4.1")
     config = agents.RunConfig(model_provider=provider)
@@ -216,7 +218,7 @@ def test_a_provider_in_the_run_config_wins(server: Any) -> None:
     assert config.model_provider is provider
 
 
-def test_a_run_config_is_taken_as_a_dict_and_never_changed(server: Any) -> None:
+def test_a_run_config_may_be_a_dict_and_is_never_changed(server: Any) -> None:
     agent = Agent("a", "b", model="gpt-4.1")
     config = agents.RunConfig(workflow_name="mine")
     before = dict(vars(config))
@@ -237,18 +239,18 @@ def test_gpt_5_keeps_the_sdks_default_settings(server: Any) -> None:
     assert sent[0]["text"] == {"verbosity": expected.verbosity}
 
 
-def test_an_sdk_agent_as_target_keeps_the_sdks_way_to_its_model(server: Any) -> None:
+def test_the_sdk_resolves_the_model_of_an_sdk_agent_as_hand_off_target(server: Any) -> None:
     from kantan_agents.testing import ScriptedToolCall
 
     server._answer = lambda request: (
-        ScriptedToolCall("transfer_to_b") if request.model == "gemini-2.5-pro" else which(request)
+        ScriptedToolCall("transfer_to_b") if request.model == "gemini-2.5-pro" else model_and_path(request)
     )
     target = agents.Agent(name="b", instructions="x", model="gpt-4.1-nano")
     agent = Agent("a", "b", model="gemini-2.5-pro", handoffs=[target])
-    assert answer(agent) == "gpt-4.1-nano at /v1/responses"
+    assert final_output_of(agent) == "gpt-4.1-nano at /v1/responses"
 
 
-def test_no_source_of_ours_names_a_provider_by_itself() -> None:
+def test_no_module_contains_the_url_of_openai() -> None:
     import kantan_agents
 
     root = Path(kantan_agents.__file__).parent

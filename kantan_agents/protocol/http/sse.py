@@ -21,10 +21,10 @@ async def events_of(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
 
 
 async def _lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[bytes]:
-    begun: list[bytes] = []
+    partial: list[bytes] = []
     async for chunk in chunks:
         first, *others = chunk.split(b"\n")
-        begun.append(first)
+        partial.append(first)
         for line in others:
-            yield b"".join(begun).removesuffix(b"\r")
-            begun = [line]
+            yield b"".join(partial).removesuffix(b"\r")
+            partial = [line]

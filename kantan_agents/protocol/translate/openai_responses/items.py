@@ -55,16 +55,16 @@ def output_items(segments: Iterable[ContentSegment], used_ids: Collection[str] =
             another call of this response, gets a new id, because results refer to calls by id.
     """
     ids = set(used_ids)
-    said: list[ContentSegment] = []
-    places: list[int] = []
+    others: list[ContentSegment] = []
+    calls_before: list[int] = []
     calls: list[dict[str, Any]] = []
     for segment in segments:
         if segment.tool_call is None:
-            said.append(segment)
-            places.append(len(calls))
+            others.append(segment)
+            calls_before.append(len(calls))
         else:
             calls.append(call_item(segment, segment.tool_call, ids))
-    return [message_item(said, places), *calls] if said or not calls else calls
+    return [message_item(others, calls_before), *calls] if others or not calls else calls
 
 
 def message_item(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) -> dict[str, Any]:

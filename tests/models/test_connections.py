@@ -1,4 +1,4 @@
-"""No connection stays in use, whenever a run is cancelled."""
+"""Cancelling a run leaves no HTTP connection in use."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_a_run_cancelled_while_a_response_is_closed_leaves_no_connection_i
         assert len(server.requests) == times
 
 
-def test_a_client_is_told_once_and_keeps_what_it_does_with_responses() -> None:
+def test_a_client_gets_one_hook_and_keeps_its_own() -> None:
     async def mine(_response: Any) -> None: ...
 
     with OfflineServer() as server:
