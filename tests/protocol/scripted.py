@@ -1,4 +1,4 @@
-"""Values of the protocol to draw, and providers that answer from a list."""
+"""Scripted providers, and strategies for protocol values with unknown fields."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def responses() -> st.SearchStrategy[ProviderResponse]:
     )
 
 
-def said_segments() -> st.SearchStrategy[ContentSegment]:
+def message_segments() -> st.SearchStrategy[ContentSegment]:
     return segments().filter(lambda segment: segment.tool_call is None)
 
 
 def messages() -> st.SearchStrategy[Message]:
-    listed = st.lists(said_segments(), max_size=3)
+    listed = st.lists(message_segments(), max_size=3)
     return (
         st.builds(lambda parts: Message("assistant", parts), st.lists(segments(), max_size=4))
         | st.builds(Message, st.sampled_from(["user", "system"]), listed)
@@ -62,7 +62,7 @@ def call(name: str, args: Any = None, id: str = "") -> ContentSegment:
 
 
 class Scripted:
-    """A provider that answers from a list and keeps what it was asked."""
+    """A provider that returns scripted responses and records prompts and contexts."""
 
     def __init__(self, *answers: Any, name: str = "scripted") -> None:
         self.name = name
@@ -82,7 +82,7 @@ class Scripted:
 
 
 class Streaming(Scripted):
-    """The same, letter by letter."""
+    """A scripted provider that streams text letter by letter."""
 
     closed = 0
 

@@ -1,4 +1,4 @@
-"""Strategies for what the translations are tested with."""
+"""Hypothesis strategies for values that every translation is tested with."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def messages() -> st.SearchStrategy[Message]:
 
 @st.composite
 def conversations(draw: Any) -> tuple[Message, ...]:
-    """Draw a conversation every format can carry: calls are answered, media come from the user."""
+    """Draw a conversation that every format can hold: calls have results, media come from the user."""
     found: list[Message] = []
     if draw(st.booleans()):
         found.append(Message("system", (draw(text_segments()),)))

@@ -1,4 +1,4 @@
-"""Whole runs of an agent over the native APIs of Anthropic and Google."""
+"""Runs of an agent over the native APIs of Anthropic and Google."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def get_weather(city: str) -> str:
     return f"Sunny in {city}."
 
 
-def said(make: Make, text: str) -> dict[str, Any]:
-    """Return the body of an answer of one text."""
+def text_body(make: Make, text: str) -> dict[str, Any]:
+    """Return the body of a response with one text."""
     if make is claude:
         return {**recorded("anthropic_citations"), "content": [{"type": "text", "text": text}]}
     content = {"role": "model", "parts": [{"text": text}]}
@@ -49,8 +49,8 @@ def said(make: Make, text: str) -> dict[str, Any]:
     }
 
 
-def called(make: Make) -> dict[str, Any]:
-    """Return the body of an answer that thinks, speaks and calls the weather of Paris."""
+def tool_call_body(make: Make) -> dict[str, Any]:
+    """Return the body of a response with thinking, text and a call for the weather in Paris."""
     if make is claude:
         body: dict[str, Any] = recorded("anthropic_tool_use")
         body["content"][-1]["input"] = {"city": "Paris"}
@@ -60,8 +60,8 @@ def called(make: Make) -> dict[str, Any]:
     return body
 
 
-def as_events(make: Make, body: dict[str, Any]) -> Body:
-    """Return an answer as a stream."""
+def stream_of(make: Make, body: dict[str, Any]) -> Body:
+    """Return a response as a stream of events."""
     if make is gemini:
         return Body(events=[body])
     events: list[Any] = [{"type": "message_start", "message": {**body, "content": []}}]
@@ -88,10 +88,10 @@ def as_events(make: Make, body: dict[str, Any]) -> Body:
 
 @BOTH
 @pytest.mark.parametrize("is_streamed", [False, True])
-async def test_an_agent_runs_tools_and_what_was_thought_goes_back(make: Make, is_streamed: bool) -> None:
-    answers: list[Any] = [called(make), said(make, "Sunny."), said(make, "Bye.")]
+async def test_an_agent_runs_tools_and_thinking_is_sent_back(make: Make, is_streamed: bool) -> None:
+    answers: list[Any] = [tool_call_body(make), text_body(make, "Sunny."), text_body(make, "Bye.")]
     if is_streamed:
-        answers = [as_events(make, body) for body in answers]
+        answers = [stream_of(make, body) for body in answers]
     deltas = []
     with WireServer(answers) as server:
         async with make(server.url) as provider:
@@ -111,7 +111,7 @@ async def test_an_agent_runs_tools_and_what_was_thought_goes_back(make: Make, is
     assert not is_streamed or deltas[-2:] == ["Sunny.", "Bye."]
     second = server.requests[1][1]
     if make is claude:
-        assert second["messages"][1] == {"role": "assistant", "content": called(make)["content"]}
+        assert second["messages"][1] == {"role": "assistant", "content": tool_call_body(make)["content"]}
         assert second["messages"][2]["content"] == [
             {
                 "type": "tool_result",
@@ -122,7 +122,7 @@ async def test_an_agent_runs_tools_and_what_was_thought_goes_back(make: Make, is
         assert second["tools"][0]["name"] == "get_weather"
         assert len(server.requests[2][1]["messages"]) == 5
     else:
-        content = called(make)["candidates"][0]["content"]
+        content = tool_call_body(make)["candidates"][0]["content"]
         assert second["contents"][1] == {"role": "model", "parts": content["parts"]}
         assert second["contents"][2]["parts"] == [
             {
@@ -137,9 +137,9 @@ async def test_an_agent_runs_tools_and_what_was_thought_goes_back(make: Make, is
 
 
 @BOTH
-async def test_rules_hold_for_an_agent_over_a_native_api(make: Make) -> None:
+async def test_tool_rules_apply_over_a_native_api(make: Make) -> None:
     context = get_context_with_tool_rules({"deny": ["get_weather"]})
-    with WireServer([called(make), said(make, "I may not.")]) as server:
+    with WireServer([tool_call_body(make), text_body(make, "I may not.")]) as server:
         async with make(server.url) as provider:
             agent = Agent("weather", "Be brief.", model=provider, tools=[get_weather])
             await agent.run_async("Weather in Paris?", context)
@@ -149,12 +149,12 @@ async def test_rules_hold_for_an_agent_over_a_native_api(make: Make) -> None:
 
 
 @BOTH
-async def test_an_image_reaches_the_api(make: Make) -> None:
+async def test_an_image_is_sent_to_the_api(make: Make) -> None:
     content = [
         {"type": "input_text", "text": "What is this?"},
         {"type": "input_image", "image_url": "data:image/png;base64,iVBORw0KGgo=", "detail": "low"},
     ]
-    with WireServer([said(make, "A dot.")]) as server:
+    with WireServer([text_body(make, "A dot.")]) as server:
         async with make(server.url) as provider:
             agent = Agent("eye", "Look.", model=provider)
             context = await agent.run_async([{"role": "user", "content": content}], {})
@@ -169,8 +169,8 @@ class Answer(BaseModel):
 
 
 @BOTH
-async def test_a_structured_output_comes_back(make: Make) -> None:
-    with WireServer([said(make, '{"n": 3}')]) as server:
+async def test_a_structured_output_is_returned(make: Make) -> None:
+    with WireServer([text_body(make, '{"n": 3}')]) as server:
         async with make(server.url) as provider:
             agent = Agent("count", "Count.", model=provider, output_type=Answer, output_dest="answer")
             context = await agent.run_async("How many?", {})
@@ -189,11 +189,11 @@ class Tree(BaseModel):
 
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize("output_type", [Tagged, Tree, dict])
-async def test_a_schema_claude_cannot_be_held_to_is_asked_for_in_another_way(
+async def test_a_schema_that_claude_does_not_support_is_requested_in_another_form(
     output_type: Any, is_streamed: bool
 ) -> None:
-    answer = said(claude, '{"tags": {"a": "b"}}' if output_type is not Tree else '{"kids": [{}]}')
-    with WireServer([as_events(claude, answer) if is_streamed else answer]) as server:
+    answer = text_body(claude, '{"tags": {"a": "b"}}' if output_type is not Tree else '{"kids": [{}]}')
+    with WireServer([stream_of(claude, answer) if is_streamed else answer]) as server:
         async with claude(server.url) as provider:
             agent = Agent("tag", "Tag.", model=provider, output_type=output_type, output_dest="answer")
             context: dict[str, Any] = {}
@@ -208,7 +208,7 @@ async def test_a_schema_claude_cannot_be_held_to_is_asked_for_in_another_way(
     assert "output_config" not in server.requests[0][1]
 
 
-async def test_what_a_conversation_cannot_carry_is_about_no_form() -> None:
+async def test_content_that_cannot_be_translated_raises_at_once() -> None:
     sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}}
     async with claude("http://127.0.0.1:9") as provider:
         agent = Agent("ear", "Hear.", model=provider, output_type=Answer)
@@ -217,10 +217,10 @@ async def test_what_a_conversation_cannot_carry_is_about_no_form() -> None:
 
 
 @BOTH
-async def test_retry_asks_again_where_the_api_is_busy_and_not_where_it_refuses(make: Make) -> None:
+async def test_retry_repeats_a_request_to_a_busy_api_but_not_a_rejected_one(make: Make) -> None:
     busy = Body({"error": {"message": "busy"}}, status=529, headers={"retry-after": "0"})
     refused = Body({"error": {"message": "no"}}, status=400)
-    with WireServer([busy, Body(breaks=True), said(make, "Here."), refused]) as server:
+    with WireServer([busy, Body(breaks=True), text_body(make, "Here."), refused]) as server:
         async with make(server.url) as provider:
             agent = Agent("a", "b", model=provider, middleware=[Retry(3, initial_delay=0.001)])
             context = await agent.run_async("hi", {})
@@ -231,7 +231,7 @@ async def test_retry_asks_again_where_the_api_is_busy_and_not_where_it_refuses(m
 
 
 @BOTH
-async def test_a_server_that_wants_a_long_wait_is_not_asked_again(make: Make) -> None:
+async def test_a_request_is_not_repeated_if_the_server_demands_a_long_wait(make: Make) -> None:
     busy = Body({"error": {"message": "busy"}}, status=429, headers={"retry-after": "3600"})
     with WireServer([busy]) as server:
         async with make(server.url) as provider:
@@ -242,7 +242,7 @@ async def test_a_server_that_wants_a_long_wait_is_not_asked_again(make: Make) ->
 
 
 @BOTH
-async def test_the_trace_has_the_tokens_and_never_the_key(make: Make, tmp_path: Any) -> None:
+async def test_the_trace_has_the_tokens_but_not_the_key(make: Make, tmp_path: Any) -> None:
     database = tmp_path / "traces.sqlite3"
     provider = (
         AnthropicProvider("claude-x", api_key="sk-secret", base_url="http://127.0.0.1:1")
@@ -251,7 +251,7 @@ async def test_the_trace_has_the_tokens_and_never_the_key(make: Make, tmp_path: 
     )
     recorder = record_traces(database)
     try:
-        with WireServer([said(make, "Hi.")]) as server:
+        with WireServer([text_body(make, "Hi.")]) as server:
             provider._api.base_url = server.url
             async with provider:
                 context = await Agent("a", "b", model=provider).run_async("hi", {})
@@ -264,20 +264,22 @@ async def test_the_trace_has_the_tokens_and_never_the_key(make: Make, tmp_path: 
 
 
 @BOTH
-async def test_fallback_asks_another_model_where_an_api_fails_or_is_not_understood(make: Make) -> None:
+async def test_fallback_calls_another_model_if_an_api_fails_or_is_unreadable(make: Make) -> None:
     other = gemini if make is claude else claude
     refused = Body({"error": {"message": "no credit"}}, status=400)
-    with WireServer([refused, said(other, "Here."), Body(raw=b"<html>"), said(other, "There.")]) as server:
+    with WireServer(
+        [refused, text_body(other, "Here."), Body(raw=b"<html>"), text_body(other, "There.")]
+    ) as server:
         async with make(server.url) as first, other(server.url) as second:
             agent = Agent("a", "b", model=first, middleware=[Fallback(second)])
             answers = [(await agent.run_async("hi", {}))["result"].final_output for _ in range(2)]
     assert answers == ["Here.", "There."]
 
 
-async def test_a_conversation_is_handed_from_one_api_to_the_other() -> None:
+async def test_a_conversation_is_handed_off_from_one_api_to_the_other() -> None:
     call = {"type": "tool_use", "id": "toolu_9", "name": "transfer_to_critic", "input": {}}
-    handing = {**recorded("anthropic_citations"), "content": [call], "stop_reason": "tool_use"}
-    with WireServer([handing, said(gemini, "Judged.")]) as server:
+    handoff = {**recorded("anthropic_citations"), "content": [call], "stop_reason": "tool_use"}
+    with WireServer([handoff, text_body(gemini, "Judged.")]) as server:
         async with claude(server.url) as one, gemini(server.url) as other:
             critic = Agent("critic", "Judge.", model=other)
             writer = Agent("writer", "Write.", model=one, handoffs=[critic])

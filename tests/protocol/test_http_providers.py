@@ -1,4 +1,4 @@
-"""Both providers over loopback HTTP: what they send, what they read, and everything that goes wrong."""
+"""The HTTP providers against a local server: requests, responses, streams and failures."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def streamed(provider: Any, context: ProviderContext = NOTHING) -> list[An
 
 
 @BOTH
-async def test_a_provider_asks_and_reads(make: Make) -> None:
+async def test_generate_sends_a_request_and_returns_the_response(make: Make) -> None:
     with WireServer([recorded(ANSWERS[make])]) as server:
         async with make(server.url) as provider:
             assert isinstance(provider, Provider)
@@ -89,7 +89,7 @@ async def test_a_provider_asks_and_reads(make: Make) -> None:
 
 
 @BOTH
-async def test_a_provider_streams(make: Make) -> None:
+async def test_stream_yields_the_segments_of_the_response(make: Make) -> None:
     with WireServer([Body(events=recorded(STREAMS[make]))]) as server:
         async with make(server.url) as provider:
             pieces = await streamed(provider)
@@ -130,7 +130,7 @@ def context_with(**settings: Any) -> ProviderContext:
         ("go", {"type": "tool", "name": "go"}, {"mode": "ANY", "allowedFunctionNames": ["go"]}),
     ],
 )
-async def test_settings_are_mapped(choice: str, to_claude: Any, to_gemini: Any) -> None:
+async def test_model_settings_are_translated(choice: str, to_claude: Any, to_gemini: Any) -> None:
     context = context_with(
         tool_choice=choice,
         temperature=0.5,
@@ -160,7 +160,7 @@ async def test_settings_are_mapped(choice: str, to_claude: Any, to_gemini: Any) 
     assert body["systemInstruction"] == {"parts": [{"text": "Be brief."}]}
 
 
-async def test_what_the_api_has_more_goes_through_extra_body() -> None:
+async def test_extra_body_and_extra_headers_are_sent() -> None:
     context = context_with(
         max_tokens=7,
         extra_body={"generationConfig": {"thinkingConfig": {"thinkingLevel": "low"}}},
@@ -175,7 +175,7 @@ async def test_what_the_api_has_more_goes_through_extra_body() -> None:
 
 
 @BOTH
-async def test_a_tool_choice_of_no_tool_is_an_error_before_the_request(make: Make) -> None:
+async def test_an_invalid_tool_choice_or_name_raises_before_the_request(make: Make) -> None:
     async with make("http://127.0.0.1:9") as provider:
         with pytest.raises(InvalidOptionError, match="tool_choice"):
             await provider.generate("hi", context_with(tool_choice="fly"))
@@ -183,7 +183,7 @@ async def test_a_tool_choice_of_no_tool_is_an_error_before_the_request(make: Mak
             await provider.generate("hi", ProviderContext(tools={"a b": ToolSpec("a b")}))
 
 
-async def test_a_structured_output_is_asked_for_in_the_apis_own_way() -> None:
+async def test_a_structured_output_uses_the_apis_own_field() -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     with WireServer([recorded("anthropic_citations"), recorded("gemini_image")]) as server:
         async with claude(server.url) as one, gemini(server.url) as other:
@@ -201,7 +201,7 @@ async def test_a_structured_output_is_asked_for_in_the_apis_own_way() -> None:
 
 
 @BOTH
-async def test_a_conversation_of_another_model_is_made_to_fit(make: Make) -> None:
+async def test_a_conversation_of_another_model_is_adapted(make: Make) -> None:
     call = ContentSegment.of_call("look", "no object", "fc|1")
     context = ProviderContext(
         messages=(
@@ -228,7 +228,7 @@ async def test_a_conversation_of_another_model_is_made_to_fit(make: Make) -> Non
 
 
 @BOTH
-async def test_large_media_go_both_ways_without_holding_the_loop(make: Make) -> None:
+async def test_large_media_do_not_block_the_event_loop(make: Make) -> None:
     data = base64.b64encode(bytes(1_000_000)).decode()
     image = ContentSegment("image", data=data, mime_type="image/png")
     context = ProviderContext(messages=(Message("user", (image,)),))
@@ -262,7 +262,7 @@ ERRORS = [
 @BOTH
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize(("status", "headers", "raw", "reason", "wait"), ERRORS)
-async def test_a_refused_request_is_e53(
+async def test_a_rejected_request_raises_e53(
     make: Make, is_streamed: bool, status: int, headers: Any, raw: bytes, reason: str, wait: float | None
 ) -> None:
     with WireServer([Body(raw=raw, status=status, headers=headers)]) as server:
@@ -276,7 +276,7 @@ async def test_a_refused_request_is_e53(
 
 
 @BOTH
-async def test_an_api_that_is_not_there_or_breaks_off_is_e53(make: Make) -> None:
+async def test_an_unreachable_or_interrupted_api_raises_e53(make: Make) -> None:
     async with make("http://127.0.0.1:1") as provider:
         with pytest.raises(ProviderRequestError, match="connection error: ConnectError") as caught:
             await provider.generate("hi", NOTHING)
@@ -292,7 +292,7 @@ async def test_an_api_that_is_not_there_or_breaks_off_is_e53(make: Make) -> None
                 await streamed(provider)
             hanging = asyncio.create_task(provider.generate("hi", NOTHING))
             assert await asyncio.to_thread(server.hanging.wait, ENOUGH)
-            for _ in range(100):  # each read has a time of its own
+            for _ in range(100):  # the timeout applies to each read
                 if hanging.done():
                     break
                 let_pass()
@@ -303,7 +303,7 @@ async def test_an_api_that_is_not_there_or_breaks_off_is_e53(make: Make) -> None
 
 
 @BOTH
-async def test_an_answer_that_is_no_answer_is_e51_or_a_text(make: Make) -> None:
+async def test_an_unreadable_response_raises_e51_or_becomes_a_text(make: Make) -> None:
     odd: list[Any] = [b"<html>hi</html>", b"[1]", b'{"content": [3], "candidates": [3]}', b"\xff"]
     with WireServer([Body(raw=raw) for raw in odd * 2]) as server:
         async with make(server.url) as strict, make(server.url, on_unreadable="text") as mild:
@@ -325,7 +325,7 @@ async def test_an_answer_that_is_no_answer_is_e51_or_a_text(make: Make) -> None:
             assert said.metadata["error"]["code"] == "E51"
 
 
-async def test_an_error_in_the_midst_of_a_stream_is_e53_with_its_status() -> None:
+async def test_an_error_event_in_a_stream_raises_e53_with_its_status() -> None:
     broken = [
         *recorded("anthropic_stream")[:9],
         {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}},
@@ -343,7 +343,7 @@ async def test_an_error_in_the_midst_of_a_stream_is_e53_with_its_status() -> Non
     assert caught.value.status == 503
 
 
-async def test_what_was_blocked_is_an_error_and_no_answer() -> None:
+async def test_a_blocked_response_raises_an_error() -> None:
     refused = {**recorded("anthropic_citations"), "stop_reason": "refusal"}
     mangled = {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL", "index": 0}]}
     said = {"role": "model", "parts": [{"text": "To begin"}]}
@@ -365,8 +365,8 @@ async def test_what_was_blocked_is_an_error_and_no_answer() -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("leaves_by", ["cancel", "break"])
-async def test_whoever_leaves_a_stream_closes_the_connection(make: Make, leaves_by: str) -> None:
+@pytest.mark.parametrize("ends_by", ["cancel", "break"])
+async def test_leaving_a_stream_early_closes_the_connection(make: Make, ends_by: str) -> None:
     begun = asyncio.Event()
     events = recorded(STREAMS[make])[: 9 if make is claude else 2]
 
@@ -378,14 +378,14 @@ async def test_whoever_leaves_a_stream_closes_the_connection(make: Make, leaves_
                 try:
                     async for _ in pieces:
                         begun.set()
-                        if leaves_by == "break":
+                        if ends_by == "break":
                             break
                 finally:
                     await pieces.aclose()
 
             task = asyncio.ensure_future(read())
             await begun.wait()
-            if leaves_by == "cancel":
+            if ends_by == "cancel":
                 task.cancel()
                 with pytest.raises(asyncio.CancelledError):
                     await task
@@ -417,7 +417,7 @@ def test_one_provider_serves_many_event_loops(make: Make) -> None:
 
 
 @BOTH
-def test_the_clients_of_closed_loops_are_let_go(make: Make) -> None:
+def test_the_clients_of_closed_loops_are_released(make: Make) -> None:
     with WireServer([recorded(ANSWERS[make])] * 4) as server:
         provider = make(server.url)
         for _ in range(4):
@@ -425,7 +425,7 @@ def test_the_clients_of_closed_loops_are_let_go(make: Make) -> None:
         assert len(provider._api._clients) <= 1
 
 
-async def test_arguments_that_were_cut_off_are_kept_for_the_model_to_see() -> None:
+async def test_truncated_arguments_are_kept_as_text() -> None:
     events = recorded("anthropic_stream")
     events[13]["delta"]["partial_json"] = '{"city": "Pa'
     del events[14]
@@ -436,7 +436,7 @@ async def test_arguments_that_were_cut_off_are_kept_for_the_model_to_see() -> No
     assert call.args == '{"city": "Pa'
 
 
-async def test_what_stands_between_and_behind_the_segments_of_a_stream_is_kept() -> None:
+async def test_unknown_blocks_of_a_stream_are_kept_in_extra() -> None:
     def block(index: int, content: Any, *deltas: Any) -> list[Any]:
         found = [{"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas]
         begin = {"type": "content_block_start", "index": index, "content_block": content}
@@ -475,7 +475,7 @@ async def test_what_stands_between_and_behind_the_segments_of_a_stream_is_kept()
         {"no": "type"},
     ],
 )
-async def test_an_event_that_is_none_is_e51(event: Any) -> None:
+async def test_an_invalid_event_raises_e51(event: Any) -> None:
     with WireServer([Body(events=[event])]) as server:
         async with claude(server.url) as provider:
             with pytest.raises(AgentPainException, match="an event without"):
@@ -530,7 +530,7 @@ def test_options_are_checked(make: Make, option: str, value: Any) -> None:
 
 
 @pytest.mark.parametrize("model", ["", "a/../b", "a\nb", None, 3])
-def test_a_model_is_a_name(model: Any) -> None:
+def test_the_name_of_a_model_is_checked(model: Any) -> None:
     for provider in (AnthropicProvider, GeminiProvider):
         with pytest.raises(InvalidOptionError, match="model"):
             provider(model, api_key="")
@@ -539,13 +539,13 @@ def test_a_model_is_a_name(model: Any) -> None:
 
 
 @pytest.mark.parametrize("key", ["a b", "a\nb", "ключ", 1234567])
-def test_a_key_that_no_header_can_hold_is_refused_without_being_told(key: Any) -> None:
+def test_a_key_that_no_header_can_hold_is_rejected_without_showing_it(key: Any) -> None:
     with pytest.raises(InvalidOptionError, match="api_key") as caught:
         AnthropicProvider("m", api_key=key)
     assert str(key) not in str(caught.value)
 
 
-def test_a_provider_is_shared_where_it_is_copied_and_never_pickled() -> None:
+def test_a_copy_of_a_provider_is_the_provider_and_pickling_raises() -> None:
     provider = claude("http://127.0.0.1:1")
     assert copy.copy(provider) is copy.deepcopy(provider) is provider
     with pytest.raises(TypeError, match="API key would be written out"):
@@ -558,7 +558,7 @@ LONG_KEY = "sk-ant-" + "".join(chr(97 + place * 7 % 26) for place in range(90))
 @pytest.mark.parametrize("is_streamed", [False, True])
 @pytest.mark.parametrize("before", [130, 430, 480])
 @pytest.mark.parametrize("status", [200, 401])
-async def test_a_long_answer_is_cut_where_the_key_does_not_stand(
+async def test_a_shortened_response_never_shows_part_of_the_key(
     is_streamed: bool, before: int, status: int
 ) -> None:
     said = "x" * before + LONG_KEY
@@ -575,7 +575,7 @@ async def test_a_long_answer_is_cut_where_the_key_does_not_stand(
                     error = error.__cause__ or error.__context__
 
 
-async def test_counts_that_are_null_leave_those_before_them() -> None:
+async def test_null_counts_do_not_replace_earlier_counts() -> None:
     events = recorded("anthropic_stream")
     events[-2]["usage"] = {"output_tokens": 5, "input_tokens": None, "cache_read_input_tokens": None}
     began = events[0]["message"]["usage"]["input_tokens"]
@@ -588,7 +588,7 @@ async def test_counts_that_are_null_leave_those_before_them() -> None:
 
 @BOTH
 @pytest.mark.parametrize("is_streamed", [False, True])
-async def test_an_answer_that_was_cut_off_is_logged(
+async def test_a_truncated_response_is_logged(
     make: Make, is_streamed: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     name = STREAMS[make] if is_streamed else ANSWERS[make]
@@ -606,19 +606,19 @@ async def test_an_answer_that_was_cut_off_is_logged(
     assert [record.message for record in caplog.records] == ["answer_cut_off"]
 
 
-def asked(*messages: Message) -> ProviderContext:
+def conversation(*messages: Message) -> ProviderContext:
     question = Message("user", (ContentSegment.of_text("hi"),))
     return ProviderContext(messages=(question, *messages))
 
 
 @BOTH
-async def test_what_the_api_cannot_send_is_told_before_the_request(make: Make) -> None:
+async def test_content_that_cannot_be_sent_raises_before_the_request(make: Make) -> None:
     orphan = Message("tool", (ContentSegment.of_text("r"),), "c9", "look")
     async with make("http://127.0.0.1:9") as provider:
         with pytest.raises(UntranslatableError, match="cut between a call and its result"):
-            await provider.generate("hi", asked(orphan))
+            await provider.generate("hi", conversation(orphan))
         answer = Message("assistant", (ContentSegment.of_text("Yes?"),))
-        for context in (NOTHING, asked(answer, Message("user", (ContentSegment.of_text(""),)))):
+        for context in (NOTHING, conversation(answer, Message("user", (ContentSegment.of_text(""),)))):
             with pytest.raises(UntranslatableError, match="nothing to answer"):
                 await provider.generate("", context)
         choice = MCPToolChoice(server_label="x", name="y")
@@ -627,11 +627,11 @@ async def test_what_the_api_cannot_send_is_told_before_the_request(make: Make) -
 
 
 @BOTH
-async def test_what_another_model_has_shown_does_not_end_the_conversation(make: Make) -> None:
+async def test_media_and_ui_of_another_model_do_not_end_the_conversation(make: Make) -> None:
     image = ContentSegment("image", data="AAAA", mime_type="image/png")
     link = ContentSegment("image", data="https://example.com/a.png")
     text = ContentSegment.of_text("a caption")
-    context = asked(
+    context = conversation(
         Message(
             "assistant", (ContentSegment("ui", ui={"a": 1}), image, ContentSegment.of_call("look", {}, "c1"))
         ),
@@ -659,23 +659,23 @@ async def test_what_another_model_has_shown_does_not_end_the_conversation(make: 
     ("model", "is_signed"),
     [("gemini-3-flash", True), ("gemini-pro-latest", True), ("gemini-2.5-pro", False)],
 )
-async def test_calls_of_other_models_are_signed_but_for_the_old_models(model: str, is_signed: bool) -> None:
+async def test_calls_of_other_models_are_signed_except_for_old_models(model: str, is_signed: bool) -> None:
     call = Message("assistant", (ContentSegment.of_call("look", {}, "c1"),))
     with WireServer([recorded("gemini_image")]) as server:
         async with GeminiProvider(model, api_key="", base_url=server.url) as provider:
-            await provider.generate("hi", asked(call))
+            await provider.generate("hi", conversation(call))
             assert provider.supports_output_schema is is_signed
     assert ("thoughtSignature" in server.requests[0][1]["contents"][1]["parts"][0]) is is_signed
 
 
-def test_all_that_is_sent_counts_for_whether_the_loop_is_spared() -> None:
+def test_size_of_counts_everything_that_is_sent() -> None:
     long = {"list": [{"n": n} for n in range(5_000)]}
     call = Message("assistant", (ContentSegment.of_call("look", long, "c1"),))
     odd = Message("user", (ContentSegment("text", text="x", extra={"gemini": long}),))
     tools = ProviderContext(tools={"look": ToolSpec("look", "", {"type": "object", "properties": long})})
-    for context in (asked(call), asked(odd), tools):
+    for context in (conversation(call), conversation(odd), tools):
         assert size_of(context, 100_000) >= 100_000
-    assert size_of(asked(), 100_000) < 1_000
+    assert size_of(conversation(), 100_000) < 1_000
 
 
 async def _all(chunks: list[bytes]) -> list[bytes]:
@@ -694,7 +694,7 @@ async def _all(chunks: list[bytes]) -> list[bytes]:
     cuts=st.lists(st.integers(1, 60), max_size=8),
 )
 @settings(max_examples=30)
-def test_events_are_the_same_however_they_are_cut(texts: list[str], cuts: list[int]) -> None:
+def test_the_events_do_not_depend_on_how_the_stream_is_chunked(texts: list[str], cuts: list[int]) -> None:
     whole = b"".join(b"event: x\ndata: " + text.encode() + b"\r\n\r\n" for text in texts) + b"data: cut off"
     chunks, place = [], 0
     for cut in cuts:
@@ -713,7 +713,7 @@ def test_events_are_the_same_however_they_are_cut(texts: list[str], cuts: list[i
     )
 )
 @settings(max_examples=40)
-def test_events_in_any_order_are_pieces_or_an_error_of_ours(events: list[Any]) -> None:
+def test_events_in_any_order_give_segments_or_a_kantan_agents_error(events: list[Any]) -> None:
     async def source() -> Any:
         for event in events:
             yield event, 0

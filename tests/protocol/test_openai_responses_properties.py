@@ -1,4 +1,4 @@
-"""Answers and conversations through the Responses format and back: nothing is lost in silence."""
+"""Properties of the Responses translation: a round trip preserves everything or reports what is lost."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def without_ids(parts: Any) -> list[ContentSegment]:
 
 
 @given(st.lists(segments(), max_size=6))
-def test_any_answer_comes_back_from_the_sdks_items_in_order(parts: list[ContentSegment]) -> None:
+def test_segments_survive_a_round_trip_through_the_sdks_items_in_order(parts: list[ContentSegment]) -> None:
     items = sdk_items(parts)
     stored = json.loads(json.dumps([item.model_dump(exclude_unset=True) for item in items]))
     found = messages_from_openai_responses(stored)
@@ -51,38 +51,38 @@ def test_any_answer_comes_back_from_the_sdks_items_in_order(parts: list[ContentS
     ]
 
 
-def own_extra(segment: ContentSegment) -> ContentSegment:
-    """Return a segment without what other formats keep in it."""
+def without_foreign_extra(segment: ContentSegment) -> ContentSegment:
+    """Return a segment without the data of other formats in its ``extra``."""
     extra = {name: value for name, value in segment.extra.items() if name != "anthropic"}
-    made = segment.tool_call
-    made = None if made is None else attrs.evolve(made, extra={})
-    return attrs.evolve(segment, extra=extra, tool_call=made)
+    tool_call = segment.tool_call
+    tool_call = None if tool_call is None else attrs.evolve(tool_call, extra={})
+    return attrs.evolve(segment, extra=extra, tool_call=tool_call)
 
 
 @given(responses() | translated_responses())
-def test_a_response_object_carries_an_answer_or_says_what_it_cannot(response: ProviderResponse) -> None:
+def test_a_response_survives_a_round_trip_or_every_loss_is_reported(response: ProviderResponse) -> None:
     try:
         wire = response_to_openai_responses(response)
     except UntranslatableError:
         return
     assert "provider_data" not in json.dumps(wire)
     back = response_from_openai_responses(json.loads(json.dumps(wire)))
-    assert list(back.segments) == [own_extra(segment) for segment in response.segments]
+    assert list(back.segments) == [without_foreign_extra(segment) for segment in response.segments]
     assert back.metadata == (response.metadata or None)
 
 
 @given(st.lists(text_segments(), max_size=3), st.lists(calls(), max_size=3), METADATA)
-def test_texts_and_calls_are_carried_in_any_order(said: list[Any], made: list[Any], metadata: Any) -> None:
-    response = ProviderResponse([*made[:1], *said, *made[1:]], metadata)
+def test_texts_and_calls_survive_in_any_order(texts: list[Any], tool_calls: list[Any], metadata: Any) -> None:
+    response = ProviderResponse([*tool_calls[:1], *texts, *tool_calls[1:]], metadata)
     assert response_from_openai_responses(response_to_openai_responses(response)) == response
 
 
 @given(conversations())
-def test_what_every_format_carries_this_one_does(found: tuple[Message, ...]) -> None:
+def test_a_conversation_that_every_format_can_hold_survives(found: tuple[Message, ...]) -> None:
     assert messages_from_openai_responses(messages_to_openai_responses(found)) == list(found)
 
 
-def test_results_come_right_after_the_calls_whatever_is_said_after_them() -> None:
+def test_results_directly_follow_the_calls_even_if_text_follows_the_calls() -> None:
     parts = [
         text("a"),
         call("f", {}, "1"),
@@ -100,7 +100,7 @@ def test_results_come_right_after_the_calls_whatever_is_said_after_them() -> Non
     assert [part.text or part.type for part in message.segments] == ["masked", "ui", "tool_call", "tool_call"]
 
 
-def test_an_id_longer_than_openai_takes_is_a_digest_of_it() -> None:
+def test_an_id_that_is_too_long_for_openai_is_replaced_by_a_digest() -> None:
     longs = [call("f", {}, "x" * 200), call("f", {}, "x" * 199 + "y"), call("f", {}, "z" * 64)]
     first, again = ([getattr(item, "call_id", "") for item in sdk_items(longs)] for _ in range(2))
     assert first == again
@@ -110,10 +110,10 @@ def test_an_id_longer_than_openai_takes_is_a_digest_of_it() -> None:
 
 
 def merged(conversation: list[Message]) -> list[Message]:
-    """Successive messages of the assistant are one to the format, and such of nothing are none."""
+    """Join successive messages of the assistant and drop empty ones, as the format does."""
     found: list[Message] = []
     for message in conversation:
-        parts = [own_extra(part) for part in without_ids(message.segments)]
+        parts = [without_foreign_extra(part) for part in without_ids(message.segments)]
         if message.role == "assistant" and not parts:
             continue
         if found and found[-1].role == message.role == "assistant":
@@ -124,7 +124,7 @@ def merged(conversation: list[Message]) -> list[Message]:
 
 
 @given(st.lists(messages(), max_size=4))
-def test_a_conversation_is_carried_or_it_is_said_what_cannot_be(conversation: list[Message]) -> None:
+def test_a_conversation_survives_a_round_trip_or_every_loss_has_a_path(conversation: list[Message]) -> None:
     try:
         items = messages_to_openai_responses(conversation)
     except UntranslatableError as error:
@@ -137,12 +137,12 @@ def test_a_conversation_is_carried_or_it_is_said_what_cannot_be(conversation: li
 
 
 @given(st.lists(tools(), max_size=3))
-def test_tools_come_back(listed: list[ToolSpec]) -> None:
+def test_tools_survive_a_round_trip(listed: list[ToolSpec]) -> None:
     assert tools_from_openai_responses(tools_to_openai_responses(listed)) == listed
 
 
 @given(st.lists(json_values() | st.dictionaries(st.sampled_from(["type", "role", "content"]), json_values())))
-def test_whatever_is_read_is_a_conversation_or_an_error_of_ours(items: list[Any]) -> None:
+def test_any_items_are_read_or_raise_a_kantan_agents_error(items: list[Any]) -> None:
     given: Any = items
     for read in (
         lambda: messages_from_openai_responses(given),
@@ -154,11 +154,11 @@ def test_whatever_is_read_is_a_conversation_or_an_error_of_ours(items: list[Any]
             read()
 
 
-def kept(**fields: Any) -> dict[str, Any]:
+def extra_fields(**fields: Any) -> dict[str, Any]:
     return {"openai_responses": {"fields": fields}}
 
 
-def test_media_of_a_user_are_read_in_all_the_ways_they_are_given() -> None:
+def test_media_of_a_user_are_read_in_every_form() -> None:
     content: list[Any] = [
         {"type": "input_text", "text": "look"},
         {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "low"},
@@ -176,19 +176,19 @@ def test_media_of_a_user_are_read_in_all_the_ways_they_are_given() -> None:
         {"type": "image", "data": "aGk=", "mimeType": "image/png", "detail": "low"},
         {"type": "image", "data": "https://example.com/a.png"},
         {"type": "audio", "data": "aGk=", "mimeType": "audio/mp3"},
-        {"type": "video", "data": "aGk=", "mimeType": "video/mp4", **kept(filename="a.mp4")},
+        {"type": "video", "data": "aGk=", "mimeType": "video/mp4", **extra_fields(filename="a.mp4")},
         {
             "type": "image",
             "data": "aGk=",
             "mimeType": "image/png",
-            **kept(filename="b.png", type="input_file"),
+            **extra_fields(filename="b.png", type="input_file"),
         },
         {"type": "video", "data": "https://example.com/a.mp4"},
         {"type": "ui", "ui": {"component": "Chart"}},
     ]
 
 
-def test_what_a_conversation_holds_beside_talk() -> None:
+def test_items_that_are_not_messages_are_read() -> None:
     items: list[Any] = [
         {"role": "developer", "content": "be brief"},
         {"role": "user", "content": "go"},
@@ -212,7 +212,7 @@ def test_what_a_conversation_holds_beside_talk() -> None:
     assert (nine.text, nine.tool_name) == ("nine", None)
 
 
-def test_what_cannot_be_carried_is_named_all_of_it() -> None:
+def test_everything_that_cannot_be_translated_is_reported() -> None:
     items: list[Any] = [
         {"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]},
         {"type": "item_reference", "id": "x"},
@@ -251,21 +251,21 @@ def test_what_cannot_be_carried_is_named_all_of_it() -> None:
         "a",
     ],
 )
-def test_an_item_that_is_broken_is_an_error_with_its_place(item: Any) -> None:
+def test_an_invalid_item_raises_an_error_with_its_path(item: Any) -> None:
     with pytest.raises(UntranslatableError) as caught:
         messages_from_openai_responses([{"role": "user", "content": "hi"}, item])
     assert all(problem.startswith("input[1]") for problem in caught.value.problems)
 
 
-def test_what_other_libraries_keep_with_an_item_is_theirs() -> None:
+def test_provider_data_of_other_libraries_are_ignored() -> None:
     for data in (None, 3, {"other": 1}, {"kantan_agents": 3}):
         item: Any = {"role": "assistant", "content": "a", "provider_data": data}
         assert messages_from_openai_responses([item]) == [Message("assistant", [text("a")])]
 
 
-def test_images_that_openai_made_are_images_of_the_answer() -> None:
-    made = {"type": "image_generation_call", "result": "aGk=", "output_format": "webp"}
-    response = response_from_openai_responses({"output": [made, {"type": "web_search_call"}]})
+def test_images_that_openai_generated_become_image_segments() -> None:
+    generated = {"type": "image_generation_call", "result": "aGk=", "output_format": "webp"}
+    response = response_from_openai_responses({"output": [generated, {"type": "web_search_call"}]})
     assert [segment.mime_type for segment in response.segments] == ["image/webp"]
     assert response.metadata is None
     with pytest.raises(UntranslatableError, match="computer_call"):
@@ -274,7 +274,7 @@ def test_images_that_openai_made_are_images_of_the_answer() -> None:
         tools_to_openai_responses([ToolSpec("f", extra={"priority": 1})])
 
 
-def test_texts_a_middleware_has_rewritten_are_what_is_read() -> None:
+def test_texts_rewritten_by_a_middleware_are_the_ones_that_are_read() -> None:
     (item,) = [item.model_dump() for item in sdk_items([text("a"), ContentSegment("ui", ui=1), text("b")])]
     item["content"] = [{"type": "output_text", "text": "masked", "annotations": []}]
     (message,) = messages_from_openai_responses([item])
@@ -284,7 +284,7 @@ def test_texts_a_middleware_has_rewritten_are_what_is_read() -> None:
     ]
 
 
-def test_an_id_that_was_used_before_is_used_no_second_time() -> None:
+def test_a_call_id_that_was_used_before_is_replaced() -> None:
     first, second = sdk_items([call("f", {}, "a"), call("f", {}, "b")], used_ids={"a"})
     assert getattr(first, "call_id", "") not in ("a", "b")
     assert getattr(second, "call_id", "") == "b"

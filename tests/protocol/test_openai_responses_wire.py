@@ -1,4 +1,4 @@
-"""Recorded shapes of the Responses API as values of the protocol, and back without a loss."""
+"""Recorded bodies of the Responses API survive a round trip through the protocol."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.protocol.test_translations import without_nulls
 from tests.protocol.wire_server import recorded
 
 
-def test_a_recorded_answer_loses_nothing() -> None:
+def test_a_recorded_response_survives_a_round_trip() -> None:
     body = recorded("openai_responses")
     response = response_from_openai_responses(body)
     assert without_nulls(response_to_openai_responses(response)) == without_nulls(body)
@@ -31,7 +31,7 @@ def test_a_recorded_answer_loses_nothing() -> None:
     assert refused["choices"][0]["message"]["refusal"] == "I cannot say more."
 
 
-def test_a_recorded_request_loses_nothing() -> None:
+def test_a_recorded_request_survives_a_round_trip() -> None:
     body = recorded("openai_responses_request")
     messages = messages_from_openai_responses(body["input"])
     assert without_nulls(messages_to_openai_responses(messages)) == without_nulls(body["input"])
@@ -46,7 +46,7 @@ def test_a_recorded_request_loses_nothing() -> None:
 
 
 @pytest.mark.parametrize("name", ["chat_tool_calls", "chat_refusal"])
-def test_an_answer_goes_from_chat_completions_to_responses(name: str) -> None:
+def test_a_chat_completion_can_be_written_as_a_response_object(name: str) -> None:
     answer = openai_chat.response_from_openai_chat(recorded(name))
     wire = response_to_openai_responses(answer)
     assert wire["status"] == answer.metadata["finish_reason"]
@@ -54,19 +54,19 @@ def test_an_answer_goes_from_chat_completions_to_responses(name: str) -> None:
     assert kinds == (["refusal"] if name == "chat_refusal" else ["output_text", *["function_call"] * 2])
 
 
-def test_what_is_another_formats_is_left_out_and_anything_else_is_named() -> None:
-    theirs = {"anthropic": {"fields": {"a": 1}}, "gemini": {"fields": {"b": 1}}}
-    said = ContentSegment("text", text="a", extra=theirs)
-    talk = [Message("user", [said], extra=theirs), Message("tool", [said], "1", extra=theirs)]
-    assert messages_to_openai_responses(talk) == messages_to_openai_responses(
+def test_data_of_other_formats_are_left_out_and_other_fields_are_losses() -> None:
+    foreign = {"anthropic": {"fields": {"a": 1}}, "gemini": {"fields": {"b": 1}}}
+    segment = ContentSegment("text", text="a", extra=foreign)
+    conversation = [Message("user", [segment], extra=foreign), Message("tool", [segment], "1", extra=foreign)]
+    assert messages_to_openai_responses(conversation) == messages_to_openai_responses(
         [Message("user", [text("a")]), Message("tool", [text("a")], "1")]
     )
-    assert tools_to_openai_responses([ToolSpec("f", extra=theirs)]) == tools_to_openai_responses(
+    assert tools_to_openai_responses([ToolSpec("f", extra=foreign)]) == tools_to_openai_responses(
         [ToolSpec("f")]
     )
     with pytest.raises(UntranslatableError) as caught:
         messages_to_openai_responses(
-            [Message("user", [said], extra={"mood": 1}), Message("tool", [], "1", "f")]
+            [Message("user", [segment], extra={"mood": 1}), Message("tool", [], "1", "f")]
         )
     assert [problem.partition(":")[0] for problem in caught.value.problems] == [
         "messages[0].mood",

@@ -1,4 +1,4 @@
-"""A provider drives an agent, through the SDK's own runner."""
+"""Agents that run on a custom provider, through the SDK's runner."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ async def run(
     return stream.context
 
 
-def said(provider: Scripted, turn: int = -1) -> list[tuple[str, list[str]]]:
-    """Return the conversation a provider was given: role, and text, kind or call of each segment."""
+def conversation_of(provider: Scripted, turn: int = -1) -> list[tuple[str, list[str]]]:
+    """Return the conversation that a provider got: role, and text, tool name or type of each segment."""
     return [
         (
             message.role,
@@ -73,7 +73,7 @@ def said(provider: Scripted, turn: int = -1) -> list[tuple[str, list[str]]]:
 
 
 @KINDS
-async def test_mixed_answers_are_carried_out_in_order(kind: type[Scripted]) -> None:
+async def test_responses_with_text_media_and_calls_are_processed_in_order(kind: type[Scripted]) -> None:
     first = [text("I look."), call("read", {"path": "a"}, "x"), IMAGE, call("read", {"path": "b"}, "x"), UI]
     provider = kind(first, [text("All "), UI, text("done.")])
     assert isinstance(provider, Provider)
@@ -81,24 +81,24 @@ async def test_mixed_answers_are_carried_out_in_order(kind: type[Scripted]) -> N
     context = await run(agent, "Read.", {"user": "Aiko"})
     assert context["result"].final_output == "All done."
     assert provider.prompts == ["Read.", "Read."]
-    asked = provider.contexts[-1]
-    assert (asked.instructions, asked.agent) == ("You read for Aiko.", "reader")
-    assert asked.run_id is not None
-    assert asked.tools["read"].parameters["required"] == ["path"]
-    assert said(provider) == [
+    last_context = provider.contexts[-1]
+    assert (last_context.instructions, last_context.agent) == ("You read for Aiko.", "reader")
+    assert last_context.run_id is not None
+    assert last_context.tools["read"].parameters["required"] == ["path"]
+    assert conversation_of(provider) == [
         ("user", ["Read."]),
         ("assistant", ["I look.", "read", "image", "read", "ui"]),
         ("tool", ["content of a"]),
         ("tool", ["content of b"]),
     ]
-    answers = [message.tool_call_id for message in asked.messages if message.role == "tool"]
-    calls = [part.tool_call.id for part in asked.messages[1].segments if part.tool_call is not None]
+    answers = [message.tool_call_id for message in last_context.messages if message.role == "tool"]
+    calls = [part.tool_call.id for part in last_context.messages[1].segments if part.tool_call is not None]
     assert answers == calls
     assert len(set(calls)) == 2
-    assert asked.messages[2].tool_name == "read"
+    assert last_context.messages[2].tool_name == "read"
 
 
-async def test_tools_keep_their_order_and_the_rules_hide_them() -> None:
+async def test_tools_keep_their_order_and_tool_rules_hide_some() -> None:
     def write(path: str) -> str:
         return path
 
@@ -110,7 +110,7 @@ async def test_tools_keep_their_order_and_the_rules_hide_them() -> None:
     assert provider.contexts[0].tools["read"] is provider.contexts[1].tools["read"]
 
 
-async def test_settings_are_those_that_were_set() -> None:
+async def test_the_context_has_only_the_settings_that_were_set() -> None:
     provider = Scripted(text("done"))
     settings = agents.ModelSettings(temperature=0.5, max_tokens=7, extra_args={"k": 1})
     await Agent("a", "x", model=provider, model_settings=settings).run_async("Go.")
@@ -118,13 +118,13 @@ async def test_settings_are_those_that_were_set() -> None:
 
 
 @KINDS
-async def test_an_answer_of_nothing_is_an_empty_text(kind: type[Scripted]) -> None:
+async def test_a_response_without_segments_is_an_empty_text(kind: type[Scripted]) -> None:
     context = await run(Agent("a", "x", model=kind([])), "Go.")
     assert context["result"].final_output == ""
 
 
 @KINDS
-async def test_usage_is_counted_however_it_is_spelled(kind: type[Scripted]) -> None:
+async def test_usage_is_counted_in_any_spelling(kind: type[Scripted]) -> None:
     spelled = {
         "inputTokens": 10,
         "completion_tokens": 4,
@@ -138,7 +138,7 @@ async def test_usage_is_counted_however_it_is_spelled(kind: type[Scripted]) -> N
     assert usage.input_tokens_details.cached_tokens == 3
 
 
-async def test_the_protocols_json_is_an_answer_too() -> None:
+async def test_the_protocols_json_is_a_valid_response() -> None:
     answer = {"segments": [{"type": "text", "text": "hi"}], "metadata": {"usage": "none"}}
     context = await Agent("a", "x", model=Scripted(answer)).run_async("Go.")
     assert context["result"].final_output == "hi"
@@ -146,7 +146,7 @@ async def test_the_protocols_json_is_an_answer_too() -> None:
 
 @KINDS
 @pytest.mark.parametrize("answer", [None, "hi", 3, {}, {"segments": [{"type": "text"}]}, ["hi"]])
-async def test_anything_else_is_no_answer(kind: type[Scripted], answer: Any) -> None:
+async def test_any_other_response_raises_e51(kind: type[Scripted], answer: Any) -> None:
     class Wrong(kind):  # type: ignore[misc, valid-type]
         async def generate(self, prompt: str, context: Any) -> Any:
             return answer
@@ -163,7 +163,7 @@ async def test_anything_else_is_no_answer(kind: type[Scripted], answer: Any) -> 
 
 
 @KINDS
-async def test_what_a_provider_raises_is_raised(kind: type[Scripted]) -> None:
+async def test_an_error_of_a_provider_propagates(kind: type[Scripted]) -> None:
     error = LookupError("no key")
     with pytest.raises(LookupError) as caught:
         await run(Agent("a", "x", model=kind(error)), "Go.")
@@ -190,7 +190,7 @@ async def test_a_provider_that_hangs_is_cancelled(kind: type[Scripted]) -> None:
     assert getattr(provider, "closed", 1) == 1
 
 
-async def test_a_stream_that_is_left_early_is_closed() -> None:
+async def test_a_stream_that_is_abandoned_is_closed() -> None:
     provider = Streaming(text("abc"))
     assert isinstance(provider, StreamingProvider)
     async with Agent("a", "x", model=provider).stream("Go.") as stream:
@@ -200,23 +200,23 @@ async def test_a_stream_that_is_left_early_is_closed() -> None:
     assert provider.closed == 1
 
 
-async def test_a_stream_that_is_none_is_no_answer() -> None:
+async def test_a_stream_method_that_returns_no_stream_raises_e51() -> None:
     provider: Any = Scripted()
     provider.stream = lambda prompt, context: [text("a")]
     with pytest.raises(AgentPainException, match="stream must be an async generator, it returned list"):
         await run(Agent("a", "Do.", model=provider), "Go.")
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="nobody knows where a cancellation comes from")
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 cannot tell who cancelled")
 @KINDS
-async def test_a_cancellation_nobody_asked_for_is_an_error(kind: type[Scripted]) -> None:
+async def test_a_cancelled_error_without_a_cancellation_raises_e51(kind: type[Scripted]) -> None:
     agent = Agent("a", "Do.", model=kind(CancelledError()))
     with pytest.raises(AgentPainException, match="it was not cancelled"):
         await run(agent, "Go.")
 
 
 @KINDS
-async def test_a_text_after_calls_does_not_part_them_from_their_results(kind: type[Scripted]) -> None:
+async def test_text_after_calls_does_not_separate_them_from_their_results(kind: type[Scripted]) -> None:
     made = [call("read", {"path": "a"}, "1"), call("read", {"path": "b"}, "2"), text("tail")]
     with OfflineServer([ScriptedToolCall("transfer_to_clerk", {}), "done"]) as server:
         bundle = server.bundle()
@@ -226,12 +226,12 @@ async def test_a_text_after_calls_does_not_part_them_from_their_results(kind: ty
         clerk = Agent("clerk", "Do.", model=provider, tools=[read], handoffs=[desk])
         await run(clerk, "Go.")
         sent = server.requests[0].body["messages"]
-    assert said(provider)[1] == ("assistant", ["read", "read", "tail"])
+    assert conversation_of(provider)[1] == ("assistant", ["read", "read", "tail"])
     assert [message["role"] for message in sent][2:5] == ["assistant", "tool", "tool"]
     assert sent[2]["content"] == "tail"
 
 
-async def test_a_large_conversation_does_not_hold_the_event_loop() -> None:
+async def test_a_large_conversation_does_not_block_the_event_loop() -> None:
     threads: set[int] = set()
 
     class Item(dict[str, Any]):
@@ -249,35 +249,35 @@ async def test_a_large_conversation_does_not_hold_the_event_loop() -> None:
     assert provider.prompts == ["a" * 300_000]
 
 
-async def test_a_stream_comes_letter_by_letter() -> None:
+async def test_a_streaming_provider_streams_letter_by_letter() -> None:
     provider = Streaming([text("ab"), call("read", {"path": "a"})], text("cd"))
     async with Agent("a", "x", tools=[read], model=provider).stream("Go.") as stream:
-        told = [getattr(event, "text", event.type) async for event in stream if "delta" in event.type]
-    assert told == ["a", "b", "c", "d"]
+        deltas_seen = [getattr(event, "text", event.type) async for event in stream if "delta" in event.type]
+    assert deltas_seen == ["a", "b", "c", "d"]
     assert stream.context["result"].final_output == "cd"
 
 
 @KINDS
-async def test_tools_that_openai_runs_have_no_meaning_here(kind: type[Scripted]) -> None:
+async def test_tools_that_openai_runs_raise_e59(kind: type[Scripted]) -> None:
     agent = Agent("a", "x", tools=[read, WebSearchTool()], model=kind())
     with pytest.raises(HostedToolError) as caught:
         await run(agent, "Go.")
     assert (caught.value.code, caught.value.tools) == ("E59", ("web_search",))
 
 
-async def test_what_only_openai_keeps_is_refused() -> None:
+async def test_state_stored_at_openai_is_rejected() -> None:
     with pytest.raises(InvalidOptionError, match="previous_response_id"):
         await Agent("a", "x", model=Scripted()).run_async("Go.", previous_response_id="resp_1")
 
 
-async def test_what_cannot_be_carried_is_an_error_and_not_a_loss() -> None:
+async def test_content_that_cannot_be_translated_raises_e52() -> None:
     items: Any = [{"role": "user", "content": [{"type": "input_file", "file_id": "file_1"}]}]
     with pytest.raises(UntranslatableError) as caught:
         await Agent("a", "x", model=Scripted()).run_async(items)
     assert caught.value.code == "E52"
 
 
-async def test_images_come_in_as_input_and_as_results_of_tools() -> None:
+async def test_images_are_accepted_as_input_and_as_tool_results() -> None:
     @function_tool
     def photo() -> Any:
         """Take one."""
@@ -295,21 +295,21 @@ async def test_images_come_in_as_input_and_as_results_of_tools() -> None:
     ]
 
 
-async def test_a_session_and_the_next_input_keep_everything() -> None:
+async def test_a_session_and_the_next_input_preserve_all_segments() -> None:
     provider = Scripted([text("a"), UI, IMAGE, text("b")], text("c"), text("d"))
     agent, session = Agent("a", "x", model=provider), SQLiteSession("s")
     context = await agent.run_async("One", session=session)
     await agent.run_async("Two", session=session)
     session.close()
-    kept = [("user", ["One"]), ("assistant", ["a", "ui", "image", "b"]), ("user", ["Two"])]
-    assert said(provider) == kept
+    conversation = [("user", ["One"]), ("assistant", ["a", "ui", "image", "b"]), ("user", ["Two"])]
+    assert conversation_of(provider) == conversation
     items = json.loads(json.dumps(context["result"].to_input_list()))
     await agent.run_async([*items, {"role": "user", "content": "Two"}])
-    assert said(provider) == kept
+    assert conversation_of(provider) == conversation
 
 
 @KINDS
-async def test_approvals_wait_and_go_on_from_json(kind: type[Scripted]) -> None:
+async def test_a_run_waiting_for_an_approval_resumes_from_json(kind: type[Scripted]) -> None:
     @function_tool(needs_approval=True)
     def pay(amount: int) -> str:
         """Pay."""
@@ -328,7 +328,7 @@ async def test_approvals_wait_and_go_on_from_json(kind: type[Scripted]) -> None:
     context = await run(agent, state)
     assert context["result"].final_output == "done"
     assert waiting.name == "pay"
-    assert said(provider) == [
+    assert conversation_of(provider) == [
         ("user", ["Pay."]),
         ("assistant", ["I pay.", "ui", "pay"]),
         ("tool", ["paid 3"]),
@@ -336,7 +336,7 @@ async def test_approvals_wait_and_go_on_from_json(kind: type[Scripted]) -> None:
     assert provider.contexts[-1].messages[1].segments[-1].extra == {"sign": "x"}
 
 
-async def test_hand_offs_lead_from_a_provider_to_a_model_and_back() -> None:
+async def test_hand_offs_work_from_a_provider_to_a_model_and_back() -> None:
     provider = Scripted([IMAGE, call("transfer_to_writer")], text("I am back."))
     with OfflineServer([ScriptedToolCall("transfer_to_reader", {})]) as server:
         reader = Agent("reader", "x", model=provider)
@@ -348,11 +348,17 @@ async def test_hand_offs_lead_from_a_provider_to_a_model_and_back() -> None:
     assert context["result"].last_agent.name == "reader"
     assert "provider_data" not in sent
     assert "aGk=" not in sent
-    assert [kind for kind, _ in said(provider)] == ["user", "assistant", "tool", "assistant", "tool"]
+    assert [kind for kind, _ in conversation_of(provider)] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "tool",
+    ]
     assert [context.agent for context in provider.contexts] == ["reader", "reader"]
 
 
-async def test_the_sdks_own_agents_take_it_too() -> None:
+async def test_an_sdk_agent_can_use_a_provider() -> None:
     provider = Scripted(call("read", {"path": "a"}), text('{"name": "Kobe"}'))
 
     class Place(BaseModel):
@@ -370,7 +376,7 @@ async def test_the_sdks_own_agents_take_it_too() -> None:
 
 
 @KINDS
-async def test_the_sdks_own_stream_has_the_events_of_the_responses_api(kind: type[Scripted]) -> None:
+async def test_the_sdks_stream_has_the_events_of_the_responses_api(kind: type[Scripted]) -> None:
     provider = kind([text("ab"), UI, call("read", {"path": "a"}, "c")], [text("cd")])
     agent = agents.Agent("plain", model=ProviderModel(provider), tools=[function_tool(read)])
     result = agents.Runner.run_streamed(agent, "Go.")
@@ -396,10 +402,10 @@ async def test_the_sdks_own_stream_has_the_events_of_the_responses_api(kind: typ
     items = [event.name for event in events if event.type == "run_item_stream_event"]
     assert items == ["message_output_created", "tool_called", "tool_output", "message_output_created"]
     assert result.final_output == "cd"
-    assert said(provider)[1] == ("assistant", ["ab", "ui", "read"])
+    assert conversation_of(provider)[1] == ("assistant", ["ab", "ui", "read"])
 
 
-async def test_middleware_sees_and_changes_its_calls() -> None:
+async def test_middleware_can_change_calls_to_a_provider() -> None:
     class Shout(Middleware):
         async def model_call(self, call: Any, call_next: Any) -> Any:
             call.instructions = "LOUD"
@@ -413,7 +419,7 @@ async def test_middleware_sees_and_changes_its_calls() -> None:
     assert provider.contexts[0].instructions == "LOUD"
 
 
-async def test_a_provider_stands_in_where_another_model_fails() -> None:
+async def test_a_provider_can_replace_a_failing_model() -> None:
     class Second(Middleware):
         async def model_call(self, call: Any, call_next: Any) -> Any:
             call.model = Scripted(text("from the second"))
@@ -427,26 +433,26 @@ async def test_a_provider_stands_in_where_another_model_fails() -> None:
 
 
 @pytest.mark.parametrize("wrong", [object(), Scripted, 3, type("NoName", (), {"generate": 1})()])
-def test_what_is_no_provider_is_refused(wrong: Any) -> None:
+def test_an_object_that_is_not_a_provider_is_rejected(wrong: Any) -> None:
     with pytest.raises(InvalidOptionError):
         Agent("a", "x", model=wrong)
     with pytest.raises(InvalidOptionError):
         ProviderModel(wrong)
 
 
-async def test_two_agents_of_one_run_have_a_provider_each() -> None:
+async def test_each_agent_of_a_run_uses_its_own_provider() -> None:
     inner = Scripted(text("from inside"), name="inner")
     outer = Scripted(call("ask", {"input": "Who?"}), text("done"), name="outer")
     helper = Agent("helper", "x", model=inner)
-    asking = helper.sdk_agent.as_tool("ask", "Ask.")
-    context = await Agent("boss", "y", tools=[asking], model=outer).run_async("Go.")
+    helper_tool = helper.sdk_agent.as_tool("ask", "Ask.")
+    context = await Agent("boss", "y", tools=[helper_tool], model=outer).run_async("Go.")
     assert context["result"].final_output == "done"
-    assert said(outer)[-1] == ("tool", ["from inside"])
+    assert conversation_of(outer)[-1] == ("tool", ["from inside"])
     assert inner.prompts == ["Who?"]
     assert repr(context["result"].last_agent.model) == "ProviderModel('outer')"
 
 
-async def test_a_scripted_model_and_a_provider_end_alike() -> None:
+async def test_a_model_and_a_provider_leave_the_same_history() -> None:
     ours = await Agent("a", "x", model=Scripted(text("hi"))).run_async("Go.")
     theirs = await Agent("a", "x", model=ScriptedModel([[assistant_message("hi")]])).run_async("Go.")
     assert ours["history"] == theirs["history"]

@@ -1,4 +1,4 @@
-"""Structured outputs from providers that know of schemas, and from those that do not."""
+"""Structured outputs from providers with and without support for output schemas."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def answer(provider: Any, **options: Any) -> Any:
 
 
 @KINDS
-async def test_one_that_calls_tools_is_asked_by_a_tool(kind: type[Scripted]) -> None:
+async def test_a_provider_that_calls_tools_returns_the_output_as_a_tool_call(kind: type[Scripted]) -> None:
     provider = kind(call("final_answer", {"name": "Kobe", "people": 1500000}))
     assert await answer(provider) == City("Kobe", 1500000)
     context = provider.contexts[0]
@@ -48,7 +48,7 @@ async def test_one_that_calls_tools_is_asked_by_a_tool(kind: type[Scripted]) -> 
 
 
 @KINDS
-async def test_one_that_only_writes_is_asked_by_the_prompt(kind: type[Scripted]) -> None:
+async def test_a_provider_that_only_writes_text_gets_the_schema_in_the_prompt(kind: type[Scripted]) -> None:
     provider = kind(text("It is Kobe."), text(f"```json\n{KOBE}\n```"))
     assert await answer(provider) == City("Kobe", 1500000)
     first, second = provider.contexts
@@ -58,7 +58,7 @@ async def test_one_that_only_writes_is_asked_by_the_prompt(kind: type[Scripted])
 
 
 @KINDS
-async def test_one_that_takes_a_schema_gets_it(kind: type[Scripted]) -> None:
+async def test_a_provider_that_supports_schemas_gets_the_schema(kind: type[Scripted]) -> None:
     provider: Any = kind([text(KOBE[:9]), text(KOBE[9:])])
     provider.supports_output_schema = True
     assert await answer(provider) == City("Kobe", 1500000)
@@ -68,7 +68,7 @@ async def test_one_that_takes_a_schema_gets_it(kind: type[Scripted]) -> None:
 
 
 @KINDS
-async def test_it_works_beside_tools_of_the_agents_own(kind: type[Scripted]) -> None:
+async def test_the_output_tool_works_together_with_the_agents_tools(kind: type[Scripted]) -> None:
     provider = kind(
         [text("I look."), call("look")], call("final_answer", {"name": "Kobe", "people": 1500000})
     )
@@ -76,7 +76,7 @@ async def test_it_works_beside_tools_of_the_agents_own(kind: type[Scripted]) -> 
     assert list(provider.contexts[0].tools) == ["look", "final_answer"]
 
 
-async def test_what_does_not_fit_goes_back_and_is_given_up_in_the_end() -> None:
+async def test_an_invalid_output_is_retried_and_finally_raises_an_error() -> None:
     wrong = '{"name": "Kobe"}'
     with pytest.raises(StructuredOutputError) as caught:
         await answer(Scripted(*[text(wrong)] * 9), output_mode="prompt")

@@ -1,4 +1,4 @@
-"""A provider's answers stand in the trace like those of the SDK's own models."""
+"""Traces of runs with a provider have the same data as those with SDK models."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ async def recorded(agent: Agent, path: Path, *, streamed: bool, **config: Any) -
 
 
 @pytest.mark.parametrize("kind", [Scripted, Streaming])
-async def test_input_output_tokens_and_model_are_found(kind: type[Scripted], tmp_path: Path) -> None:
+async def test_input_output_tokens_and_model_are_recorded(kind: type[Scripted], tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite3"
     agent = Agent("finder", "Find things.", tools=[fetch], model=kind(*answers()))
     spans = await recorded(agent, path, streamed=kind is Streaming)
-    asked = [
+    model_spans = [
         span for span in spans if span.span_type == "generation" and "tiny-1" in json.dumps(span.raw or {})
     ]
-    assert len(asked) == 2
+    assert len(model_spans) == 2
     store = TraceStore(path)
     for word in ("wombat", "zebra", "quokka", "looking"):
         assert len(store.traces(keywords=[word])) == 1, word
@@ -62,7 +62,7 @@ async def test_input_output_tokens_and_model_are_found(kind: type[Scripted], tmp
     assert summary.total_tokens == 18
 
 
-async def test_media_of_an_answer_are_not_copied_into_the_trace(tmp_path: Path) -> None:
+async def test_media_of_a_response_are_not_copied_into_the_trace(tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite3"
     image = ContentSegment("image", data="aGk0" * 2_500_000, mime_type="image/png")
     provider = Scripted([text("see"), image, call("fetch", {"key": "a"})], [text("done"), image])
@@ -73,7 +73,7 @@ async def test_media_of_an_answer_are_not_copied_into_the_trace(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("kind", [Scripted, Streaming])
-async def test_nothing_is_recorded_that_must_not_be(kind: type[Scripted], tmp_path: Path) -> None:
+async def test_sensitive_data_are_not_recorded_if_excluded(kind: type[Scripted], tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite3"
     agent = Agent("finder", "Find things.", tools=[fetch], model=kind(*answers()))
     spans = await recorded(agent, path, streamed=kind is Streaming, trace_include_sensitive_data=False)
@@ -83,7 +83,7 @@ async def test_nothing_is_recorded_that_must_not_be(kind: type[Scripted], tmp_pa
 
 
 @pytest.mark.parametrize("kind", [Scripted, Streaming])
-async def test_what_a_provider_raises_stands_on_its_span(kind: type[Scripted], tmp_path: Path) -> None:
+async def test_an_error_of_a_provider_is_recorded_on_its_span(kind: type[Scripted], tmp_path: Path) -> None:
     path = tmp_path / "t.sqlite3"
     recorder = record_traces(path)
     agent = Agent("finder", "x", model=kind(LookupError("no such key")))

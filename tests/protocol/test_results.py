@@ -1,4 +1,4 @@
-"""A finished run as an answer of the protocol."""
+"""``to_provider_response``: the result of a finished run as a ``ProviderResponse``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class City:
     name: str
 
 
-async def test_the_last_answer_with_all_its_segments_and_what_is_known_of_the_run() -> None:
+async def test_the_response_has_the_segments_of_the_last_answer_and_metadata_of_the_run() -> None:
     usage = {"usage": {"input_tokens": 3, "output_tokens": 1}}
     provider = Scripted(
         ProviderResponse([text("I read."), call("read", {"path": "a"}, "c1")], usage),
@@ -59,7 +59,7 @@ async def test_the_last_answer_with_all_its_segments_and_what_is_known_of_the_ru
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_a_run_of_any_model_is_an_answer(api: str) -> None:
+async def test_the_result_of_a_run_with_any_model_can_be_converted(api: str) -> None:
     with OfflineServer([ScriptedToolCall("read", {"path": "a"}), "done"]) as server:
         agent = Agent("a", "x", tools=[read], model=server.bundle(api=api))
         response = to_provider_response(await agent.run_async("Go."))
@@ -67,7 +67,7 @@ async def test_a_run_of_any_model_is_an_answer(api: str) -> None:
     assert [made["name"] for made in response.metadata["tool_calls"]] == ["read"]
 
 
-async def test_a_structured_output_is_json() -> None:
+async def test_a_structured_output_becomes_json() -> None:
     model = ScriptedModel([[assistant_message('{"name": "神戸"}')]])
     context = await Agent("a", "x", model=model, output_type=City, output_mode="native").run_async("Go.")
     assert to_provider_response(context).segments == (text('{"name": "神戸"}'),)
@@ -79,7 +79,7 @@ async def test_the_output_of_a_tool_that_ends_the_run_is_the_answer() -> None:
     assert to_provider_response(await agent.run_async("Go.")).segments == (text("content of a"),)
 
 
-async def test_what_is_not_finished_is_refused() -> None:
+async def test_an_unfinished_run_raises_an_error() -> None:
     @function_tool(needs_approval=True)
     def pay() -> str:
         """Pay."""
@@ -92,7 +92,7 @@ async def test_what_is_not_finished_is_refused() -> None:
             to_provider_response(given)
 
 
-async def test_so_an_agent_is_a_provider_of_another() -> None:
+async def test_an_agent_can_be_the_provider_of_another_agent() -> None:
     class Expert:
         name = "expert"
 

@@ -1,4 +1,4 @@
-"""The published schema says what the values say, as far as a schema can."""
+"""The published schema accepts the same data as the values, as far as a JSON Schema can express it."""
 
 from __future__ import annotations
 
@@ -51,27 +51,31 @@ NEAR_MESSAGES = st.fixed_dictionaries(
 )
 
 
-def test_it_is_a_schema_and_stands_in_the_docs() -> None:
+def test_the_schema_is_valid_and_published_in_the_docs() -> None:
     jsonschema_rs.meta.validate(SCHEMA)
     published = (ROOT / "docs" / "protocol-schema.json").read_text(encoding="utf-8")
     assert published == json.dumps(SCHEMA, indent=2) + "\n"
 
 
 @given(responses() | messages() | tools())
-def test_every_value_fits_it(value: Any) -> None:
+def test_every_value_is_valid_against_the_schema(value: Any) -> None:
     VALIDATORS[type(value)].validate(value.to_dict())
 
 
 @given(NEAR_SEGMENTS | NEAR_MESSAGES | json_values())
-def test_schema_and_values_refuse_the_same(data: Any) -> None:
+def test_schema_and_values_reject_the_same_data(data: Any) -> None:
     for kind in KINDS:
-        for shown in (data, {"segments": [data]}):
+        for candidate in (data, {"segments": [data]}):
             try:
-                kind.from_dict(shown)
+                kind.from_dict(candidate)
             except InvalidProtocolValueError as error:
                 problems = error.problems
             else:
                 problems = ()
-            # What only the values can say, and what the parts of a list have to do with one another.
-            is_more = any(end in problem for problem in problems for end in ("Unicode", "surrogate"))
-            assert VALIDATORS[kind].is_valid(shown) == (not problems) or is_more, (kind, shown, problems)
+            # Only the values check that texts are valid Unicode.
+            is_beyond_schema = any(end in problem for problem in problems for end in ("Unicode", "surrogate"))
+            assert VALIDATORS[kind].is_valid(candidate) == (not problems) or is_beyond_schema, (
+                kind,
+                candidate,
+                problems,
+            )

