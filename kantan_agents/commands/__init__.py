@@ -1,4 +1,4 @@
-"""Commands that a person types: parsed, coerced by a schema, found by name; knows no agent and no SDK."""
+"""Parse commands that a person types, such as ``/read notes.txt``; independent of agents and of the SDK."""
 
 from kantan_agents.commands.command import Command
 from kantan_agents.commands.help import HELP_COMMAND, explanation, overview

@@ -1,4 +1,4 @@
-"""Arguments held against the schema of the tool, without fetching or stalling anything."""
+"""Validate arguments against the schema of the tool, without fetching references or slow patterns."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PROBLEMS_READ = 200
 _MESSAGE = 300
 
 
-def checker_of(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> Any:
-    """Return a validator of arguments; None if the schema cannot be compiled: the tool checks them itself.
+def compile_checker(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> Any:
+    """Return a validator of arguments; None if the schema cannot be compiled and the tool has to check them.
 
-    What has a default need not be given, although the SDK's strict schemas require it.
+    A parameter with a default is optional, although the SDK's strict schemas require it.
     """
     relaxed = {
         **schema,
@@ -37,12 +37,12 @@ def checker_of(schema: Mapping[str, Any], parameters: Sequence[Parameter]) -> An
 
 
 def find_problems(checker: Any, arguments: Mapping[str, Any], problems: Problems) -> None:
-    """Add what is wrong with arguments, each mistake with the path of the value it is about.
+    """Add the problems of the arguments, each with the path of its value.
 
     Args:
-        checker: What ``checker_of`` returned.
+        checker: The result of ``compile_checker``.
         arguments: The arguments.
-        problems: What is known already; of those parameters nothing more is said.
+        problems: The problems so far; parameters that have one already get no further problem.
     """
     if checker is None:
         return
@@ -56,7 +56,7 @@ def find_problems(checker: Any, arguments: Mapping[str, Any], problems: Problems
         path = [str(step) for step in found.instance_path]
         if path and path[0] in known:
             continue
-        if not path and any(f'"{name}"' in found.message for name in known):  # one that could not be read
+        if not path and any(f'"{name}"' in found.message for name in known):  # its text could not be parsed
             continue
         message = found.message if len(found.message) <= _MESSAGE else f"{found.message[: _MESSAGE - 3]}..."
         problems.add(message, ".".join(path) or None)

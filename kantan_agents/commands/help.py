@@ -1,4 +1,4 @@
-"""What ``/help`` answers."""
+"""The texts of ``/help``: a list of all commands, and the explanation of one."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ _VALUE = 60
 
 
 def overview(commands: Iterable[Command], prefix: str = PREFIX) -> str:
-    """Return the commands, a line each: how it is written, and what it does."""
+    """Return a list of the commands, one line each, with the usage and what the command does."""
     rows = [(HELP_COMMAND.usage(prefix), _first_line(HELP_COMMAND.description))]
     rows += [
         (_clean(command.usage(prefix)), _first_line(command.description))
         for command in sorted(commands, key=lambda command: command.name.lower())
-        if command.name != HELP  # it goes by its aliases
+        if command.name != HELP  # reachable only by an alias
     ]
     return "\n".join(f"{usage}: {line}" if line else usage for usage, line in rows)
 
 
 def explanation(command: Command, names: Iterable[str] = (), prefix: str = PREFIX) -> str:
-    """Return how a command is written, what it does, and what it takes.
+    """Return the usage, the description and the parameters of a command.
 
     Args:
         command: The command.
-        names: Other names it goes by.
-        prefix: What commands begin with.
+        names: Other names of the command.
+        prefix: The prefix of commands.
     """
     parts = [_clean(command.usage(prefix))]
     description = "\n".join(_clean(line) for line in command.description.strip().splitlines())
@@ -74,6 +74,6 @@ def _first_line(description: str) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return a text on one line, without what steers a terminal: it may come from a server."""
+    """Return a text on one line without terminal control characters, because it may come from a server."""
     words = " ".join(text.split())
     return "".join(character for character in words if character.isprintable())

@@ -1,4 +1,4 @@
-"""One line of text as a person types it: a command, an escaped text, or neither."""
+"""Tell commands from other text, and split a command into its name and the rest."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class CommandLine:
     """A command as it was typed.
 
     Attributes:
-        name: The name behind the prefix.
-        rest: Everything behind the name, white space around it left out.
+        name: The name after the prefix.
+        rest: The text after the name, stripped of white space.
     """
 
     name: str
@@ -31,7 +31,7 @@ class CommandLine:
 
 
 def kind_of(text: str, prefix: str = PREFIX) -> Kind:
-    """Say what a text is: a command, a text with an escaped prefix, or any other text."""
+    """Return whether a text is a command, begins with an escaped (doubled) prefix, or is other text."""
     if not text.startswith(prefix):
         return "text"
     return "escaped" if text.startswith(prefix * 2) else "command"
@@ -41,20 +41,21 @@ def split_line(text: str, prefix: str = PREFIX) -> CommandLine:
     """Split a command into its name and the rest.
 
     Args:
-        text: What was typed; ``kind_of`` says that it is a command.
-        prefix: What commands begin with.
+        text: What was typed; a command according to ``kind_of``.
+        prefix: The prefix of commands.
 
     Raises:
-        CommandSyntaxError: E55, there is no name behind the prefix, or the text holds what no text may.
+        CommandSyntaxError: E55, there is no name after the prefix, or the text has a NUL character or a lone
+            surrogate.
     """
     name = name_in(text, prefix)
-    problems = [] if name else [f"there is no name behind {prefix}"]
+    problems = [] if name else [f"there is no name after {prefix}"]
     if "\0" in text:
         problems.append(f"position {text.index(chr(0)) + 1} holds a NUL character")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        problems.append(f"position {error.start + 1} holds half a character, which is no Unicode")
+        problems.append(f"position {error.start + 1} holds half a character, which is not valid Unicode")
     if problems:
         raise CommandSyntaxError(
             command=f"{prefix}{shown_name(name)}", problems=problems, usage=f"{prefix}help"
@@ -63,22 +64,22 @@ def split_line(text: str, prefix: str = PREFIX) -> CommandLine:
 
 
 def name_in(text: str, prefix: str = PREFIX) -> str:
-    """Return the name that stands behind the prefix; the empty string if there is none."""
+    """Return the name after the prefix; the empty string if there is no name."""
     matched = _NAME.match(text, len(prefix))
     return matched[0] if matched is not None else ""
 
 
 def shown_name(name: str) -> str:
-    """Return a name that somebody has typed as it may stand in a message: short, and only what shows."""
+    """Return a name that was typed in a form safe for messages: shortened, with only printable characters."""
     short = name if len(name) <= _SHOWN else f"{name[: _SHOWN - 3]}..."
     return "".join(character if character.isprintable() else "?" for character in short)
 
 
 def checked_prefix(prefix: object) -> str:
-    """Return ``prefix`` if commands can begin with it.
+    """Return ``prefix`` if it is a valid prefix of commands.
 
     Raises:
-        InvalidOptionError: E75, it is no str, empty, or holds letters, digits, quotes or white space.
+        InvalidOptionError: E75, it is not a str, empty, or has letters, digits, quotes or white space.
     """
     if (
         isinstance(prefix, str)
@@ -87,5 +88,7 @@ def checked_prefix(prefix: object) -> str:
         and not any(character.isalnum() or character.isspace() or character in "\"'" for character in prefix)
     ):
         return prefix
-    reason = f"must be one or more signs such as /, no letters, digits, quotes or white space, not {prefix!r}"
+    reason = (
+        f"must be one or more characters such as /, no letters, digits, quotes or white space, not {prefix!r}"
+    )
     raise InvalidOptionError(option="prefix", reason=reason)

@@ -1,4 +1,4 @@
-"""The parameters of a command, read from the JSON Schema of a tool."""
+"""``Parameter``: a parameter of a command, defined by the JSON Schema of a tool."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.commands.shapes import choices_of, leaves_of, types_of
+from kantan_agents.commands.schemas import choices_of, leaves_of, types_of
 from kantan_agents.commands.values import ValueReader, spelled, takes_text
 
 _CHOICES_SHOWN = 6
@@ -17,14 +17,14 @@ _WORDS = {"string": "text", "null": "nothing", "array": "list"}
 
 @attrs.frozen(slots=False, eq=False)
 class Parameter:
-    """One parameter.
+    """One parameter of a command.
 
     Attributes:
-        name: Its name, as the schema spells it.
-        schema: What the schema says about it.
-        root: The schema it stands in.
-        is_required: Whether a call must give it: the schema requires it, says no default, and takes no null.
-        is_null_unless_given: Whether it must be there, and is null where it is not given.
+        name: Name of the parameter, as in the schema.
+        schema: The parameter's own schema.
+        root: The whole schema, for references.
+        is_required: Whether a call must give it: the schema requires it, has no default, and allows no null.
+        is_null_unless_given: Whether the schema requires it and allows null, which is then its default.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Parameter:
 
     @cached_property
     def types(self) -> frozenset[str]:
-        """The JSON types it takes, ``null`` left out; empty if the schema does not say."""
+        """The JSON types of its values, without ``null``; empty if the schema does not restrict them."""
         leaves = leaves_of(self.schema, self.root)
         if any(not types_of(leaf) for leaf in leaves):
             return frozenset()
@@ -43,55 +43,55 @@ class Parameter:
 
     @property
     def takes_rest(self) -> bool:
-        """Whether, in the last place, it takes all that is left, white space included."""
+        """Whether, as the last parameter, it takes the whole rest of the text, including white space."""
         return self.takes_text or bool(self.types & {"array", "object"})
 
     @property
     def is_flag(self) -> bool:
-        """Whether it is switched on and off."""
+        """Whether its values are only true and false."""
         return self.types == {"boolean"}
 
     @property
     def is_list(self) -> bool:
-        """Whether it takes a list, and nothing else."""
+        """Whether its values are only lists."""
         return self.types == {"array"}
 
     @cached_property
     def takes_text(self) -> bool:
-        """Whether any text is a value of it."""
+        """Whether any text is a valid value."""
         return takes_text(self.schema, self.root)
 
     @cached_property
     def read(self) -> ValueReader:
-        """Reads a text that is given for it."""
+        """Converts a text to its value."""
         return ValueReader(self.schema, self.root)
 
     @cached_property
     def read_item(self) -> ValueReader:
-        """Reads a text that is given for one item of its list."""
+        """Converts a text to one item of its list."""
         leaf = next((leaf for leaf in leaves_of(self.schema, self.root) if "array" in types_of(leaf)), {})
         items = leaf.get("items")
         return ValueReader(items if isinstance(items, Mapping) else {}, self.root)
 
     @cached_property
     def choices(self) -> list[Any]:
-        """The values the schema lists, ``null`` left out."""
+        """The values that the schema lists, without ``null``."""
         listed = [choice for leaf in leaves_of(self.schema, self.root) for choice in choices_of(leaf) or ()]
         return [choice for choice in listed if choice is not None]
 
     @property
     def default(self) -> Any:
-        """What it is without being given; None where the schema does not say."""
+        """Its default value; None if the schema has none."""
         return self.schema.get("default")
 
     @property
     def option(self) -> str:
-        """How it is written as an option: ``--dry-run``."""
+        """Its option: ``--dry-run``."""
         return f"--{self.name.replace('_', '-')}"
 
     @property
     def kind(self) -> str:
-        """What it takes, in a word or two."""
+        """A short description of its values."""
         if self.choices:
             listed = " | ".join(map(spelled, self.choices[:_CHOICES_SHOWN]))
             return f"{listed} | ..." if len(self.choices) > _CHOICES_SHOWN else listed
@@ -99,7 +99,7 @@ class Parameter:
 
     @property
     def usage(self) -> str:
-        """How it stands in a line that shows the usage."""
+        """Its part of the usage line."""
         if self.is_flag:
             return f"{self.option}|--no-{self.option[2:]}" if self.is_required else f"[{self.option}]"
         if self.is_required:
@@ -108,7 +108,7 @@ class Parameter:
 
     @property
     def only_usage(self) -> str:
-        """How it stands in such a line where there is no other: nobody needs its name then."""
+        """Its part of the usage line if it is the only parameter, which needs no name."""
         if self.is_flag or self.is_required:
             return self.usage
         return f"[{self._placeholder}...]" if self.is_list else f"[{self._placeholder}]"
@@ -121,16 +121,16 @@ class Parameter:
 
 
 def parameters_of(schema: Mapping[str, Any]) -> tuple[Parameter, ...]:
-    """Return the parameters a JSON Schema of an object has, in its order."""
+    """Return the parameters that the JSON Schema of an object defines, in its order."""
     properties = schema.get("properties")
     required = schema.get("required")
     listed = required if isinstance(required, (list, tuple)) else ()
     names = {name for name in listed if isinstance(name, str)}
     parameters = []
     for name, found in (properties if isinstance(properties, Mapping) else {}).items():
-        said = found if isinstance(found, Mapping) else {}
-        # The SDK's strict schemas require everything, what has a default too, and say no default of None.
-        is_wanted = name in names and "default" not in said
-        takes_null = is_wanted and any("null" in types_of(leaf) for leaf in leaves_of(said, schema))
-        parameters.append(Parameter(str(name), said, schema, is_wanted and not takes_null, takes_null))
+        definition = found if isinstance(found, Mapping) else {}
+        # The SDK's strict schemas require every parameter, even with a default, and omit a default of None.
+        is_needed = name in names and "default" not in definition
+        takes_null = is_needed and any("null" in types_of(leaf) for leaf in leaves_of(definition, schema))
+        parameters.append(Parameter(str(name), definition, schema, is_needed and not takes_null, takes_null))
     return tuple(parameters)

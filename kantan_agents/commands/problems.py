@@ -1,15 +1,15 @@
-"""Everything that is wrong with one command, together."""
+"""``Problems``: collect everything wrong with one command."""
 
 from __future__ import annotations
 
-_KEPT = 20
+_MAX_SHOWN = 20
 
 
 class Problems:
-    """A list of mistakes that knows which parameters it is about.
+    """Collects problems and the parameters that have one.
 
     Attributes:
-        about: Names of parameters of which something has been said.
+        about: Names of the parameters that have a problem.
     """
 
     def __init__(self) -> None:
@@ -18,20 +18,20 @@ class Problems:
         self._count = 0
 
     def add(self, text: str, about: str | None = None) -> None:
-        """Add a mistake.
+        """Add a problem.
 
         Args:
             text: What is wrong.
-            about: The parameter, or a path that begins with it.
+            about: The parameter, or the path of a value in it; None if the problem concerns no parameter.
         """
         self._count += 1
         if about is not None:
             self.about.add(about)
-        if len(self._texts) < _KEPT:
+        if len(self._texts) < _MAX_SHOWN:
             self._texts.append(text if about is None else f"{about}: {text}")
 
     def texts(self) -> list[str]:
-        """Return the mistakes; of very many the first ones, and how many more there are."""
+        """Return the problems: the first 20, then the number of the others."""
         left = self._count - len(self._texts)
         return [*self._texts, f"and {left} more"] if left else list(self._texts)
 

@@ -1,4 +1,4 @@
-"""The way back: arguments as a command line that reads as the same arguments."""
+"""``command_line``: write arguments as a command line, the inverse of parsing."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from kantan_agents.errors import CommandSyntaxError
 
 
 def quoted(text: str) -> str:
-    """Return a text as one piece of a command, in quotes."""
+    """Return a text as one quoted token."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
 
 
 def command_line(command: Command, arguments: Mapping[str, Any], prefix: str = PREFIX) -> str:
-    """Return the line a person would type to have a command run with these arguments.
+    """Return the command line that runs a command with these arguments.
 
-    With a name for each argument where that says all of it, else with one JSON object.
+    Each argument is written with its name. If that would not be parsed to the same arguments, they are
+    written as one JSON object.
 
     Args:
         command: The command.
-        arguments: JSON data that fits its schema.
-        prefix: What commands begin with.
+        arguments: JSON data that are valid against the command's schema.
+        prefix: The prefix of commands.
 
     Raises:
         CommandSyntaxError: E55, the arguments do not fit the schema.
@@ -52,5 +53,5 @@ def _text(value: Any) -> str:
 
 
 def _is_same(one: Any, other: Any) -> bool:
-    # To Python, but not to JSON, True is 1.
+    # Compared as JSON, because True equals 1 in Python.
     return one is not None and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -1,4 +1,4 @@
-"""The arguments of a command line as the JSON object a tool is called with."""
+"""``Signature``: parse the arguments of a command to the JSON object that a tool is called with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.commands.binding import Binding, Given, Names
+from kantan_agents.commands.binding import Binding, GivenText, ParameterNames
 from kantan_agents.commands.checking import find_problems
 from kantan_agents.commands.parameters import Parameter
 from kantan_agents.commands.problems import Problems
@@ -18,10 +18,10 @@ from kantan_agents.tool_rules import read_json
 
 
 class UnreadableArgumentsError(Exception):
-    """Arguments with mistakes.
+    """The arguments of a command are invalid.
 
     Attributes:
-        problems: All of them.
+        problems: Every problem.
     """
 
     def __init__(self, problems: list[str]) -> None:
@@ -31,25 +31,25 @@ class UnreadableArgumentsError(Exception):
 
 @attrs.frozen(eq=False)
 class Signature:
-    """What a command takes.
+    """The parameters of a command, prepared for parsing.
 
     Attributes:
-        schema: The JSON Schema of its arguments.
-        parameters: Its parameters, in order.
-        names: The same by name.
-        checker: Checks arguments against the schema.
+        schema: JSON Schema of the arguments.
+        parameters: The parameters, in order.
+        names: Finds a parameter by name.
+        checker: Validates arguments against the schema; None if it could not be compiled.
     """
 
     schema: Mapping[str, Any]
     parameters: tuple[Parameter, ...]
-    names: Names
+    names: ParameterNames
     checker: Any
 
     def read(self, rest: str) -> dict[str, Any]:
-        """Return the arguments that stand behind the name of a command.
+        """Return the parsed arguments.
 
         Raises:
-            UnreadableArgumentsError: With all mistakes.
+            UnreadableArgumentsError: With every problem.
         """
         problems = Problems()
         arguments = self._object(rest, problems) if rest.startswith("{") else self._texts(rest, problems)
@@ -82,7 +82,7 @@ class Signature:
         except UnbalancedQuoteError as error:
             raise UnreadableArgumentsError([error.reason]) from None
         binding = Binding(self.names, problems, is_open=self._open_schema is not None)
-        binding.take(tokens, rest)
+        binding.bind(tokens, rest)
         arguments: dict[str, Any] = {}
         for parameter in self.parameters:
             if parameter.name in binding.given:
@@ -93,7 +93,7 @@ class Signature:
         return arguments
 
     def _whole_text(self, rest: str) -> dict[str, Any] | None:
-        """Return all of ``rest`` as the one text a command takes; None if it is to be cut into pieces."""
+        """Return ``rest`` as the value of the only parameter; None if it has to be split into tokens."""
         if len(self.parameters) != 1 or not self.parameters[0].takes_text or not rest:
             return None
         only = self.parameters[0]
@@ -101,7 +101,7 @@ class Signature:
             return {only.name: only.read(rest[3:].strip())}
         named = rest.split(maxsplit=1)[0].split("=", 1)
         is_named = len(named) > 1 or named[0].startswith("--")
-        if is_named and self.names.named(named[0].removeprefix("--")) is not None:
+        if is_named and self.names.find_parameter(named[0].removeprefix("--")) is not None:
             return None
         if is_all_quoted(rest):
             return None
@@ -121,13 +121,13 @@ def _json_object(text: str) -> dict[str, Any]:
     except RecursionError:
         raise UnreadableArgumentsError(["the JSON object is nested too deeply"]) from None
     except ValueError as error:
-        reason = f"this is no JSON object: {error}; put a text that begins with {{ in quotes"
+        reason = f"this is not a JSON object: {error}; put a text that begins with {{ in quotes"
         raise UnreadableArgumentsError([reason]) from None
-    return value  # type: ignore[no-any-return]  # what begins with a brace is an object
+    return value  # type: ignore[no-any-return]  # JSON that begins with a brace is an object
 
 
 def _set(
-    arguments: dict[str, Any], name: str, given: list[Given], parameter: Parameter, problems: Problems
+    arguments: dict[str, Any], name: str, given: list[GivenText], parameter: Parameter, problems: Problems
 ) -> None:
     try:
         if parameter.is_list:
@@ -140,7 +140,7 @@ def _set(
         problems.add(str(error), name)
 
 
-def _list(given: list[Given], parameter: Parameter) -> list[Any]:
+def _list(given: list[GivenText], parameter: Parameter) -> list[Any]:
     texts = [one.text for one in given]
     if len(given) == 1:
         if texts[0].startswith("["):

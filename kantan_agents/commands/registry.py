@@ -1,4 +1,4 @@
-"""``CommandRegistry``: the commands there are, found by their names; it knows nothing of agents."""
+"""``CommandRegistry``: find commands by name or alias, and suggest similar names."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ _LONGEST = 100
 
 
 class CommandRegistry:
-    """Commands by name.
+    """A collection of commands, found by name.
 
-    A name of a command wins over the other names commands bring along; one that several bring along belongs
-    to none of them. ``-`` and ``_`` in names are the same.
+    The name of a command takes precedence over ``Command.aliases``; an alias that several commands declare
+    finds none of them. ``-`` and ``_`` in names are equal.
 
     Args:
         commands: The commands, in the order in which they are listed.
-        aliases: More names, and the command or alias each stands for.
-        prefix: What commands begin with, for messages.
-        may_lack: Whether aliases may stand for commands that are not here.
+        aliases: Additional names, each with the command or alias that it refers to.
+        prefix: The prefix of commands, for messages.
+        allow_missing: Whether aliases may refer to commands that are not in the registry.
 
     Raises:
-        InvalidOptionError: E75, two commands have one name, or an alias is wrong.
+        InvalidOptionError: E75, two commands have the same name, or an alias is invalid.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CommandRegistry:
         aliases: Mapping[str, str] | None = None,
         *,
         prefix: str = PREFIX,
-        may_lack: bool = False,
+        allow_missing: bool = False,
     ) -> None:
         self.prefix = prefix
         self._commands: dict[str, Command] = {}
@@ -51,28 +51,28 @@ class CommandRegistry:
             self._commands[command.name] = command
         if problems:
             raise InvalidOptionError(option="commands", reason="; ".join(problems))
-        self._names = {**_brought(self._commands.values()), **self._commands}
-        self._aliased = self._with_aliases(checked_aliases(aliases), may_lack=may_lack)
+        self._names = {**_brought_aliases(self._commands.values()), **self._commands}
+        self._aliased = self._with_aliases(checked_aliases(aliases), allow_missing=allow_missing)
 
-    def _with_aliases(self, aliases: Mapping[str, str], *, may_lack: bool) -> dict[str, Command]:
+    def _with_aliases(self, aliases: Mapping[str, str], *, allow_missing: bool) -> dict[str, Command]:
         aliased: dict[str, Command] = {}
         problems = []
         for alias, target in aliases.items():
             end = target
             while end in aliases and end not in self._commands:
                 end = aliases[end]
-            found = self._found(end)
+            found = self._find_by_name(end)
             if alias in self._commands:
                 problems.append(f"{alias!r} is the name of a command")
             elif found is not None:
                 aliased[alias] = found
-            elif not may_lack:
-                problems.append(f"{alias!r} stands for {target!r}, which is no command")
+            elif not allow_missing:
+                problems.append(f"{alias!r} refers to {target!r}, which is not a command")
         if problems:
             raise InvalidOptionError(option="aliases", reason="; ".join(problems))
         return aliased
 
-    def _found(self, name: str) -> Command | None:
+    def _find_by_name(self, name: str) -> Command | None:
         for spelled in (name, name.replace("-", "_"), name.replace("_", "-")):
             if spelled in self._names:
                 return self._names[spelled]
@@ -80,28 +80,28 @@ class CommandRegistry:
 
     @property
     def aliases(self) -> Mapping[str, Command]:
-        """The aliases that were given, and the command each stands for."""
+        """The ``aliases`` of the registry, with the command of each."""
         return MappingProxyType(self._aliased)
 
     def find(self, name: str) -> Command | None:
-        """Return the command that goes by this name; None if there is none."""
-        return self._aliased.get(name) or self._found(name)
+        """Return the command with this name or alias; None if there is none."""
+        return self._aliased.get(name) or self._find_by_name(name)
 
     def names_of(self, command: Command) -> tuple[str, ...]:
-        """Return the other names a command goes by here."""
+        """Return the other names by which the registry finds a command."""
         aliases = [alias for alias, target in self._aliased.items() if target is command]
         brought = [name for name in command.aliases if self._names.get(name) is command]
         return tuple(dict.fromkeys(name for name in (*aliases, *brought) if name != command.name))
 
     def require(self, name: str, is_shown: Callable[[Command], bool] = lambda _: True) -> Command:
-        """Return the command that goes by this name.
+        """Return the command with this name or alias.
 
         Args:
             name: The name, without the prefix.
-            is_shown: Says which commands may be told of where there is none of this name.
+            is_shown: Returns whether a command may be suggested if there is none with this name.
 
         Raises:
-            UnknownCommandError: E54, there is none; with the nearest of those that may be told of.
+            UnknownCommandError: E54, there is none; with the most similar names that may be suggested.
         """
         found = self.find(name)
         if found is None:
@@ -109,7 +109,7 @@ class CommandRegistry:
         return found
 
     def nearest(self, name: str, is_shown: Callable[[Command], bool] = lambda _: True) -> tuple[str, ...]:
-        """Return the names that are most like a name, the nearest first."""
+        """Return the names that are most similar to a name, the nearest first."""
         if len(name) > _LONGEST:
             return ()
         known = {HELP, *self._aliased, *self._commands}
@@ -122,7 +122,7 @@ class CommandRegistry:
             name,
             shown,
             scorer=DamerauLevenshtein.normalized_similarity,
-            processor=_plain,
+            processor=_normalized,
             score_cutoff=0.5,
             limit=_NEAREST,
         )
@@ -139,17 +139,18 @@ class CommandRegistry:
 
 
 def checked_aliases(aliases: Any) -> dict[str, str]:
-    """Return ``aliases`` as a dict of its own.
+    """Return a copy of ``aliases``; an empty dict for None.
 
     Raises:
-        InvalidOptionError: E75, no mapping of names to names, a name that cannot be typed, or a circle.
+        InvalidOptionError: E75, it is not a mapping of names to names, a name cannot be typed, or aliases
+            refer to each other in a circle.
     """
     if aliases is None:
         return {}
     if not isinstance(aliases, Mapping):
         raise InvalidOptionError(option="aliases", reason=f"must be a dict of names, not {aliases!r}")
     problems = [
-        f"{name!r} is no name"
+        f"{name!r} is not a valid name"
         for pair in aliases.items()
         for name in pair
         if not isinstance(name, str) or not name or any(sign.isspace() or sign == "\0" for sign in name)
@@ -158,7 +159,7 @@ def checked_aliases(aliases: Any) -> dict[str, str]:
         problems.append(f"{HELP!r} always lists the commands")
     if not problems:
         problems = [
-            f"{alias!r} stands for itself in the end" for alias in aliases if _circles(alias, aliases)
+            f"{alias!r} refers to itself in the end" for alias in aliases if _is_circular(alias, aliases)
         ]
     if problems:
         raise InvalidOptionError(option="aliases", reason="; ".join(problems))
@@ -166,11 +167,11 @@ def checked_aliases(aliases: Any) -> dict[str, str]:
 
 
 def unknown_command(name: str, nearest: tuple[str, ...], prefix: str) -> UnknownCommandError:
-    """Return the error for a command there is none of."""
+    """Return the error for a command that does not exist."""
     return UnknownCommandError(name=shown_name(name), nearest=nearest, prefix=prefix)
 
 
-def _circles(alias: str, aliases: Mapping[str, str]) -> bool:
+def _is_circular(alias: str, aliases: Mapping[str, str]) -> bool:
     seen, at = set[str](), alias
     while at in aliases and at not in seen:
         seen.add(at)
@@ -178,7 +179,7 @@ def _circles(alias: str, aliases: Mapping[str, str]) -> bool:
     return at in seen
 
 
-def _brought(commands: Iterable[Command]) -> dict[str, Command]:
+def _brought_aliases(commands: Iterable[Command]) -> dict[str, Command]:
     brought: dict[str, list[Command]] = {}
     for command in commands:
         for name in command.aliases:
@@ -186,5 +187,5 @@ def _brought(commands: Iterable[Command]) -> dict[str, Command]:
     return {name: owners[0] for name, owners in brought.items() if all(one is owners[0] for one in owners)}
 
 
-def _plain(name: str) -> str:
+def _normalized(name: str) -> str:
     return name.lower().replace("-", "_")

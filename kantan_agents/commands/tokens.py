@@ -1,4 +1,4 @@
-"""The arguments of a command, cut into pieces; each knows where it stood."""
+"""Split the arguments of a command into tokens, each with its position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ESCAPE = re.compile(r"\\([\"\\])")
 
 
 class UnbalancedQuoteError(Exception):
-    """A quote is not closed, or something stands right behind one.
+    """A quote is not closed, or not followed by white space.
 
     Attributes:
         reason: What is wrong, and where.
@@ -27,15 +27,15 @@ class UnbalancedQuoteError(Exception):
 
 
 class Token(NamedTuple):
-    """One piece.
+    """One token.
 
     Attributes:
-        text: The piece without its quotes; of ``name="a b"`` all of it, as it was typed.
-        start: Where it begins in the text, counted from 0.
-        end: Where it ends.
-        key: What stands before the first ``=``, dashes included; None if there is none.
-        value: What stands behind it, without quotes.
-        is_quoted: Whether the piece, or its value, stood in quotes.
+        text: The token without its quotes; ``name="a b"`` as it was typed.
+        start: Index of its first character in the text.
+        end: Index after its last character.
+        key: The text before the first ``=``, including dashes; None without ``=``.
+        value: The text after the ``=``, without quotes.
+        is_quoted: Whether the token, or its value, was quoted.
     """
 
     text: str
@@ -47,29 +47,29 @@ class Token(NamedTuple):
 
     @property
     def is_option(self) -> bool:
-        """Whether it begins with two dashes and says something behind them."""
+        """Whether it begins with two dashes, followed by a name."""
         return self.text.startswith("--") and len(self.text) > 2 and not (self.is_quoted and self.key is None)  # noqa: PLR2004
 
     @property
     def ends_options(self) -> bool:
-        """Whether it is ``--``, behind which nothing is an option."""
+        """Whether it is ``--``, after which no token is an option."""
         return self.text == "--" and not self.is_quoted
 
 
 def tokens_of(text: str) -> list[Token]:
-    """Cut a text into pieces at its white space, wherever that does not stand in quotes.
+    r"""Split a text at white space outside of quotes.
 
-    Quotes count where a piece or the value of ``name=`` begins; in ``it's`` there are none. In double quotes
-    a backslash stands before a quote or a backslash that is meant; elsewhere everything is as it is.
+    A quote opens only at the beginning of a token or of the value of ``name=``, so ``it's`` has none. In
+    double quotes, ``\"`` and ``\\`` are escapes; all other characters stay unchanged.
 
     Raises:
-        UnbalancedQuoteError: A quote is not closed, or something stands right behind one.
+        UnbalancedQuoteError: A quote is not closed, or not followed by white space.
     """
     return list(_tokens(text))
 
 
 def is_all_quoted(text: str) -> bool:
-    """Return whether a text is one piece in quotes from its first character to its last."""
+    """Return whether a text is a single quoted token."""
     matched = (_DOUBLE if text.startswith('"') else _SINGLE).match(text)
     return matched is not None and matched.end() == len(text)
 
@@ -108,6 +108,6 @@ def _quoted(text: str, at: int) -> tuple[str, int]:
         raise UnbalancedQuoteError(f"the quote {text[at]} at position {at + 1} is not closed")
     end = matched.end()
     if end < len(text) and not text[end].isspace():
-        raise UnbalancedQuoteError(f"white space must stand behind the quote at position {end}")
+        raise UnbalancedQuoteError(f"white space must follow the quote at position {end}")
     value = _ESCAPE.sub(r"\1", matched[1]) if text[at] == '"' else matched[1]
     return value, end

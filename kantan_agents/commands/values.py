@@ -1,4 +1,4 @@
-"""From the text of an argument to the value that a schema asks for."""
+"""``ValueReader``: convert the text of an argument to a value of its schema."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
-from kantan_agents.commands.shapes import choices_of, leaves_of, types_of
+from kantan_agents.commands.schemas import choices_of, leaves_of, types_of
 from kantan_agents.tool_rules import read_json
 
 _YES = ("true", "yes", "on", "1")
@@ -34,13 +34,14 @@ _NOTHING: Any = object()
 
 
 class ValueReader:
-    """Reads the texts that are given for one schema; made once, as lists may have very many items.
+    """Converts texts to values of one schema; created once per parameter, since lists may have many items.
 
-    Where a schema takes texts the text is the value, whatever else it takes: only JSON arguments say more.
+    If the schema allows texts, the text itself is the value, even if it looks like a number: other types must
+    be given as a JSON object.
 
     Args:
         schema: The schema of the parameter, or of the items of a list.
-        root: The schema it stands in, for its references.
+        root: The whole schema, for references.
     """
 
     def __init__(self, schema: Any, root: Mapping[str, Any]) -> None:
@@ -54,10 +55,10 @@ class ValueReader:
         self._takes_any = any(not types_of(leaf) for leaf in free)
 
     def __call__(self, text: str) -> Any:
-        """Return the value of a text that stood without its quotes.
+        """Return the value of a text, given without quotes.
 
         Raises:
-            ValueError: The text cannot be read as anything the schema takes; with the reason.
+            ValueError: The text is not a value of the schema; the message is the reason.
         """
         choice = self._by_spelling.get(text, _NOTHING)
         if choice is not _NOTHING:
@@ -71,15 +72,15 @@ class ValueReader:
         if self._takes_any:
             value = _json(text)
             return text if value is _NOTHING else value
-        raise ValueError(f"must be {self._wanted()}, not {shown(text)}")
+        raise ValueError(f"must be {self._expected()}, not {shown(text)}")
 
-    def _wanted(self) -> str:
+    def _expected(self) -> str:
         listed = [f"one of {', '.join(map(spelled, self._choices[:_CHOICES]))}"] if self._choices else []
         return " or ".join([*listed, *(_ARTICLES.get(kind, kind) for kind in self._kinds)])
 
 
 def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
-    """Return whether any text is a value of a schema, as far as its types say."""
+    """Return whether any text is a value of a schema, according to its types alone."""
     return any(
         choices_of(leaf) is None and ("string" in types_of(leaf) or not types_of(leaf))
         for leaf in leaves_of(schema, root)
@@ -87,23 +88,23 @@ def takes_text(schema: Any, root: Mapping[str, Any]) -> bool:
 
 
 def shown(text: str) -> str:
-    """Return a text as it may stand in a message."""
+    """Return a text, shortened and quoted for a message."""
     short = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
     return repr(short)
 
 
 def spelled(value: Any) -> str:
-    """Return a listed value as it is typed."""
+    """Return the text to type for a listed value."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def _in_ascii(text: str) -> str:
-    """Return a number with the digits and signs of ASCII; the empty string if it is too long."""
+    """Return a number with ASCII digits and signs; the empty string if it is too long."""
     if len(text) > _DIGITS:
         return ""
     if text.isascii():
         return text
-    # Superscripts and circled digits are no digits: `10²` is not 102.
+    # Superscripts and circled digits do not count as digits: `10²` is not 102.
     return "".join(
         str(unicodedata.decimal(sign)) if sign.isdecimal() else _WIDE.get(sign, sign) for sign in text
     )

@@ -1,4 +1,4 @@
-"""What a model has written is never a command, and what runs beneath a command obeys the model's rules."""
+"""Text from a model is never a command, and agents that a command runs obey the rules for models."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def ran() -> list[str]:
 def evil(ran: list[str]) -> Any:
     @function_tool(name_override="evil")
     def run(text: str) -> str:
-        """Do something that nobody has asked for."""
+        """Do something unwanted."""
         ran.append(text)
         return "done"
 
@@ -49,7 +49,7 @@ def say(*texts: str) -> ScriptedModel:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
-async def test_the_task_of_a_delegated_agent_is_no_command(evil: Any, ran: list[str]) -> None:
+async def test_the_task_of_a_delegated_agent_is_not_a_command(evil: Any, ran: list[str]) -> None:
     arguments = {"description": "d", "prompt": DO_EVIL, "subagent_type": "worker"}
     model = ScriptedModel(
         [
@@ -66,7 +66,7 @@ async def test_the_task_of_a_delegated_agent_is_no_command(evil: Any, ran: list[
 
 
 @pytest.mark.parametrize("text", [DO_EVIL, "//evil"])
-async def test_an_agent_that_a_tool_runs_takes_no_commands(text: str, evil: Any, ran: list[str]) -> None:
+async def test_an_agent_run_by_a_tool_takes_no_commands(text: str, evil: Any, ran: list[str]) -> None:
     model = say("I am asked.")
     inner = Agent("inner", "x", model=model, tools=[evil], middleware=[commands()])
 
@@ -90,7 +90,7 @@ async def test_an_agent_that_a_tool_runs_takes_no_commands(text: str, evil: Any,
     assert ran == []
 
 
-async def test_nor_in_a_tool_of_a_run_of_the_sdks_own(evil: Any, ran: list[str]) -> None:
+async def test_an_agent_run_by_a_tool_of_an_sdk_run_takes_no_commands(evil: Any, ran: list[str]) -> None:
     inner = Agent("inner", "x", model=say("I am asked."), tools=[evil], middleware=[commands()])
 
     @function_tool
@@ -102,7 +102,7 @@ async def test_nor_in_a_tool_of_a_run_of_the_sdks_own(evil: Any, ran: list[str])
     assert ran == []
 
 
-async def test_nor_in_a_guardrail_a_hook_or_a_span_of_a_run_of_the_sdks_own(
+async def test_an_agent_run_by_a_guardrail_hook_or_span_of_an_sdk_run_takes_no_commands(
     evil: Any, ran: list[str]
 ) -> None:
     inner = Agent("inner", "x", model=say("1", "2", "3"), tools=[evil], middleware=[commands()])
@@ -132,7 +132,7 @@ async def test_nor_in_a_guardrail_a_hook_or_a_span_of_a_run_of_the_sdks_own(
     assert len(inner.sdk_agent.model.calls) == 3
 
 
-async def test_a_command_inside_a_trace_is_one_and_inside_a_span_it_is_not(evil: Any, ran: list[str]) -> None:
+async def test_commands_work_inside_a_trace_but_not_inside_a_span(evil: Any, ran: list[str]) -> None:
     agent = Agent("a", "x", model=say("Hi."), tools=[evil], middleware=[commands()])
     with agents.trace("mine"):
         await agent.run_async("/evil traced")
@@ -141,7 +141,7 @@ async def test_a_command_inside_a_trace_is_one_and_inside_a_span_it_is_not(evil:
     assert ran == ["traced"]
 
 
-async def test_an_agent_as_tool_and_a_hand_off_take_none(evil: Any, ran: list[str]) -> None:
+async def test_an_agent_as_tool_and_a_hand_off_target_take_no_commands(evil: Any, ran: list[str]) -> None:
     target = Agent("target", "x", model=say("One.", "Two."), tools=[evil], middleware=[commands()])
     tool = target.sdk_agent.as_tool("helper", "Helps.")
     script = [
@@ -154,21 +154,21 @@ async def test_an_agent_as_tool_and_a_hand_off_take_none(evil: Any, ran: list[st
     assert ran == []
 
 
-async def test_a_judge_takes_none(evil: Any, ran: list[str]) -> None:
+async def test_a_judge_takes_no_commands(evil: Any, ran: list[str]) -> None:
     model = say('{"score": 1, "comments": []}')
     judge = Agent("judge", "x", model=model, output_type=RUBRIC, tools=[evil], middleware=[commands()])
     await judge.run_async(DO_EVIL)
     assert ran == []
 
 
-async def test_a_run_that_follows_on_another_takes_commands_again(evil: Any, ran: list[str]) -> None:
+async def test_a_run_after_another_run_takes_commands(evil: Any, ran: list[str]) -> None:
     agent = Agent("a", "x", model=say("Hi."), tools=[evil], middleware=[commands()])
     await agent.run_async("Hello")
     await agent.run_async(DO_EVIL)
     assert ran == ["now"]
 
 
-async def test_what_a_delegated_agent_does_for_a_user_obeys_the_rules_of_models(
+async def test_an_agent_that_a_command_delegates_to_obeys_the_rules_for_models(
     evil: Any, ran: list[str]
 ) -> None:
     model = ScriptedModel(
@@ -183,7 +183,7 @@ async def test_what_a_delegated_agent_does_for_a_user_obeys_the_rules_of_models(
     assert ran == []
 
 
-async def test_an_agent_behind_a_tool_that_waits_for_an_approval_is_an_error() -> None:
+async def test_an_agent_as_tool_that_waits_for_an_approval_raises_an_error() -> None:
     @function_tool(needs_approval=True)
     def careful() -> str:
         return "done"
@@ -195,7 +195,7 @@ async def test_an_agent_behind_a_tool_that_waits_for_an_approval_is_an_error() -
         await outer.run_async("/helper go")
 
 
-async def test_the_limits_of_an_agent_file_hold_for_users(evil: Any, ran: list[str]) -> None:
+async def test_the_limits_of_a_subagent_file_apply_to_users(evil: Any, ran: list[str]) -> None:
     definition = AgentDefinition.loads("---\nname: w\ndescription: W.\ntools: Read\n---\nYou work.")
     agent = Agent.from_definition(definition, tools=[evil], model=say(), middleware=[commands()])
     with pytest.raises(ToolNotAllowedError):
@@ -205,7 +205,7 @@ async def test_the_limits_of_an_agent_file_hold_for_users(evil: Any, ran: list[s
     assert ran == []
 
 
-def test_rules_of_providers_lie_beneath_and_what_they_allow_to_models_is_not_allowed_to_users() -> None:
+def test_provider_denials_apply_to_users_and_provider_allows_do_not_extend_user_rules() -> None:
     parsed = ToolRules.parse({"allow": ["offered"], "deny": ["guarded"]})
     standing = RuleLayers(((BASE, ToolRules()), ("provider p", parsed)))
     users = ToolRules.parse({"allow": ["evil", "guarded"]})
@@ -235,12 +235,12 @@ class TestMCP:
         async with MCPServerStdio(params, name="files", client_session_timeout_seconds=30) as server:
             around = [SlashCommands({}, aliases={"delete": "note"})]
             agent = Agent("a", "x", model=say(), tools=[note], mcp_servers=[server], middleware=around)
-            for text, told in (
+            for text, expected in (
                 ("/delete it", "noted it"),
                 ("/mcp__files__delete b.txt", "deleted b.txt"),
                 ("/help", "/mcp__files__delete PATH"),
             ):
-                assert told in (await agent.run_async(text))["result"].final_output
+                assert expected in (await agent.run_async(text))["result"].final_output
 
     async def test_tools_of_servers_are_commands(self, tmp_path: Path) -> None:
         log = tmp_path / "calls"

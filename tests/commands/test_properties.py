@@ -1,4 +1,4 @@
-"""Laws: what is written as a command line reads as the same arguments, and no text breaks anything."""
+"""Properties: a written command line is parsed to the same arguments, and any text is parsed or rejected."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 @given(calls())
-def test_arguments_written_as_a_command_read_as_the_same(call: tuple[Command, dict[str, Any]]) -> None:
+def test_arguments_survive_a_round_trip_through_a_command_line(call: tuple[Command, dict[str, Any]]) -> None:
     command, arguments = call
     line = split_line(command_line(command, arguments))
     assert line.name == "do"
@@ -66,7 +66,7 @@ def test_arguments_written_as_a_command_read_as_the_same(call: tuple[Command, di
 
 
 @given(calls())
-def test_a_json_object_reads_as_itself(call: tuple[Command, dict[str, Any]]) -> None:
+def test_a_json_object_is_parsed_to_itself(call: tuple[Command, dict[str, Any]]) -> None:
     command, arguments = call
     assert same(command.read(json.dumps(arguments)), arguments)
 
@@ -79,7 +79,7 @@ TYPED = st.text(max_size=30) | st.lists(PIECES | TEXTS, max_size=12).map("".join
 
 @given(calls(), TYPED)
 @settings(max_examples=100)
-def test_any_text_is_read_or_refused_with_its_usage(call: tuple[Command, Any], text: str) -> None:
+def test_any_text_is_parsed_or_rejected_with_the_usage(call: tuple[Command, Any], text: str) -> None:
     command, _ = call
     error, arguments = outcome_of(lambda: command.read(text))
     if error is None:
@@ -91,7 +91,7 @@ def test_any_text_is_read_or_refused_with_its_usage(call: tuple[Command, Any], t
 
 
 @given(TYPED, st.sampled_from(["/", "!", "//", "::"]))
-def test_any_line_is_a_command_an_escape_or_a_text(text: str, prefix: str) -> None:
+def test_any_line_with_a_prefix_is_a_command_or_an_escaped_text(text: str, prefix: str) -> None:
     registry = CommandRegistry([Command("x")], prefix=prefix)
     assert kind_of(prefix * 2 + text, prefix) == "escaped"
     error, _ = outcome_of(lambda: registry.require(split_line(prefix + text, prefix).name))

@@ -1,4 +1,4 @@
-"""What is typed behind a command, and the arguments it stands for."""
+"""Parsing the arguments of a command."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def problems(command: Command, rest: str) -> list[str]:
         ('"会议 记录.txt"', {"path": "会议 记录.txt"}),
     ],
 )
-def test_arguments_are_read(rest: str, arguments: dict[str, Any]) -> None:
+def test_arguments_are_parsed(rest: str, arguments: dict[str, Any]) -> None:
     if arguments.get("dry_run") == "b":
         assert problems(READ, rest) == ["dry_run: must be true or false, not 'b'"]
     else:
@@ -99,17 +99,17 @@ def test_arguments_are_read(rest: str, arguments: dict[str, Any]) -> None:
         ("今日は\u3000いい天気", "今日は\u3000いい天気"),
     ],
 )
-def test_the_only_text_of_a_command_is_all_that_stands_behind_it(rest: str, text: str) -> None:
+def test_the_only_text_parameter_takes_everything_after_the_name(rest: str, text: str) -> None:
     assert SAY.read(rest) == {"text": text}
 
 
-def test_the_last_text_takes_the_rest() -> None:
+def test_the_last_text_parameter_takes_the_rest() -> None:
     assert NOTE.read("Today it  is fine") == {"title": "Today", "text": "it  is fine"}
     assert NOTE.read("--title Today it is fine") == {"title": "Today", "text": "it is fine"}
     assert NOTE.read("--text fine Today it is") == {"title": "Today it is", "text": "fine"}
 
 
-def test_a_word_behind_a_switch_sets_it() -> None:
+def test_a_word_after_a_flag_sets_it() -> None:
     send = command({"dry_run": {**FLAG, "default": False}, "to": TEXT})
     assert send.read("--dry-run false ada") == {"dry_run": False, "to": "ada"}
     assert send.read("--dry-run Yes ada") == {"dry_run": True, "to": "ada"}
@@ -117,7 +117,7 @@ def test_a_word_behind_a_switch_sets_it() -> None:
         assert send.read(rest) == {"dry_run": True, "to": to}
 
 
-def test_a_list_in_the_last_place_takes_the_rest_piece_by_piece() -> None:
+def test_a_list_as_the_last_parameter_takes_each_remaining_token() -> None:
     remove = command({"force": {**FLAG, "default": False}, "paths": {"type": "array", "items": TEXT}})
     assert remove.read('--force a,b "c d" [e].txt') == {"force": True, "paths": ["a,b", "c d", "[e].txt"]}
     assert remove.read("--no-force [e].txt") == {"force": False, "paths": ["[e].txt"]}
@@ -150,10 +150,10 @@ def test_a_list_in_the_last_place_takes_the_rest_piece_by_piece() -> None:
         ({"$ref": "https://example.com/x"}, "7", 7),
     ],
 )
-def test_a_text_becomes_what_the_schema_asks_for(schema: Any, text: str, value: Any) -> None:
+def test_a_text_is_converted_to_the_type_of_the_schema(schema: Any, text: str, value: Any) -> None:
     defs = {"n": {"$ref": "#/$defs/m"}, "m": INTEGER, "round": {"$ref": "#/$defs/round"}}
-    made = command({"x": schema, "y": {**INTEGER, "default": 1}}, ["x"], **{"$defs": defs})
-    read = made.read(f"x='{text}'")["x"]
+    created = command({"x": schema, "y": {**INTEGER, "default": 1}}, ["x"], **{"$defs": defs})
+    read = created.read(f"x='{text}'")["x"]
     assert (read, type(read)) == (value, type(value))
 
 
@@ -167,47 +167,47 @@ def test_a_text_becomes_what_the_schema_asks_for(schema: Any, text: str, value: 
         ("1e\u0968", 100.0),
     ],
 )
-def test_digits_are_those_of_any_script(text: str, value: float) -> None:
+def test_digits_of_any_script_are_accepted(text: str, value: float) -> None:
     assert command({"x": {"type": "number"}}).read(text) == {"x": value}
 
 
 @pytest.mark.parametrize(
     "text", ["1.5", "NaN", "1_000", "", "9" * 5000, "0x10", "one", "true", "10²", "①", "½", "二"]
 )
-def test_what_is_no_integer_is_refused(text: str) -> None:
+def test_text_that_is_not_an_integer_is_rejected(text: str) -> None:
     assert problems(command({"x": INTEGER}), f"x='{text}'")[0].startswith("x: must be an integer, not '")
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "1e999", "1,5", "1.2.3"])
-def test_what_is_no_number_is_refused(text: str) -> None:
+def test_text_that_is_not_a_number_is_rejected(text: str) -> None:
     assert problems(command({"x": {"type": "number"}}), text) == [f"x: must be a number, not {text!r}"]
 
 
-def test_all_mistakes_are_told_together_each_with_its_parameter() -> None:
+def test_all_problems_are_reported_together_with_their_parameters() -> None:
     assert problems(READ, "--max-lines many --dry-run=maybe --colour red --tags") == [
         "there is no parameter 'colour' (position 34)",
-        "tags: a value must stand behind --tags (position 53)",
+        "tags: a value must follow --tags (position 53)",
         "max_lines: must be an integer, not 'many'",
         "dry_run: must be true or false, not 'maybe'",
     ]
     assert problems(READ, "") == ["path: is missing"]
     assert problems(READ, "path=a path=b") == ["path: is given 2 times"]
-    assert problems(READ, "a --max-lines") == [
-        "max_lines: a value must stand behind --max-lines (position 14)"
-    ]
+    assert problems(READ, "a --max-lines") == ["max_lines: a value must follow --max-lines (position 14)"]
     assert problems(READ, "a --max-lines --dry-run") == [
-        "max_lines: a value must stand behind --max-lines (position 14)"
+        "max_lines: a value must follow --max-lines (position 14)"
     ]
     assert problems(command({"n": INTEGER}), "1 2 3") == [
         "'2' at position 3 and 1 more: there is no parameter for it"
     ]
 
 
-def test_the_schema_is_asked_about_the_values() -> None:
-    made = command({"n": {"type": "integer", "minimum": 1}, "day": {"type": "string", "pattern": "^[a-z]+$"}})
-    assert len(problems(made, "0 MON")) == 2
-    assert all(problem.startswith(("n: ", "day: ")) for problem in problems(made, "0 MON"))
-    assert made.read("1 mon") == {"n": 1, "day": "mon"}
+def test_values_are_validated_against_the_schema() -> None:
+    created = command(
+        {"n": {"type": "integer", "minimum": 1}, "day": {"type": "string", "pattern": "^[a-z]+$"}}
+    )
+    assert len(problems(created, "0 MON")) == 2
+    assert all(problem.startswith(("n: ", "day: ")) for problem in problems(created, "0 MON"))
+    assert created.read("1 mon") == {"n": 1, "day": "mon"}
 
 
 @pytest.mark.parametrize(
@@ -216,10 +216,10 @@ def test_the_schema_is_asked_about_the_values() -> None:
         ('"open', 'the quote " at position 1 is not closed'),
         ("a 'open", "the quote ' at position 3 is not closed"),
         ('path="open', 'the quote " at position 6 is not closed'),
-        ('"a"b', "white space must stand behind the quote at position 3"),
+        ('"a"b', "white space must follow the quote at position 3"),
     ],
 )
-def test_quotes_are_balanced(rest: str, problem: str) -> None:
+def test_unbalanced_quotes_are_rejected(rest: str, problem: str) -> None:
     assert problems(READ, rest) == [problem]
 
 
@@ -227,39 +227,39 @@ def test_quotes_are_balanced(rest: str, problem: str) -> None:
     "rest",
     ["{", '{"path": }', '{"path": "a", "path": "b"}', '{"path": NaN}', '{"path": "\\ud800"}', '{"a":1} x'],
 )
-def test_a_json_object_must_be_one_that_everybody_reads_alike(rest: str) -> None:
-    assert problems(READ, rest)[0].startswith("this is no JSON object: ")
+def test_invalid_or_ambiguous_json_is_rejected(rest: str) -> None:
+    assert problems(READ, rest)[0].startswith("this is not a JSON object: ")
 
 
-def test_unknown_names_in_a_json_object_are_mistakes() -> None:
+def test_unknown_names_in_a_json_object_are_rejected() -> None:
     assert problems(READ, '{"path": "a", "lines": 3}') == ["there is no parameter 'lines'"]
 
 
-def test_a_schema_that_is_open_takes_more() -> None:
-    made = command({"a": INTEGER}, additionalProperties=INTEGER)
-    assert made.read("1 --b 2") == made.read('{"a": 1, "b": 2}') == {"a": 1, "b": 2}
-    assert problems(made, "1 --b x") == ["b: must be an integer, not 'x'"]
+def test_additional_properties_accept_unknown_names() -> None:
+    created = command({"a": INTEGER}, additionalProperties=INTEGER)
+    assert created.read("1 --b 2") == created.read('{"a": 1, "b": 2}') == {"a": 1, "b": 2}
+    assert problems(created, "1 --b x") == ["b: must be an integer, not 'x'"]
 
 
-def test_a_command_without_a_schema_takes_nothing() -> None:
+def test_a_command_without_a_schema_takes_no_arguments() -> None:
     assert Command("do").read("") == {}
     assert problems(Command("do"), "something")
 
 
-def test_names_that_differ_in_dashes_only_are_taken_by_their_letter() -> None:
-    made = command({"a_b": INTEGER, "a-b": INTEGER})
-    assert made.read("--a_b 1 --a-b 2") == {"a_b": 1, "a-b": 2}
+def test_names_that_differ_only_in_dashes_are_matched_exactly() -> None:
+    created = command({"a_b": INTEGER, "a-b": INTEGER})
+    assert created.read("--a_b 1 --a-b 2") == {"a_b": 1, "a-b": 2}
 
 
 @pytest.mark.parametrize(
     "schema",
     [{"properties": 5}, {"properties": {"x": 5}}, {"required": 3}, {"required": [["x"], "x"]}, {"$ref": 1}],
 )
-def test_a_schema_that_is_none_breaks_nothing(schema: dict[str, Any]) -> None:
-    made = Command("do", "", schema)
-    assert made.usage()
+def test_an_invalid_schema_breaks_nothing(schema: dict[str, Any]) -> None:
+    created = Command("do", "", schema)
+    assert created.usage()
     try:
-        made.read("x=1")
+        created.read("x=1")
     except CommandSyntaxError:
         return
 
@@ -275,28 +275,28 @@ def weather(place: Place, unit: Literal["c", "f"] = "c", days: list[int] | None 
     return f"{place} {unit} {days}"
 
 
-def test_the_schemas_the_sdk_makes_are_understood() -> None:
-    made = Command("weather", "", weather.params_json_schema)
-    assert made.usage() == "/weather PLACE [--unit c|f] [--days DAYS]"
-    assert made.read('place=\'{"city": "Oslo", "zip": null}\' unit=f --days 1 --days 2') == {
+def test_the_schemas_of_the_sdk_are_supported() -> None:
+    created = Command("weather", "", weather.params_json_schema)
+    assert created.usage() == "/weather PLACE [--unit c|f] [--days DAYS]"
+    assert created.read('place=\'{"city": "Oslo", "zip": null}\' unit=f --days 1 --days 2') == {
         "place": {"city": "Oslo", "zip": None},
         "unit": "f",
         "days": [1, 2],
     }
-    assert made.read('{"place": {"city": "Oslo", "zip": 1}}') == {
+    assert created.read('{"place": {"city": "Oslo", "zip": 1}}') == {
         "place": {"city": "Oslo", "zip": 1},
         "days": None,
     }
-    assert problems(made, "Oslo --unit k") == [
+    assert problems(created, "Oslo --unit k") == [
         "place: must be a JSON object, not 'Oslo'",
         "unit: must be one of c, f, not 'k'",
     ]
 
 
-def test_very_many_arguments_are_read_once_each() -> None:
-    made = command({"numbers": {"type": "array", "items": INTEGER}})
+def test_very_many_arguments_are_each_read_once() -> None:
+    created = command({"numbers": {"type": "array", "items": INTEGER}})
     many = 100_000
-    assert made.read("1 " * many) == {"numbers": [1] * many}
+    assert created.read("1 " * many) == {"numbers": [1] * many}
     listed = {"enum": [f"c{number}" for number in range(1000)]}
     assert command({"x": {"type": "array", "items": listed}}).read("c999 " * many) == {"x": ["c999"] * many}
     assert len(problems(READ, "--what a " * many)) == 21
@@ -304,7 +304,7 @@ def test_very_many_arguments_are_read_once_each() -> None:
     assert SAY.read('"' * many) == {"text": '"' * many}
 
 
-def test_a_megabyte_of_json_and_a_deep_one() -> None:
+def test_large_and_deeply_nested_json() -> None:
     text = "x" * 1_000_000
     assert SAY.read(json.dumps({"text": text})) == {"text": text}
     assert "too deeply" in problems(SAY, '{"text": ' + "[" * 100_000)[0]

@@ -24,7 +24,7 @@ SHELL = Command("shell", "Run a command.")
         ("", "text"),
     ],
 )
-def test_what_a_text_is(text: str, kind: str) -> None:
+def test_kind_of_a_text(text: str, kind: str) -> None:
     assert kind_of(text) == kind
 
 
@@ -44,7 +44,7 @@ def test_a_line_has_a_name_and_a_rest(text: str, name: str, rest: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["/", "/ ", "/\n", "/ read", "/read a\0b", "/read \ud800", "/\0"])
-def test_lines_that_cannot_be_commands(text: str) -> None:
+def test_invalid_command_lines_raise_e55(text: str) -> None:
     with pytest.raises(CommandSyntaxError) as caught:
         split_line(text)
     str(caught.value).encode()
@@ -59,7 +59,7 @@ def test_commands_are_found_by_name_alias_and_other_spellings() -> None:
     assert (len(registry), list(registry)) == (2, [READ, WRITE])
 
 
-def test_a_name_wins_over_what_another_command_brings_along() -> None:
+def test_a_name_takes_precedence_over_the_aliases_of_other_commands() -> None:
     other = Command("read", aliases=("write_file", "both"))
     third = Command("third", aliases=("both",))
     registry = CommandRegistry([other, WRITE, third])
@@ -67,7 +67,7 @@ def test_a_name_wins_over_what_another_command_brings_along() -> None:
     assert registry.find("both") is None
 
 
-def test_the_nearest_names_are_told_and_only_those_one_may_know() -> None:
+def test_only_the_nearest_visible_names_are_suggested() -> None:
     registry = CommandRegistry([READ, WRITE, SHELL], {"sh": "shell"})
     with pytest.raises(UnknownCommandError) as caught:
         registry.require("read_fiel")
@@ -81,7 +81,7 @@ def test_the_nearest_names_are_told_and_only_those_one_may_know() -> None:
 
 
 @pytest.mark.parametrize("name", ["x" * 100_000, "\x1b[2J", "{name}", "読む", "../../etc"])
-def test_odd_names_are_shown_harmlessly(name: str) -> None:
+def test_unusual_names_are_shown_safely(name: str) -> None:
     with pytest.raises(UnknownCommandError) as caught:
         CommandRegistry([READ]).require(name)
     assert len(str(caught.value)) < 400
@@ -91,35 +91,35 @@ def test_odd_names_are_shown_harmlessly(name: str) -> None:
 @pytest.mark.parametrize(
     ("aliases", "reason"),
     [
-        ({"a": "b", "b": "a"}, "stands for itself"),
-        ({"a": "a"}, "stands for itself"),
-        ({"r": "nothing"}, "no command"),
+        ({"a": "b", "b": "a"}, "refers to itself"),
+        ({"a": "a"}, "refers to itself"),
+        ({"r": "nothing"}, "not a command"),
         ({"shell": "read_file"}, "the name of a command"),
         ({"help": "read_file"}, "always lists"),
-        ({"a b": "shell"}, "no name"),
-        ({"": "shell"}, "no name"),
-        ({"a": 5}, "no name"),
+        ({"a b": "shell"}, "not a valid name"),
+        ({"": "shell"}, "not a valid name"),
+        ({"a": 5}, "not a valid name"),
         ("r", "must be a dict"),
     ],
 )
-def test_wrong_aliases_are_errors(aliases: Any, reason: str) -> None:
+def test_invalid_aliases_raise_errors(aliases: Any, reason: str) -> None:
     with pytest.raises(InvalidOptionError, match=reason):
         CommandRegistry([READ, SHELL], aliases)
 
 
-def test_two_commands_of_one_name_are_an_error() -> None:
+def test_two_commands_with_one_name_raise_an_error() -> None:
     with pytest.raises(InvalidOptionError, match="two commands 'shell'"):
         CommandRegistry([SHELL, SHELL])
 
 
 @pytest.mark.parametrize("prefix", ["", "a", "1", " ", "/ ", '"', None, 5, "\0"])
-def test_prefixes_that_are_none(prefix: Any) -> None:
+def test_invalid_prefixes_raise_errors(prefix: Any) -> None:
     with pytest.raises(InvalidOptionError):
         checked_prefix(prefix)
     assert checked_prefix("!") == "!"
 
 
-def test_help_is_one_line_a_command_and_steers_no_terminal() -> None:
+def test_help_has_one_line_per_command_without_control_characters() -> None:
     evil = Command(
         "evil", "\x1b[2Jgone\n/shell: not listed", {"properties": {"x\x1b[1m": {"type": "string"}}}
     )

@@ -1,4 +1,4 @@
-"""``SlashCommands``: a person runs the agent's tools, through the real pipeline of a run."""
+"""``SlashCommands``: a person runs the agent's tools, through the whole pipeline of a run."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ async def answer(made: Agent, text: str, context: Any = None, **options: Any) ->
 
 
 class TestAnswer:
-    async def test_a_command_runs_the_tool_and_no_model(self) -> None:
+    async def test_a_command_runs_the_tool_without_the_model(self) -> None:
         context = await agent().run_async("/read notes.txt 5")
         result = context["result"]
         assert isinstance(result, RunResult)
@@ -87,7 +87,7 @@ class TestAnswer:
         assert result.last_agent.name == "a"
         assert [item.type for item in result.new_items] == ["tool_call_item", "tool_call_output_item"]
 
-    async def test_the_next_run_of_a_model_sees_what_happened(self) -> None:
+    async def test_the_next_run_of_a_model_sees_the_call(self) -> None:
         made = agent(script=["Fine."])
         first = (await made.run_async("/read a.txt"))["result"]
         await made.run_async([*first.to_input_list(), {"role": "user", "content": "And?"}])
@@ -101,7 +101,7 @@ class TestAnswer:
         assert sent[1]["call_id"] == sent[2]["call_id"]
         assert json.loads(sent[1]["arguments"]) == {"path": "a.txt"}
 
-    async def test_a_session_of_the_sdk_remembers_it(self) -> None:
+    async def test_a_session_of_the_sdk_stores_the_call(self) -> None:
         session = SQLiteSession("one")
         made = agent(script=["Fine."])
         await made.run_async("/read a.txt", session=session)
@@ -109,14 +109,14 @@ class TestAnswer:
         assert len(made.sdk_agent.model.last_call.input) == 4
         session.close()
 
-    async def test_a_stream_tells_of_the_call(self) -> None:
+    async def test_a_stream_emits_events_of_the_call(self) -> None:
         async with agent().stream("/read a.txt") as run:
             events = [event async for event in run]
-        told = [event.type for event in events if not event.type.startswith("stage")]
-        assert told == ["run_started", "tool_call_started", "tool_call_finished", "run_finished"]
+        types = [event.type for event in events if not event.type.startswith("stage")]
+        assert types == ["run_started", "tool_call_started", "tool_call_finished", "run_finished"]
         assert run.context["result"].final_output == "10 lines of a.txt"
 
-    def test_the_sync_way(self) -> None:
+    def test_the_sync_run_works(self) -> None:
         assert agent().run("/read a.txt")["result"].final_output == "10 lines of a.txt"
 
     @pytest.mark.parametrize(
@@ -133,7 +133,9 @@ class TestAnswer:
             ({1, 2}, "{1, 2}"),
         ],
     )
-    async def test_what_a_tool_returns_as_text_and_as_it_is(self, output: Any, text: str) -> None:
+    async def test_the_result_is_the_final_output_as_text_and_an_item_unchanged(
+        self, output: Any, text: str
+    ) -> None:
         @function_tool
         def give() -> Any:
             return output
@@ -141,7 +143,7 @@ class TestAnswer:
         context = await agent(give, output_dest="out").run_async("/give")
         assert context["result"].final_output == text
         assert context["result"].new_items[-1].output == output
-        assert "out" not in context, "a tool's data are no output of the agent"
+        assert "out" not in context, "a tool's result is not an output of the agent"
 
     async def test_a_tool_that_fails_raises_its_own_error(self) -> None:
         @function_tool
@@ -155,7 +157,7 @@ class TestAnswer:
         assert caught.value.kantan_run.input == "/fail a.txt"  # type: ignore[attr-defined]
         assert (context["result"], context["history"]) == (None, [])
 
-    async def test_the_tools_context_is_the_one_of_any_call(self) -> None:
+    async def test_the_tool_gets_a_complete_context(self) -> None:
         seen: list[ToolContext[Any]] = []
 
         @function_tool
@@ -171,26 +173,26 @@ class TestAnswer:
         assert seen[0].tool_call is not None
 
 
-class TestWhatIsNoCommand:
+class TestOtherText:
     @pytest.mark.parametrize("text", ["read a", " /read a", "a /read", ""])
-    async def test_any_other_text_goes_to_the_model(self, text: str) -> None:
+    async def test_any_other_text_is_sent_to_the_model(self, text: str) -> None:
         made = agent(script=["Hi."])
         assert await answer(made, text) == "Hi."
         assert made.sdk_agent.model.last_call.input == [{"role": "user", "content": text}]
 
-    async def test_input_items_go_to_the_model(self) -> None:
+    async def test_input_items_are_sent_to_the_model(self) -> None:
         made = agent(script=["Hi."])
         assert await answer(made, [{"role": "user", "content": "/shell rm"}]) == "Hi."  # type: ignore[arg-type]
 
     @given(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.sampled_from(["/", "!", "::"]))
     @settings(max_examples=25)
-    async def test_two_prefixes_are_one_for_the_model(self, text: str, prefix: str) -> None:
+    async def test_a_doubled_prefix_is_sent_to_the_model_as_one(self, text: str, prefix: str) -> None:
         made = agent(script=["Hi."], prefix=prefix)
         context = await made.run_async(prefix * 2 + text)
         assert made.sdk_agent.model.last_call.input == [{"role": "user", "content": prefix + text}]
         assert context["history"][0]["text"] == prefix + text
 
-    async def test_an_escaped_text_that_is_tried_again_is_still_no_command(self) -> None:
+    async def test_an_escaped_text_that_is_retried_is_still_not_a_command(self) -> None:
         async def twice(run: Any, call_next: Any) -> None:
             await call_next(run)
             await call_next(run)
@@ -208,25 +210,25 @@ class TestWhatIsNoCommand:
 
 
 class TestErrors:
-    async def test_an_unknown_command_names_the_nearest_that_may_be_run(self) -> None:
+    async def test_an_unknown_command_suggests_the_nearest_allowed_one(self) -> None:
         with pytest.raises(UnknownCommandError, match="Did you mean /read"):
             await agent().run_async("/raed a")
         with pytest.raises(UnknownCommandError) as caught:
             await agent(rules={"allow": ["read"]}).run_async("/shel ls")
         assert "shell" not in str(caught.value)
 
-    async def test_a_path_is_an_unknown_command_and_the_error_says_what_to_write(self) -> None:
-        with pytest.raises(UnknownCommandError, match="type //"):
+    async def test_a_path_is_an_unknown_command_and_the_error_explains_the_escape(self) -> None:
+        with pytest.raises(UnknownCommandError, match="is written with //"):
             await agent().run_async("/etc/hosts is what?")
 
     @pytest.mark.parametrize(
         "text", ["/", "/ ", "/\n", "/read a\0", "/read \ud800", '/read "a', "/read", "/read a b"]
     )
-    async def test_what_cannot_be_read(self, text: str) -> None:
+    async def test_text_that_cannot_be_parsed_raises_e55(self, text: str) -> None:
         with pytest.raises(CommandSyntaxError):
             await agent().run_async(text)
 
-    async def test_long_and_deep_arguments(self) -> None:
+    async def test_long_and_deeply_nested_arguments(self) -> None:
         assert await answer(agent(), "/shell " + "x" * 100_000) == "ran " + "x" * 100_000
         with pytest.raises(CommandSyntaxError):
             await agent().run_async("/shell " + '{"command": ' + "[" * 100_000)
@@ -253,7 +255,7 @@ class TestErrors:
             ({"user_rules": "all"}, UnknownToolRulesModeError),
         ],
     )
-    async def test_a_wrong_context_is_refused_before_the_tool_is_run(self, context: Any, error: Any) -> None:
+    async def test_an_invalid_context_raises_before_the_tool_runs(self, context: Any, error: Any) -> None:
         ran: list[str] = []
 
         @function_tool
@@ -266,13 +268,13 @@ class TestErrors:
         assert ran == []
 
     @pytest.mark.parametrize("rules", [None, 5, ["read"]])
-    def test_what_users_may_run_must_be_said(self, rules: Any) -> None:
+    def test_the_rules_for_users_are_required(self, rules: Any) -> None:
         with pytest.raises(ToolRulesTypeError):
             SlashCommands(rules)
         with pytest.raises(TypeError):
             SlashCommands()  # type: ignore[call-arg]
 
-    def test_wrong_options(self) -> None:
+    def test_invalid_options_raise_errors(self) -> None:
         with pytest.raises(UnknownToolRulesModeError):
             SlashCommands("all")  # type: ignore[arg-type]
         for options in ({"prefix": ""}, {"aliases": {"a": "a"}}, {"aliases": {"help": "read"}}):
@@ -280,13 +282,13 @@ class TestErrors:
                 SlashCommands(ALL, **options)
 
     @pytest.mark.parametrize("aliases", [{"r": "nothing"}, {"shell": "read"}])
-    async def test_aliases_that_do_not_fit_the_agent(self, aliases: Any) -> None:
+    async def test_aliases_without_a_matching_tool_raise_an_error(self, aliases: Any) -> None:
         with pytest.raises(InvalidOptionError, match="aliases"):
             await agent(aliases=aliases).run_async("/read a")
 
 
 class TestHelp:
-    async def test_it_lists_what_this_user_may_run(self) -> None:
+    async def test_help_lists_what_this_user_may_run(self) -> None:
         made = agent(rules={"deny": ["shell"]}, aliases={"r": "read"})
         assert await answer(made, "/help") == (
             "/help [COMMAND]: List the commands, or explain one.\n/read PATH [--limit LIMIT]: Read a file."
@@ -295,27 +297,27 @@ class TestHelp:
         assert "/read" not in await answer(made, "/help", {"user_rules": {"deny": "*"}})
 
     @pytest.mark.parametrize("text", ["/help read", "/help /read", "/help r", "/help --command read"])
-    async def test_it_explains_one(self, text: str) -> None:
-        told = await answer(agent(aliases={"r": "read"}), text)
-        assert told.startswith("/read PATH [--limit LIMIT]\n\nRead a file.\n")
-        assert told.endswith("Also: /r")
+    async def test_help_explains_one_command(self, text: str) -> None:
+        output = await answer(agent(aliases={"r": "read"}), text)
+        assert output.startswith("/read PATH [--limit LIMIT]\n\nRead a file.\n")
+        assert output.endswith("Also: /r")
 
-    async def test_what_a_user_may_not_run_is_not_explained(self) -> None:
+    async def test_a_command_that_a_user_may_not_run_is_not_explained(self) -> None:
         with pytest.raises(UnknownCommandError) as caught:
             await agent(rules={"allow": ["read"]}).run_async("/help shell")
         assert "shell" not in caught.value.nearest
 
-    async def test_it_suggests_aliases_of_what_a_user_may_run(self) -> None:
+    async def test_help_suggests_aliases_of_what_a_user_may_run(self) -> None:
         aliases = {"lesen": "read", "leiten": "shell"}
         with pytest.raises(UnknownCommandError) as caught:
             await agent(rules={"allow": ["read"]}, aliases=aliases).run_async("/help lesn")
         assert caught.value.nearest == ("lesen",)
 
-    async def test_its_answer_is_a_message(self) -> None:
+    async def test_the_output_of_help_is_a_message(self) -> None:
         result = (await agent().run_async("/help"))["result"]
         assert [item["role"] for item in result.to_input_list()] == ["user", "assistant"]
 
-    async def test_a_tool_of_that_name_is_reached_by_an_alias(self) -> None:
+    async def test_a_tool_named_help_is_reached_by_an_alias(self) -> None:
         @function_tool(name_override="help")
         def own(about: str) -> str:
             return f"own help about {about}"
@@ -324,7 +326,7 @@ class TestHelp:
         assert await answer(made, "/assist me") == "own help about me"
         assert (await answer(made, "/help")).startswith("/help [COMMAND]")
 
-    async def test_it_lists_hundreds(self) -> None:
+    async def test_help_lists_hundreds_of_commands(self) -> None:
         tools = [function_tool(read, name_override=f"read_{number}") for number in range(150)]
         made = agent(*tools, rules={"deny": ["read_1"]})
         assert len((await answer(made, "/help")).splitlines()) == 150
@@ -340,21 +342,23 @@ class TestHelp:
 
 
 class TestRules:
-    async def test_the_rules_of_the_model_are_not_those_of_the_user(self) -> None:
+    async def test_the_rules_for_models_do_not_apply_to_users(self) -> None:
         context = {"tool_rules": {"deny": "*"}}
         assert await answer(agent(rules={"allow": ["read"]}), "/read a", context) == "10 lines of a"
 
     @pytest.mark.parametrize(
         "rules", [{"deny": ["shell"]}, {"allow": ["read"]}, {"allow": []}, ToolRulesMode.DENY_ALL]
     )
-    async def test_what_is_not_allowed_is_refused_as_to_a_model(self, rules: Any, traces: TraceDB) -> None:
+    async def test_a_command_that_is_not_allowed_is_refused_with_e8(
+        self, rules: Any, traces: TraceDB
+    ) -> None:
         context = {"tool_rules": {"allow": "*"}}
         with pytest.raises(ToolNotAllowedError, match=r"\[E8\] Tool is not allowed: shell"):
             await agent(rules=rules).run_async("/shell", context)
         refused = [span for span in traces.spans() if span.name == "tool_refused"]
         assert len(refused) == 1
 
-    async def test_arguments_are_checked(self) -> None:
+    async def test_arguments_are_checked_by_the_rules(self) -> None:
         rules = {"allow": ["read"], "params": {"read": {"limit": {"maximum": 5}}}}
         with pytest.raises(ToolParameterError):
             await agent(rules=rules).run_async("/read a 6")
@@ -378,7 +382,7 @@ class TestRules:
             {"allow": ["s?"]},
         ],
     )
-    async def test_a_rule_that_names_an_alias_counts_for_its_tool(self, rules: Any) -> None:
+    async def test_a_rule_that_names_an_alias_applies_to_its_tool(self, rules: Any) -> None:
         aliases = {"s": "sh", "sh": "shell"}
         for text in ("/sh rm x", "/s rm x", "/shell rm x"):
             for made, context in (
@@ -388,16 +392,16 @@ class TestRules:
                 with pytest.raises((ToolNotAllowedError, ToolParameterError)):
                     await made.run_async(text, context)
 
-    async def test_an_alias_may_be_allowed_and_opens_no_limit(self) -> None:
+    async def test_allowing_an_alias_allows_the_tool_but_lifts_no_limit(self) -> None:
         for rules in ({"allow": ["sh"]}, {"allow": ["sh(ls:*)"]}):
             made = agent(rules=rules, aliases={"sh": "shell"})
             assert await answer(made, "/shell ls") == "ran ls"
             assert "/shell" in await answer(made, "/help")
-        standing = RuleLayers(limits=(("file", ToolRules.parse({"allow": ["sh"]})),))
-        layers = user_layers(ToolRules(), {}, standing, {"sh": "shell"})
+        layers_of_models = RuleLayers(limits=(("file", ToolRules.parse({"allow": ["sh"]})),))
+        layers = user_layers(ToolRules(), {}, layers_of_models, {"sh": "shell"})
         assert not layers.decide_tool(ToolFacts(("shell",))).allowed
 
-    async def test_a_run_may_say_more(self) -> None:
+    async def test_the_rules_of_a_run_are_merged(self) -> None:
         made = agent(rules={"allow": ["read"], "deny": ["shell(rm:*)"]})
         context = {"user_rules": {"allow": ["shell"]}}
         assert await answer(made, "/shell ls", dict(context)) == "ran ls"
@@ -407,41 +411,41 @@ class TestRules:
             await made.run_async("/read a", {"user_rules": ToolRulesMode.DENY_ALL})
 
     @pytest.mark.parametrize("policy", ["feedback", "raise"])
-    async def test_the_policy_for_models_does_not_count(self, policy: Any) -> None:
+    async def test_the_violation_policy_for_models_does_not_apply(self, policy: Any) -> None:
         with pytest.raises(ToolNotAllowedError):
             await agent(rules={"deny": ["shell"]}, on_rule_violation=policy).run_async("/shell ls")
 
-    async def test_observers_hear_of_a_refusal(self) -> None:
+    async def test_observers_receive_a_refusal(self) -> None:
         made = agent(rules={"deny": ["shell"]})
-        heard: list[Any] = []
-        made.subscribe(heard.append)
+        seen: list[Any] = []
+        made.subscribe(seen.append)
         with pytest.raises(ToolNotAllowedError):
             await made.run_async("/shell ls")
-        refusal = [event for event in heard if event.type == "tool_call_refused"]
+        refusal = [event for event in seen if event.type == "tool_call_refused"]
         assert [(event.tool, event.code) for event in refusal] == [("shell", "E8")]
 
 
-class TestWhatBelongsToTheTool:
-    async def test_a_tool_that_is_switched_off_is_no_command(self) -> None:
+class TestToolFeatures:
+    async def test_a_disabled_tool_is_not_a_command(self) -> None:
         off = function_tool(read, is_enabled=lambda context, _agent: context.context.get("on", False))
         assert await answer(agent(off), "/read a", {"on": True}) == "10 lines of a"
         with pytest.raises(ToolNotAllowedError):
             await agent(off).run_async("/read a")
         assert "/read" not in await answer(agent(off), "/help")
 
-    async def test_the_user_need_not_approve_what_he_asks_for(self) -> None:
+    async def test_a_command_needs_no_approval(self) -> None:
         tool = function_tool(read, needs_approval=True)
         assert await answer(agent(tool, around=[Approve("read")]), "/read a") == "10 lines of a"
 
-    async def test_a_timeout_counts(self) -> None:
+    async def test_the_timeout_of_the_tool_applies(self) -> None:
         async def wait() -> str:
             await anyio.sleep_forever()
             return ""
 
-        told = await answer(agent(function_tool(wait, timeout=0.01)), "/wait")
-        assert "timed out" in told
+        output = await answer(agent(function_tool(wait, timeout=0.01)), "/wait")
+        assert "timed out" in output
 
-    async def test_guardrails_of_the_tool_are_asked(self) -> None:
+    async def test_the_guardrails_of_the_tool_apply(self) -> None:
         @tool_input_guardrail
         def no_secrets(data: Any) -> ToolGuardrailFunctionOutput:
             if "secret" in data.context.tool_arguments:
@@ -473,22 +477,22 @@ class TestWhatBelongsToTheTool:
             await made.run_async("/web_search cats")
         assert "web_search" not in await answer(made, "/help")
 
-    async def test_hooks_of_the_run_hear_of_it(self) -> None:
-        heard: list[Any] = []
+    async def test_hooks_of_the_run_are_called(self) -> None:
+        seen: list[Any] = []
 
         class Hooks(RunHooks[Any]):
             async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
-                heard.append(("start", tool.name))
+                seen.append(("start", tool.name))
 
             async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
-                heard.append(("end", result))
+                seen.append(("end", result))
 
         await agent().run_async("/read a", hooks=Hooks())
-        assert heard == [("start", "read"), ("end", "10 lines of a")]
+        assert seen == [("start", "read"), ("end", "10 lines of a")]
 
 
 class TestMiddleware:
-    async def test_other_middleware_is_around_the_call(self) -> None:
+    async def test_other_middleware_wraps_the_call(self) -> None:
         seen: list[str] = []
 
         class Around(Middleware):
@@ -501,7 +505,7 @@ class TestMiddleware:
         assert await answer(made, "/shell ls") == "<ran pwd>"
         assert seen == ['{"command": "ls"}']
 
-    async def test_the_rules_are_asked_about_what_middleware_has_made_of_it(self) -> None:
+    async def test_the_rules_check_arguments_after_middleware_changed_them(self) -> None:
         class Worse(Middleware):
             async def tool_call(self, call: Any, call_next: Any) -> Any:
                 call.arguments = json.dumps({"command": "rm"})
@@ -510,16 +514,16 @@ class TestMiddleware:
         with pytest.raises(ToolNotAllowedError):
             await agent(around=[Worse()], rules={"deny": ["shell(rm:*)"]}).run_async("/shell ls")
 
-    async def test_ready_made_ones(self) -> None:
+    async def test_ready_made_middleware_works(self) -> None:
         @function_tool
         def fail() -> str:
             raise OSError("secret")
 
         around = [Redact(), Deadline(60), Budget(max_tool_calls=9), Retry(tools=["fail"]), ToolErrors()]
-        told = await answer(agent(read, around=around), "/read a")
-        assert told == "10 lines of a"
-        told = await answer(agent(fail, around=[ToolErrors()]), "/fail")
-        assert told == "The tool fail failed. There is no result."
+        output = await answer(agent(read, around=around), "/read a")
+        assert output == "10 lines of a"
+        output = await answer(agent(fail, around=[ToolErrors()]), "/fail")
+        assert output == "The tool fail failed. There is no result."
         first = Agent(
             "a", "x", model=ScriptedModel([]), tools=[read], middleware=[SlashCommands(ALL), *around]
         )
@@ -527,7 +531,7 @@ class TestMiddleware:
         with pytest.raises(BudgetExceededError):
             await agent(around=[Budget(max_tool_calls=0)]).run_async("/read a")
 
-    async def test_what_a_middleware_makes_of_a_text_is_no_command(self) -> None:
+    async def test_a_text_written_by_middleware_is_not_a_command(self) -> None:
         async def rewrite(run: Any, call_next: Any) -> None:
             run.input = "/shell rm"
             await call_next(run)
@@ -537,7 +541,7 @@ class TestMiddleware:
             assert await answer(made, typed) == "Hi."
             assert made.sdk_agent.model.last_call.input == [{"role": "user", "content": "/shell rm"}]
 
-    async def test_a_middleware_may_change_arguments_and_not_the_command(self) -> None:
+    async def test_middleware_may_change_the_arguments_but_not_the_command(self) -> None:
         async def rewrite(run: Any, call_next: Any) -> None:
             run.input = "/shell rm"
             await call_next(run)
@@ -557,7 +561,7 @@ class TestAfterTheTool:
         with pytest.raises(LookupError):
             await made.run_async("Hello")
 
-    async def test_metadata_that_fail_do_so_before_the_tool_is_run(self) -> None:
+    async def test_failing_metadata_raise_before_the_tool_runs(self) -> None:
         ran: list[str] = []
 
         @function_tool
@@ -580,7 +584,7 @@ class TestAfterTheTool:
                 await made.run_async("/note it")
         assert ran == []
 
-    async def test_what_fails_later_does_not_lose_what_the_tool_returned(self) -> None:
+    async def test_a_later_error_still_carries_the_result_of_the_tool(self) -> None:
         class Full(SQLiteSession):
             async def add_items(self, items: Any) -> None:
                 raise OSError("disk full")
@@ -595,7 +599,7 @@ class TestAfterTheTool:
 
 
 class TestRecord:
-    async def test_the_trace_says_that_the_user_did_it(self, traces: TraceDB) -> None:
+    async def test_the_trace_records_the_user_as_the_trigger(self, traces: TraceDB) -> None:
         made = agent(script=["Hi."], metadata={"trigger": "mine", "agent_name": "mine"})
         await made.run_async("Hello")
         await made.run_async("/read notes.txt")
@@ -608,7 +612,7 @@ class TestRecord:
         (final,) = [span for span in spans if span.span_type == "generation"]
         assert (final.input, final.output) == ("/read notes.txt", "10 lines of notes.txt")
 
-    async def test_nothing_of_it_where_nothing_sensitive_may_be_recorded(self, traces: TraceDB) -> None:
+    async def test_sensitive_data_are_not_recorded_if_excluded(self, traces: TraceDB) -> None:
         config = RunConfig(trace_include_sensitive_data=False)
         await agent().run_async("/read notes.txt", run_config=config)
         assert "notes.txt" not in str(traces.spans())
@@ -618,8 +622,8 @@ class TestRecord:
             )
         assert "secret" not in str(traces.spans())
 
-    async def test_any_middleware_may_say_more_but_not_of_the_standard_keys(self, traces: TraceDB) -> None:
-        class Telling(Middleware):
+    async def test_middleware_may_add_metadata_but_not_override_standard_keys(self, traces: TraceDB) -> None:
+        class Metadata(Middleware):
             async def run(self, run: Any, call_next: Any) -> None:
                 await call_next(run)
 
@@ -628,7 +632,7 @@ class TestRecord:
                     raise LookupError("no metadata")
                 return {"tenant": "acme", "agent_name": "mine", "share": float("nan")}
 
-        made = agent(around=[Telling()], script=["Hi."], metadata={"tenant": "mine", "mine": 1})
+        made = agent(around=[Metadata()], script=["Hi."], metadata={"tenant": "mine", "mine": 1})
         await made.run_async("Hello")
         with pytest.raises(LookupError):
             await made.run_async("bad")
@@ -637,11 +641,11 @@ class TestRecord:
         assert first["share"] is None
         assert second["agent_name"] == "a"
 
-    async def test_without_tracing(self, traces: TraceDB) -> None:
+    async def test_nothing_is_recorded_without_tracing(self, traces: TraceDB) -> None:
         await agent().run_async("/read notes.txt", run_config=RunConfig(tracing_disabled=True))
         assert traces.spans() == []
 
-    async def test_the_log_says_so(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_a_command_is_logged_without_its_arguments(self, caplog: pytest.LogCaptureFixture) -> None:
         with caplog.at_level(logging.INFO, "kantan_agents"):
             await agent().run_async("/read notes.txt")
         lines = [record.getMessage() for record in caplog.records if "command run" in record.getMessage()]
@@ -649,7 +653,7 @@ class TestRecord:
         assert "notes.txt" not in lines[0]
 
 
-async def test_two_runs_at_the_same_time_do_not_meet() -> None:
+async def test_concurrent_runs_do_not_affect_each_other() -> None:
     both = anyio.Event()
     waiting: list[str] = []
 
@@ -673,7 +677,7 @@ async def test_two_runs_at_the_same_time_do_not_meet() -> None:
     assert answers == {"x": "x", "y": "y"}
 
 
-async def test_a_cancelled_command_leaves_the_context_alone() -> None:
+async def test_a_cancelled_command_leaves_the_context_unchanged() -> None:
     started = anyio.Event()
 
     @function_tool
@@ -690,7 +694,7 @@ async def test_a_cancelled_command_leaves_the_context_alone() -> None:
     assert context["result"] is None
 
 
-def test_repr_shows_what_it_was_made_with() -> None:
+def test_repr_shows_the_options() -> None:
     made = SlashCommands({"allow": ["read"]}, aliases={"r": "read"}, prefix="!")
     assert "read" in repr(made)
     assert "prefix='!'" in repr(made)

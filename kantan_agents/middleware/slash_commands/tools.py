@@ -73,7 +73,7 @@ class AgentCommands:
         commands: dict[str, Command] = {}
         for command in [*map(command_of, own), *filter(None, map(self._beside_aliases, served))]:
             commands.setdefault(command.name, command)
-        return CommandRegistry(commands.values(), self._aliases, prefix=self._prefix, may_lack=may_lack)
+        return CommandRegistry(commands.values(), self._aliases, prefix=self._prefix, allow_missing=may_lack)
 
     def _beside_aliases(self, tool: Tool) -> Command | None:
         """Return a server's tool as a command; no server takes a name that is an alias already."""

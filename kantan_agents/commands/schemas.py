@@ -1,4 +1,4 @@
-"""What a JSON Schema says about a value, as far as it helps to read one from a text."""
+"""Read from a JSON Schema what is needed to convert a text to a value: types, choices, references."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _HOPS = 32
 _LEAVES = 64
 
 
-def target_of(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a schema, or the one its ``$ref`` leads to inside of ``root``; an empty one if that is none."""
+def resolve(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a schema, or the target of its ``$ref`` in ``root``; an empty schema if there is no target."""
     for _ in range(_HOPS):
         if not isinstance(schema, Mapping):
             return {}
@@ -32,7 +32,7 @@ def _at(root: Any, reference: str) -> Any:
 
 
 def leaves_of(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the schemas of which a value must meet one: the schema itself, or those of its unions."""
+    """Return the alternatives of a schema: the schema itself, or the resolved members of its unions."""
     leaves: list[Mapping[str, Any]] = []
     for leaf in _leaves(schema, root, depth=0):
         leaves.append(leaf)
@@ -42,11 +42,11 @@ def leaves_of(schema: Any, root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _leaves(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
-    found = target_of(schema, root)
+    found = resolve(schema, root)
     every = found.get("allOf")
     options = found.get("anyOf") or found.get("oneOf")
     if not options and isinstance(every, list) and len(every) == 1:
-        options = every  # how some write a reference with a default
+        options = every  # a common form of a reference with a default
     if not isinstance(options, list) or depth >= _HOPS:
         yield found
         return
@@ -55,7 +55,7 @@ def _leaves(schema: Any, root: Mapping[str, Any], depth: int) -> Iterator[Mappin
 
 
 def types_of(leaf: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the JSON types a leaf takes; none at all if it does not say."""
+    """Return the JSON types that a leaf allows; empty if it does not restrict them."""
     types = leaf.get("type")
     if isinstance(types, str):
         return (types,)
@@ -70,7 +70,7 @@ def types_of(leaf: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def choices_of(leaf: Mapping[str, Any]) -> list[Any] | None:
-    """Return the values a leaf lists; None if it lists none."""
+    """Return the values that a leaf lists; None if it has no list."""
     if "const" in leaf:
         return [leaf["const"]]
     choices = leaf.get("enum")
