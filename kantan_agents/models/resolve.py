@@ -1,4 +1,4 @@
-"""Resolve model names and other ``model`` options to SDK models, with kantan-llm (spec F-02)."""
+"""Resolve model names and other ``model`` options to SDK models, with kantan-llm."""
 
 from __future__ import annotations
 

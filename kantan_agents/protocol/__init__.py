@@ -1,4 +1,4 @@
-"""The OpenStarry protocol: run an agent on any provider, not only on SDK models (spec 3)."""
+"""The OpenStarry protocol: run an agent on any provider, not only on SDK models (spec protocol)."""
 
 from kantan_agents.protocol.http import AnthropicProvider, GeminiProvider
 from kantan_agents.protocol.model import ProviderModel, is_provider

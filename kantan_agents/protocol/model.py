@@ -54,7 +54,7 @@ class _Request:
 
 
 class ProviderModel(Model):
-    """Wraps a custom model provider as an SDK model (spec 3, section 4).
+    """Wraps a custom model provider as an SDK model (spec protocol 4).
 
     ``Agent(model=provider)`` wraps the provider by itself. Use this class to give a provider to an SDK agent:
     ``agents.Agent(model=ProviderModel(provider))``.

@@ -1,4 +1,4 @@
-"""The provider interface: ``Provider``, and the values passed to it (spec 3, section 4)."""
+"""The provider interface: ``Provider``, and the values passed to it (spec protocol 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The values of a model's response: segments, tool calls and metadata (spec 3, section 3)."""
+"""The values of a model's response: segments, tool calls and metadata (spec protocol 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``unreadable``: how a provider reports a reply of its model that it cannot parse (spec 3, section 7)."""
+"""``unreadable``: how a provider reports a reply of its model that it cannot parse (spec protocol 7)."""
 
 from __future__ import annotations
 

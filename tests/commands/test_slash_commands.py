@@ -218,7 +218,7 @@ class TestErrors:
         assert "shell" not in str(caught.value)
 
     async def test_a_path_is_an_unknown_command_and_the_error_explains_the_escape(self) -> None:
-        with pytest.raises(UnknownCommandError, match="is written with //"):
+        with pytest.raises(UnknownCommandError, match="type //"):
             await agent().run_async("/etc/hosts is what?")
 
     @pytest.mark.parametrize(

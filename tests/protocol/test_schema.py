@@ -23,11 +23,10 @@ from tests.docs.pages import ROOT
 from tests.protocol.scripted import messages, responses, tools
 
 KINDS: tuple[Any, ...] = (ProviderResponse, ContentSegment, ProviderToolCall, ToolSpec, Message)
-SCHEMA_NAMES = {ProviderToolCall: "ToolCall"}  # the specification's name for it
 SCHEMA = protocol_schema()
-NAMES = {ProviderToolCall: "ToolCall"}
+SCHEMA_NAMES = {ProviderToolCall: "ToolCall"}  # the specification's name for it
 VALIDATORS = {
-    kind: jsonschema_rs.validator_for({**SCHEMA, "$ref": f"#/$defs/{NAMES.get(kind, kind.__name__)}"})
+    kind: jsonschema_rs.validator_for({**SCHEMA, "$ref": f"#/$defs/{SCHEMA_NAMES.get(kind, kind.__name__)}"})
     for kind in KINDS
 }
 

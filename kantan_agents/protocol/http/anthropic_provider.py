@@ -46,7 +46,7 @@ _CHOICES: Final = {"auto": "auto", "required": "any", "none": "none"}
 
 
 class AnthropicProvider(HttpProvider):
-    """Claude models over Anthropic's Messages API (spec 3, section 4).
+    """Claude models over Anthropic's Messages API (spec protocol 4).
 
     Use it as ``Agent(model=AnthropicProvider("claude-..."))``. Supported ``model_settings``: ``temperature``,
     ``top_p``, ``max_tokens``, ``tool_choice``, ``parallel_tool_calls``, ``extra_body``, ``extra_args``

@@ -50,7 +50,7 @@ _SKIP_SIGNATURE: Final = {"thoughtSignature": "skip_thought_signature_validator"
 
 
 class GeminiProvider(HttpProvider):
-    """Gemini models over Google's native API (spec 3, section 4).
+    """Gemini models over Google's native API (spec protocol 4).
 
     Use it as ``Agent(model=GeminiProvider("gemini-..."))``. Supported ``model_settings``: ``temperature``,
     ``top_p``, ``max_tokens``, ``frequency_penalty``, ``presence_penalty``, ``tool_choice``, ``extra_body``,
