@@ -12,7 +12,7 @@ from kantan_agents.structured.asking.chain import Chain
 from kantan_agents.structured.asking.forms import NATIVE
 from kantan_agents.structured.asking.memory import FORMS, Target
 from kantan_agents.structured.asking.reading import final_text
-from kantan_agents.tracing.spans import note_output_mode
+from kantan_agents.tracing.spans import set_output_mode
 
 SPAN = "structured_output"
 
@@ -30,7 +30,7 @@ def is_answer(said: ModelResponse, schema: AgentOutput, target: Target) -> bool:
     FORMS.worked(target, NATIVE)
     run = current_run.get()
     if run is not None:
-        note_output_mode(run, NATIVE.mode, 1)
+        set_output_mode(run, NATIVE.mode, 1)
     return True
 
 
@@ -45,7 +45,7 @@ def record(chain: Chain) -> None:
         return
     run = current_run.get()
     if run is not None:
-        note_output_mode(run, attempts[-1].mode, len(attempts))
+        set_output_mode(run, attempts[-1].mode, len(attempts))
     tracing: Any = chain.first.options.get("tracing")
     is_off = tracing is not None and tracing.is_disabled()
     if is_off or (len(attempts) == 1 and attempts[-1].fits):

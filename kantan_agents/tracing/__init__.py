@@ -1,4 +1,5 @@
-"""What is recorded of a run, and where; the trace database itself is kantan-llm's.
+"""Traces: ids, metadata and spans of a run, the recorder that writes them, and the store that reads them.
 
-Nothing is imported here: who reads a database (``store``) need not wait for the SDK.
+The tables of the trace database are kantan-llm's. This package imports nothing itself, so that reading a
+database (``store``) does not import the SDK.
 """

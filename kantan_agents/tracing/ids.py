@@ -1,6 +1,6 @@
-"""Run and trace ids that sort by the time they were made.
+"""Run ids and trace ids that sort by creation time.
 
-kantan-llm lists traces with ``ORDER BY id DESC``; with random ids the newest one cannot be found.
+kantan-llm lists traces with ``ORDER BY id DESC``. With random ids, the newest trace could not be found.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from threading import Lock
 
 
 class _Clock:
-    """Time in 60 bits, milliseconds and 1/4096 of one (244 ns), that never shows a time twice."""
+    """A strictly increasing clock of 60 bits: milliseconds and 1/4096 of a millisecond (244 ns)."""
 
     def __init__(self) -> None:
         self._last = 0
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        # After a fork: a thread of the parent may have held it, nobody would ever release it.
+        # After a fork, a thread of the parent may have held the lock; in the child, nothing would release it.
         self._lock = Lock()
 
     def now(self) -> int:
@@ -35,10 +35,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def new_run_id() -> str:
-    """Return 32 hexadecimal digits of a UUIDv7 (RFC 9562): later ids sort after earlier ones.
+    """Return the 32 hexadecimal digits of a new UUIDv7 (RFC 9562); later ids sort after earlier ones.
 
-    48 bits of milliseconds, 12 bits of their fraction, 62 random bits. Within a process the order is
-    strict, also when the clock stands still or goes back.
+    An id has 48 bits of milliseconds, 12 bits for their fraction, and 62 random bits. Within a process the
+    order is strict, even if the system clock stops or goes back.
     """
     stamp = _clock.now()
     random = int.from_bytes(os.urandom(8), "big") >> 2
@@ -47,5 +47,5 @@ def new_run_id() -> str:
 
 
 def trace_id_of(run_id: str) -> str:
-    """Return the SDK's form of a trace id for a run id."""
+    """Return the trace id for a run id, in the SDK's form."""
     return f"trace_{run_id}"

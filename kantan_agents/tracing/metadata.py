@@ -1,4 +1,4 @@
-"""The standard keys of trace metadata (spec 2.3 to 2.8, 4); pure functions."""
+"""The metadata keys and span names that this library adds to traces (spec 2.3 to 2.8, 4); pure functions."""
 
 from __future__ import annotations
 
@@ -8,17 +8,22 @@ from typing import Any
 
 from kantan_agents.prompt import Prompt, hash_text
 
+RUN_SPAN = "agent_run"
+"""Name of the ``custom`` span of a run inside an open trace, and of a hand-off target."""
+
+JUDGE_SPAN = "judge"
+"""Name of the ``custom`` span that carries a rubric."""
+
 PROMPT_META_PREFIX = "prompt_meta_"
 
 JUDGE_PROMPT_ID = "judge_prompt_id"
-"""In the runs of a ``judge_agent``, whose prompt is the judged one: the hash of the judge's own wording."""
+"""Hash of the judge's own text, in the runs of a ``judge_agent``; their prompt is the one that they judge."""
 
 
 def finite(value: Any) -> Any:
-    """Return ``value`` with None for every NaN and infinity in it, however deep, and str keys.
+    """Return ``value`` with None for each NaN and infinity at any depth, and with str keys.
 
-    JSON knows no such numbers, and one of them would make SQLite refuse every metadata search in the
-    file.
+    JSON has no such numbers. A single one would make every metadata search in the file fail in SQLite.
     """
     if isinstance(value, float) and not math.isfinite(value):
         return None
@@ -32,7 +37,8 @@ def finite(value: Any) -> Any:
 def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float | bool]:
     """Return the scalar entries of ``Prompt.meta`` as ``prompt_meta_<key>`` (spec 2.8).
 
-    Strings, numbers and booleans only; NaN and infinities are left out, as JSON has none.
+    Only strings, numbers and booleans are included. NaN and infinities are left out, as JSON has no such
+    numbers.
     """
     return {
         f"{PROMPT_META_PREFIX}{key}": value
@@ -43,10 +49,10 @@ def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float 
 
 
 def prompt_metadata(agent_name: str, instructions: str | Prompt) -> dict[str, Any]:
-    """Return the standard keys that are the same for every run of an agent (spec 4.1, 4.2).
+    """Return the standard keys that are the same in every run of an agent (spec 4.1, 4.2).
 
-    With a ``Prompt``: its name, version, id and scalar meta. With a plain str the prompt takes the
-    agent's name, its id is the hash of the text, and there is no version.
+    For a ``Prompt``: its name, version, id and scalar meta. For a plain str: the agent's name as prompt name,
+    the hash of the text as id, and no version.
     """
     if not isinstance(instructions, Prompt):
         return {
@@ -64,5 +70,5 @@ def prompt_metadata(agent_name: str, instructions: str | Prompt) -> dict[str, An
 
 
 def run_metadata(user: dict[str, Any], standard: Mapping[str, Any], run_id: str) -> dict[str, Any]:
-    """Return the metadata of one run: the user's own, then the standard keys, which always win."""
+    """Return the metadata of one run: the user's entries and the standard keys, which always win."""
     return {**user, **standard, "agent_run_id": run_id}

@@ -1,7 +1,8 @@
-"""The tables of a trace database, which are kantan-llm's, and the indexes it lacks."""
+"""The trace database file: its tables, which are kantan-llm's, additional indexes, and write permission."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from pathlib import Path
 
@@ -29,11 +30,11 @@ COLUMNS = {
 }
 
 INDEXES = {
-    # Spans of a trace, in their order; without it kantan-llm reads all spans for each one it adds.
+    # The spans of a trace, in order. Without it, kantan-llm scans all spans whenever it adds one.
     "kantan_agents_spans_of_trace": "spans(trace_id, ingest_seq)",
-    # Judges, tools and agent runs by name.
+    # Judge, tool and agent_run spans by name.
     "kantan_agents_spans_by_name": "spans(name, span_type, trace_id)",
-    # Worded as kantan-llm's own condition, or SQLite would not use it.
+    # The same condition as in kantan-llm's queries; otherwise SQLite would not use the index.
     "kantan_agents_spans_with_error": (
         "spans(trace_id) WHERE error_json IS NOT NULL AND error_json != 'null'"
     ),
@@ -41,10 +42,10 @@ INDEXES = {
 
 
 def has_tables(connection: sqlite3.Connection) -> bool:
-    """Tell whether the tables are there, with all columns.
+    """Return whether the tables exist with all columns.
 
     Raises:
-        sqlite3.Error: The file is no database, or locked.
+        sqlite3.Error: The file is not a database, or is locked.
     """
     return all(
         {*columns} <= {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
@@ -52,7 +53,7 @@ def has_tables(connection: sqlite3.Connection) -> bool:
     )
 
 
-# What kantan-llm's tables have had from the first version on.
+# The columns that kantan-llm's tables have had since its first version.
 _OLDEST = {
     "traces": {"id", "workflow_name", "group_id"},
     "spans": {"id", "trace_id", "parent_id", "started_at", "ended_at", "span_type", "input", "output"},
@@ -60,25 +61,25 @@ _OLDEST = {
 
 
 def check_owner(connection: sqlite3.Connection) -> None:
-    """Make sure that tables with the names of kantan-llm's are kantan-llm's.
+    """Check that tables named like kantan-llm's are kantan-llm's.
 
     Raises:
-        sqlite3.Error: They are somebody else's, or the file is no database, or locked.
+        sqlite3.Error: They belong to another program, or the file is not a database, or it is locked.
     """
     for table, columns in _OLDEST.items():
         found = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         missing = sorted(columns - found)
         if found and missing:
-            raise sqlite3.DatabaseError(f"it is no trace database: its table {table} lacks {missing[0]}")
+            raise sqlite3.DatabaseError(f"it is not a trace database: its table {table} lacks {missing[0]}")
 
 
 def make_tables(path: Path) -> None:
-    """Make the tables in the file at ``path``, and add what those of an older version lack.
+    """Create the tables in the file at ``path``; add missing columns to tables of an older version.
 
-    By kantan-llm's own tracer: what the tables are is kantan-llm's to say.
+    kantan-llm's own tracer does this, because kantan-llm defines the tables.
 
     Raises:
-        sqlite3.Error: The file is no database, locked, somebody else's, or may not be written.
+        sqlite3.Error: The file is not a database, is locked, belongs to another program, or is read-only.
     """
     connection = sqlite3.connect(str(path.absolute()))
     try:
@@ -88,13 +89,13 @@ def make_tables(path: Path) -> None:
     from kantan_llm.tracing import SQLiteTracer
 
     for tries_left in reversed(range(sum(map(len, COLUMNS.values())))):
-        # Absolute: SQLite takes some names, such as ":memory:", for something else than a file.
+        # Absolute, because SQLite does not treat every relative name as a file: ":memory:", for example.
         tracer = SQLiteTracer(str(path.absolute()))
         try:
             tracer.get_trace("")
             tracer.get_span("")
         except sqlite3.OperationalError as error:
-            # Somebody else makes the tables of this file now, and was first with one more column.
+            # Another process is creating the tables of this file and added this column first.
             if "duplicate column" not in str(error) or not tries_left:
                 raise
         else:
@@ -104,10 +105,15 @@ def make_tables(path: Path) -> None:
 
 
 def make_indexes(connection: sqlite3.Connection) -> None:
-    """Make the indexes that are not there yet; of a large database, this takes seconds.
+    """Create the indexes that are missing; for a large database, this takes seconds.
 
     Raises:
-        sqlite3.Error: The database is locked, or may not be written.
+        sqlite3.Error: The database is locked or read-only.
     """
     for name, columns in INDEXES.items():
         connection.execute(f"CREATE INDEX IF NOT EXISTS {name} ON {columns}")
+
+
+def may_write(path: Path) -> bool:
+    """Return whether this process, with its effective user, may write the file or directory at ``path``."""
+    return os.access(path, os.W_OK, effective_ids=os.access in os.supports_effective_ids)

@@ -1,4 +1,4 @@
-"""What a run leaves in its trace: the trace itself, its input and output, its rubric, its failure."""
+"""Records a run with the SDK's tracing: its trace, its input and output, its rubric, its error."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from kantan_agents.pipeline import Run
 from kantan_agents.rubric import rubric_of
 from kantan_agents.structured import as_dict
 from kantan_agents.tracing.ids import trace_id_of
-from kantan_agents.tracing.span_names import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 
 class RunTrace:
-    """Records a run in a trace of its own or, inside an open trace, on a span of that one: a context manager.
+    """A context manager that records a run in its own trace or, inside an open trace, on a span.
 
-    The metadata must be complete. Inside an open trace it stands on a ``custom`` span named
-    ``agent_run`` instead, so that it is never lost (spec 4). A failure is recorded before it passes
-    on; the trace is closed in any case.
+    The run's metadata must be complete on entry. It becomes the metadata of the trace. Inside an open trace
+    it is recorded on a ``custom`` span named ``agent_run``, so that it is never lost (spec 4). An error is
+    recorded and propagates. The trace is closed in any case.
     """
 
-    # A generator would do, but each run that waits would hold its frame.
+    # Not a generator: every unfinished run would keep its frame in memory.
     __slots__ = ("_is_inside", "_record", "_run")
 
     def __init__(self, run: Run) -> None:
@@ -70,7 +70,7 @@ class RunTrace:
 
 
 def _known_id(trace: agents.Trace) -> str | None:
-    # With tracing off the SDK calls every trace "no-op"; it has no data to export either.
+    # With tracing off, the SDK's traces have the id "no-op" and export nothing.
     return trace.trace_id if trace.export() else None
 
 
@@ -84,11 +84,11 @@ def _span_error(run: Run, error: BaseException) -> Any:
 
 
 def record_final_output(run: Run) -> None:
-    """Record the user's input and the final output on one generation span (spec 5.3).
+    """Record the user's input and the final output on one ``generation`` span (spec 5.3).
 
-    This is what kantan-llm's keyword search finds: the SDK's own ``response`` span carries neither. A
-    rubric is stored in kantan-llm's shape, and a ``custom`` span named ``judge`` carries it for
-    ``kantan_llm.tracing.analysis``. Nothing of it when ``trace_include_sensitive_data`` is false.
+    kantan-llm's keyword search reads this span, as the SDK's own ``response`` spans have neither. A rubric is
+    stored in kantan-llm's shape, and once more on a ``custom`` span named ``judge``, which
+    ``kantan_llm.tracing.analysis`` reads. If ``trace_include_sensitive_data`` is false, the span is empty.
     """
     result = run.result
     if not _may_record(run):
@@ -114,8 +114,8 @@ def record_final_output(run: Run) -> None:
             pass
 
 
-def note_output_mode(run: Run, mode: str, attempts: int) -> None:
-    """Remember in which mode a structured output came, and in which attempt, for the final span."""
+def set_output_mode(run: Run, mode: str, attempts: int) -> None:
+    """Set the output mode and the number of attempts of a structured output; the final span records both."""
     run.state[_OUTPUT_MODE] = {"output_mode": mode, "output_attempts": attempts}
 
 
@@ -123,7 +123,7 @@ _OUTPUT_MODE = object()
 
 
 def record_metadata(run: Run, metadata: dict[str, Any]) -> None:
-    """Record the metadata of an agent that works inside somebody else's run, a hand-off target."""
+    """Record the metadata of a hand-off target, an agent that takes over the run of another agent."""
     with custom_span(RUN_SPAN, metadata, disabled=_disabled(run)):
         pass
 
@@ -141,7 +141,7 @@ def _input(run: Run) -> Any:
 
 
 def user_input(run: Run) -> Any:
-    """Return what the user said: the input, or for a resumed ``RunState`` what started it."""
+    """Return the user's input; for a resumed ``RunState``, the input that started the run."""
     if isinstance(run.input, (str, list)):
         return run.input
     return getattr(run.result, "input", None)
@@ -151,7 +151,7 @@ def _recordable(value: Any) -> Any:
     if value is None or isinstance(value, (str, dict)):
         return value
     if isinstance(value, list):
-        # Almost all items of a conversation are dicts, and there may be thousands.
+        # Almost all items of a conversation are dicts, and there may be thousands of them.
         return [item if isinstance(item, (str, dict)) else cast("Any", _recordable(item)) for item in value]
     if hasattr(value, "model_dump"):
         return value.model_dump(mode="json")
@@ -159,7 +159,7 @@ def _recordable(value: Any) -> Any:
 
 
 def _with_comment(rubric: dict[str, Any]) -> dict[str, Any]:
-    # kantan-llm sorts failed judges into buckets by the first word of `comment`.
+    # kantan-llm groups failed verdicts by the first word of `comment`.
     comments = rubric.get("comments")
     if "comment" in rubric or not isinstance(comments, list) or not comments:
         return rubric

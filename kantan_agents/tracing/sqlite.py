@@ -1,9 +1,9 @@
-"""kantan-llm's SQLite tracer, used from more than one thread.
+"""Makes kantan-llm's ``SQLiteTracer`` usable from several threads.
 
-``SQLiteTracer`` opens its connection in whichever thread sends the first span, and sqlite3 then refuses
-it to every other thread: the spans of a sync ``run``, which happen on the background loop's thread,
-would be lost, or the file could no longer be searched from the thread that ran the agent. So the
-connection is reopened for all threads, and a lock sees to it that one of them uses it at a time.
+``SQLiteTracer`` opens its connection in the thread that ends the first span, and sqlite3 then rejects all
+other threads. A sync ``run`` ends its spans on the thread of the background loop: its spans would be lost,
+or the calling thread could no longer search the file. This module therefore replaces the connection with one
+for all threads, and a lock lets one thread at a time use it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 
 from agents.tracing import get_trace_provider
 
-# Everything of a tracer that uses its connection.
+# All methods of a tracer that use its connection.
 _METHODS = (
     "on_trace_start",
     "on_trace_end",
@@ -34,14 +34,14 @@ _METHODS = (
 
 
 class _Shared:
-    """What is known of the tracers that all threads use: the process and connection of each."""
+    """The tracers that are shared already, each with its process id and connection, and their lock."""
 
     def __init__(self) -> None:
         self.connections: WeakKeyDictionary[Any, tuple[int, Any]] = WeakKeyDictionary()
         self.renew_lock()
 
     def renew_lock(self) -> None:
-        # After a fork: a thread of the parent may have held it, nobody would ever release it.
+        # After a fork, a thread of the parent may have held the lock; in the child, nothing would release it.
         self.lock = RLock()
 
 
@@ -52,7 +52,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def share_sqlite_tracers() -> None:
-    """Make every ``SQLiteTracer`` among the SDK's trace processors usable from all threads."""
+    """Make each ``SQLiteTracer`` among the SDK's trace processors usable from all threads."""
     for processor in _processors():
         if hasattr(processor, "_ensure_conn") and _is_sqlite_tracer(processor):
             known = _shared.connections.get(processor)
@@ -62,7 +62,7 @@ def share_sqlite_tracers() -> None:
 
 
 def _processors() -> tuple[Any, ...]:
-    # There is no public way to ask the SDK which processors it has.
+    # The SDK has no public function that returns its processors.
     multi = getattr(get_trace_provider(), "_multi_processor", None)
     return tuple(getattr(multi, "_processors", ()))
 
@@ -77,10 +77,10 @@ def _share(tracer: Any) -> None:
     known = _shared.connections.get(tracer)
     if known is None:
         for name in _METHODS:
-            setattr(tracer, name, _one_at_a_time(getattr(tracer, name)))
+            setattr(tracer, name, _synchronized(getattr(tracer, name)))
     elif known[0] != os.getpid():
-        tracer._conn = None  # SQLite forbids carrying a connection into a forked child
-    own = tracer._ensure_conn()  # makes the tables
+        tracer._conn = None  # SQLite forbids using a connection in a forked child
+    own = tracer._ensure_conn()  # creates the tables
     if known != (os.getpid(), own):
         shared = sqlite3.connect(tracer._path, check_same_thread=False)
         shared.row_factory = sqlite3.Row
@@ -89,7 +89,7 @@ def _share(tracer: Any) -> None:
     _shared.connections[tracer] = (os.getpid(), tracer._conn)
 
 
-def _one_at_a_time(method: Any) -> Any:
+def _synchronized(method: Any) -> Any:
     @wraps(method)
     def locked(*args: Any, **kwargs: Any) -> Any:
         with _shared.lock:
@@ -103,11 +103,11 @@ def _has_file(connection: sqlite3.Connection) -> bool:
 
 
 def _take_over(own: sqlite3.Connection, shared: sqlite3.Connection, *, in_memory: bool) -> None:
-    """Close the tracer's own connection; what it holds in memory only moves to the shared one."""
+    """Close the tracer's own connection; copy a database in memory to the shared one."""
     try:
         if in_memory:
             own.backup(shared)
         own.close()
     except sqlite3.ProgrammingError:
-        # It belongs to another thread, which has committed after every span; its end closes it.
+        # The connection belongs to another thread. It commits after every span, and closes with that thread.
         return

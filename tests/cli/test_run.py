@@ -393,7 +393,9 @@ class TestBadInput:
             serve(server)
             outcome = kantan_agents("run", "hi", "--db", str(database.path))
         assert outcome.code == 2
-        assert f"[E79] Cannot use {database.path}: it is no trace database: its table spans" in outcome.stderr
+        assert (
+            f"[E79] Cannot use {database.path}: it is not a trace database: its table spans" in outcome.stderr
+        )
         assert server.requests == []
 
 

@@ -17,7 +17,7 @@ import pytest
 from agents import set_trace_processors
 
 from kantan_agents.testing import OfflineServer
-from kantan_agents.tracing.in_use import recorders
+from kantan_agents.tracing.registry import recorders
 
 from .pages import PAGES, Page
 

@@ -1,3 +1,5 @@
+"""Run ids and trace ids."""
+
 from __future__ import annotations
 
 import re
@@ -11,7 +13,7 @@ from hypothesis import strategies as st
 from kantan_agents.tracing import ids
 
 
-def test_ids_are_uuid_version_7_of_now() -> None:
+def test_an_id_is_a_uuid_version_7_with_the_current_time() -> None:
     before = time.time_ns() // 1_000_000
     made = ids.new_run_id()
     after = time.time_ns() // 1_000_000
@@ -19,7 +21,7 @@ def test_ids_are_uuid_version_7_of_now() -> None:
     assert before - 1 <= int(made[:12], 16) <= after + 1
 
 
-def test_later_ids_sort_after_earlier_ones_also_from_many_threads() -> None:
+def test_later_ids_sort_after_earlier_ones_across_threads() -> None:
     made: list[str] = []
     lock = threading.Lock()
 
@@ -38,7 +40,7 @@ def test_later_ids_sort_after_earlier_ones_also_from_many_threads() -> None:
 
 
 @given(st.lists(st.integers(0, 2**45), min_size=2, max_size=20))
-def test_the_order_is_strict_also_when_the_clock_goes_back(milliseconds: Any) -> None:
+def test_the_order_is_strict_even_if_the_clock_goes_back(milliseconds: Any) -> None:
     clock = ids._Clock()
     stamps = []
     original = time.time_ns
@@ -51,5 +53,5 @@ def test_the_order_is_strict_also_when_the_clock_goes_back(milliseconds: Any) ->
     assert stamps == sorted(set(stamps))
 
 
-def test_the_trace_id_is_the_sdks_form_of_the_run_id() -> None:
+def test_a_trace_id_is_the_run_id_in_the_sdks_form() -> None:
     assert ids.trace_id_of("ab" * 16) == "trace_" + "ab" * 16

@@ -1,3 +1,5 @@
+"""The standard keys of trace metadata."""
+
 from __future__ import annotations
 
 import math
@@ -15,7 +17,7 @@ others = st.one_of(st.none(), st.lists(st.integers()), st.dictionaries(st.text()
 
 
 @given(st.dictionaries(st.text(), st.one_of(scalars, others)))
-def test_spec_2_8_only_scalars_are_kept_and_a_bool_stays_a_bool(meta: Any) -> None:
+def test_spec_2_8_only_scalars_are_included_and_a_bool_stays_a_bool(meta: Any) -> None:
     flat = flatten_meta(meta)
     for key, value in meta.items():
         name = f"prompt_meta_{key}"
@@ -28,7 +30,7 @@ def test_spec_2_8_only_scalars_are_kept_and_a_bool_stays_a_bool(meta: Any) -> No
 
 
 @given(st.dictionaries(st.text(), scalars))
-def test_no_key_of_a_prompts_meta_collides_with_a_standard_key(meta: Any) -> None:
+def test_no_key_of_prompt_meta_collides_with_a_standard_key(meta: Any) -> None:
     prompt = Prompt("p", "v1", "text", meta=meta)
     assert not STANDARD & set(flatten_meta(meta))
     metadata = run_metadata({}, prompt_metadata("a", prompt), "r")
@@ -42,7 +44,7 @@ def test_no_key_of_a_prompts_meta_collides_with_a_standard_key(meta: Any) -> Non
 
 
 @given(st.dictionaries(st.one_of(st.sampled_from(sorted(STANDARD)), st.text()), scalars))
-def test_the_users_metadata_never_overrides_a_standard_key(user: Any) -> None:
+def test_user_metadata_never_overrides_a_standard_key(user: Any) -> None:
     standard = prompt_metadata("a", Prompt("p", "v1", "text"))
     merged = run_metadata(user, standard, "r")
     for key, value in {**standard, "agent_run_id": "r"}.items():
@@ -51,10 +53,10 @@ def test_the_users_metadata_never_overrides_a_standard_key(user: Any) -> None:
         assert merged[key] is user[key]
 
 
-def test_spec_2_4_a_plain_str_gets_the_least() -> None:
+def test_spec_2_4_plain_instructions_give_name_prompt_name_and_id_only() -> None:
     assert set(prompt_metadata("a", "text")) == {"agent_name", "prompt_name", "prompt_id"}
     assert prompt_metadata("a", "text")["prompt_name"] == "a"
 
 
-def test_no_meta_is_nothing() -> None:
+def test_without_meta_there_are_no_meta_keys() -> None:
     assert flatten_meta(None) == {}

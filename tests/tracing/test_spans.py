@@ -1,4 +1,4 @@
-"""What a run leaves in kantan-llm's database, read back through kantan-llm's own search."""
+"""What a run records in kantan-llm's database, read back with kantan-llm's own search."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from kantan_agents.testing import (
 pytestmark = pytest.mark.anyio
 
 
-def saying(*texts: Any) -> Any:
+def replying(*texts: Any) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
 async def test_spec_4_1_the_standard_keys_are_in_the_trace_and_can_be_searched(traces: Any) -> None:
     prompt = Prompt("qa", "v3", "Answer.", meta={"tone": "warm", "skip": None})
-    await Agent("support", prompt, model=saying("x"), metadata={"team": "one"}).run_async("hi")
+    await Agent("support", prompt, model=replying("x"), metadata={"team": "one"}).run_async("hi")
     (record,) = traces.traces(metadata={"prompt_name": "qa", "prompt_version": "v3"})
     assert record.metadata.pop("agent_run_id") == record.trace_id.removeprefix("trace_")
     assert record.metadata == {
@@ -59,7 +59,7 @@ async def test_spec_5_3_a_text_run_is_found_by_a_word_of_its_input_or_output(tra
 
 
 async def test_the_newest_trace_comes_first(traces: Any) -> None:
-    agent = Agent("a", "b", model=saying(*"123456"))
+    agent = Agent("a", "b", model=replying(*"123456"))
     for number in range(6):
         await agent.run_async(f"question {number}")
     newest = traces.traces(limit=2)
@@ -76,8 +76,8 @@ class Scored(BaseModel):
     score: int
 
 
-async def test_a_structured_output_is_recorded_as_such(traces: Any) -> None:
-    model = saying('{"title": "T", "pages": 9}')
+async def test_a_structured_output_is_recorded_as_structured(traces: Any) -> None:
+    model = replying('{"title": "T", "pages": 9}')
     await Agent("a", "b", model=model, output_type=Report).run_async("hi")
     span = traces.final_span()
     assert (span.output_kind, span.structured) == ("structured", {"title": "T", "pages": 9})
@@ -87,7 +87,7 @@ class Graded(RUBRIC):
     tags: list[str]
 
 
-class LooksLikeOne(BaseModel):
+class LooksLikeARubric(BaseModel):
     score: int
     comments: list[str]
     extra: str = "e"
@@ -104,16 +104,18 @@ class DictRubric(TypedDict):
     comments: list[str]
 
 
-@pytest.mark.parametrize("output_type", [RUBRIC, LooksLikeOne, DataRubric, DictRubric])
-async def test_a_rubric_is_told_by_its_type_and_found_when_it_failed(traces: Any, output_type: Any) -> None:
+@pytest.mark.parametrize("output_type", [RUBRIC, LooksLikeARubric, DataRubric, DictRubric])
+async def test_a_rubric_is_recognized_by_its_type_and_found_if_it_failed(
+    traces: Any, output_type: Any
+) -> None:
     text = '{"score": 0.25, "comments": ["tone too harsh", "late"], "extra": "e"}'
     if output_type in (RUBRIC, DataRubric, DictRubric):
         text = '{"score": 0.25, "comments": ["tone too harsh", "late"]}'
     if output_type is DataRubric:
         text = f'{{"response": {text}}}'  # the SDK wraps what is neither a model nor a dict
-    if output_type is LooksLikeOne:
+    if output_type is LooksLikeARubric:
         text = text.replace("0.25", "0")
-    await Agent("judge", "b", model=saying(text), output_type=output_type).run_async("hi")
+    await Agent("judge", "b", model=replying(text), output_type=output_type).run_async("hi")
     assert traces.final_span().output_kind == "judge"
     (failed,) = find_failed_judges(traces.tracer, 0.5)
     assert failed.rubric["score"] < 0.5
@@ -122,15 +124,15 @@ async def test_a_rubric_is_told_by_its_type_and_found_when_it_failed(traces: Any
     assert find_failed_judges(traces.tracer, 0.0) == []
 
 
-async def test_tags_of_a_richer_rubric_are_the_bucket(traces: Any) -> None:
+async def test_the_tags_of_an_extended_rubric_are_its_bucket(traces: Any) -> None:
     text = '{"score": 0.1, "comments": [], "tags": ["safety"]}'
-    await Agent("judge", "b", model=saying(text), output_type=Graded).run_async("hi")
+    await Agent("judge", "b", model=replying(text), output_type=Graded).run_async("hi")
     failed = find_failed_judges(traces.tracer, 0.5)
     assert list(group_failed_by_bucket(failed)) == ["safety"]
 
 
-async def test_a_model_with_a_score_alone_is_no_rubric(traces: Any) -> None:
-    await Agent("a", "b", model=saying('{"score": 0}'), output_type=Scored).run_async("hi")
+async def test_a_model_with_only_a_score_is_not_a_rubric(traces: Any) -> None:
+    await Agent("a", "b", model=replying('{"score": 0}'), output_type=Scored).run_async("hi")
     assert traces.spans(name="judge") == []
 
 
@@ -144,7 +146,7 @@ async def test_spec_5_the_judge_helper_has_kantan_llms_shape(traces: Any) -> Non
         run.result = judge(0.5, ["why"])
         await call_next(run)
 
-    await Agent("a", "b", model=saying(), middleware=[decide]).run_async("hi")
+    await Agent("a", "b", model=replying(), middleware=[decide]).run_async("hi")
     (span,) = traces.spans(name="judge")
     assert span.rubric == {"score": 0.5, "comments": ["why"], "comment": "why"}
 
@@ -154,14 +156,14 @@ class Point:
     x: int
 
 
-async def test_other_outputs_are_recorded_as_they_are(traces: Any) -> None:
+async def test_other_outputs_are_recorded_as_data_or_text(traces: Any) -> None:
     for output in (Point(3), [1, Report(title="t", pages=1), None], 7, object()):
 
         async def answer(run: Any, call_next: Any, output: Any = output) -> None:
             run.result = output
             await call_next(run)
 
-        await Agent("a", "b", model=saying(), middleware=[answer]).run_async("hi")
+        await Agent("a", "b", model=replying(), middleware=[answer]).run_async("hi")
     spans = traces.spans(span_type="generation")
     assert spans[0].structured == {"x": 3}
     assert spans[1].structured == [1, {"title": "t", "pages": 1}, None]
@@ -174,8 +176,8 @@ async def test_other_outputs_are_recorded_as_they_are(traces: Any) -> None:
 
 async def test_a_run_inside_an_open_trace_keeps_its_metadata_on_a_span(traces: Any) -> None:
     with trace("outer workflow"):
-        await Agent("a", Prompt("p", "v1", "t"), model=saying("x")).run_async("hi")
-        await Agent("b", "t", model=saying("y")).run_async("hi")
+        await Agent("a", Prompt("p", "v1", "t"), model=replying("x")).run_async("hi")
+        await Agent("b", "t", model=replying("y")).run_async("hi")
     (record,) = traces.traces()
     assert record.workflow_name == "outer workflow"
     spans = traces.spans(name="agent_run")
@@ -187,7 +189,7 @@ async def test_a_run_inside_an_open_trace_keeps_its_metadata_on_a_span(traces: A
 
 
 async def test_a_run_inside_a_tool_of_another_run_is_recorded_in_its_trace(traces: Any) -> None:
-    inner = Agent("inner", "t", model=saying("inner answer"))
+    inner = Agent("inner", "t", model=replying("inner answer"))
 
     async def ask() -> str:
         """Ask the other agent."""
@@ -201,7 +203,7 @@ async def test_a_run_inside_a_tool_of_another_run_is_recorded_in_its_trace(trace
     assert span.raw["span_data"]["data"]["agent_name"] == "inner"
 
 
-async def test_runs_at_once_have_each_their_own_trace(traces: Any) -> None:
+async def test_concurrent_runs_have_one_trace_each(traces: Any) -> None:
     import asyncio
 
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 20))
@@ -213,14 +215,14 @@ async def test_runs_at_once_have_each_their_own_trace(traces: Any) -> None:
 # RunConfig
 
 
-async def test_the_run_configs_trace_settings_hold(traces: Any) -> None:
+async def test_the_trace_settings_of_the_run_config_apply(traces: Any) -> None:
     config = agents.RunConfig(
         workflow_name="mine",
         trace_id="trace_" + "a" * 32,
         group_id="chat-7",
         trace_metadata={"ticket": "T1", "agent_name": "evil"},
     )
-    await Agent("a", "b", model=saying("x")).run_async("hi", run_config=config)
+    await Agent("a", "b", model=replying("x")).run_async("hi", run_config=config)
     (record,) = traces.traces()
     assert (record.trace_id, record.workflow_name, record.group_id) == (
         config.trace_id,
@@ -231,16 +233,18 @@ async def test_the_run_configs_trace_settings_hold(traces: Any) -> None:
 
 
 async def test_with_tracing_disabled_nothing_is_recorded(traces: Any) -> None:
-    context = await Agent("a", "b", model=saying("x")).run_async("hi", run_config={"tracing_disabled": True})
+    context = await Agent("a", "b", model=replying("x")).run_async(
+        "hi", run_config={"tracing_disabled": True}
+    )
     assert context["result"].final_output == "x"
     assert traces.traces() == [] and traces.spans() == []
 
 
-async def test_without_sensitive_data_nothing_of_input_output_or_rubric_is_recorded(traces: Any) -> None:
+async def test_without_sensitive_data_no_input_output_or_rubric_is_recorded(traces: Any) -> None:
     config = {"trace_include_sensitive_data": False}
     texts = ("secret answer", '{"score": 0.1, "comments": ["secret comment"]}')
-    await Agent("a", "b", model=saying(texts[0])).run_async("secret question", run_config=config)
-    await Agent("a", "b", model=saying(texts[1]), output_type=RUBRIC).run_async("x", run_config=config)
+    await Agent("a", "b", model=replying(texts[0])).run_async("secret question", run_config=config)
+    await Agent("a", "b", model=replying(texts[1]), output_type=RUBRIC).run_async("x", run_config=config)
     failing = Agent("a", "b", model=ScriptedModel([RuntimeError("secret failure")]))
     with pytest.raises(RuntimeError):
         await failing.run_async("secret question", run_config=config)
@@ -264,9 +268,9 @@ async def test_a_failed_run_closes_its_trace_with_the_error_and_its_input(traces
     assert record.metadata["agent_name"] == "a"
 
 
-async def test_an_error_of_ours_is_recorded_with_its_code(traces: Any) -> None:
+async def test_an_error_of_this_library_is_recorded_with_its_code(traces: Any) -> None:
     with pytest.raises(ValueError):
-        await Agent("a", "b", model=saying()).run_async("hi", [])
+        await Agent("a", "b", model=replying()).run_async("hi", [])
     assert traces.final_span().error["data"] == {"error_type": "ContextTypeError", "code": "E5"}
 
 
@@ -274,13 +278,13 @@ async def test_inside_an_open_trace_the_failure_is_on_the_runs_own_span(traces: 
     with trace("outer"):
         with pytest.raises(ConnectionError):
             await Agent("a", "b", model=ScriptedModel([ConnectionError("gone")])).run_async("hi")
-        await Agent("b", "b", model=saying("fine")).run_async("hi")
+        await Agent("b", "b", model=replying("fine")).run_async("hi")
     spans = {s.raw["span_data"]["data"]["agent_name"]: s for s in traces.spans(name="agent_run")}
     assert spans["a"].error["message"] == "gone"
     assert spans["b"].error is None
 
 
-async def test_a_cancelled_run_is_recorded_and_leaves_the_context_as_it_was(traces: Any) -> None:
+async def test_a_cancelled_run_is_recorded_and_restores_the_context(traces: Any) -> None:
     import anyio
 
     context = {"k": 1}
@@ -317,21 +321,21 @@ async def test_with_tracing_disabled_a_run_inside_an_open_trace_records_nothing(
         seen.append(run.trace_id)
         await call_next(run)
 
-    agent = Agent("a", "b", model=saying("secret answer"), middleware=[look])
+    agent = Agent("a", "b", model=replying("secret answer"), middleware=[look])
     with trace("outer"):
         await agent.run_async("secret question", run_config={"tracing_disabled": True})
     assert traces.spans() == []
-    await Agent("a", "b", model=saying("x"), middleware=[look]).run_async(
+    await Agent("a", "b", model=replying("x"), middleware=[look]).run_async(
         "hi", run_config={"tracing_disabled": True}
     )
     assert seen[1] is None
 
 
-async def test_metadata_with_nan_leaves_the_file_searchable(traces: Any) -> None:
+async def test_a_file_with_nan_in_metadata_stays_searchable(traces: Any) -> None:
     bad = {"x": float("nan"), "deep": {"list": [1.5, float("inf")]}}
     for metadata in (bad, lambda context: bad):
-        await Agent("a", "b", model=saying("x"), metadata=metadata).run_async("hi")
-    await Agent("a", "b", model=saying("x")).run_async("hi", run_config={"trace_metadata": bad})
+        await Agent("a", "b", model=replying("x"), metadata=metadata).run_async("hi")
+    await Agent("a", "b", model=replying("x")).run_async("hi", run_config={"trace_metadata": bad})
     records = traces.traces(metadata={"agent_name": "a"})
     assert len(records) == 3
     assert {str((r.metadata["x"], r.metadata["deep"])) for r in records} == {"(None, {'list': [1.5, None]})"}
@@ -344,13 +348,13 @@ async def test_the_tracing_configuration_of_the_run_config_is_used() -> None:
         keys.append(agents.get_current_trace().tracing_api_key)
         await call_next(run)
 
-    agent = Agent("a", "b", model=saying("x"), middleware=[look])
+    agent = Agent("a", "b", model=replying("x"), middleware=[look])
     await agent.run_async("hi", run_config={"tracing": {"api_key": "mine"}})
     assert keys == ["mine"]
 
 
-async def test_a_metadata_function_that_raises_is_recorded_and_passes_unchanged(traces: Any) -> None:
-    agent = Agent("a", "b", model=saying(), metadata=lambda context: context["missing"])
+async def test_an_error_of_a_metadata_function_is_recorded_and_propagates_unchanged(traces: Any) -> None:
+    agent = Agent("a", "b", model=replying(), metadata=lambda context: context["missing"])
     with pytest.raises(KeyError, match="missing") as caught:
         await agent.run_async("my question")
     assert caught.value.kantan_run.metadata["agent_name"] == "a"

@@ -1,4 +1,4 @@
-"""kantan-llm's unmodified tracer under sync runs, which happen on another thread."""
+"""kantan-llm's unmodified tracer with sync runs, which end their spans on another thread."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def new_agent(count: Any = 20) -> Any:
     return Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * count))
 
 
-def test_a_sync_run_is_searched_with_the_tracer_that_recorded_it(traces: Any) -> None:
+def test_the_tracer_that_recorded_a_sync_run_can_search_it(traces: Any) -> None:
     new_agent().run("find me")
     assert len(traces.tracer.search_traces(query=TraceQuery(keywords=["find me"]))) == 1
 
 
-def test_runs_before_inside_and_after_an_event_loop_are_all_kept(traces: Any) -> None:
+def test_runs_before_inside_and_after_an_event_loop_are_all_recorded(traces: Any) -> None:
     agent = new_agent()
 
     async def main() -> None:
@@ -41,7 +41,7 @@ def test_runs_before_inside_and_after_an_event_loop_are_all_kept(traces: Any) ->
     assert len(traces.traces()) == 5
 
 
-def test_an_async_run_first_and_a_sync_run_inside_the_same_loop_are_both_kept(traces: Any) -> None:
+def test_an_async_run_and_a_sync_run_inside_the_same_loop_are_both_recorded(traces: Any) -> None:
     agent = new_agent()
 
     async def main() -> None:
@@ -52,7 +52,7 @@ def test_an_async_run_first_and_a_sync_run_inside_the_same_loop_are_both_kept(tr
     assert len(traces.traces()) == 2
 
 
-def test_runs_from_many_threads_are_all_kept(traces: Any) -> None:
+def test_runs_from_many_threads_are_all_recorded(traces: Any) -> None:
     agent = new_agent(40)
 
     async def main() -> None:
@@ -62,7 +62,7 @@ def test_runs_from_many_threads_are_all_kept(traces: Any) -> None:
     assert len(traces.traces()) == 40
 
 
-def test_a_tracer_that_was_shut_down_opens_again(traces: Any) -> None:
+def test_a_tracer_opens_again_after_shutdown(traces: Any) -> None:
     agent = new_agent()
     agent.run("one")
     traces.tracer.shutdown()
@@ -70,7 +70,7 @@ def test_a_tracer_that_was_shut_down_opens_again(traces: Any) -> None:
     assert len(traces.traces()) == 2
 
 
-def test_other_processors_are_left_alone(tmp_path: Any) -> None:
+def test_other_processors_are_not_changed(tmp_path: Any) -> None:
     class Mine(SQLiteTracer):
         pass
 
@@ -90,7 +90,7 @@ async def test_without_a_processor_a_run_works() -> None:
     assert (await new_agent().run_async("x"))["result"].final_output == "x"
 
 
-def test_a_database_in_memory_keeps_what_it_has() -> None:
+def test_a_database_in_memory_keeps_its_content() -> None:
     tracer = SQLiteTracer(":memory:")
     set_trace_processors([tracer])
     agent = new_agent()
@@ -101,7 +101,7 @@ def test_a_database_in_memory_keeps_what_it_has() -> None:
     tracer.shutdown()
 
 
-def test_loops_and_threads_at_once_lose_nothing_and_err_nowhere(traces: Any, caplog: Any) -> None:
+def test_concurrent_loops_and_threads_lose_nothing_and_log_no_error(traces: Any, caplog: Any) -> None:
     from concurrent.futures import ThreadPoolExecutor
 
     agent = new_agent(200)

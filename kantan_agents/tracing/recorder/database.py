@@ -10,10 +10,16 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kantan_agents.tracing.permission import may_write
 from kantan_agents.tracing.recorder.merge import TraceRow, merged
 from kantan_agents.tracing.recorder.rows import SpanRow
-from kantan_agents.tracing.schema import COLUMNS, check_owner, has_tables, make_indexes, make_tables
+from kantan_agents.tracing.schema import (
+    COLUMNS,
+    check_owner,
+    has_tables,
+    make_indexes,
+    make_tables,
+    may_write,
+)
 
 # A transaction that another process holds is waited for by trying again, not by sleeping inside SQLite:
 # between two tries the writer can be told to stop.

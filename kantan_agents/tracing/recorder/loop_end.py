@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 from weakref import WeakSet
 
-from kantan_agents.tracing import in_use
+from kantan_agents.tracing import registry
 
 FLUSH_SECONDS = 5.0
 
@@ -50,8 +50,8 @@ async def _flush_when_closed(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[
         _ended.add(loop)
         _watched.pop(id(loop), None)
         try:
-            flushing = loop.run_in_executor(None, in_use.flush_all, FLUSH_SECONDS)
+            flushing = loop.run_in_executor(None, registry.flush_all, FLUSH_SECONDS)
         except RuntimeError:  # no more threads
-            in_use.flush_all(FLUSH_SECONDS)
+            registry.flush_all(FLUSH_SECONDS)
         else:
             await flushing

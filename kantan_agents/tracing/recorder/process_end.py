@@ -12,7 +12,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
-from kantan_agents.tracing import in_use
+from kantan_agents.tracing import registry
 
 EXIT_SECONDS = 5.0
 SIGTERM_SECONDS = 5.0
@@ -83,7 +83,7 @@ class _Announced:
         try:
             return self._handler(number, frame)
         finally:
-            in_use.flush_all(SIGTERM_SECONDS)
+            registry.flush_all(SIGTERM_SECONDS)
 
 
 def is_near() -> bool:
@@ -93,7 +93,7 @@ def is_near() -> bool:
 
 def _on_sigterm(number: int, frame: FrameType | None) -> None:
     del frame
-    in_use.flush_all(SIGTERM_SECONDS)
+    registry.flush_all(SIGTERM_SECONDS)
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
 
@@ -104,18 +104,18 @@ def has_come() -> bool:
 
 
 def _at_exit() -> None:
-    for recorder in in_use.recorders():
+    for recorder in registry.recorders():
         recorder.shutdown(EXIT_SECONDS)
     _Watch.has_ended = True
 
 
 def _before_fork() -> None:
-    for recorder in in_use.recorders():
+    for recorder in registry.recorders():
         recorder.before_fork()
 
 
 def _after_fork_in_parent() -> None:
-    for recorder in in_use.recorders():
+    for recorder in registry.recorders():
         recorder.after_fork_in_parent()
 
 
@@ -123,7 +123,7 @@ def _after_fork_in_child() -> None:
     _Watch.workers = False
     _Watch.has_ended = False
     _Watch.near_until = 0.0
-    for recorder in in_use.recorders():
+    for recorder in registry.recorders():
         recorder.after_fork_in_child()
 
 

@@ -21,7 +21,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.numbers import checked_int, checked_number
-from kantan_agents.tracing import in_use
+from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder import process_end
 from kantan_agents.tracing.recorder.arguments import checked_path
 from kantan_agents.tracing.recorder.loop_end import flush_at_loop_end
@@ -96,7 +96,7 @@ class SQLiteRecorder(TracingProcessor):
             raise InvalidOptionError(option="redact", reason="must be a function")
         self._redact = redact
         self._begin()
-        in_use.register(self)
+        registry.register(self)
         process_end.watch_process()
         if flush_on_sigterm:
             process_end.flush_on_sigterm()

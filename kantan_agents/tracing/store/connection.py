@@ -10,7 +10,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from kantan_agents.errors import TraceDatabaseError
-from kantan_agents.tracing.permission import may_write
+from kantan_agents.tracing.schema import may_write
 from kantan_agents.tracing.store.shadows import shadow_tables
 from kantan_agents.tracing.store.tables import check_tables
 

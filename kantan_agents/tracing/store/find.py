@@ -17,7 +17,7 @@ from typing import Any
 
 from kantan_llm.tracing import TraceQuery
 
-from kantan_agents.tracing.span_names import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.store.filters import Filters
 from kantan_agents.tracing.store.kantan_search import KantanSearch
 from kantan_agents.tracing.store.runs import traces_with_inner_runs

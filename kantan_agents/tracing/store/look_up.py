@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kantan_agents.errors import TraceNotFoundError
 from kantan_agents.tracing.ids import trace_id_of
-from kantan_agents.tracing.span_names import RUN_SPAN
+from kantan_agents.tracing.metadata import RUN_SPAN
 from kantan_agents.tracing.store.filters import check_text
 from kantan_agents.tracing.store.shadows import valid_json
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import attrs
 
-from kantan_agents.tracing.span_names import JUDGE_SPAN
+from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.records import PromptStats
 from kantan_agents.tracing.store.run_figures import PromptVersion, RunFigures, figures_of_runs
 from kantan_agents.tracing.store.stored_spans import mapping_of

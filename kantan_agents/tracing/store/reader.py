@@ -12,7 +12,7 @@ from typing import Any
 from typing_extensions import Unpack
 
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
-from kantan_agents.tracing.in_use import flush_recorders
+from kantan_agents.tracing.registry import flush_recorders
 from kantan_agents.tracing.store.export import export_pages
 from kantan_agents.tracing.store.filters import (
     Filters,

@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 from kantan_llm.tracing import SpanRecord
 
-from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID
-from kantan_agents.tracing.span_names import RUN_SPAN
+from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID, RUN_SPAN
 from kantan_agents.tracing.store.kantan_search import utc
 from kantan_agents.tracing.store.stored_spans import mapping_of, stored_spans
 

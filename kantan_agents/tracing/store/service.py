@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kantan_llm.tracing import SpanQuery, SpanRecord, TraceQuery, TraceRecord, TraceSearchCapabilities
 
-from kantan_agents.tracing.in_use import flush_recorders
+from kantan_agents.tracing.registry import flush_recorders
 from kantan_agents.tracing.store.connection import check_path, reading
 from kantan_agents.tracing.store.kantan_search import KantanSearch
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kantan_llm.tracing import SpanRecord
 
-from kantan_agents.tracing.span_names import RUN_SPAN
+from kantan_agents.tracing.metadata import RUN_SPAN
 from kantan_agents.tracing.store.kantan_search import utc
 
 _COLUMNS = f"""id, trace_id, parent_id, span_type, name, started_at, ended_at, ingest_seq,

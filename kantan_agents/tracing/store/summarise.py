@@ -9,7 +9,7 @@ from typing import Any
 
 from kantan_llm.tracing import SpanRecord, TraceRecord
 
-from kantan_agents.tracing.span_names import JUDGE_SPAN
+from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.kantan_search import KantanSearch, in_utc, utc
 from kantan_agents.tracing.store.records import StoredTrace, TraceSummary
 from kantan_agents.tracing.store.runs import TraceRuns

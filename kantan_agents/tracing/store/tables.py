@@ -49,7 +49,7 @@ def check_tables(connection: sqlite3.Connection, path: Path) -> None:
         missing = [column for column in columns if column not in found]
         if missing:
             problem = f'table "{table}" lacks {", ".join(missing)}' if found else f'no table "{table}"'
-            raise TraceDatabaseError(path=str(path), reason=f"it is no trace database: {problem}")
+            raise TraceDatabaseError(path=str(path), reason=f"it is not a trace database: {problem}")
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> set[str]:

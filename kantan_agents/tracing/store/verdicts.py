@@ -8,7 +8,7 @@ from typing import Any
 
 from kantan_llm.tracing.analysis import find_failed_judges
 
-from kantan_agents.tracing.span_names import JUDGE_SPAN
+from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.kantan_search import KantanSearch, in_utc
 from kantan_agents.tracing.store.records import JudgeSpan
 from kantan_agents.tracing.store.runs import AgentRun, TraceRuns, runs_of_trace, traces_with_inner_runs

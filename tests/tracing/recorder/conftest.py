@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from agents import set_trace_processors
 
-from kantan_agents.tracing import in_use
+from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder import SQLiteRecorder
 from tests.conftest import PROVIDER_PREFIXES
 from tests.tracing.recorder.database_file import DatabaseFile
@@ -30,7 +30,7 @@ def preloaded() -> Iterator[Preloaded]:
 @pytest.fixture(autouse=True)
 def _no_other_recorders() -> None:
     """Threads are counted here; those of recorders that other tests have left behind do not count."""
-    for recorder in in_use.recorders():
+    for recorder in registry.recorders():
         recorder.shutdown()
 
 

@@ -79,7 +79,7 @@ def test_a_text_file_is_an_error(tmp_path: Path) -> None:
 
 def test_an_empty_file_is_an_error_and_stays_empty(tmp_path: Path) -> None:
     (tmp_path / "empty.db").touch()
-    assert reason_of(tmp_path / "empty.db") == 'it is no trace database: no table "traces"'
+    assert reason_of(tmp_path / "empty.db") == 'it is not a trace database: no table "traces"'
     assert (tmp_path / "empty.db").stat().st_size == 0
 
 
@@ -95,7 +95,7 @@ def test_a_database_with_other_tables_is_an_error(tmp_path: Path, tables: str, p
     path = tmp_path / "other.db"
     with closing(sqlite3.connect(path)) as other:
         other.execute(tables)
-    assert reason_of(path) == f"it is no trace database: {problem}"
+    assert reason_of(path) == f"it is not a trace database: {problem}"
 
 
 def test_a_database_of_an_older_kantan_llm_is_read_as_it_is(tmp_path: Path) -> None:

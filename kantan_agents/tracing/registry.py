@@ -1,4 +1,4 @@
-"""The recorders of this process, for whoever has to reach all of them: readers, forks, the end."""
+"""The recorders of this process, for code that must reach all of them: readers, forks, the process exit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weakref import WeakSet
 
 
 class Recorder(Protocol):
-    """What a recorder is to this module, which it imports."""
+    """The interface of a recorder; the recorder's module imports this one."""
 
     @property
     def path(self) -> Path:
@@ -20,16 +20,16 @@ class Recorder(Protocol):
         """Wait until everything is written."""
 
     def shutdown(self, timeout: float = ...) -> None:
-        """Write what waits and close the file."""
+        """Write all waiting spans and close the file."""
 
     def before_fork(self) -> None:
-        """Let go of thread and file."""
+        """Stop the thread and close the file."""
 
     def after_fork_in_parent(self) -> None:
-        """Go on."""
+        """Continue writing."""
 
     def after_fork_in_child(self) -> None:
-        """Begin anew, without what the parent will write."""
+        """Start empty; the parent writes the spans that were waiting."""
 
 
 _recorders: WeakSet[Recorder] = WeakSet()
@@ -38,20 +38,20 @@ READ_SECONDS = 2.0
 
 
 def register(recorder: Recorder) -> None:
-    """Remember ``recorder`` for as long as it lives."""
+    """Add ``recorder`` until it is garbage collected."""
     _recorders.add(recorder)
 
 
 def recorders() -> list[Recorder]:
     """Return the recorders of this process."""
     while True:
-        # Another thread may make one just now. A lock could be held where a signal handler asks.
+        # Another thread may register a recorder right now. No lock, because signal handlers call this.
         with suppress(RuntimeError):
             return list(_recorders)
 
 
 def flush_recorders(path: Path) -> None:
-    """Have what this process recorded written, before it reads the file at ``path``."""
+    """Flush the recorders that write to ``path``, before this process reads the file."""
     resolved = path.resolve()
     for recorder in recorders():
         if recorder.path == resolved:
@@ -59,7 +59,7 @@ def flush_recorders(path: Path) -> None:
 
 
 def flush_all(seconds: float) -> None:
-    """Have everything written that this process recorded, within ``seconds``."""
+    """Flush all recorders of this process within ``seconds``."""
     deadline = time.monotonic() + seconds
     for recorder in recorders():
         recorder.force_flush(max(0.0, deadline - time.monotonic()))
