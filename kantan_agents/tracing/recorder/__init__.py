@@ -1,4 +1,4 @@
-"""The recorder: traces on their way into the database."""
+"""The recorder: a trace processor that writes traces to the database from its own thread."""
 
 from kantan_agents.tracing.recorder.record import record_traces
 from kantan_agents.tracing.recorder.recorder import SQLiteRecorder

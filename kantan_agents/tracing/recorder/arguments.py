@@ -1,4 +1,4 @@
-"""What a recorder is given, checked before anything is made of it."""
+"""Checks the path that a recorder is given."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
-    """Return ``path`` as an absolute path that a database can be made at.
+    """Return ``path`` as an absolute path at which a database file can be created.
 
     Raises:
         TraceDatabaseError: E60, it is a directory or its directory does not exist.
-        InvalidOptionError: E75, it is no path, or one that stands for no file.
+        InvalidOptionError: E75, it is not a path, or it is empty or ``:memory:``.
     """
     if not isinstance(path, (str, os.PathLike)) or not str(path):
         raise InvalidOptionError(option="path", reason="must be the path of a file")
     if str(path) == ":memory:":
-        reason = "must be the path of a file; what is in memory, nobody else could read"
+        reason = "must be the path of a file; other connections cannot read a database in memory"
         raise InvalidOptionError(option="path", reason=reason)
     try:
         absolute = Path(path).resolve()

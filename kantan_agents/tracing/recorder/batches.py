@@ -1,42 +1,39 @@
-"""A batch of spans, from the queue into the file, and what becomes of what cannot be stored."""
+"""Writes batches of spans from the queue to the file, and handles the spans that cannot be stored."""
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.recorder.database import (
-    Database,
-    is_locked,
-    is_the_files_fault,
-    may_be_the_files_fault,
-)
-from kantan_agents.tracing.recorder.marker import Marker
-from kantan_agents.tracing.recorder.masking import limit_from_environment
-from kantan_agents.tracing.recorder.repair import storable, storable_usage
+from kantan_agents.tracing.recorder.database import Database, is_file_error, is_locked, may_be_file_error
+from kantan_agents.tracing.recorder.masking import is_length_limited
 from kantan_agents.tracing.recorder.rows import SpanRow, span_row, trace_row
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
-from kantan_agents.tracing.recorder.span_queue import Item, SpanQueue
+from kantan_agents.tracing.recorder.span_queue import FlushMarker, Item, SpanQueue
 
 _log = get_logger("kantan_agents.tracing")
 
 LOCKED_SECONDS = 2.0
 
-# After so many rows the event loop gets a chance to run, which it would otherwise have after 5 ms.
-_ROWS_IN_A_ROW = 20
+# After this many rows, the writer releases the GIL. Otherwise the event loop would wait for it up to 5 ms.
+_ROWS_PER_SLICE = 20
+
+_LARGEST_INTEGER = 2**63 - 1
 
 
-class Batches:
-    """Writes what a queue has handed out, one batch after another.
+class BatchWriter:
+    """Writes the in-flight items of a queue, one batch after another.
 
     Attributes:
-        written: Spans written so far.
-        failed: Spans given up so far.
+        written: Number of spans written so far.
+        failed: Number of spans discarded so far because they cannot be stored.
     """
 
     def __init__(self, path: Path, queue: SpanQueue) -> None:
@@ -45,43 +42,43 @@ class Batches:
         self._path = path
         self._queue = queue
         self._database = Database(path)
-        self._trouble: str | None = None
+        self._logged_reason: str | None = None
         self._failing_since = math.inf
 
     def close(self) -> None:
-        """Close the connection; the next batch opens one anew."""
+        """Close the connection; the next batch opens a new one."""
         self._database.close()
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection, which a forked child has no right to."""
+        """Return the connection without closing it, in a forked child."""
         return self._database.abandon()
 
     def write(self) -> bool:
-        """Write what is in hand; return False, with all of it back in the queue, if it has to wait."""
+        """Write the in-flight items; if the file cannot be written, put them back and return False."""
         rows = self._rows()
         try:
             try:
                 self._write(rows)
             except Exception as error:
-                if is_the_files_fault(error) or not rows:  # without any, none of them is to blame
+                if is_file_error(error) or not rows:  # without rows, no row can be the cause
                     raise
                 self._write_singly(rows)
-        except Exception as error:  # noqa: BLE001 - of the file's, see above
-            self._failed_to_write(error)
+        except Exception as error:  # noqa: BLE001 - an error of the file, see above
+            self._on_failure(error)
             return False
-        markers = [item for item in self._queue.in_hand if isinstance(item, Marker)]
-        self._queue.done()
-        self._recovered()
+        markers = [item for item in self._queue.in_flight if isinstance(item, FlushMarker)]
+        self._queue.clear_in_flight()
+        self._on_success()
         for marker in markers:
-            marker.pass_by(written=True)
+            marker.resolve(written=True)
         return True
 
     def _rows(self) -> list[tuple[Item, Any]]:
-        """Return what is in hand with its rows; what has none is given up."""
-        limited = limit_from_environment()
+        """Return the in-flight items with their rows; discard items that cannot be converted."""
+        limited = is_length_limited()
         rows: list[tuple[Item, Any]] = []
-        for number, item in enumerate([*self._queue.in_hand]):
-            if number % _ROWS_IN_A_ROW == _ROWS_IN_A_ROW - 1:
+        for number, item in enumerate([*self._queue.in_flight]):
+            if number % _ROWS_PER_SLICE == _ROWS_PER_SLICE - 1:
                 time.sleep(0)
             try:
                 if isinstance(item, TraceSnapshot):
@@ -89,80 +86,102 @@ class Batches:
                 elif isinstance(item, SpanSnapshot):
                     rows.append((item, span_row(item, limited=limited)))
             except Exception as error:  # noqa: BLE001 - one span must not cost all others
-                self._give_up(item, error)
+                self._discard(item, error)
         return rows
 
     def _write(self, rows: list[tuple[Item, Any]]) -> None:
         """Write ``rows`` in one transaction, and count them.
 
         Raises:
-            Exception: What SQLite said.
+            Exception: SQLite's error.
         """
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
         spans = [row for item, row in rows if isinstance(item, SpanSnapshot)]
         self._database.write(traces, spans)
-        with self._queue.moving():
+        with self._queue.modifying():
             self.written += len(spans)
             written = {id(item) for item, _ in rows}
-            self._queue.in_hand = [item for item in self._queue.in_hand if id(item) not in written]
+            self._queue.in_flight = [item for item in self._queue.in_flight if id(item) not in written]
 
     def _write_singly(self, rows: list[tuple[Item, Any]]) -> None:
-        """Write row by row, so that only those are lost that SQLite cannot store.
+        """Write each row in its own transaction, so that only rows that SQLite cannot store are lost.
 
         Raises:
-            Exception: The file's fault.
+            Exception: The error of the file, if it cannot be written.
         """
         refused: list[tuple[Item, Exception]] = []
         for item, row in rows:
             if isinstance(row, SpanRow):
-                repaired: Any = SpanRow(storable(row.values), storable_usage(row.usage))
+                repaired: Any = SpanRow(_storable_values(row.values), _storable_usage(row.usage))
             else:
-                repaired = storable(row)
+                repaired = _storable_values(row)
             try:
                 self._write([(item, repaired)])
             except Exception as error:
-                if is_the_files_fault(error):
+                if is_file_error(error):
                     raise
                 refused.append((item, error))
-        if len(refused) == len(rows) and all(may_be_the_files_fault(reason) for _, reason in refused):
+        if len(refused) == len(rows) and all(may_be_file_error(reason) for _, reason in refused):
             raise refused[0][1]
         for item, reason in refused:
-            self._give_up(item, reason)
+            self._discard(item, reason)
 
-    def _give_up(self, item: Item, error: Exception) -> None:
-        with self._queue.moving():
+    def _discard(self, item: Item, error: Exception) -> None:
+        with self._queue.modifying():
             self.failed += isinstance(item, SpanSnapshot)
-            self._queue.in_hand = [other for other in self._queue.in_hand if other is not item]
-        span_id = "" if isinstance(item, Marker) else item.id
-        _tell(SpanNotRecordedError(span_id=span_id, reason=_reason(error)))
+            self._queue.in_flight = [other for other in self._queue.in_flight if other is not item]
+        span_id = "" if isinstance(item, FlushMarker) else item.id
+        _log_error(SpanNotRecordedError(span_id=span_id, reason=_reason(error)))
 
-    def _failed_to_write(self, error: Exception) -> None:
+    def _on_failure(self, error: Exception) -> None:
         self._database.close()
         self._queue.put_back()
         reason = _reason(error)
         now = time.monotonic()
         self._failing_since = min(self._failing_since, now)
-        # That another process writes now and then is no trouble yet.
-        is_trouble = not is_locked(error) or now - self._failing_since >= LOCKED_SECONDS
-        if is_trouble and reason != self._trouble:
+        # A short lock is normal: another process writes now and then.
+        is_serious = not is_locked(error) or now - self._failing_since >= LOCKED_SECONDS
+        if is_serious and reason != self._logged_reason:
             queued = sum(isinstance(item, SpanSnapshot) for item in self._queue.unwritten())
-            _tell(TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued))
-            self._trouble = reason
+            _log_error(TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued))
+            self._logged_reason = reason
         if not is_locked(error):
-            # Nobody need wait until the disk has room again.
+            # Flushes should not wait until, for example, the disk has space again.
             for marker in self._queue.markers():
-                marker.pass_by(written=False)
+                marker.resolve(written=False)
 
-    def _recovered(self) -> None:
+    def _on_success(self) -> None:
         self._failing_since = math.inf
-        if self._trouble is not None:
-            self._trouble = None
+        if self._logged_reason is not None:
+            self._logged_reason = None
             _log.info("traces are written again", path=str(self._path), written=self.written)
+
+
+def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:
+    """Return ``values`` with those converted that SQLite refuses: a span with a "?" is better than none."""
+    return tuple(_storable(value) for value in values)
+
+
+def _storable_usage(usage: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return ``usage`` in a form that SQLite can store as part of a trace's metadata."""
+    if usage is None:
+        return None
+    repaired: dict[str, Any] = json.loads(_storable(json.dumps(usage, ensure_ascii=False, default=str)))
+    return repaired
+
+
+def _storable(value: Any) -> Any:
+    if value is None or isinstance(value, (float, bytes)):
+        return value
+    if isinstance(value, int) and abs(value) <= _LARGEST_INTEGER:
+        return value
+    # UTF-8 cannot encode half a surrogate pair.
+    return str(value).encode("utf-8", "replace").decode("utf-8")
 
 
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _tell(error: KantanAgentsError) -> None:
+def _log_error(error: KantanAgentsError) -> None:
     _log.error(str(error), code=error.code, **error.data)

@@ -1,4 +1,4 @@
-"""The connection that writes: opened when it is needed, a batch at a time in one transaction."""
+"""The writing connection: opened on demand, one transaction for each batch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from kantan_agents.tracing.recorder.merge import TraceRow, merged
+from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
 from kantan_agents.tracing.schema import (
     COLUMNS,
@@ -21,28 +21,28 @@ from kantan_agents.tracing.schema import (
     may_write,
 )
 
-# A transaction that another process holds is waited for by trying again, not by sleeping inside SQLite:
-# between two tries the writer can be told to stop.
+# While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
+# attempts it can be stopped.
 _BUSY_SECONDS = 0.25
 
-# Rows in one statement. SQLite works on a statement without Python's lock, and to get the lock back from a
-# busy event loop takes up to 5 ms: with a statement for each row that would be the cost of a row. A span has
-# 17 values, and older versions take no more than 999 in a statement.
-_ROWS_AT_ONCE = 58
+# SQLite executes a statement without the GIL, and getting the GIL back from a busy event loop takes up to
+# 5 ms. With one statement for each row, that would be the cost of a row. A span has 17 values, and older
+# versions of SQLite accept at most 999 in a statement.
+_ROWS_PER_STATEMENT = 58
 
 _CACHE_KIB = 16_384
 
-# Pages of the log until it is written into the file, 16 MiB: ids are random, and in a large file most
-# batches change the same pages of the indexes.
-_LOG_PAGES = 4_000
+# Pages of the write-ahead log before a checkpoint, 16 MiB. Span ids are random, so in a large file most
+# batches change the same index pages, which one checkpoint then writes once.
+_WAL_PAGES = 4_000
 
-_NEW_FILE_MODE = 0o644  # as SQLite makes it
+_NEW_FILE_MODE = 0o644  # the mode that SQLite uses
 
-# So often it is opened, if another file takes its place meanwhile.
-_OPENINGS = 3
+# How often to open the file if it is replaced meanwhile.
+_OPEN_ATTEMPTS = 3
 
-# Of an OperationalError: what is wrong with the file, and not with a row. Python 3.10 tells no error codes.
-_FILE_TROUBLE = (
+# Messages of an OperationalError whose cause is the file and not a row. Python 3.10 has no error codes.
+_FILE_ERRORS = (
     "locked",
     "busy",
     "readonly",
@@ -54,42 +54,42 @@ _FILE_TROUBLE = (
     "no column named",
 )
 
-# Not REPLACE: a trace keeps its place, and by places they are listed.
+# Not REPLACE: a trace keeps its rowid, by which traces are listed.
 _UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
     f"{column} = excluded.{column}" for column in COLUMNS["traces"][1:]
 )
 
 
 class Database:
-    """The file, as the one thread that writes to it sees it. Not safe for use by several threads."""
+    """The database file for the thread that writes to it; not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
-        self._log_identity: tuple[int, int] | None = None
+        self._wal_identity: tuple[int, int] | None = None
 
     def write(self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]) -> None:
-        """Write all of it, or nothing.
+        """Write all rows or none.
 
         Raises:
-            sqlite3.Error: The database cannot be used, now or at all.
-            OSError: The file cannot be reached.
-            Exception: A value is none that SQLite can store.
+            sqlite3.Error: The database cannot be used, temporarily or at all.
+            OSError: The file cannot be accessed.
+            Exception: SQLite cannot store a value.
         """
         is_new = self._connection is None
         try:
-            _write(self._opened(), traces, spans)
-            if self._log_identity is None:
-                self._log_identity = _identity(_log_of(self._path))
+            _write(self._open(), traces, spans)
+            if self._wal_identity is None:
+                self._wal_identity = _identity(_wal_of(self._path))
             if self._identity != _identity(self._path):
-                _write(self._opened(), traces, spans)  # replaced in the midst of it
+                _write(self._open(), traces, spans)  # the file was replaced during the write
         except Exception as error:
-            if (is_new and not _lacks_tables(error)) or is_locked(error) or not is_the_files_fault(error):
+            if (is_new and not _lacks_tables(error)) or is_locked(error) or not is_file_error(error):
                 raise
-            # Tables dropped or the file exchanged beneath it: what is there now may well be written to.
+            # Tables were dropped or the file was replaced. The file that exists now may be usable.
             self.close()
-            _write(self._opened(), traces, spans)
+            _write(self._open(), traces, spans)
 
     def close(self) -> None:
         """Close the connection; the next ``write`` opens it again."""
@@ -98,51 +98,51 @@ class Database:
             connection.close()
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Give up the connection without closing it, in a forked child that must not touch it."""
+        """Return the connection without closing it, in a forked child, which must not use it."""
         connection, self._connection = self._connection, None
         return connection
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if self._connection is not None and self._identity != _identity(self._path):
-            # Deleted or replaced: what is written to the old file, nobody will ever read.
-            self._leave_old_file(self._connection)
+            # The file was deleted or replaced; nobody would read what is written to the old one.
+            self._close_replaced_file(self._connection)
         if self._connection is None:
             _check_permission(self._path)
-            self._connection, self._identity = _connect_surely(self._path)
-            self._log_identity = None
+            self._connection, self._identity = _connect_verified(self._path)
+            self._wal_identity = None
         return self._connection
 
-    def _leave_old_file(self, connection: sqlite3.Connection) -> None:
-        """Write to the old file what is its own, and take away its log: the new file would get it."""
+    def _close_replaced_file(self, connection: sqlite3.Connection) -> None:
+        """Checkpoint the old file and delete its log, which SQLite would otherwise apply to the new file."""
         with suppress(sqlite3.Error):
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self.close()
-        log = _log_of(self._path)
-        if self._log_identity is not None and _identity(log) == self._log_identity:
+        log = _wal_of(self._path)
+        if self._wal_identity is not None and _identity(log) == self._wal_identity:
             log.unlink(missing_ok=True)
 
 
 def is_locked(error: Exception) -> bool:
-    """Tell whether another process holds the database now."""
+    """Return whether the error says that another process holds the database lock."""
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
 def _lacks_tables(error: Exception) -> bool:
-    # Opening makes them: somebody has dropped them since, be it a moment ago.
+    # Opening creates the tables, so another process has dropped them since.
     return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
 
 
-def is_the_files_fault(error: Exception) -> bool:
-    """Tell whether the same rows may well be written later, or to another file."""
+def is_file_error(error: Exception) -> bool:
+    """Return whether the file is the cause, so that the same rows may be written later or to another file."""
     if isinstance(error, sqlite3.OperationalError):
         message = str(error)
-        return any(words in message for words in _FILE_TROUBLE)
-    # Of a file that is no database, or damaged, sqlite3 raises the base class itself.
+        return any(words in message for words in _FILE_ERRORS)
+    # For a file that is damaged or not a database, sqlite3 raises the base class itself.
     return isinstance(error, OSError) or type(error) is sqlite3.DatabaseError
 
 
-def may_be_the_files_fault(error: Exception) -> bool:
-    """Tell whether it may be: if other rows can be written, it is not."""
+def may_be_file_error(error: Exception) -> bool:
+    """Return whether the file may be the cause; it is not if other rows can be written."""
     return isinstance(error, sqlite3.OperationalError)
 
 
@@ -151,10 +151,10 @@ def _write(
 ) -> None:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        of_spans = {span.values[1]: None for span in spans}
-        found = _found(connection, list({**{row[0]: None for row in traces}, **of_spans}))
-        _insert(connection, "INSERT", "traces", merged(found, traces, spans), _UPDATE)
-        _insert(connection, "INSERT OR REPLACE", "spans", _numbered(connection, spans, list(of_spans)))
+        traces_of_spans = {span.values[1]: None for span in spans}
+        found = _found(connection, list({**{row[0]: None for row in traces}, **traces_of_spans}))
+        _insert(connection, "INSERT", "traces", merge_traces(found, traces, spans), _UPDATE)
+        _insert(connection, "INSERT OR REPLACE", "spans", _numbered(connection, spans, list(traces_of_spans)))
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -163,13 +163,13 @@ def _write(
 
 
 def _check_permission(path: Path) -> None:
-    """Make sure that file and directory may be written.
+    """Check that the file and its directory may be written.
 
-    Asked before SQLite is: of a file that may only be read it would make a log and an index of the same kind,
-    and those would still be in the way when the file may be written again.
+    This check comes before SQLite opens the file. For a read-only file, SQLite would create a read-only log
+    and index, which would still block writing when the file becomes writable again.
 
     Raises:
-        PermissionError: They may not.
+        PermissionError: The file or its directory is read-only.
     """
     if path.exists() and not may_write(path):
         raise PermissionError(errno.EACCES, "it is read-only")
@@ -177,14 +177,14 @@ def _check_permission(path: Path) -> None:
         raise PermissionError(errno.EACCES, "its directory is read-only")
 
 
-def _connect_surely(path: Path) -> tuple[sqlite3.Connection, tuple[int, int]]:
-    """Return a connection and which file it is to, which SQLite does not tell.
+def _connect_verified(path: Path) -> tuple[sqlite3.Connection, tuple[int, int]]:
+    """Return a connection and the identity of its file, which SQLite does not expose.
 
     Raises:
-        OSError: It cannot be told, as files come and go at this path.
+        OSError: The identity is unknown, because the file was replaced during each attempt.
         sqlite3.Error: The database cannot be used.
     """
-    for _ in range(_OPENINGS):
+    for _ in range(_OPEN_ATTEMPTS):
         if not path.exists():
             path.touch(_NEW_FILE_MODE)
         identity = _identity(path)
@@ -200,14 +200,14 @@ def _connect(path: Path) -> sqlite3.Connection:
         str(path),
         timeout=_BUSY_SECONDS,
         isolation_level=None,
-        check_same_thread=False,  # a fork closes it from whichever thread forks
-        cached_statements=8 * _ROWS_AT_ONCE,  # the last chunk of a batch has any length
+        check_same_thread=False,  # before a fork, the forking thread closes it
+        cached_statements=8 * _ROWS_PER_STATEMENT,  # the last chunk of a batch may have any length
     )
     try:
         check_owner(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {_LOG_PAGES}")
+        connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if not has_tables(connection):
             make_tables(path)
@@ -218,7 +218,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _log_of(path: Path) -> Path:
+def _wal_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
@@ -231,7 +231,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _found(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceRow]:
-    """Return the rows of those traces that are in the file already."""
+    """Return the rows of the traces that are in the file already, by id."""
     columns = ",".join(COLUMNS["traces"])
     found: dict[str, TraceRow] = {}
     for chunk in _chunks(trace_ids):
@@ -245,19 +245,19 @@ def _insert(
     verb: str,
     table: str,
     rows: Sequence[tuple[Any, ...]],
-    otherwise: str = "",
+    on_conflict: str = "",
 ) -> None:
     columns = COLUMNS[table]
     for chunk in _chunks(rows):
         values = ",".join([f"({','.join('?' * len(columns))})"] * len(chunk))
-        statement = f"{verb} INTO {table}({','.join(columns)}) VALUES {values} {otherwise}"
+        statement = f"{verb} INTO {table}({','.join(columns)}) VALUES {values} {on_conflict}"
         connection.execute(statement, list(chain.from_iterable(chunk)))
 
 
 def _numbered(
     connection: sqlite3.Connection, spans: Sequence[SpanRow], trace_ids: Sequence[str]
 ) -> list[tuple[Any, ...]]:
-    """Return the rows, each with the next number of its trace."""
+    """Return the rows, each with the next ``ingest_seq`` of its trace."""
     last: dict[str, int] = {}
     for chunk in _chunks(trace_ids):
         marks = ",".join("?" * len(chunk))
@@ -273,4 +273,4 @@ def _numbered(
 
 
 def _chunks(rows: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    return (rows[start : start + _ROWS_AT_ONCE] for start in range(0, len(rows), _ROWS_AT_ONCE))
+    return (rows[start : start + _ROWS_PER_STATEMENT] for start in range(0, len(rows), _ROWS_PER_STATEMENT))

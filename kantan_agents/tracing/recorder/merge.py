@@ -1,30 +1,30 @@
-"""What becomes of the traces in the file when a batch is added to it; pure."""
+"""Computes the rows of the ``traces`` table that a batch adds or changes; pure functions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kantan_agents.tracing.recorder.output_parts import add_usage, usage_total
+from kantan_agents.tracing.recorder.plain_json import decode, encode_metadata
 from kantan_agents.tracing.recorder.rows import SpanRow
 
 TraceRow = tuple[Any, ...]  # in the order of schema.COLUMNS["traces"]
 
-_USAGE_ALONE = '{"usage_total": '
+_ONLY_USAGE = '{"usage_total": '
 
 
-def merged(
+def merge_traces(
     found: Mapping[str, TraceRow], traces: Iterable[TraceRow], spans: Sequence[SpanRow]
 ) -> list[TraceRow]:
-    """Return the rows of traces that are new or change, in the order in which they first appeared.
+    """Return the new and changed rows of traces, in the order in which the traces first appear.
 
-    A span whose trace is not there yet gets a row for it with nothing but the id, as kantan-llm does it: a
-    stub. When the trace comes after all, from the parent of a forked process for example, it takes its place.
+    For a span whose trace is unknown, a stub is added, as kantan-llm does: a row with nothing but the id. If
+    the trace arrives later, for example from the parent of a forked process, it replaces the stub.
 
     Args:
-        found: Those that are in the file already, of ``traces`` and of the traces of ``spans``.
-        traces: Traces to add.
-        spans: Spans to add; their usage is added to the sum that kantan-llm keeps in a trace's metadata.
+        found: The rows that are in the file already, for ``traces`` and for the traces of ``spans``.
+        traces: Rows to add.
+        spans: Spans to add. Their usage is added to the sum that kantan-llm keeps in a trace's metadata.
     """
     changed: dict[str, TraceRow] = {}
     for row in traces:
@@ -32,7 +32,7 @@ def merged(
         if before is None:
             changed[row[0]] = row
         elif _is_stub(before):
-            changed[row[0]] = _instead_of(before, row)
+            changed[row[0]] = _replace_stub(before, row)
     used: dict[str, list[dict[str, Any]]] = {}
     for span in spans:
         trace_id = span.values[1]
@@ -42,16 +42,42 @@ def merged(
             used.setdefault(trace_id, []).append(span.usage)
     for trace_id, usages in used.items():
         *rest, metadata = changed.get(trace_id) or found[trace_id]
-        changed[trace_id] = (*rest, add_usage(metadata, usages))
+        changed[trace_id] = (*rest, _add_usage(metadata, usages))
     return list(changed.values())
 
 
 def _is_stub(row: TraceRow) -> bool:
     trace_id, name, group_id, metadata = row
-    is_bare = metadata in (None, "null") or metadata.startswith(_USAGE_ALONE)
+    is_bare = metadata in (None, "null") or metadata.startswith(_ONLY_USAGE)
     return bool(name == trace_id and group_id is None and is_bare)
 
 
-def _instead_of(stub: TraceRow, row: TraceRow) -> TraceRow:
-    total = usage_total(stub[-1])
-    return (*row[:-1], add_usage(row[-1], [total])) if total else row
+def _replace_stub(stub: TraceRow, row: TraceRow) -> TraceRow:
+    total = _usage_total(_metadata_of(stub[-1]))
+    return (*row[:-1], _add_usage(row[-1], [total])) if total else row
+
+
+def _add_usage(metadata_json: str | None, usages: Iterable[Mapping[str, Any]]) -> str:
+    """Return a trace's metadata with ``usages`` added to its ``usage_total``."""
+    metadata = _metadata_of(metadata_json)
+    total = _usage_total(metadata)
+    for usage in usages:
+        for name, value in usage.items():
+            if isinstance(value, (int, float)):
+                before = total.get(name)
+                total[name] = (before if isinstance(before, (int, float)) else 0) + value
+    metadata["usage_total"] = total
+    return encode_metadata(metadata)
+
+
+def _usage_total(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    total = metadata.get("usage_total")
+    return total if isinstance(total, dict) else {}
+
+
+def _metadata_of(text: str | None) -> dict[str, Any]:
+    try:
+        metadata = decode(text or "null")
+    except ValueError:
+        return {}
+    return metadata if isinstance(metadata, dict) else {}

@@ -1,4 +1,4 @@
-"""JSON text of whatever it is: a span with a strange value in it is still worth having."""
+"""Fast JSON encoding that accepts any value, so that one odd value does not cost a whole span."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ _SAMPLE = {"a": [None, True, 1, 0.5, "é\n"], "b": {}}
 
 
 def _refuse(value: Any) -> Any:
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} cannot be encoded as JSON")
 
 
 def _encoder(*, allow_nan: bool, default: Callable[[Any], Any] = str) -> Callable[[Any], str]:
-    """Return a function that writes JSON in kantan-llm's form: no escapes, texts for what JSON lacks.
+    """Return a function that encodes JSON as kantan-llm does: unescaped, other values by ``default``.
 
-    ``json`` makes its C encoder anew for each value, which takes as long as encoding a small span. So it is
-    made once here, where there is one and it is made as in the Python versions of today.
+    ``json`` creates its C encoder again for each value, which takes as long as encoding a small span. This
+    function creates it once, if it exists and behaves as in today's Python versions.
     """
     plain = json.JSONEncoder(ensure_ascii=False, default=default, allow_nan=allow_nan)
     make: Any = getattr(encoder, "c_make_encoder", None)
     try:
-        # No memory of what it is inside of: a cycle ends as RecursionError.
+        # Without tracking of cycles; a cycle raises RecursionError.
         encode_parts = make(
             None,
             default,
@@ -55,22 +55,22 @@ encode_strictly = _encoder(allow_nan=True, default=_refuse)
 _decode = msgspec.json.Decoder().decode
 
 encode_texts = msgspec.json.Encoder(enc_hook=_refuse).encode
-"""Return texts, integers and what is made of them as JSON, three times as fast as ``encode``.
+"""Encode strings, integers and containers of them, three times as fast as ``encode``.
 
-A number with an exponent it writes in another form, and bytes or dates, for example, in one of its own.
+Not for other values: floats with an exponent, bytes and dates, for example, are encoded differently.
 """
 
 
 def spaced(packed: bytes) -> str:
-    """Return what ``encode_texts`` returned in the form in which ``encode`` writes it."""
+    """Return the result of ``encode_texts`` with the whitespace of ``encode``."""
     return msgspec.json.format(packed, indent=0).decode()
 
 
 def decode(text: str | bytes) -> Any:
-    """Return what JSON text holds, also if it has NaN or half a surrogate pair in it as Python's has.
+    """Decode JSON text; NaN and half a surrogate pair are accepted, as in Python's ``json``.
 
     Raises:
-        ValueError, RecursionError: It is no JSON, or too deep.
+        ValueError, RecursionError: It is not JSON, or nested too deeply.
     """
     try:
         return _decode(text)
@@ -79,48 +79,48 @@ def decode(text: str | bytes) -> Any:
 
 
 def encode_indented(value: Any) -> str:
-    """Return ``value`` as ``json.dumps`` writes it with an indent of two, in a fraction of the time.
+    """Return the same as ``json.dumps`` with an indent of two, in a fraction of the time.
 
     Raises:
-        Exception: It is no JSON, or not as other languages know it.
+        Exception: The value cannot be encoded as standard JSON.
     """
     return msgspec.json.format(encode(value), indent=2)
 
 
 def encode_metadata(metadata: Any) -> str:
-    """Return a trace's metadata as JSON text; with a NaN in it, SQLite could search no metadata at all."""
+    """Encode a trace's metadata, with null for NaN; a single NaN makes every metadata search fail."""
     try:
         return encode_finite(metadata)
-    except Exception:  # noqa: BLE001 - a NaN, or whatever is no JSON
+    except Exception:  # noqa: BLE001 - NaN, or a value that JSON does not have
         return encode_anything(finite(metadata))
 
 
 def encode_anything(value: Any) -> str:
-    """Return ``value`` as JSON text; what cannot be written as JSON, as text."""
+    """Encode ``value``; parts that JSON cannot represent become text."""
     try:
         return encode(value)
-    except Exception:  # noqa: BLE001 - keys that are no texts, cycles, a __str__ that raises
+    except Exception:  # noqa: BLE001 - keys that are not strings, cycles, a __str__ that raises
         return encode(_plain(value, ()))
 
 
-def _plain(value: Any, around: tuple[int, ...]) -> Any:
+def _plain(value: Any, parents: tuple[int, ...]) -> Any:
     if value is None or isinstance(value, (str, float)):
         return value
     if isinstance(value, int):
-        # Python refuses to write longer ones in decimal, which takes very long.
+        # Python refuses to convert longer integers to decimal, as that takes very long.
         return value if value.bit_length() < _LONGEST_INT else hex(value)
-    if id(value) in around:
+    if id(value) in parents:
         return "..."
-    inside = (*around, id(value))
+    path = (*parents, id(value))
     if isinstance(value, Mapping):
-        return {_text(key): _plain(inner, inside) for key, inner in value.items()}
+        return {_text(key): _plain(inner, path) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inner, inside) for inner in value]
+        return [_plain(inner, path) for inner in value]
     return _text(value)
 
 
 def _text(value: Any) -> str:
     try:
         return str(value)
-    except Exception:  # noqa: BLE001 - it is the user's own code
+    except Exception:  # noqa: BLE001 - __str__ is user code
         return f"<{type(value).__name__}>"

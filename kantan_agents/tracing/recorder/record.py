@@ -1,4 +1,4 @@
-"""Tracing in one line."""
+"""``record_traces``: sets up recording with one call."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from agents import set_trace_processors
 from typing_extensions import Unpack
 
 from kantan_agents.tracing.recorder.recorder import SQLiteRecorder
-from kantan_agents.tracing.recorder.snapshot import Redact
+from kantan_agents.tracing.recorder.redaction import Redact
 
 DEFAULT_PATH = "traces.sqlite3"
 
 
 class RecorderOptions(TypedDict, total=False):
-    """The options of ``SQLiteRecorder``, which documents them."""
+    """The keyword arguments of ``SQLiteRecorder``; see there."""
 
     max_queue: int
     max_queue_bytes: int
@@ -29,10 +29,10 @@ class RecorderOptions(TypedDict, total=False):
 def record_traces(
     path: str | os.PathLike[str] = DEFAULT_PATH, **options: Unpack[RecorderOptions]
 ) -> SQLiteRecorder:
-    """Record all traces, the SDK's and kantan-llm's, in the database at ``path`` and nowhere else.
+    """Record all traces of the SDK and of kantan-llm in the database at ``path``, and nowhere else.
 
-    The SDK's own exporter, which sends traces to OpenAI, is replaced, and so is every other trace
-    processor: to keep them, give a ``SQLiteRecorder`` to ``add_trace_processor``.
+    This replaces all other trace processors, including the SDK's exporter, which sends traces to OpenAI. To
+    keep them, pass a ``SQLiteRecorder`` to ``add_trace_processor`` instead.
 
     Args:
         path: The database file, as for ``SQLiteRecorder``.
@@ -43,10 +43,10 @@ def record_traces(
 
     Raises:
         TraceDatabaseError: E60, the path is a directory or its directory does not exist.
-        InvalidOptionError: E75, for a bad option.
+        InvalidOptionError: E75, an option is invalid.
     """
     recorder = SQLiteRecorder(path, **options)
-    processors: list[Any] = [recorder]  # kantan-llm has an interface of its own, of the same shape
+    processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
     set_trace_processors(processors)
     kantan_llm.tracing.set_trace_processors(processors)
     return recorder

@@ -1,4 +1,4 @@
-"""``SQLiteRecorder``: a trace processor that costs the run next to nothing and loses nothing."""
+"""``SQLiteRecorder``: a trace processor that writes to SQLite without delaying the run."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ from kantan_agents.errors import (
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.numbers import checked_int, checked_number
 from kantan_agents.tracing import registry
-from kantan_agents.tracing.recorder import process_end
+from kantan_agents.tracing.recorder import lifecycle
 from kantan_agents.tracing.recorder.arguments import checked_path
-from kantan_agents.tracing.recorder.loop_end import flush_at_loop_end
+from kantan_agents.tracing.recorder.redaction import Redact
 from kantan_agents.tracing.recorder.snapshot import (
-    Redact,
     SpanSnapshot,
     TraceSnapshot,
     snapshot_span,
@@ -42,38 +41,38 @@ _log = get_logger("kantan_agents.tracing")
 
 FLUSH_SECONDS = 5.0
 _OPEN_TRACES = 10_000
-_TOLD = 100
-_LOOKS = 100
+_MAX_LOGGED = 100
+_STATS_ATTEMPTS = 100
 
 
 class SQLiteRecorder(TracingProcessor):
-    """Records traces in a kantan-llm database, off the event loop.
+    """Records traces in a kantan-llm database without blocking the event loop.
 
-    Give it to ``set_trace_processors``, of the SDK or of kantan-llm, or call ``record_traces``. The thread
-    that ends a span copies it and goes on; a thread of the recorder's own writes, many spans in one
-    transaction. kantan-llm's ``SQLiteTracer`` and ``TraceStore`` read the file, while it is written too.
+    Pass it to ``set_trace_processors`` of the SDK or of kantan-llm, or call ``record_traces``. The thread
+    that ends a span only copies it. The recorder's own thread writes many spans in one transaction.
+    ``TraceStore`` and kantan-llm's ``SQLiteTracer`` can read the file at the same time.
 
-    It never ends a run: what goes wrong is logged on ``kantan_agents.tracing`` with its code (E62 to E65)
-    and counted in ``stats()``.
+    A recorder never makes a run fail. Errors are logged on ``kantan_agents.tracing`` with their code (E62 to
+    E65) and counted in ``stats()``.
 
     Args:
-        path: The database file; made if it is not there. Its directory must exist.
-        max_queue: How many spans and traces may wait to be written.
-        max_queue_bytes: How many bytes those may have that wait because the file cannot be written.
-        max_wait: Seconds that a thread which ends a span waits for room in a full queue. Then, or at once
-            with 0, the oldest span is dropped. On an event loop, waiting keeps all its tasks waiting.
-        flush_interval: Seconds that spans are collected before they are written together; what is lost if
-            the process is killed.
-        redact: Called with each span and trace as a dict of JSON data (what its ``export()`` returns, and
-            for ``response`` spans input, output and model), in the thread that ends it and before anything
-            is stored. Returns what is recorded, or None to leave the content out. If it raises, the content
-            is left out as well.
-        flush_on_sigterm: Whether to see to it that a SIGTERM loses nothing. A handler that is there is called
-            as before; made in another thread than the main one, the recorder leaves the signal alone.
+        path: The database file, created if it is missing. Its directory must exist.
+        max_queue: Number of spans and traces that may wait to be written.
+        max_queue_bytes: Total size, in bytes, of the spans that may wait while the file cannot be written.
+        max_wait: Seconds that a thread which ends a span waits if the queue is full. After that, or at once
+            with 0, the oldest span is dropped. On an event loop, this wait blocks every task.
+        flush_interval: Seconds during which spans are collected before they are written together. If the
+            process is killed, these spans are lost.
+        redact: Receives each span and trace as a dict of JSON data (the result of ``export()``, and for
+            ``response`` spans also input, output and model). Returns the data to record, or None to leave the
+            content out. Called in the thread that ends the span, before anything is stored. If it raises, the
+            content is left out.
+        flush_on_sigterm: Whether to flush when a SIGTERM arrives. An existing handler is called as before. A
+            recorder that is created outside the main thread does not handle the signal.
 
     Raises:
         TraceDatabaseError: E60, the path is a directory or its directory does not exist.
-        InvalidOptionError: E75, for a bad option.
+        InvalidOptionError: E75, an option is invalid.
     """
 
     def __init__(
@@ -95,25 +94,25 @@ class SQLiteRecorder(TracingProcessor):
         if redact is not None and not callable(redact):
             raise InvalidOptionError(option="redact", reason="must be a function")
         self._redact = redact
-        self._begin()
+        self._reset()
         registry.register(self)
-        process_end.watch_process()
+        lifecycle.watch_process()
         if flush_on_sigterm:
-            process_end.flush_on_sigterm()
-        # Opens the file at once: it is there to be read, and if it cannot be used, that is logged now.
+            lifecycle.flush_on_sigterm()
+        # Opens the file at once, so that it can be read, and a file that cannot be used is logged now.
         self._queue.put_marker()
         self._start_writer()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._open: set[str] = set()
         self._failed = 0
-        self._told: set[tuple[str, str]] = set()
-        self._telling = threading.Lock()
+        self._logged: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
         self._queue = SpanQueue(
             limit=self._max_queue,
             max_bytes=self._max_queue_bytes,
             max_wait=self._max_wait,
-            may_wait=lambda: self._writer.may_be_waited_for(),  # noqa: PLW0108 - there is no writer yet
+            may_wait=lambda: self._writer.can_be_waited_for(),  # noqa: PLW0108 - the writer does not exist yet
             on_drop=self._on_drop,
         )
         self._writer = Writer(self._path, self._queue, self._interval)
@@ -132,36 +131,36 @@ class SQLiteRecorder(TracingProcessor):
         self._put_trace(trace)
 
     def on_trace_end(self, trace: Any) -> None:
-        """Record a trace whose start was not seen; after a SIGTERM, wait until all of it is written."""
+        """Record the trace if its start was not seen; after a SIGTERM, wait until the trace is written."""
         trace_id = trace.trace_id
         if trace_id in self._open:
             self._open.discard(trace_id)
         else:
             self._put_trace(trace)
-        if process_end.is_near():
-            self.force_flush(process_end.SIGTERM_SECONDS)
+        if lifecycle.is_shutting_down():
+            self.force_flush(lifecycle.SIGTERM_SECONDS)
 
     def on_span_start(self, span: Any) -> None:
-        """Do nothing: a span is recorded when it has ended."""
+        """Do nothing; a span is recorded when it ends."""
 
     def on_span_end(self, span: Any) -> None:
         """Record a span."""
         try:
             snapshot = snapshot_span(span, self._redact)
         except RedactionError as error:
-            self._tell(error, error.reason)
+            self._log_once(error, error.reason)
             snapshot = withheld_span(span)
-        except Exception as error:  # noqa: BLE001 - nothing of a trace may end a run
-            self._give_up(span.span_id, error, spans=1)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._discard(span.span_id, error, spans=1)
             return
         if snapshot is not None:
             self._put(snapshot)
 
     def stats(self) -> RecorderStats:
-        """Return what was written, what waits and what was lost."""
-        # Without the lock if possible: a signal handler that came now and waited for the writer, which waits
-        # for the lock, would wait in vain.
-        for _ in range(_LOOKS):
+        """Return the numbers of spans that were written, wait, or were lost."""
+        # Without the lock if possible: a signal handler that interrupts this function may wait for the
+        # writer, and the writer would wait for the lock.
+        for _ in range(_STATS_ATTEMPTS):
             version = self._queue.version
             stats = self._stats()
             if version == self._queue.version and version % 2 == 0:
@@ -182,14 +181,14 @@ class SQLiteRecorder(TracingProcessor):
         )
 
     def force_flush(self, timeout: float = FLUSH_SECONDS) -> bool:  # type: ignore[override]
-        """Wait until everything that has ended by now is written.
+        """Wait until all spans that have ended so far are written.
 
         Args:
             timeout: Seconds to wait at most.
 
         Returns:
-            Whether all of it is in the database. False at once if the database cannot be written at all;
-            while it is locked, another try is made until the time is over.
+            Whether all of them are in the database. Returns False at once if the database cannot be written.
+            While it is locked, the recorder retries until the timeout.
         """
         if self._writer.owns_this_thread():
             return False
@@ -202,13 +201,13 @@ class SQLiteRecorder(TracingProcessor):
 
     async def force_flush_async(
         self,
-        timeout: float = FLUSH_SECONDS,  # noqa: ASYNC109 - as its twin has it
+        timeout: float = FLUSH_SECONDS,  # noqa: ASYNC109 - the same signature as force_flush
     ) -> bool:
-        """Do what ``force_flush`` does without blocking the event loop."""
+        """Do the same as ``force_flush`` without blocking the event loop."""
         return await anyio.to_thread.run_sync(self.force_flush, timeout, abandon_on_cancel=True)
 
     def shutdown(self, timeout: float = FLUSH_SECONDS) -> None:
-        """Write what waits, end the thread and close the file; the next span opens it again.
+        """Write all waiting spans, end the thread and close the file; the next span opens it again.
 
         Args:
             timeout: Seconds to wait at most.
@@ -216,36 +215,37 @@ class SQLiteRecorder(TracingProcessor):
         deadline = time.monotonic() + timeout
         self.force_flush(timeout)
         self._writer.stop(max(0.1, deadline - time.monotonic()))
-        if self._queue.unwritten():  # what came meanwhile, or could not be written in time
+        if self._queue.unwritten():  # new items, or items that could not be written in time
             self._start_writer()
 
     def before_fork(self) -> None:
-        """Let go of thread and file: neither may be carried into a child."""
-        self._writer.hold(process_end.FORK_SECONDS)
+        """Stop the thread and close the file; a forked child can use neither."""
+        self._writer.pause(lifecycle.FORK_SECONDS)
 
     def after_fork_in_parent(self) -> None:
-        """Go on with what waits."""
-        self._writer.let_go()
+        """Continue writing."""
+        self._writer.resume()
 
     def after_fork_in_child(self) -> None:
-        """Begin anew: what waited is the parent's, which writes it."""
+        """Start empty; the parent writes the spans that were waiting."""
         connection = self._writer.abandon()
         if connection is not None:
-            process_end.abandoned.append(connection)
-        self._begin()
+            lifecycle.abandoned_connections.append(connection)
+        self._reset()
 
     def _put_trace(self, trace: Any) -> None:
         try:
             snapshot = snapshot_trace(trace, self._redact)
         except RedactionError as error:
-            self._tell(error, error.reason)
+            self._log_once(error, error.reason)
             snapshot = withheld_trace(trace.trace_id)
-        except Exception as error:  # noqa: BLE001 - nothing of a trace may end a run
-            self._give_up(trace.trace_id, error, spans=0)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._discard(trace.trace_id, error, spans=0)
             return
         if snapshot is not None:
             if len(self._open) >= _OPEN_TRACES:
-                self._open.clear()  # of traces that are never ended; the others are merely put once more
+                # These traces may never end. The others are put once more when they end, which is harmless.
+                self._open.clear()
             self._open.add(snapshot.id)
             self._put(snapshot)
 
@@ -253,18 +253,18 @@ class SQLiteRecorder(TracingProcessor):
         self._queue.put(snapshot)
         if self._writer.thread is None or self._writer.is_stopping:
             self._start_writer()
-        flush_at_loop_end()
+        lifecycle.flush_at_loop_end()
 
     def _start_writer(self) -> bool:
-        """Start the thread; at the end of the interpreter, write here instead and return False."""
-        if process_end.has_come():
+        """Start the thread; at interpreter exit, write in the calling thread instead and return False."""
+        if lifecycle.has_exited():
             self._writer.stop(FLUSH_SECONDS)
         else:
-            process_end.watch_worker()
-            with suppress(RuntimeError):  # the interpreter ends and starts no more threads
+            lifecycle.watch_worker()
+            with suppress(RuntimeError):  # the interpreter is shutting down and starts no more threads
                 self._writer.start()
                 return True
-        self._writer.write_here()
+        self._writer.write_in_this_thread()
         return False
 
     def _on_drop(self) -> None:
@@ -272,17 +272,17 @@ class SQLiteRecorder(TracingProcessor):
         error = SpansDroppedError(path=str(self._path), limit=limit)
         _log.error(str(error), code=error.code, **error.data)
 
-    def _give_up(self, span_id: str, error: Exception, *, spans: int) -> None:
-        with self._telling:
+    def _discard(self, span_id: str, error: Exception, *, spans: int) -> None:
+        with self._lock:
             self._failed += spans
         reason = f"{type(error).__name__}: {error}"
-        self._tell(SpanNotRecordedError(span_id=span_id, reason=reason), reason)
+        self._log_once(SpanNotRecordedError(span_id=span_id, reason=reason), reason)
 
-    def _tell(self, error: KantanAgentsError, reason: str) -> None:
-        """Log ``error``, unless the same has been logged before."""
-        with self._telling:
+    def _log_once(self, error: KantanAgentsError, reason: str) -> None:
+        """Log ``error`` unless the same error has been logged before."""
+        with self._lock:
             known = (error.code, reason)
-            if known in self._told or len(self._told) >= _TOLD:
+            if known in self._logged or len(self._logged) >= _MAX_LOGGED:
                 return
-            self._told.add(known)
+            self._logged.add(known)
         _log.error(str(error), code=error.code, **error.data)

@@ -1,41 +1,46 @@
-"""From snapshots to rows of kantan-llm's tables; pure, and run on the writer's thread."""
+"""Converts snapshots to rows of kantan-llm's tables; pure functions, called on the writer's thread."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kantan_agents.tracing.recorder.masking import is_suspicious, mask_data, mask_name, mask_whole
-from kantan_agents.tracing.recorder.output_parts import derived_text, output_parts, usage_of
-from kantan_agents.tracing.recorder.placement import change_content
+from kantan_agents.tracing.recorder.masking import (
+    mask_data,
+    mask_name,
+    mask_text_if_needed,
+    may_contain_secret,
+)
+from kantan_agents.tracing.recorder.output_parts import output_parts, searchable_text, usage_of
 from kantan_agents.tracing.recorder.plain_json import decode, encode, encode_anything, encode_metadata, spaced
+from kantan_agents.tracing.recorder.redaction import change_content
 from kantan_agents.tracing.recorder.snapshot import Derived, SpanSnapshot, TraceSnapshot
 
 _NO_CONTENT = (None, None, None, None, None, None, None, "null")
 
 
 class SpanRow(NamedTuple):
-    """A row without its ``ingest_seq``, which only the database knows, and what it adds to its trace."""
+    """A row without its ``ingest_seq``, which the database assigns, and the usage to add to its trace."""
 
     values: tuple[Any, ...]
     usage: dict[str, Any] | None
 
 
 def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
-    """Return the row of a trace, secrets masked."""
+    """Return the row of a trace, with secrets masked."""
     exported: dict[str, Any] = decode(snapshot.packed)
     metadata = encode_metadata(exported.get("metadata"))
-    if is_suspicious(metadata):
+    if may_contain_secret(metadata):
         metadata = encode(mask_data(decode(metadata), mask_name))
     return (snapshot.id, _masked(exported.get("workflow_name")), _masked(exported.get("group_id")), metadata)
 
 
 def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
-    """Return the row of a span, secrets masked in every column.
+    """Return the row of a span, with secrets masked in every column.
 
     Args:
         snapshot: The span.
-        limited: Whether kantan-llm limits the length of texts; then none in any column is longer, except for
-            names and keys, by which things are found.
+        limited: Whether kantan-llm limits the length of texts. If so, the texts in all columns are truncated,
+            except names and keys, which searches need.
     """
     exported: dict[str, Any] = decode(snapshot.packed)
     raw = snapshot.packed if isinstance(snapshot.packed, str) else spaced(snapshot.packed)
@@ -44,11 +49,11 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
     if derived is None and _has_content(exported, data):
         derived = Derived(
             parts=[*output_parts(data)],
-            input=derived_text(data.get("input")),
-            output=derived_text(data.get("output")),
+            input=searchable_text(data.get("input")),
+            output=searchable_text(data.get("output")),
         )
-    # Texts told from live objects may hold what the JSON text of these objects does not.
-    is_masked = limited or is_suspicious(raw) or snapshot.derived is not None
+    # Texts derived from live objects may contain secrets that the JSON text of these objects does not.
+    is_masked = limited or may_contain_secret(raw) or snapshot.derived is not None
     if is_masked:
         exported = _masked_export(raw)
         raw = encode(exported)
@@ -75,12 +80,12 @@ def _masked_export(raw: str) -> dict[str, Any]:
     masked = change_content(exported, mask_data)
     name = (exported.get("span_data") or {}).get("name")
     if isinstance(name, str):
-        masked["span_data"]["name"] = mask_name(name)  # uncut: tools are found by it
+        masked["span_data"]["name"] = mask_name(name)  # not truncated: tools are searched by name
     return masked
 
 
 def _content(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
-    """Return input, output, kind of output, tool calls, structured output and rubric as their columns."""
+    """Return the columns for input, output, kind of output, tool calls, structured output and rubric."""
     kind, *parts = derived.parts
     texts = [None if part is None else encode_anything(part) for part in parts]
     if not is_masked:
@@ -90,7 +95,7 @@ def _content(derived: Derived, *, is_masked: bool) -> tuple[Any, ...]:
 
 
 def _has_content(exported: dict[str, Any], data: dict[str, Any]) -> bool:
-    """Whether there is anything to fill columns with; an agent's span, for example, has nothing."""
+    """Return whether the span has content for the columns; an agent's span, for example, has none."""
     get = data.get
     if (
         get("input") is not None
@@ -111,7 +116,7 @@ def _masked(value: Any) -> Any:
 
 
 def _text(text: str | None) -> str | None:
-    return None if text is None else mask_whole(text)
+    return None if text is None else mask_text_if_needed(text)
 
 
 def _json(value: Any) -> str | None:

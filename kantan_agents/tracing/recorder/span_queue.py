@@ -1,8 +1,8 @@
-"""What waits to be written: appended to by every thread, taken from by one, never longer than its limit.
+"""The bounded queue between the threads that end spans and the one that writes them.
 
-In the usual case the calling thread does nothing but single operations of the interpreter, so that it needs
-no lock: a signal handler or a destructor may end a span while another span is being appended. Only what is
-taken out at the other end is taken under the lock.
+In the usual case, appending consists of operations that are atomic in the interpreter, so it needs no lock. A
+signal handler or a destructor may therefore end a span while another span is being appended. Only taking
+items out needs the lock.
 """
 
 from __future__ import annotations
@@ -15,32 +15,75 @@ from contextlib import contextmanager
 
 import attrs
 
-from kantan_agents.tracing.recorder.marker import Marker, Wake
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
 
-Item = TraceSnapshot | SpanSnapshot | Marker
-
-# Of traces whose spans were dropped, at least so many are kept: they are small, and by them spans are found.
+# At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
+
+
+class Wake:
+    """An event for one waiting thread; ``set`` never blocks and is safe in signal handlers."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def set(self) -> None:
+        """Wake the waiting thread, or the next one that waits."""
+        try:
+            self._lock.release()
+        except RuntimeError:
+            return  # set already
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the event is set, and clear it; return False after ``seconds``."""
+        return self._lock.acquire(timeout=min(max(0.0, seconds), threading.TIMEOUT_MAX))
+
+
+class FlushMarker:
+    """A position in the queue; a flush waits here until everything before it is written.
+
+    Attributes:
+        is_abandoned: Whether the flush no longer waits.
+    """
+
+    def __init__(self) -> None:
+        self.is_abandoned = False
+        self._wake = Wake()
+        self._written = False
+
+    def resolve(self, *, written: bool) -> None:
+        """Set whether everything before the marker is written or cannot be written, and wake the flush."""
+        self._written = written
+        self._wake.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether everything before the marker was written within ``seconds``."""
+        self._wake.wait(seconds)
+        self.is_abandoned = True
+        return self._written
+
+
+Item = TraceSnapshot | SpanSnapshot | FlushMarker
 
 
 @attrs.define(eq=False)
 class SpanQueue:
-    """A bounded queue of snapshots.
+    """A bounded queue of snapshots and flush markers.
 
     Attributes:
-        limit: How many may wait.
-        max_bytes: How large together they may be, from the moment on that they cannot be written.
-        max_wait: Seconds that a thread waits for room; after that the oldest span is dropped.
-        may_wait: Tells whether the calling thread may wait for the writer at all.
-        on_drop: Called after the first span of a row of them was dropped.
-        dropped: Spans dropped so far.
-        in_hand: What the writer is writing.
-        lock: Held while something is taken out.
-        version: Odd while something moves; the same before and after, nothing has moved meanwhile.
+        limit: How many items may wait.
+        max_bytes: How many bytes the waiting items may have while they cannot be written.
+        max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
+        may_wait: Returns whether the calling thread may wait for the writer at all.
+        on_drop: Called after the first of a series of spans has been dropped.
+        dropped: Number of spans dropped so far.
+        in_flight: The items that the writer is writing.
+        lock: Held while items are taken out.
+        version: Odd during a change. A read is consistent if it is even and the same before and after.
         wake: Wakes the writer.
-        sleeping: Whether the writer waits for something to do.
-        urgent: Whether the writer is to write at once.
+        sleeping: Whether the writer waits for work.
+        urgent: Whether the writer should write at once.
     """
 
     limit: int
@@ -49,7 +92,7 @@ class SpanQueue:
     may_wait: Callable[[], bool]
     on_drop: Callable[[], None]
     dropped: int = 0
-    in_hand: list[Item] = attrs.field(factory=list)
+    in_flight: list[Item] = attrs.field(factory=list)
     lock: threading.Condition = attrs.field(factory=threading.Condition)
     version: int = 0
     wake: Wake = attrs.field(factory=Wake)
@@ -58,15 +101,15 @@ class SpanQueue:
     _items: deque[Item] = attrs.field(factory=deque)
     _saved: deque[Item] = attrs.field(factory=deque)
     _dropping: bool = False
-    _in_trouble: bool = False
+    _is_failing: bool = False
     _bytes: int = 0
 
     def __len__(self) -> int:
         return len(self._items) + len(self._saved)
 
     @contextmanager
-    def moving(self) -> Iterator[None]:
-        """Hold the lock, and let it be seen that what waits, is in hand or was dropped is about to change."""
+    def modifying(self) -> Iterator[None]:
+        """Hold the lock, with ``version`` odd: waiting, in-flight or dropped items are about to change."""
         with self.lock:
             self.version += 1
             try:
@@ -75,76 +118,77 @@ class SpanQueue:
                 self.version += 1
 
     def put(self, item: Item) -> None:
-        """Append ``item``; drop the oldest span if there is no room and none comes in time."""
+        """Append ``item``; if the queue is full and stays full, drop the oldest span."""
         if self._is_full():
-            self._make_room()
-        if self._in_trouble:
+            self._free_slot()
+        if self._is_failing:
             self._count_bytes(item)
         self._items.append(item)
         if self.sleeping:
             self.wake.set()
         elif len(self._items) == self.limit // 2:
-            self.hurry()
+            self.request_write()
 
-    def put_marker(self) -> Marker:
-        """Append a marker, have the writer hurry, and return it."""
-        marker = Marker()
+    def put_marker(self) -> FlushMarker:
+        """Append a flush marker, request a write, and return the marker."""
+        marker = FlushMarker()
         self._items.append(marker)
-        self.hurry()
+        self.request_write()
         return marker
 
-    def hurry(self) -> None:
-        """Have the writer write at once."""
+    def request_write(self) -> None:
+        """Make the writer write at once."""
         self.urgent = True
         self.wake.set()
 
     def take(self, count: int) -> list[Item]:
-        """Take the oldest items in hand, at most ``count`` and at most the limit, and return them."""
-        with self.moving():
+        """Move the oldest items, at most ``count`` and at most the limit, to ``in_flight``; return these."""
+        with self.modifying():
             for source in (self._saved, self._items):
-                while source and len(self.in_hand) < min(count, self.limit):
-                    # In this order: whoever looks without the lock, here first and then in the hand, sees it.
-                    self.in_hand.append(source[0])
+                while source and len(self.in_flight) < min(count, self.limit):
+                    # In this order: a reader without the lock looks here first and then at `in_flight`, so it
+                    # never misses the item.
+                    self.in_flight.append(source[0])
                     source.popleft()
-            return self.in_hand
+            return self.in_flight
 
     def put_back(self) -> None:
-        """Let what is in hand be the oldest that waits: it could not be written."""
-        with self.moving():
-            self._items.extendleft(reversed(self.in_hand))
-            self.in_hand = []
-            self._in_trouble = True
+        """Return the in-flight items, which could not be written, to the front of the queue."""
+        with self.modifying():
+            self._items.extendleft(reversed(self.in_flight))
+            self.in_flight = []
+            self._is_failing = True
             self._bytes = sum(_size(item) for item in self._items.copy())
-            is_first = self._drop_what_is_too_much()
+            is_first = self._drop_excess()
         if is_first:
             self.on_drop()
 
-    def done(self) -> None:
-        """Let go of what is in hand: it was written, or given up."""
-        with self.moving():
-            self.in_hand = []
-            self._in_trouble = False
+    def clear_in_flight(self) -> None:
+        """Remove the in-flight items, which are written or discarded."""
+        with self.modifying():
+            self.in_flight = []
+            self._is_failing = False
             self._dropping = self._dropping and len(self) > 0
             self.lock.notify_all()
 
     def unwritten(self) -> list[Item]:
-        """Return what waits and what is in hand; a copy."""
+        """Return a list of the waiting and the in-flight items."""
         waiting = [*self._saved.copy(), *self._items.copy()]
-        return [*self.in_hand, *waiting]
+        return [*self.in_flight, *waiting]
 
-    def markers(self) -> list[Marker]:
-        """Return the markers that somebody waits at."""
-        return [item for item in self.unwritten() if isinstance(item, Marker) and not item.is_left]
+    def markers(self) -> list[FlushMarker]:
+        """Return the markers at which a flush waits."""
+        return [item for item in self.unwritten() if isinstance(item, FlushMarker) and not item.is_abandoned]
 
     def _count_bytes(self, item: Item) -> None:
-        with self.moving():
+        with self.modifying():
             self._bytes += _size(item)
-            is_first = self._drop_what_is_too_much()
+            is_first = self._drop_excess()
         if is_first:
             self.on_drop()
 
-    def _drop_what_is_too_much(self) -> bool:
-        """Drop the oldest until limit and size hold; return whether that is the first of a row."""
+    def _drop_excess(self) -> bool:
+        """Drop the oldest spans until the limits hold; return whether a series of drops begins here."""
         was_dropping = self._dropping
         while len(self._items) > self.limit or self._bytes > self.max_bytes:
             dropped = self._drop_oldest()
@@ -155,22 +199,22 @@ class SpanQueue:
         return self._dropping and not was_dropping
 
     def _is_full(self) -> bool:
-        # What is in hand comes back if it cannot be written. Those who wait leave room for it; otherwise the
-        # oldest is dropped then, and that is what comes back.
-        in_hand = len(self.in_hand) if self.max_wait > 0 else 0
-        return len(self._items) + in_hand >= self.limit
+        # The in-flight items come back if they cannot be written. Threads that wait leave slots for them.
+        # Otherwise the oldest are dropped when they come back, and these are the in-flight items.
+        in_flight = len(self.in_flight) if self.max_wait > 0 else 0
+        return len(self._items) + in_flight >= self.limit
 
-    def _make_room(self) -> None:
-        self.hurry()
-        if self.max_wait > 0 and self.may_wait() and self._room_within(self.max_wait):
+    def _free_slot(self) -> None:
+        self.request_write()
+        if self.max_wait > 0 and self.may_wait() and self._wait_for_slot(self.max_wait):
             return
-        with self.moving():
+        with self.modifying():
             is_first = self._drop_oldest() is not None and not self._dropping
             self._dropping = self._dropping or is_first
         if is_first:
             self.on_drop()
 
-    def _room_within(self, seconds: float) -> bool:
+    def _wait_for_slot(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         with self.lock:
             while self._is_full():
@@ -193,4 +237,4 @@ class SpanQueue:
 
 
 def _size(item: Item) -> int:
-    return 0 if isinstance(item, Marker) else len(item.packed)
+    return 0 if isinstance(item, FlushMarker) else len(item.packed)

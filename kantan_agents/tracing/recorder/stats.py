@@ -1,4 +1,4 @@
-"""How a recorder stands."""
+"""``RecorderStats``: the counters of a recorder."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import attrs
 
 @attrs.frozen
 class RecorderStats:
-    """What a recorder has done so far, in this process.
+    """The spans that a recorder has handled so far in this process.
 
-    Every span that ended is in exactly one of the four: written, queued, dropped or failed.
+    Each ended span is counted in exactly one of ``written``, ``queued``, ``dropped`` and ``failed``.
 
     Attributes:
         written: Spans in the database.
         queued: Spans that wait to be written.
         dropped: Spans lost because the queue was full (E63).
-        failed: Spans that could not be recorded at all (E65).
-        oldest_unwritten: Seconds the oldest of those that wait has waited; 0.0 if none does.
+        failed: Spans that could not be recorded (E65).
+        oldest_unwritten: Age of the oldest queued span in seconds; 0.0 if the queue is empty.
     """
 
     written: int

@@ -1,4 +1,4 @@
-"""The thread that writes: it lives while there is work, collects for a moment, waits where that can help."""
+"""The recorder's thread: starts on demand, collects spans briefly, writes them, and retries on errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kantan_agents.tracing.recorder.batches import Batches
+from kantan_agents.tracing.recorder.batches import BatchWriter
 from kantan_agents.tracing.recorder.span_queue import SpanQueue
 
 BATCH = 1_000
@@ -21,40 +21,40 @@ _JOIN_SECONDS = 0.05
 
 
 class Writer:
-    """Writes what stands in a queue to a database, on a thread that lives while there is work.
+    """Writes a queue to a database, on a thread that exists while there is work.
 
     Attributes:
-        batches: What writes; counts what it wrote and what it gave up.
+        batches: Writes the batches, and counts the spans that were written and discarded.
         thread: The thread, or None.
-        is_stopping: Whether the thread is about to end, however much there is to do.
+        is_stopping: Whether the thread ends after its current batch, even if items are waiting.
     """
 
     def __init__(self, path: Path, queue: SpanQueue, interval: float) -> None:
-        self.batches = Batches(path, queue)
+        self.batches = BatchWriter(path, queue)
         self.thread: threading.Thread | None = None
         self.is_stopping = False
         self._ending: threading.Thread | None = None
         self._queue = queue
         self._interval = interval
-        self._starting = threading.RLock()  # a signal handler may start it while it is being started
-        self._busy_with_it: set[int] = set()
-        self._is_held = False
+        self._lock = threading.RLock()  # reentrant: a signal handler may call start() inside start()
+        self._lock_threads: set[int] = set()
+        self._is_paused = False
         self._is_starting = False
-        self._is_writing_here = False
-        self._seconds = FIRST_PAUSE
+        self._is_writing_in_caller = False
+        self._retry_delay = FIRST_PAUSE
 
     def start(self) -> None:
-        """Start the thread, or have it go on; nothing while it is held.
+        """Start the thread, or let a stopping one continue; do nothing while the writer is paused.
 
         Raises:
-            RuntimeError: The interpreter ends and starts no more threads.
+            RuntimeError: The interpreter is shutting down and starts no more threads.
         """
-        with self._deciding():
-            if self._is_held or self._is_starting:
+        with self._locked():
+            if self._is_paused or self._is_starting:
                 return
             self.is_stopping = False
             if self.thread is None:
-                # A destructor, called while the thread is being made, may end a span and come here again.
+                # A destructor that runs while the thread is created may end a span and call this again.
                 self._is_starting = True
                 try:
                     self._start_thread()
@@ -67,84 +67,85 @@ class Writer:
         try:
             thread.start()
         except BaseException:
-            # Interrupted while it waited for the thread to begin, there is one all the same.
+            # If only the wait for its start was interrupted, the thread exists.
             if not thread.is_alive():
                 self.thread = None
             raise
 
     def stop(self, seconds: float) -> None:
-        """End the thread after the batch it has in hand; wait for that for at most ``seconds``."""
+        """End the thread after its current batch; wait for at most ``seconds``."""
         thread = self.thread or self._ending
         if thread is None or thread.ident == threading.get_ident():
             return
         self.is_stopping = True
-        self._queue.hurry()
+        self._queue.request_write()
         deadline = time.monotonic() + seconds
-        # Somebody may start it again meanwhile, as there is something new to write: then it goes on.
+        # Another thread may start it again for new items; then it continues.
         while self.is_stopping and thread.is_alive() and time.monotonic() < deadline:
             thread.join(_JOIN_SECONDS)
 
-    def hold(self, seconds: float) -> None:
-        """Stop, and let nobody start it before ``let_go``."""
-        with self._deciding():
-            self._is_held = True
+    def pause(self, seconds: float) -> None:
+        """Stop the thread, and do not start it again before ``resume``."""
+        with self._locked():
+            self._is_paused = True
         self.stop(seconds)
 
-    def let_go(self) -> None:
-        """Let it be started again, and start it if there is something to do."""
-        with self._deciding():
-            self._is_held = False
+    def resume(self) -> None:
+        """Allow the thread to start again, and start it if items are waiting."""
+        with self._locked():
+            self._is_paused = False
         if self._queue.unwritten():
             self.start()
 
-    def write_here(self) -> None:
-        """Write everything in the calling thread, once: at interpreter exit, when there is no other."""
-        with self._deciding():
-            if self.thread is not None or self._is_writing_here:
+    def write_in_this_thread(self) -> None:
+        """Write everything in the calling thread; for interpreter exit, when no thread can be started."""
+        with self._locked():
+            if self.thread is not None or self._is_writing_in_caller:
                 return
-            self._is_writing_here = True
+            self._is_writing_in_caller = True
             try:
                 while self._queue.take(BATCH) and self.batches.write():
                     continue
                 self.batches.close()
             finally:
-                self._is_writing_here = False
+                self._is_writing_in_caller = False
 
     def abandon(self) -> sqlite3.Connection | None:
-        """Return the connection, which a forked child has no right to."""
+        """Return the connection without closing it, in a forked child."""
         return self.batches.abandon()
 
-    def may_be_waited_for(self) -> bool:
-        """Whether the calling thread may wait for the writer, which may itself wait for this thread.
+    def can_be_waited_for(self) -> bool:
+        """Return whether the calling thread may wait for the writer without a deadlock.
 
-        It does if a destructor asks, run by the writer's own thread or by one that is about to start it.
+        It may not in a destructor that runs on the writer's own thread, or on a thread that is starting the
+        writer.
         """
-        return not self.owns_this_thread() and threading.get_ident() not in self._busy_with_it
+        return not self.owns_this_thread() and threading.get_ident() not in self._lock_threads
 
     @contextmanager
-    def _deciding(self) -> Iterator[None]:
-        """Hold the right to say whether there is a thread."""
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock for starting and ending the thread."""
         thread_id = threading.get_ident()
-        is_outermost = thread_id not in self._busy_with_it
-        self._busy_with_it.add(thread_id)  # before the lock: a destructor may run between any two lines
+        is_outermost = thread_id not in self._lock_threads
+        self._lock_threads.add(thread_id)  # before locking, as a destructor may run between any two lines
         try:
-            with self._starting:
+            with self._lock:
                 yield
         finally:
             if is_outermost:
-                self._busy_with_it.discard(thread_id)
+                self._lock_threads.discard(thread_id)
 
     def owns_this_thread(self) -> bool:
-        """Whether the calling thread is the writer's, which must not wait for itself."""
-        # By its number, which a thread has first of all: it may end spans before it counts as current.
+        """Return whether the calling thread is the writer's, which must not wait for itself."""
+        # By its id, which is set first: a span may end before `current_thread()` returns the new thread.
         return self.thread is not None and self.thread.ident == threading.get_ident()
 
     def _run(self) -> None:
         try:
             while self.owns_this_thread():
                 self._work()
-                with self._deciding():
-                    # Started again while it was about to stop, it goes on.
+                with self._locked():
+                    # If it was started again while stopping, it continues.
                     if self.owns_this_thread() and (self.is_stopping or not self._queue.unwritten()):
                         self._end()
         finally:
@@ -159,16 +160,16 @@ class Writer:
     def _work(self) -> None:
         while not self.is_stopping and self.owns_this_thread() and self._has_work():
             if self.batches.write():
-                self._seconds = FIRST_PAUSE
+                self._retry_delay = FIRST_PAUSE
             else:
-                self._pause()
+                self._wait_before_retry()
 
     def _has_work(self) -> bool:
-        """Wait for something to write, then a little for more of it; False if nothing came for long."""
+        """Wait for items, then briefly for more; return False if none came for ``IDLE_SECONDS``."""
         queue = self._queue
         while not queue.take(BATCH):
             queue.sleeping = True
-            # Looked at once more: what came before the flag was up, woke nobody.
+            # Check again: an item that was appended before `sleeping` was set did not wake this thread.
             woken = bool(len(queue)) or queue.wake.wait(IDLE_SECONDS)
             queue.sleeping = False
             if self.is_stopping or (not woken and self._may_end()):
@@ -184,20 +185,21 @@ class Writer:
         queue.urgent = False
 
     def _may_end(self) -> bool:
-        with self._deciding():
+        with self._locked():
             thread = self.thread
             self._end()
-            # Asked last: who appends now either sees that there is no thread, or is seen here.
+            # Checked last: a thread that appends an item now either sees that there is no writer thread, or
+            # its item is seen here.
             if not len(self._queue):
                 return True
             self.thread = thread
             return False
 
-    def _pause(self) -> None:
-        """Wait before the next try: longer each time, but only for a moment while somebody waits."""
+    def _wait_before_retry(self) -> None:
+        """Wait before the next attempt: longer each time, but only ``FIRST_PAUSE`` while a flush waits."""
         queue = self._queue
         now = time.monotonic()
-        soon, deadline = now + FIRST_PAUSE, now + self._seconds
-        self._seconds = min(2 * self._seconds, LONGEST_PAUSE)
+        soon, deadline = now + FIRST_PAUSE, now + self._retry_delay
+        self._retry_delay = min(2 * self._retry_delay, LONGEST_PAUSE)
         while not self.is_stopping and time.monotonic() < (soon if queue.markers() else deadline):
             queue.wake.wait((soon if queue.markers() else deadline) - time.monotonic())

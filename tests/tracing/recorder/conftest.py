@@ -1,4 +1,4 @@
-"""Fixtures for the recorder's tests: processes, files, recorders that are closed, the log."""
+"""Fixtures for the tests of the recorder: processes, files, recorders that are closed, the log."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def preloaded() -> Iterator[Preloaded]:
 
 @pytest.fixture(autouse=True)
 def _no_other_recorders() -> None:
-    """Threads are counted here; those of recorders that other tests have left behind do not count."""
+    """Shut down the recorders that other tests have left behind; some tests here count threads."""
     for recorder in registry.recorders():
         recorder.shutdown()
 
@@ -43,7 +43,7 @@ def start(preloaded: Preloaded, folder: Path) -> Iterator[Start]:
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A directory that every user can enter, which pytest's own are not."""
+    """A directory that every user can enter; pytest's own directories are private."""
     folder = Path(tempfile.mkdtemp()).resolve()
     folder.chmod(0o777)
     yield folder
@@ -56,8 +56,10 @@ def file(folder: Path) -> DatabaseFile:
 
 
 @pytest.fixture
-def recorder_at(folder: Path) -> Iterator[Callable[..., SQLiteRecorder]]:  # closed before that goes
-    """``recorder_at(path, **options)``: a recorder that gets the SDK's traces."""
+def recorder_at(
+    folder: Path,
+) -> Iterator[Callable[..., SQLiteRecorder]]:  # closes before the folder is deleted
+    """``recorder_at(path, **options)``: create a recorder that receives the SDK's traces."""
     made = []
 
     def make(path: Any, **options: Any) -> SQLiteRecorder:
@@ -79,7 +81,7 @@ def recorder(recorder_at: Callable[..., SQLiteRecorder], file: DatabaseFile) -> 
 
 @pytest.fixture
 def logged(caplog: pytest.LogCaptureFixture) -> Callable[..., list[str]]:
-    """``logged("E62")``: the messages with that code; ``logged()``: all of the recorder and the SDK."""
+    """``logged("E62")``: the messages with this code; ``logged()``: all messages of recorder and SDK."""
     caplog.set_level(logging.INFO, "kantan_agents.tracing")
 
     def messages(code: str | None = None) -> list[str]:

@@ -1,4 +1,4 @@
-"""A database file, read back: by plain SQLite and by kantan-llm's unmodified tracer."""
+"""Reads a database file with plain SQLite and with kantan-llm's unmodified tracer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRe
 
 @attrs.frozen
 class DatabaseFile:
-    """What is in the file at ``path`` now."""
+    """The current content of the file at ``path``."""
 
     path: Path
 
@@ -29,11 +29,11 @@ class DatabaseFile:
         return [name for (name,) in self.rows("SELECT name FROM spans ORDER BY rowid")]
 
     def count(self) -> int:
-        """Return how many spans there are."""
+        """Return the number of spans."""
         return int(self.rows("SELECT COUNT(*) FROM spans")[0][0])
 
     def is_sound(self) -> bool:
-        """Whether SQLite finds nothing wrong with the file."""
+        """Return whether SQLite finds no errors in the file."""
         return self.rows("PRAGMA integrity_check") == [("ok",)]
 
     def traces(self, **query: Any) -> list[TraceRecord]:
@@ -45,7 +45,7 @@ class DatabaseFile:
         return self._search(lambda tracer: tracer.search_spans(query=SpanQuery(**query)))
 
     def bytes(self) -> bytes:
-        """Return everything that is on the disk for this database."""
+        """Return everything that is on disk for this database, including its logs."""
         files = [
             self.path,
             *(self.path.with_name(self.path.name + suffix) for suffix in ("-wal", "-journal")),

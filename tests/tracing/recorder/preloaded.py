@@ -1,9 +1,9 @@
-"""A process that imports everything once and forks one that becomes a script, for each that is asked for.
+"""A process that imports everything once, and forks a process for each script that it should run.
 
-A test of how a process ends needs many processes, and each would take seconds to import the SDK. What is
-forked here has one thread and no recorder yet; it runs the script as its main module and then ends as any
-process does: threads are waited for and exit functions called. Only what follows, which is to take all
-modules apart again and takes seconds too, is left out, unless a script asks for it.
+The tests of how a process ends need many processes, and each would take seconds to import the SDK. A forked
+process has one thread and no recorder yet. It runs the script as its main module and then ends like any
+process: it waits for threads and calls exit functions. The teardown of all modules, which takes seconds too,
+is skipped unless a script requests it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from pathlib import Path
 from typing import Any
 
 
-class _Leaving:
-    """What the process is to exit with, if it need not take itself apart."""
+class _Exit:
+    """The exit status of the process if the teardown is skipped."""
 
     status: int | None = None
 
 
-def leave() -> None:
-    """End the process, as the last of all exit functions."""
-    # Coverage, which started still earlier, has its figures to write.
-    if _Leaving.status is not None and "coverage" not in sys.modules:
+def exit_early() -> None:
+    """Exit without the teardown; the last exit function to run."""
+    # Coverage registered its exit function even earlier, and must still write its data.
+    if _Exit.status is not None and "coverage" not in sys.modules:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(_Leaving.status)
+        os._exit(_Exit.status)
 
 
-atexit.register(leave)  # before the imports: what they register is called earlier
+atexit.register(exit_early)  # before the imports, whose exit functions are then called earlier
 
 import kantan_llm.tracing  # noqa: E402, F401
 import uvicorn  # noqa: E402, F401
@@ -43,14 +43,14 @@ from starlette.applications import Starlette  # noqa: E402, F401
 import kantan_agents.tracing.recorder  # noqa: E402
 import kantan_agents.tracing.store  # noqa: E402, F401
 
-# Imports on its own what it needs; a process of another user may not be allowed to read that any more.
+# Imports more modules on first use; a process of another user might not be able to read them later.
 BackendSpanExporter().close()  # type: ignore[no-untyped-call]
 
 UNPRIVILEGED = 65534
 
 
 def serve() -> dict[str, Any] | None:
-    """Answer requests; return what to become in a forked child, None in this process at the end."""
+    """Answer requests; return the request in a forked child, and None in this process at the end."""
     children: dict[int, int | None] = {}
     for line in sys.stdin:
         request = json.loads(line)
@@ -69,7 +69,7 @@ def serve() -> dict[str, Any] | None:
     return None
 
 
-def become(request: dict[str, Any]) -> None:
+def run_script(request: dict[str, Any]) -> None:
     """Run the script of ``request`` in this process."""
     for number, (name, flags) in enumerate(
         [
@@ -93,24 +93,24 @@ def become(request: dict[str, Any]) -> None:
     main.__file__ = str(script)
     sys.modules["__main__"] = main
     code = compile(script.read_text(), str(script), "exec")
-    _Leaving.status = None if request["thorough"] else 0
+    _Exit.status = None if request["thorough"] else 0
     try:
         exec(code, main.__dict__)
     except KeyboardInterrupt:
-        _Leaving.status = None  # ends by a signal, which is the interpreter's to do
+        _Exit.status = None  # the interpreter ends the process by a signal
         raise
     except SystemExit as end:
-        if _Leaving.status is not None:
-            _Leaving.status = int(end.code or 0)
+        if _Exit.status is not None:
+            _Exit.status = int(end.code or 0)
         raise
     except BaseException:
-        if _Leaving.status is None or "coverage" in sys.modules:
+        if _Exit.status is None or "coverage" in sys.modules:
             raise
-        _Leaving.status = 1
+        _Exit.status = 1
         traceback.print_exc()
 
 
 if __name__ == "__main__":
-    wanted = serve()
-    if wanted is not None:
-        become(wanted)
+    request = serve()
+    if request is not None:
+        run_script(request)

@@ -1,4 +1,4 @@
-"""Scripts as processes of their own: started, watched, sent signals, waited for."""
+"""Runs scripts in separate processes: start, watch, signal, wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-# What every script has: its database is the first argument.
+# The beginning of every script; its database is the first argument.
 PRELUDE = """
 import asyncio
 import os
@@ -30,7 +30,7 @@ from kantan_agents.tracing.recorder import SQLiteRecorder, record_traces
 path = sys.argv[1]
 
 
-# A recorder that writes only when it has to.
+# A recorder that writes only when it must.
 def lazy():
     recorder = record_traces(path, flush_interval=30.0)
     wait_until(lambda: recorder._queue.sleeping)
@@ -56,21 +56,21 @@ def wait_until(holds, seconds=30.0):
         time.sleep(0.005)
 """
 
-SECONDS = 120.0  # for what takes two; the machine may have a lot to do
+SECONDS = 120.0  # for actions that take two; the machine may be busy
 
 
 def wait_until(holds: Callable[[], Any], what: Callable[[], str] = str) -> None:
-    """Return as soon as ``holds()`` is true; fail with ``what()`` if that takes very long."""
+    """Return as soon as ``holds()`` is true; fail with the text ``what()`` after ``SECONDS``."""
     end = time.monotonic() + SECONDS
     while not holds():
         if time.monotonic() > end:
-            raise AssertionError(f"did not come about: {what()}")
+            raise AssertionError(f"timed out: {what()}")
         time.sleep(0.005)
 
 
 @attrs.define
 class Process:
-    """A script that runs."""
+    """A running script."""
 
     pid: int
     _status: Callable[[], int | None]
@@ -79,12 +79,12 @@ class Process:
 
     @property
     def out(self) -> str:
-        """What it has printed so far."""
+        """Its output so far."""
         return self._out.read_text() if self._out.exists() else ""
 
     @property
     def err(self) -> str:
-        """What it has complained about so far."""
+        """Its error output so far."""
         return self._err.read_text() if self._err.exists() else ""
 
     def until(self, line: str) -> Process:
@@ -101,7 +101,7 @@ class Process:
         return self
 
     def wait(self) -> int:
-        """Return its exit status once it has ended, negative if a signal ended it."""
+        """Wait for it; return its exit status, negative if a signal ended it."""
         try:
             wait_until(lambda: self._status() is not None, lambda: f"its end\n{self.out}{self.err}")
         finally:
@@ -111,7 +111,7 @@ class Process:
         return status
 
     def end(self) -> None:
-        """Kill it, if it still runs."""
+        """Kill it if it is still running."""
         if self._status() is None:
             os.kill(self.pid, signal.SIGKILL)
 
@@ -127,19 +127,19 @@ class Preloaded:
             env=environ,
             text=True,
         )
-        self._asking = threading.Lock()
+        self._lock = threading.Lock()
 
-    def ask(self, **request: Any) -> Any:
-        """Return the answer to a request."""
+    def request(self, **fields: Any) -> Any:
+        """Send a request and return the answer."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with self._asking:
-            self._process.stdin.write(json.dumps(request) + "\n")
+        with self._lock:
+            self._process.stdin.write(json.dumps(fields) + "\n")
             self._process.stdin.flush()
             return json.loads(self._process.stdout.readline())
 
     def close(self) -> None:
-        """Let it end."""
+        """End the process."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.close()
@@ -149,7 +149,7 @@ class Preloaded:
 
 @attrs.define
 class Start:
-    """``start(body, *arguments)``: runs a script as a process; all of them are ended by ``close``."""
+    """``start(body, *arguments)`` runs a script in a process; ``close`` ends all of them."""
 
     preloaded: Preloaded
     folder: Path
@@ -164,15 +164,15 @@ class Start:
         thorough: bool = False,
         wait: bool = False,
     ) -> Process:
-        """Start a script, and with ``wait`` also wait for it: it must exit with 0 and no complaint.
+        """Start a script; with ``wait``, also check that it exits with 0 and without error output.
 
         Args:
             body: The script.
             *arguments: Its command line; the first is the database.
-            bare: Whether it is to begin without ``PRELUDE``, which imports the SDK.
-            unprivileged: Whether it is to run as a user who may write only what all may write.
-            thorough: Whether it takes itself apart at the end, to the last module.
-            wait: Whether to wait for it.
+            bare: Whether to leave out ``PRELUDE``, which imports the SDK.
+            unprivileged: Whether to run it as a user without privileges.
+            thorough: Whether to run the full teardown of the interpreter at the end.
+            wait: Whether to wait for the script.
         """
         number = len(self.started)
         script = self.folder / f"script_{number}.py"
@@ -180,7 +180,7 @@ class Start:
             (self.folder / "prelude.py").write_text(PRELUDE)
         script.write_text(("" if bare else "from prelude import *\n") + textwrap.dedent(body))
         out, err = self.folder / f"out_{number}", self.folder / f"err_{number}"
-        pid = self.preloaded.ask(
+        pid = self.preloaded.request(
             script=str(script),
             arguments=[str(argument) for argument in arguments],
             out=str(out),
@@ -188,7 +188,7 @@ class Start:
             unprivileged=unprivileged,
             thorough=thorough,
         )
-        process = Process(pid, lambda: self.preloaded.ask(status=pid), out, err)
+        process = Process(pid, lambda: self.preloaded.request(status=pid), out, err)
         self.started.append(process)
         if wait:
             assert process.wait() == 0, process.err
@@ -196,6 +196,6 @@ class Start:
         return process
 
     def close(self) -> None:
-        """End all that still run."""
+        """End all scripts that are still running."""
         for process in self.started:
             process.end()

@@ -1,4 +1,4 @@
-"""Secrets are in no column of no table, and nothing else is changed."""
+"""Secrets are masked in every column of every table, and nothing else is changed."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from kantan_llm.tracing import sanitize
 from kantan_llm.tracing.sanitize import sanitize_text
 
 from kantan_agents.tracing.recorder import SQLiteRecorder
-from kantan_agents.tracing.recorder.masking import is_suspicious, mask_data, mask_text
+from kantan_agents.tracing.recorder.masking import mask_data, mask_text, may_contain_secret
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.test_rows import CALL, message, response
 
-# Each with what must not be found of it.
+# Each with the part that must not be found.
 SECRETS = {
     "sk-proj-0123456789abcdef": "0123456789abcdef",
     "sk-_-_-_-_-_-_-_0": "_-_-_-_-_-_-_0",
@@ -58,20 +58,20 @@ AROUND = [
 
 
 def as_arguments(text: str) -> str:
-    """Return the arguments of a tool as a model writes them: JSON in a text."""
+    """Return the arguments of a tool as a model writes them: JSON inside a text."""
     return json.dumps({"note": text, "text": f"first line\n{text}\n\t{text}\r\f\b{text}"})
 
 
 def texts_with(secret: str) -> list[str]:
     texts = [around.format(secret) for around in AROUND]
     if not secret.isascii():
-        return texts  # in JSON it would be written in another way
+        return texts  # JSON would escape it
     arguments = [as_arguments(text) for text in (secret, f"the key is {secret}.", f"one\n{secret}")]
     return [*texts, *arguments, *(json.dumps({"inner": text}) for text in arguments)]
 
 
 def record_everywhere(text: str) -> None:
-    """Record spans with ``text`` wherever there may be a text."""
+    """Record spans with ``text`` in every place that can hold a text."""
     called = {**CALL, "arguments": text}
     create = agents.tracing.get_trace_provider().create_span
     deep = {"list": [{"text": text}], text: 1, "keys": {text: {text: text}}}
@@ -99,7 +99,7 @@ def record_everywhere(text: str) -> None:
 
 
 def everything_in(file: DatabaseFile) -> str:
-    """Return all that is in all columns, and what it says when read as JSON, and JSON inside that."""
+    """Return the content of all columns, including the values decoded from JSON, and JSON inside them."""
     found: list[str] = []
 
     def look(value: Any) -> None:
@@ -123,7 +123,7 @@ def everything_in(file: DatabaseFile) -> str:
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_no_column_of_no_table_has_a_secret_of_whatever_place(
+def test_no_column_of_any_table_contains_a_secret(
     recorder: SQLiteRecorder, file: DatabaseFile, secret: str
 ) -> None:
     for text in texts_with(secret):
@@ -137,7 +137,9 @@ def test_no_column_of_no_table_has_a_secret_of_whatever_place(
     assert SECRETS[secret].encode() not in file.bytes()
 
 
-def test_ids_and_what_surrounds_a_secret_stay(recorder: SQLiteRecorder, file: DatabaseFile) -> None:
+def test_ids_and_the_text_around_a_secret_are_not_changed(
+    recorder: SQLiteRecorder, file: DatabaseFile
+) -> None:
     metadata = {"agent_run_id": "r", "deep": [{"k": "Bearer 0123456789"}]}
     texts = '{"key": "sk-0123456789abc", "n": 1}', "done: api_key=0123456789 (two)"
     with agents.tracing.trace("w", metadata=metadata) as opened, function_span("add", *texts) as span:
@@ -156,7 +158,7 @@ def test_ids_and_what_surrounds_a_secret_stay(recorder: SQLiteRecorder, file: Da
 @pytest.mark.parametrize(
     "text", ["ask-0123456789abc", "sk-short", "Bearer short", "api_key=x", "apikey=0123456789"]
 )
-def test_what_kantan_llm_does_not_mask_is_not_masked(
+def test_texts_that_kantan_llm_does_not_mask_are_not_masked(
     recorder: SQLiteRecorder, file: DatabaseFile, text: str
 ) -> None:
     assert sanitize_text(text) == text
@@ -165,7 +167,7 @@ def test_what_kantan_llm_does_not_mask_is_not_masked(
     assert "***" not in everything_in(file)
 
 
-# Alphabets that make the patterns' texts likely, with all letters that case-blind patterns take for theirs.
+# Alphabets that make matches likely, with all letters that case-insensitive patterns match.
 keys_of = [
     "api_key",
     "API_KEY",
@@ -190,23 +192,25 @@ likely = st.lists(st.sampled_from(pieces), max_size=10).map("".join)
 @given(st.one_of(likely, st.text()))
 @example("ap\u0131_key=012345")
 @example("\u0041\u0050\u0130_\u212aEY:012345")
-def test_a_text_is_never_thought_harmless_that_kantan_llm_would_change(text: str) -> None:
-    if not is_suspicious(text):
+def test_no_text_that_kantan_llm_would_change_is_considered_harmless(text: str) -> None:
+    if not may_contain_secret(text):
         assert sanitize_text(text) == text
         assert mask_text(text) == text
         assert mask_data({text: [text]}) == {text: [text]}
 
 
 @given(likely, likely)
-def test_a_record_is_never_thought_harmless_if_a_text_in_it_would_be_changed(key: str, value: str) -> None:
+def test_no_record_with_a_text_that_kantan_llm_would_change_is_considered_harmless(
+    key: str, value: str
+) -> None:
     record = {key: [value, {"k": value}]}
-    if not is_suspicious(json.dumps(record, ensure_ascii=False)):
+    if not may_contain_secret(json.dumps(record, ensure_ascii=False)):
         assert sanitize_text(key) == key
         assert sanitize_text(value) == value
 
 
 @given(likely)
-def test_masking_twice_changes_no_more_and_masks_all_that_kantan_llm_masks(text: str) -> None:
+def test_masking_is_idempotent_and_masks_everything_that_kantan_llm_masks(text: str) -> None:
     masked = mask_text(text)
     assert mask_text(masked) == masked
     assert sanitize_text(masked) == masked
@@ -220,18 +224,18 @@ before = st.sampled_from(
 
 
 @given(before, st.sampled_from(["sk-0123456789", "Bearer 0123456789", "api_key=0123456789"]), st.booleans())
-def test_behind_an_escape_a_secret_is_found_as_behind_the_character_itself(
+def test_a_secret_is_found_directly_after_an_escape_sequence(
     before: str, secret: str, ascii_only: bool
 ) -> None:
-    """What a tool gets or returns is often JSON in a text, and in that once more."""
+    """Arguments and results of tools are often JSON inside a text, sometimes inside JSON again."""
     written = json.dumps({"k": before + secret}, ensure_ascii=ascii_only)
     for _ in range(3):
         assert "0123456789" not in mask_text(written)
         written = json.dumps(written, ensure_ascii=ascii_only)
 
 
-def test_kantan_llm_has_the_three_patterns_that_are_known_here() -> None:
-    """A new version of it with other patterns is noticed: ``is_suspicious`` has to know them."""
+def test_kantan_llm_has_exactly_the_three_known_patterns() -> None:
+    """Detects new patterns in a new version of kantan-llm; ``may_contain_secret`` must know them."""
     patterns = {
         name: (value.pattern, value.flags)
         for name, value in vars(sanitize).items()
@@ -247,8 +251,8 @@ def test_kantan_llm_has_the_three_patterns_that_are_known_here() -> None:
     assert "replace(" not in source
 
 
-def test_all_letters_that_a_case_blind_pattern_takes_for_one_of_its_own_are_known() -> None:
+def test_all_letters_that_a_case_insensitive_pattern_matches_are_known() -> None:
     letters = re.compile("[api_key]", re.IGNORECASE)
     odd = [chr(code) for code in range(128, 0x110000) if letters.match(chr(code))]
-    assert all(is_suspicious(letter) for letter in odd)
+    assert all(may_contain_secret(letter) for letter in odd)
     assert "\u212a" in odd

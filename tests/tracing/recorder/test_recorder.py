@@ -1,4 +1,4 @@
-"""The recorder as an object: its options, its counts, its thread and its file, and its place in the SDK."""
+"""The recorder's options, counters, thread and file, and its use as a trace processor."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def record(*names: str, parent: Any = None) -> None:
 
 @pytest.fixture
 def short_switches() -> Iterator[None]:
-    """Have Python change threads as often as it can."""
+    """Let Python switch threads as often as possible."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -55,7 +55,7 @@ def short_switches() -> Iterator[None]:
 
 
 def in_threads(count: int, work: Callable[[int], Any]) -> None:
-    """Call ``work`` in so many threads at once; whatever one of them raises is raised."""
+    """Call ``work`` in ``count`` concurrent threads; raise the first error of any of them."""
     errors = []
 
     def run(number: int) -> None:
@@ -77,7 +77,7 @@ def in_threads(count: int, work: Callable[[int], Any]) -> None:
 # Options
 
 
-def test_what_is_public_is_documented() -> None:
+def test_all_public_names_are_documented() -> None:
     assert public.__all__ == sorted(public.__all__)
     for name in public.__all__:
         assert getattr(public, name).__doc__
@@ -95,7 +95,7 @@ def test_what_is_public_is_documented() -> None:
     ],
 )
 @pytest.mark.parametrize("make", [SQLiteRecorder, record_traces])
-def test_a_bad_option_is_refused_by_name(make: Any, tmp_path: Path, option: str, value: Any) -> None:
+def test_an_error_for_an_invalid_option_names_it(make: Any, tmp_path: Path, option: str, value: Any) -> None:
     options = {"path": tmp_path / "t.db", "flush_on_sigterm": False, option: value}
     with pytest.raises(InvalidOptionError) as caught:
         make(**options)
@@ -106,7 +106,7 @@ def test_a_bad_option_is_refused_by_name(make: Any, tmp_path: Path, option: str,
 @pytest.mark.parametrize(
     ("name", "reason"), [(".", "it is a directory"), ("no/such.db", "its directory does not exist")]
 )
-def test_a_path_at_which_there_can_be_no_file_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+def test_a_path_that_cannot_be_a_file_is_an_error(tmp_path: Path, name: str, reason: str) -> None:
     with pytest.raises(TraceDatabaseError) as caught:
         SQLiteRecorder(tmp_path / name)
     assert caught.value.code == "E60"
@@ -114,7 +114,7 @@ def test_a_path_at_which_there_can_be_no_file_is_refused(tmp_path: Path, name: s
     assert str(tmp_path) in str(caught.value)
 
 
-def test_a_path_that_the_system_does_not_take_is_refused(tmp_path: Path) -> None:
+def test_a_path_that_the_system_does_not_accept_is_an_error(tmp_path: Path) -> None:
     for path in (f"{tmp_path}/a\0b.db", f"{tmp_path}/" + "x" * 5_000):
         with pytest.raises((TraceDatabaseError, InvalidOptionError)):
             SQLiteRecorder(path)
@@ -132,7 +132,7 @@ class Somewhere:
     "name", ["traces.sqlite3", "a?b#c%20 d.db", "file:x.db", "'q\".db", "跡.db", "x.db-wal"]
 )
 @pytest.mark.parametrize("kind", [str, Path, Somewhere])
-def test_any_kind_of_path_and_any_name_will_do(
+def test_any_kind_of_path_and_any_name_is_accepted(
     recorder_at: RecorderAt, folder: Path, name: str, kind: Any
 ) -> None:
     path = f"{folder}/{name}"
@@ -146,7 +146,7 @@ def test_any_kind_of_path_and_any_name_will_do(
     assert [found.name for found in folder.iterdir()] == [name]
 
 
-def test_a_relative_path_stays_where_it_was(
+def test_a_relative_path_is_resolved_once(
     recorder_at: RecorderAt, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (folder / "elsewhere").mkdir()
@@ -161,7 +161,7 @@ def test_a_relative_path_stays_where_it_was(
     assert list((folder / "elsewhere").iterdir()) == []
 
 
-def test_a_link_leads_to_the_file(recorder_at: RecorderAt, folder: Path) -> None:
+def test_a_link_is_followed(recorder_at: RecorderAt, folder: Path) -> None:
     (folder / "link.db").symlink_to(folder / "real.db")
     recorder = recorder_at(folder / "link.db")
     with trace("w"):
@@ -170,16 +170,14 @@ def test_a_link_leads_to_the_file(recorder_at: RecorderAt, folder: Path) -> None
     assert DatabaseFile(folder / "real.db").names() == ["a"]
 
 
-def test_the_file_is_there_as_soon_as_the_recorder_has_been_made(
-    recorder_at: RecorderAt, file: DatabaseFile
-) -> None:
+def test_the_file_is_created_with_the_recorder(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     assert recorder.force_flush()
     assert file.traces() == []
     assert file.count() == 0
 
 
-def test_its_repr_says_where_and_how_much(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+def test_the_repr_shows_path_and_counts(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     with trace("w"):
         record("a", "b")
@@ -188,7 +186,7 @@ def test_its_repr_says_where_and_how_much(recorder_at: RecorderAt, file: Databas
 
 
 @pytest.mark.parametrize("seconds", [math.inf, 1e300, 0, -1, 1e-9])
-def test_any_timeout_will_do(recorder_at: RecorderAt, file: DatabaseFile, seconds: float) -> None:
+def test_any_timeout_is_accepted(recorder_at: RecorderAt, file: DatabaseFile, seconds: float) -> None:
     recorder = recorder_at(file.path)
     with trace("w"):
         record("a")
@@ -200,7 +198,7 @@ def test_any_timeout_will_do(recorder_at: RecorderAt, file: DatabaseFile, second
 
 
 @pytest.mark.parametrize("seconds", [0, 1e300])
-def test_any_interval_and_any_wait_will_do(
+def test_any_interval_and_any_wait_is_accepted(
     recorder_at: RecorderAt, file: DatabaseFile, seconds: float
 ) -> None:
     recorder = recorder_at(file.path, flush_interval=seconds, max_wait=seconds, max_queue=3)
@@ -213,7 +211,7 @@ def test_any_interval_and_any_wait_will_do(
     assert file.names() == [str(number) for number in range(50)]
 
 
-def test_large_spans_that_cannot_be_written_are_dropped_when_they_are_too_many(
+def test_spans_beyond_max_queue_bytes_are_dropped_while_the_file_is_unusable(
     recorder_at: RecorderAt, folder: Path, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path, max_queue_bytes=50_000)
@@ -232,15 +230,15 @@ def test_large_spans_that_cannot_be_written_are_dropped_when_they_are_too_many(
     assert recorder.force_flush(SECONDS)
     assert file.names() == [str(number) for number in range(12)][-stats.queued :]
     assert file.traces()[0].metadata == {"k": "v"}
-    (told,) = logged("E63")
-    assert "50000" in told
+    (logged_message,) = logged("E63")
+    assert "50000" in logged_message
 
 
 # Counts
 
 
 class Counting(RuleBasedStateMachine):
-    """Whatever happens, every span that has ended is in exactly one of the four counts."""
+    """After any sequence of steps, every ended span is in exactly one of the four counts."""
 
     folder: Path
 
@@ -330,7 +328,7 @@ class Counting(RuleBasedStateMachine):
         assert self.file.count() == stats.written
 
 
-def test_every_span_that_ended_is_in_exactly_one_of_the_counts(folder: Path) -> None:
+def test_every_ended_span_is_in_exactly_one_of_the_counts(folder: Path) -> None:
     run_state_machine_as_test(
         type("CountingThere", (Counting,), {"folder": folder}),
         settings=settings(max_examples=25, stateful_step_count=20, deadline=None),
@@ -373,7 +371,7 @@ def test_counts_add_up_at_every_moment(
     assert file.count() == stats.written
 
 
-def test_stats_are_a_value() -> None:
+def test_stats_are_frozen_and_comparable() -> None:
     assert RecorderStats(1, 2, 3, 4, 0.5) == RecorderStats(1, 2, 3, 4, 0.5)
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
         RecorderStats(1, 2, 3, 4, 0.5).written = 2
@@ -382,7 +380,7 @@ def test_stats_are_a_value() -> None:
 # Flush
 
 
-def test_after_a_flush_the_span_is_in_the_file_whatever_other_threads_do(
+def test_after_a_flush_the_span_is_in_the_file_despite_other_threads(
     recorder_at: RecorderAt, file: DatabaseFile, short_switches: None
 ) -> None:
     recorder = recorder_at(file.path, flush_interval=0.0)
@@ -398,7 +396,7 @@ def test_after_a_flush_the_span_is_in_the_file_whatever_other_threads_do(
     in_threads(4, work)
 
 
-def test_a_flush_with_nothing_to_write_is_done_at_once(recorder: SQLiteRecorder) -> None:
+def test_a_flush_without_spans_returns_at_once(recorder: SQLiteRecorder) -> None:
     assert recorder.force_flush()
     assert recorder.force_flush(0)
     recorder.shutdown()
@@ -407,7 +405,7 @@ def test_a_flush_with_nothing_to_write_is_done_at_once(recorder: SQLiteRecorder)
 
 
 @pytest.mark.anyio
-async def test_a_flush_can_be_awaited_and_given_up(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+async def test_a_flush_can_be_awaited_and_cancelled(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     assert await recorder.force_flush_async()
     with trace("w"):
@@ -439,7 +437,7 @@ Threads = Callable[[], list[threading.Thread]]
 
 @pytest.fixture
 def recorder_threads() -> Threads:
-    """``recorder_threads()``: those that a recorder of this test has begun."""
+    """``recorder_threads()``: the threads that recorders of this test have started."""
     before = set(threading.enumerate())
 
     def found() -> list[threading.Thread]:
@@ -451,18 +449,18 @@ def recorder_threads() -> Threads:
 
 
 def open_files(place: Path) -> list[str]:
-    """Return what this process has open of a database, or in a folder."""
+    """Return the files of a database, or in a folder, that this process has open."""
     found = []
     for number in FILES.iterdir():
         try:
             found.append(str(number.readlink()))
-        except OSError:  # that of the listing itself
+        except OSError:  # the descriptor of the listing itself
             continue
     return [name for name in found if name.startswith(str(place))]
 
 
 @needs_proc
-def test_after_shutdown_thread_and_file_are_gone_and_it_can_be_used_again(
+def test_shutdown_ends_the_thread_and_closes_the_file_until_the_next_span(
     recorder_threads: Threads, recorder: SQLiteRecorder, file: DatabaseFile
 ) -> None:
     for number in range(3):
@@ -493,7 +491,7 @@ def test_an_idle_thread_ends_and_starts_again_with_the_next_span(
     assert file.names() == ["0", "1", "2"]
 
 
-def test_spans_that_end_while_the_idle_thread_does_are_not_lost(
+def test_spans_that_end_while_the_idle_thread_ends_are_not_lost(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, short_switches: None
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_SECONDS", 0.0001)
@@ -507,12 +505,12 @@ def test_spans_that_end_while_the_idle_thread_does_are_not_lost(
                 time.sleep(pauses.random() / 500)
 
     in_threads(5, work)
-    # Nobody ends a span any more, and nobody asks for anything: it has to happen by itself.
+    # No more spans end and no flush is requested: the rest must be written without one.
     wait_until(lambda: recorder.stats().queued == 0, lambda: str(recorder.stats()))
     assert recorder.stats().written == file.count() == 300
 
 
-def test_spans_that_end_while_it_is_shut_down_are_not_left_behind(
+def test_spans_that_end_during_shutdown_are_written(
     recorder_at: RecorderAt, file: DatabaseFile, short_switches: None
 ) -> None:
     recorder = recorder_at(file.path, flush_interval=0.001)
@@ -531,7 +529,7 @@ def test_spans_that_end_while_it_is_shut_down_are_not_left_behind(
     assert recorder.stats().written == file.count() == 240
 
 
-def test_a_span_that_ends_in_a_destructor_while_the_thread_is_started_does_not_wait_for_it(
+def test_a_span_that_ends_in_a_destructor_during_the_thread_start_does_not_wait(
     start: Start, file: DatabaseFile
 ) -> None:
     start(
@@ -565,7 +563,7 @@ def test_a_span_that_ends_in_a_destructor_while_the_thread_is_started_does_not_w
 def test_spans_that_end_in_destructors_at_any_moment_are_recorded(
     start: Start, file: DatabaseFile, max_queue: int
 ) -> None:
-    """The garbage collector may run in the middle of the recorder, with a destructor that ends a span."""
+    """The garbage collector may run a destructor that ends a span in the middle of the recorder."""
     start(
         """
         import gc
@@ -600,7 +598,7 @@ def test_spans_that_end_in_destructors_at_any_moment_are_recorded(
         gc.collect()
         assert recorder.force_flush(60)
         stats = recorder.stats()
-        # On the recorder's own thread nobody waits for room.
+        # The recorder's own thread does not wait if the queue is full.
         assert (stats.written + stats.dropped, stats.queued, stats.failed) == (240, 0, 0), stats
         say(stats.written)
         """,
@@ -615,7 +613,7 @@ def test_spans_that_end_in_destructors_at_any_moment_are_recorded(
 
 
 @needs_proc
-def test_a_recorder_that_nobody_has_any_more_is_written_and_collected(
+def test_an_unreferenced_recorder_is_flushed_and_collected(
     recorder_threads: Threads, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writer, "IDLE_SECONDS", 0.01)
@@ -635,7 +633,7 @@ def test_a_recorder_that_nobody_has_any_more_is_written_and_collected(
 
 
 @needs_proc
-def test_many_recorders_leave_no_thread_and_no_file_behind(recorder_threads: Threads, folder: Path) -> None:
+def test_many_recorders_leave_no_thread_and_no_open_file(recorder_threads: Threads, folder: Path) -> None:
     for number in range(50):
         recorder = SQLiteRecorder(folder / f"{number % 7}.db", flush_on_sigterm=False)
         set_trace_processors([recorder])
@@ -647,7 +645,7 @@ def test_many_recorders_leave_no_thread_and_no_file_behind(recorder_threads: Thr
     assert sum(DatabaseFile(folder / f"{number}.db").count() for number in range(7)) == 50
 
 
-def test_recorders_of_one_file_and_of_several_do_not_disturb_each_other(
+def test_several_recorders_of_the_same_or_other_files_work_together(
     recorder_at: RecorderAt, folder: Path
 ) -> None:
     paths = [folder / name for name in ("one.db", "one.db", "two.db")]
@@ -665,7 +663,7 @@ def test_recorders_of_one_file_and_of_several_do_not_disturb_each_other(
     assert DatabaseFile(paths[2]).count() == 50
 
 
-def test_traces_that_are_never_ended_cost_no_memory_for_ever(
+def test_the_memory_for_traces_that_never_end_is_limited(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder_module, "_OPEN_TRACES", 5)
@@ -713,7 +711,7 @@ async def test_nothing_blocks_the_event_loop(
     assert len(file.traces()) == 4
 
 
-def test_the_loop_ends_without_an_error_though_the_recorder_waits_for_it(
+def test_the_flush_at_the_end_of_a_loop_causes_no_error(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder_at(file.path)
@@ -733,7 +731,7 @@ def test_the_loop_ends_without_an_error_though_the_recorder_waits_for_it(
 
 
 class Other(agents.tracing.TracingProcessor):
-    """A processor of somebody else's."""
+    """Another trace processor."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -764,7 +762,7 @@ def recorded(file: DatabaseFile) -> Iterator[SQLiteRecorder]:
     recorder.shutdown()
 
 
-def test_record_traces_records_both_kinds_of_traces_and_nobody_else_does(file: DatabaseFile) -> None:
+def test_record_traces_records_both_kinds_of_traces_and_replaces_other_processors(file: DatabaseFile) -> None:
     others = Other(), Other()
     set_trace_processors([others[0]])
     kantan_llm.tracing.set_trace_processors([others[1]])
@@ -789,7 +787,7 @@ def test_record_traces_records_both_kinds_of_traces_and_nobody_else_does(file: D
     assert (span.input, span.output) == ("i", "o")
 
 
-def test_without_a_path_it_takes_the_usual_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_path_the_default_path_is_used(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
     recorder = record_traces(flush_on_sigterm=False)
     set_trace_processors([])
@@ -798,12 +796,12 @@ def test_without_a_path_it_takes_the_usual_one(folder: Path, monkeypatch: pytest
     assert [found.name for found in folder.iterdir()] == ["traces.sqlite3"]
 
 
-def test_an_unknown_option_is_refused(tmp_path: Path) -> None:
+def test_an_unknown_option_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="max_size"):
         record_traces(tmp_path / "t.db", max_size=1)
 
 
-def test_if_the_recorder_cannot_be_made_the_processors_stay(tmp_path: Path) -> None:
+def test_if_the_recorder_cannot_be_created_the_processors_stay(tmp_path: Path) -> None:
     other = Other()
     set_trace_processors([other])
     with pytest.raises(TraceDatabaseError):
@@ -813,7 +811,7 @@ def test_if_the_recorder_cannot_be_made_the_processors_stay(tmp_path: Path) -> N
     assert len(other.seen) == 2
 
 
-def test_it_works_beside_other_processors(recorder: SQLiteRecorder, file: DatabaseFile) -> None:
+def test_it_works_with_other_processors(recorder: SQLiteRecorder, file: DatabaseFile) -> None:
     other = Other()
     add_trace_processor(other)
     with trace("w"):
@@ -823,7 +821,7 @@ def test_it_works_beside_other_processors(recorder: SQLiteRecorder, file: Databa
     assert file.names() == ["a"]
 
 
-def test_the_sdks_own_flush_and_shutdown_write(
+def test_flush_and_shutdown_of_the_sdk_write_everything(
     recorder_threads: Threads, recorded: SQLiteRecorder, file: DatabaseFile, logged: Logged
 ) -> None:
     with trace("w"):
@@ -855,7 +853,9 @@ def test_with_tracing_switched_off_nothing_is_recorded(recorder: SQLiteRecorder,
     assert file.traces() == []
 
 
-def test_what_exports_nothing_is_not_recorded(recorder: SQLiteRecorder, file: DatabaseFile) -> None:
+def test_traces_and_spans_without_an_export_are_not_recorded(
+    recorder: SQLiteRecorder, file: DatabaseFile
+) -> None:
     class Nothing:
         trace_id = span_id = "no-op"
 
@@ -872,7 +872,7 @@ def test_what_exports_nothing_is_not_recorded(recorder: SQLiteRecorder, file: Da
     assert recorder.stats() == RecorderStats(0, 0, 0, 0, 0.0)
 
 
-def test_nothing_is_logged_when_all_is_well(
+def test_without_errors_nothing_is_logged(
     recorder: SQLiteRecorder, file: DatabaseFile, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)

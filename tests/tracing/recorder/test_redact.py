@@ -1,4 +1,4 @@
-"""``redact``: the user's own rules, applied before anything waits to be written."""
+"""``redact``: user-defined rules, applied before a span is queued."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLACE = ("object", "id", "trace_id", "parent_id", "started_at", "ended_at")
 
 
 def is_json(value: Any) -> bool:
-    """Whether it is made of nothing but JSON's own types."""
+    """Return whether ``value`` consists of JSON types only."""
     if type(value) is dict:
         return all(type(key) is str and is_json(inner) for key, inner in value.items())
     if type(value) is list:
@@ -44,7 +44,9 @@ def record_response() -> None:
         pass
 
 
-def test_it_gets_every_span_and_trace_as_json_data(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+def test_redact_receives_every_span_and_trace_as_json_data(
+    recorder_at: RecorderAt, file: DatabaseFile
+) -> None:
     seen: list[dict[str, Any]] = []
 
     def look(record: dict[str, Any]) -> dict[str, Any]:
@@ -74,7 +76,7 @@ def test_it_gets_every_span_and_trace_as_json_data(recorder_at: RecorderAt, file
 
 
 @given(values, objects)
-def test_whatever_the_data_it_gets_json(value: Any, metadata: Any) -> None:
+def test_redact_receives_json_for_any_data(value: Any, metadata: Any) -> None:
     from kantan_agents.tracing.recorder.snapshot import snapshot_span, snapshot_trace
 
     def look(record: dict[str, Any]) -> dict[str, Any]:
@@ -88,9 +90,7 @@ def test_whatever_the_data_it_gets_json(value: Any, metadata: Any) -> None:
     assert snapshot_span(span, look) is not None
 
 
-def test_what_it_changes_is_changed_before_anything_waits_to_be_written(
-    recorder_at: RecorderAt, file: DatabaseFile
-) -> None:
+def test_changes_are_applied_before_spans_are_queued(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     def change(record: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(record).replace("quokka", "wombat")
         return json.loads(text)
@@ -121,7 +121,7 @@ def test_what_it_changes_is_changed_before_anything_waits_to_be_written(
     assert judge.rubric == {"score": 0.5, "comments": ["wombat"]}
 
 
-def test_with_none_the_content_is_left_out_and_the_place_stays(
+def test_returning_none_leaves_out_the_content_and_keeps_the_placement(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path, redact=lambda record: None)
@@ -160,7 +160,7 @@ def raising(record: dict[str, Any]) -> dict[str, Any]:
         (lambda record, more: record, "TypeError"),
     ],
 )
-def test_if_it_fails_the_content_is_left_out_and_that_is_told_once(
+def test_if_redact_fails_the_content_is_left_out_and_the_error_is_logged_once(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged, redact: Any, reason: str
 ) -> None:
     recorder = recorder_at(file.path, redact=redact)
@@ -172,15 +172,13 @@ def test_if_it_fails_the_content_is_left_out_and_that_is_told_once(
     assert b"quokka" not in file.bytes()
     assert len(file.spans(span_type="function", has_error=True)) == 3
     assert len(file.traces()) == 1
-    (told,) = logged()
-    assert told.startswith("[kantan-agents][E64] redact failed, span recorded without its content: ")
-    assert reason in told
+    (message_text,) = logged()
+    assert message_text.startswith("[kantan-agents][E64] Recorded without its content, redact failed: ")
+    assert reason in message_text
     assert recorder.stats().failed == 0
 
 
-def test_what_it_returns_may_be_anything_that_can_be_recorded(
-    recorder_at: RecorderAt, file: DatabaseFile
-) -> None:
+def test_redact_may_return_any_recordable_values(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     def odd(record: dict[str, Any]) -> dict[str, Any]:
         if "span_data" not in record:
             return {"metadata": {"v": Model(), "n": float("nan")}}
@@ -201,7 +199,7 @@ def test_what_it_returns_may_be_anything_that_can_be_recorded(
 
 
 @pytest.mark.parametrize("returned", [{}, {"span_data": None}, {"span_data": {}, "error": None}])
-def test_what_it_takes_away_is_away(recorder_at: RecorderAt, file: DatabaseFile, returned: Any) -> None:
+def test_removed_data_is_not_recorded(recorder_at: RecorderAt, file: DatabaseFile, returned: Any) -> None:
     recorder = recorder_at(file.path, redact=lambda record: returned)
     opened = trace("quokka", metadata={"quokka": 1})
     with opened, function_span("quokka", "quokka", "quokka") as span:
@@ -212,7 +210,7 @@ def test_what_it_takes_away_is_away(recorder_at: RecorderAt, file: DatabaseFile,
     assert found.span_id == span.span_id
 
 
-def test_it_cannot_move_a_span_or_change_its_times(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+def test_redact_cannot_move_a_span_or_change_its_times(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     def move(record: dict[str, Any]) -> dict[str, Any]:
         for name in PLACE:
             record[name] = "moved"
@@ -232,7 +230,7 @@ def test_it_cannot_move_a_span_or_change_its_times(recorder_at: RecorderAt, file
         assert {name: found.raw[name] for name in PLACE} == {name: exported[name] for name in PLACE}
 
 
-def test_secrets_are_masked_after_it(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+def test_secrets_are_masked_after_redact(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     def decode(record: dict[str, Any]) -> dict[str, Any]:
         return json.loads(json.dumps(record).replace("kez-", "sk-"))
 
@@ -245,7 +243,7 @@ def test_secrets_are_masked_after_it(recorder_at: RecorderAt, file: DatabaseFile
 
 
 @pytest.mark.anyio
-async def test_the_agent_uses_what_it_had_not_what_redact_made_of_it(
+async def test_redact_does_not_affect_the_data_that_the_agent_uses(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     def spoil(value: Any) -> None:
@@ -284,7 +282,7 @@ async def test_the_agent_uses_what_it_had_not_what_redact_made_of_it(
 # redact_texts
 
 
-def test_redact_texts_sends_every_text_through_a_function(
+def test_redact_texts_passes_every_text_through_the_function(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     recorder = recorder_at(file.path, redact=redact_texts(lambda text: text.replace("quokka", "wombat")))
@@ -342,7 +340,7 @@ def test_redact_texts_changes_all_texts_and_nothing_else(replacement: str, data:
     assert json.dumps(unchanged) == json.dumps(record)
 
 
-def test_a_function_for_texts_that_fails_leaves_the_content_out(
+def test_the_content_is_left_out_if_the_function_for_texts_fails(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     def fail(text: str) -> str:
@@ -354,4 +352,4 @@ def test_a_function_for_texts_that_fails_leaves_the_content_out(
     assert recorder.force_flush()
     assert b"quokka" not in file.bytes()
     assert len(file.spans(span_type="function")) == 1
-    assert all("E64" in told for told in logged())
+    assert all("E64" in message_text for message_text in logged())

@@ -1,7 +1,7 @@
-"""The law: what is recorded here is what kantan-llm's own tracer records when it gets the same calls.
+"""The recorder writes the same rows as kantan-llm's own tracer does for the same calls.
 
-Exempt are only ``response`` spans, of which kantan-llm records neither input nor output, secrets, which it
-masks in some columns only, and NaN, with which SQLite can search no metadata.
+There are three exceptions: ``response`` spans, for which kantan-llm records neither input nor output;
+secrets, which it masks only in some columns; and NaN, with which every metadata search in SQLite fails.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from tests.tracing.recorder.database_file import DatabaseFile
 
 try:
     import numpy as np
-except ModuleNotFoundError:  # no dependency of ours, but of many users
+except ModuleNotFoundError:  # not a dependency of this library, but of many users
     FROM_NUMPY: list[Any] = []
 else:
     FROM_NUMPY = [np.array([1, 2]), np.float64(0.5), np.float32(0.5), np.int64(3), np.bool_(1)]
@@ -58,7 +58,7 @@ else:
 
 
 class Both:
-    """A processor that hands every call to kantan-llm's tracer and to the recorder, one call at a time."""
+    """A processor that passes every call to kantan-llm's tracer and to the recorder, one call at a time."""
 
     def __init__(self, folder: Path) -> None:
         self.theirs = DatabaseFile(folder / "theirs.sqlite3")
@@ -75,14 +75,14 @@ class Both:
             with self._order:
                 try:
                     self._thread.submit(getattr(self._tracer, name), span_or_trace).result()
-                except Exception:  # noqa: BLE001 - what kantan-llm cannot record has nothing to be compared with
+                except Exception:  # noqa: BLE001 - kantan-llm cannot record this, so there is nothing to compare
                     return
                 getattr(self.recorder, name)(span_or_trace)
 
         return call
 
     def force_flush(self) -> None:
-        """Have everything written."""
+        """Write everything."""
         assert self.recorder.force_flush(60)
 
     def shutdown(self) -> None:
@@ -125,7 +125,7 @@ class Model(BaseModel):
 
 @attrs.frozen
 class Called:
-    """What some clients return for a tool call: an object, not a dict."""
+    """A tool call as some clients return it: an object, not a dict."""
 
     type: str = "function_call"
     id: str = "1"
@@ -141,7 +141,7 @@ class Scored:
 
 texts = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=12),
-    # Looked at more closely, as there might be a secret in them; there is none.
+    # These look as if they might contain a secret, and do not.
     st.sampled_from(
         ["sk-", "Bearer x", "api_key", "\u0131", "\u212a", "\\nsk-", "function_call", "tool_calls"]
     ),
@@ -204,7 +204,7 @@ nested = st.recursive(
     ),
     max_leaves=6,
 )
-# Deferred, as Hypothesis would otherwise write all of them out wherever they are used.
+# Deferred, as Hypothesis would otherwise expand them in every repr.
 values = st.deferred(lambda: nested)
 objects = st.deferred(lambda: st.dictionaries(keys, values, max_size=3))
 usages = st.one_of(
@@ -307,7 +307,7 @@ closes = st.deferred(lambda: st.builds(Close, numbers, errors))
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[list[Begin], list[tuple[int, Any]]]:
-    """Return traces to begin with, and steps, each with the number of its thread."""
+    """Return the first traces, and steps with the number of their thread."""
     kinds = draw(st.lists(st.sampled_from("oooocccceb"), max_size=16))
     strategies = {"o": opens, "c": closes, "e": st.builds(End, numbers), "b": begins}
     steps = [(draw(st.integers(0, 2)), draw(strategies[kind])) for kind in kinds]
@@ -315,7 +315,7 @@ def programs(draw: st.DrawFn) -> tuple[list[Begin], list[tuple[int, Any]]]:
 
 
 class Runner:
-    """Takes steps, each in the thread it is for, and remembers which traces there are."""
+    """Executes each step in its thread, and remembers the traces."""
 
     def __init__(self, threads: list[ThreadPoolExecutor]) -> None:
         self.traces: list[Any] = []
@@ -324,7 +324,7 @@ class Runner:
         self._spans: list[Any] = []
 
     def run(self, program: tuple[list[Begin], list[tuple[int, Any]]]) -> None:
-        """Take all the steps, then end what has not ended."""
+        """Execute all steps, then end all open spans and traces."""
         begins, others = program
         for number, step in [*((0, begin) for begin in begins), *others]:
             self._in(number, self._take, step)
@@ -381,7 +381,7 @@ SPAN_COLUMNS = (
 
 
 def without_nan(metadata: str) -> str:
-    """Return JSON text with null for what is no JSON."""
+    """Return JSON text with null for NaN and infinities."""
     return json.dumps(json.loads(metadata, parse_constant=lambda _: None), ensure_ascii=False)
 
 
@@ -394,7 +394,7 @@ def trace_of(file: DatabaseFile, trace_id: str) -> tuple[Any, ...]:
     return row
 
 
-def test_any_sequence_of_calls_leaves_the_rows_that_kantan_llms_tracer_leaves(both: Both) -> None:
+def test_any_sequence_of_calls_writes_the_same_rows_as_kantan_llms_tracer(both: Both) -> None:
     with threads() as pools:
 
         @given(programs())
@@ -413,7 +413,7 @@ def test_any_sequence_of_calls_leaves_the_rows_that_kantan_llms_tracer_leaves(bo
 
 
 def places_for(value: Any) -> Iterator[Any]:
-    """Return spans with ``value`` wherever there may be one."""
+    """Yield span data with ``value`` in every place."""
     for each in (value, [value], {"k": value}, (value, "sk-")):
         yield FunctionSpanData("f", "i", each, {"mcp": each})
         yield GenerationSpanData(input=each)
@@ -425,7 +425,7 @@ def places_for(value: Any) -> Iterator[Any]:
     yield GenerationSpanData(usage={"input_tokens": value, "prompt_tokens": value})
 
 
-def test_every_kind_of_value_is_recorded_as_kantan_llm_records_it(both: Both) -> None:
+def test_every_kind_of_value_is_recorded_as_by_kantan_llm(both: Both) -> None:
     different = []
     for value in STRANGE:
         with agents.tracing.trace("w", metadata={"v": value}) as opened:
@@ -443,7 +443,7 @@ def test_every_kind_of_value_is_recorded_as_kantan_llm_records_it(both: Both) ->
     assert different == []
 
 
-def test_threads_at_once_leave_the_same_rows_in_the_same_order(both: Both) -> None:
+def test_concurrent_threads_write_the_same_rows_in_the_same_order(both: Both) -> None:
     def work(number: int) -> None:
         for n in range(10):
             with agents.tracing.custom_span(f"{number} {n}", {"n": n}, parent=shared):
@@ -471,7 +471,7 @@ def test_threads_at_once_leave_the_same_rows_in_the_same_order(both: Both) -> No
         assert [row[7] for row in ours] == list(range(1, len(ours) + 1))
 
 
-def test_spans_are_numbered_in_each_trace_in_the_order_in_which_they_ended(both: Both) -> None:
+def test_spans_are_numbered_per_trace_in_the_order_in_which_they_ended(both: Both) -> None:
     one, two = (agents.tracing.trace(name) for name in ("one", "two"))
     one.start()
     two.start()
@@ -485,7 +485,7 @@ def test_spans_are_numbered_in_each_trace_in_the_order_in_which_they_ended(both:
     assert spans_of(both.ours, two.trace_id, "ingest_seq, name") == [(1, "5"), (2, "3"), (3, "1")]
 
 
-def test_a_span_id_that_is_used_again_replaces_the_row_as_in_kantan_llm(both: Both) -> None:
+def test_a_reused_span_id_replaces_the_row_as_in_kantan_llm(both: Both) -> None:
     with agents.tracing.trace("w") as opened:
         for name in ("first", "second", "first again"):
             span_id = "span_other" if name == "second" else "span_mine"
@@ -495,7 +495,7 @@ def test_a_span_id_that_is_used_again_replaces_the_row_as_in_kantan_llm(both: Bo
     assert spans_of(both.ours, opened.trace_id) == spans_of(both.theirs, opened.trace_id)
 
 
-def test_a_trace_begun_twice_keeps_what_it_was_first(both: Both) -> None:
+def test_a_trace_that_starts_twice_keeps_its_first_metadata(both: Both) -> None:
     for number in range(3):
         mine = agents.tracing.trace("w", trace_id="trace_mine", metadata={"n": number})
         with mine, agents.tracing.generation_span(usage={"input_tokens": 1}):
@@ -580,7 +580,7 @@ THOUGHT = {"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", 
     ],
 )
 @pytest.mark.parametrize("given_input", INPUTS)
-def test_a_response_span_has_its_input_and_output(
+def test_a_response_span_is_recorded_with_input_and_output(
     both: Both, given_input: Any, given_response: Any, kind: Any, output: Any, calls: Any
 ) -> None:
     usage = {"input_tokens": 2, "output_tokens": 1}
@@ -608,7 +608,7 @@ def test_a_response_span_has_its_input_and_output(
 
 
 @given(given_input=values, usage=usages, error=errors)
-def test_whatever_its_input_is_a_response_span_is_recorded(given_input: Any, usage: Any, error: Any) -> None:
+def test_a_response_span_with_any_input_is_recorded(given_input: Any, usage: Any, error: Any) -> None:
     from kantan_agents.tracing.recorder.rows import span_row
     from kantan_agents.tracing.recorder.snapshot import snapshot_span
 
@@ -639,7 +639,7 @@ def leaves_of(value: Any) -> Iterator[str]:
 PLACE = {"object", "id", "trace_id", "parent_id", "started_at", "ended_at"}
 
 
-def test_texts_are_cut_as_kantan_llm_cuts_them_and_in_the_other_columns_too(
+def test_texts_are_truncated_as_by_kantan_llm_and_also_in_the_other_columns(
     both: Both, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with threads() as pools:
@@ -670,7 +670,7 @@ def test_texts_are_cut_as_kantan_llm_cuts_them_and_in_the_other_columns_too(
         holds()
 
 
-def test_a_limit_cuts_no_id_no_name_and_no_metadata(
+def test_a_limit_does_not_truncate_ids_names_and_metadata(
     recorder_at: Any, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KANTAN_LLM_TRACING_MAX_CHARS", "5")
@@ -688,7 +688,7 @@ def test_a_limit_cuts_no_id_no_name_and_no_metadata(
 
 
 @pytest.mark.parametrize("limit", ["", "0", "-3", "many"])
-def test_a_limit_that_is_none_cuts_nothing(
+def test_an_invalid_limit_truncates_nothing(
     recorder_at: Any, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, limit: str
 ) -> None:
     monkeypatch.setenv("KANTAN_LLM_TRACING_MAX_CHARS", limit)
@@ -700,7 +700,7 @@ def test_a_limit_that_is_none_cuts_nothing(
     assert (span.input, span.output) == ("x" * 1_000, "y" * 1_000)
 
 
-def test_what_the_law_leaves_out_is_really_different(both: Both) -> None:
+def test_the_nan_exception_is_a_real_difference(both: Both) -> None:
     metadata = {"n": math.nan, "deep": [{"i": math.inf}]}
     with agents.tracing.trace("w", metadata=metadata) as opened:
         pass

@@ -1,7 +1,7 @@
-"""Every span that has ended is in the file, however the process, the loop or the worker ends.
+"""Every span that has ended is in the file, however the process, the event loop or the worker ends.
 
-Where it says ``lazy()``, the recorder would write only after half a minute: what is in the file then, the
-end itself has written.
+A recorder from ``lazy()`` writes only after 30 seconds, so everything in the file was written because of the
+end.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ INTERRUPT = "signal.signal(signal.SIGINT, signal.default_int_handler); signal.ra
         ("import atexit; atexit.register(record, 'c', parent=w)", 0),
     ],
 )
-def test_an_end_without_a_flush_writes_everything(
+def test_the_end_of_a_process_writes_everything_without_a_flush(
     start: Start, file: DatabaseFile, end: str, status: int
 ) -> None:
     body = f"lazy()\nwith trace('w') as w:\n    record('a', 'b')\n{end}\n"
@@ -52,7 +52,7 @@ def test_an_end_without_a_flush_writes_everything(
     assert [found.workflow_name for found in file.traces()] == ["w"]
 
 
-def test_spans_that_end_after_the_recorders_own_exit_function_are_written(
+def test_spans_that_end_after_the_recorders_exit_function_are_written(
     start: Start, file: DatabaseFile
 ) -> None:
     start(
@@ -65,7 +65,7 @@ def test_spans_that_end_after_the_recorders_own_exit_function_are_written(
                 wait_until(lambda: recorder.stats().queued == 0)
                 record("later")
 
-        atexit.register(late)  # before the recorder's own, so run after it
+        atexit.register(late)  # before the recorder's exit function, so called after it
         recorder = lazy()
         with trace("w"):
             record("early")
@@ -76,7 +76,7 @@ def test_spans_that_end_after_the_recorders_own_exit_function_are_written(
     assert file.names() == ["early", "late", "later"]
 
 
-def test_after_the_end_no_thread_no_file_and_no_complaint_is_left(start: Start, file: DatabaseFile) -> None:
+def test_the_end_leaves_no_log_file_and_no_error_output(start: Start, file: DatabaseFile) -> None:
     start(
         "recorder = record_traces(path)\nwith trace('w'): record('a')\nrecorder.shutdown()",
         file.path,
@@ -88,7 +88,7 @@ def test_after_the_end_no_thread_no_file_and_no_complaint_is_left(start: Start, 
 # SIGTERM
 
 
-def test_a_sigterm_that_nobody_handles_writes_everything_and_ends_the_process(
+def test_sigterm_without_a_handler_writes_everything_and_ends_the_process(
     start: Start, file: DatabaseFile
 ) -> None:
     script = start("lazy()\nwith trace('w'): record('a', 'b')\nsay('ready')\nsignal.pause()", file.path)
@@ -97,8 +97,8 @@ def test_a_sigterm_that_nobody_handles_writes_everything_and_ends_the_process(
     assert script.err == ""
 
 
-def test_a_sigterm_in_the_middle_of_recording_writes_everything(start: Start, folder: Path) -> None:
-    """The handler runs between any two steps of the recorder, which is also started and stopped here."""
+def test_sigterm_in_the_middle_of_recording_writes_everything(start: Start, folder: Path) -> None:
+    """The handler interrupts the recorder anywhere, also while it starts and stops."""
     body = """
         recorder = record_traces(path, flush_interval=0.001)
         with trace("w"):
@@ -118,11 +118,9 @@ def test_a_sigterm_in_the_middle_of_recording_writes_everything(start: Start, fo
         assert len(names) <= len(said) + 1
 
 
-def test_a_sigterm_while_the_recorder_is_asked_how_it_stands_writes_everything(
-    start: Start, folder: Path
-) -> None:
+def test_sigterm_during_stats_writes_everything(start: Start, folder: Path) -> None:
     body = """
-        # The measuring of coverage has a lock of its own, on top of which the handler would wait.
+        # Coverage has its own lock, for which the handler would wait.
         sys.settrace(None)
         threading.settrace(None)
         recorder = lazy()
@@ -139,7 +137,7 @@ def test_a_sigterm_while_the_recorder_is_asked_how_it_stands_writes_everything(
         assert DatabaseFile(path).names() == ["a", "b"]
 
 
-def test_a_handler_of_the_users_own_is_called_and_then_everything_is_written(
+def test_a_user_defined_handler_is_called_and_then_everything_is_written(
     start: Start, file: DatabaseFile
 ) -> None:
     script = start(
@@ -161,7 +159,7 @@ def test_a_handler_of_the_users_own_is_called_and_then_everything_is_written(
             signal.raise_signal(signal.SIGTERM)
             say(names())
             record("after")
-        say(names())  # the end is near, so the end of a trace waits until it is written
+        say(names())  # shutting down, so the end of a trace waits until the trace is written
         """,
         file.path,
         wait=True,
@@ -197,7 +195,7 @@ def test_a_service_that_handles_sigterm_on_its_loop_loses_nothing(start: Start, 
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_handler_of_the_users_own_is_left_in_place(start: Start, file: DatabaseFile, when: str) -> None:
+def test_a_user_defined_handler_stays_in_place(start: Start, file: DatabaseFile, when: str) -> None:
     mine = "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))"
     first, second = (mine, "lazy()") if when == "before" else ("lazy()", mine)
     script = start(
@@ -215,11 +213,11 @@ def test_a_handler_of_the_users_own_is_left_in_place(start: Start, file: Databas
         "t = threading.Thread(target=record_traces, args=[path]); t.start(); t.join()",
     ],
 )
-def test_signals_are_changed_only_where_that_is_wanted_and_possible(
+def test_the_signal_is_handled_only_if_requested_and_possible(
     start: Start, file: DatabaseFile, how: str
 ) -> None:
-    kept = "signal.SIG_IGN" if "SIG_IGN" in how else "signal.SIG_DFL"
-    start(f"{how}\nassert signal.getsignal(signal.SIGTERM) is {kept}", file.path, wait=True)
+    expected = "signal.SIG_IGN" if "SIG_IGN" in how else "signal.SIG_DFL"
+    start(f"{how}\nassert signal.getsignal(signal.SIGTERM) is {expected}", file.path, wait=True)
 
 
 # A server
@@ -261,7 +259,7 @@ import warnings
 
 import uvicorn
 
-warnings.simplefilter("default")  # the server's own business
+warnings.simplefilter("default")  # warnings of the server are not tested here
 if __name__ == "__main__":
     options = {"workers": int(sys.argv[3]), "uds": sys.argv[4], "log_level": "error", "ws": "none"}
     uvicorn.run("served:app", **options)
@@ -269,7 +267,7 @@ if __name__ == "__main__":
 
 
 def ask(address: Path, number: int) -> None:
-    """Send a request to the server there, as soon as it listens."""
+    """Send a request to the server as soon as it listens."""
 
     def answer() -> bytes:
         with socket.socket(socket.AF_UNIX) as client:
@@ -284,10 +282,10 @@ def ask(address: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(("made", "workers"), [("module", 1), ("lifespan", 1), ("module", 2)])
-def test_a_server_that_is_sent_sigterm_loses_nothing(
+def test_a_server_that_receives_sigterm_loses_nothing(
     start: Start, file: DatabaseFile, folder: Path, made: str, workers: int
 ) -> None:
-    """At the end it, or each of its workers, sends itself the signal once more, with the default action."""
+    """At the end, the server or each worker sends itself the signal again, with the default action."""
     (folder / "served.py").write_text(_SERVED)
     server = start(_SERVE, file.path, made, workers, folder / "socket", bare=True)
     wait_until(lambda: server.out.count("started") == workers, lambda: server.err)
@@ -318,14 +316,14 @@ async def run_named(name: str) -> None:
             await asyncio.sleep(0)
 
 
-def test_what_a_loop_recorded_is_there_when_it_has_ended(recorder_at: Any, file: DatabaseFile) -> None:
+def test_when_a_loop_has_ended_its_spans_are_written(recorder_at: Any, file: DatabaseFile) -> None:
     lazy(recorder_at, file)
     for number in range(3):
         asyncio.run(run_named(str(number)))
         assert names_for_kantan_llm(file) == [str(n) for n in range(number + 1)]
 
 
-def test_what_a_loop_recorded_in_an_open_trace_is_there_when_it_has_ended(
+def test_when_a_loop_inside_an_open_trace_has_ended_its_spans_are_written(
     recorder_at: Any, file: DatabaseFile
 ) -> None:
     lazy(recorder_at, file)
@@ -361,7 +359,7 @@ def test_a_loop_that_fails_or_is_cancelled_loses_nothing(recorder_at: Any, file:
     assert names_for_kantan_llm(file) == ["failed", "cancelled"]
 
 
-def test_loops_of_nested_threads_have_each_their_own_end(recorder_at: Any, file: DatabaseFile) -> None:
+def test_each_loop_of_nested_threads_is_flushed_at_its_end(recorder_at: Any, file: DatabaseFile) -> None:
     lazy(recorder_at, file)
     seen = []
 
@@ -380,7 +378,7 @@ def test_loops_of_nested_threads_have_each_their_own_end(recorder_at: Any, file:
     assert len(file.spans()) == 8
 
 
-def test_loops_in_many_threads_at_once_lose_nothing(recorder_at: Any, file: DatabaseFile) -> None:
+def test_concurrent_loops_in_many_threads_lose_nothing(recorder_at: Any, file: DatabaseFile) -> None:
     lazy(recorder_at, file)
     missing = []
 
@@ -398,7 +396,7 @@ def test_loops_in_many_threads_at_once_lose_nothing(recorder_at: Any, file: Data
     assert sorted(file.names(), key=int) == [str(number) for number in range(12)]
 
 
-def test_traces_of_the_last_moments_of_a_loop_are_kept(
+def test_traces_from_the_shutdown_of_a_loop_are_recorded(
     recorder_at: Any, file: DatabaseFile, logged: Any
 ) -> None:
     recorder = lazy(recorder_at, file)
@@ -412,16 +410,16 @@ def test_traces_of_the_last_moments_of_a_loop_are_kept(
     async def main() -> None:
         generator = numbers()
         await anext(generator)
-        kept.append(generator)
+        generators.append(generator)
 
-    kept: list[Any] = []
+    generators: list[Any] = []
     asyncio.run(main())
     assert recorder.force_flush()
     assert file.names() == ["cleaned up"]
     assert logged() == []
 
 
-def test_a_loop_closed_without_its_usual_end_loses_nothing(recorder_at: Any, file: DatabaseFile) -> None:
+def test_a_loop_closed_without_shutdown_loses_nothing(recorder_at: Any, file: DatabaseFile) -> None:
     recorder = lazy(recorder_at, file)
     for number in range(3):
         loop = asyncio.new_event_loop()
@@ -434,7 +432,7 @@ def test_a_loop_closed_without_its_usual_end_loses_nothing(recorder_at: Any, fil
 # Forks and workers
 
 
-def test_what_waits_at_a_fork_is_written_once_and_by_the_parent(start: Start, file: DatabaseFile) -> None:
+def test_spans_waiting_at_a_fork_are_written_once_by_the_parent(start: Start, file: DatabaseFile) -> None:
     start(
         """
         recorder = lazy()
@@ -465,7 +463,7 @@ def test_a_fork_while_other_threads_record_loses_nothing(start: Start, file: Dat
     start(
         """
         import warnings
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks with threads, which this is about
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forks with threads, which are tested here
 
         recorder = record_traces(path, flush_interval=0.01)
         ended = threading.Event()
@@ -501,7 +499,7 @@ def test_a_fork_while_other_threads_record_loses_nothing(start: Start, file: Dat
     assert Counter(file.names()) == {"child": 10, "parent": int(start.started[0].out)}
 
 
-def test_a_trace_begun_before_a_fork_keeps_its_metadata_though_the_child_writes_first(
+def test_a_trace_from_before_a_fork_keeps_its_metadata_if_the_child_writes_first(
     start: Start, file: DatabaseFile
 ) -> None:
     start("record_traces(path)", file.path, wait=True)
@@ -521,7 +519,7 @@ def test_a_trace_begun_before_a_fork_keeps_its_metadata_though_the_child_writes_
         recorder = record_traces(path)
         with trace("w", metadata={"k": "v"}):
             record("parent")
-            pid = os.fork()  # with the trace still waiting
+            pid = os.fork()  # while the trace is still queued
             if pid == 0:
                 record("child")
                 say("forked")
@@ -543,7 +541,7 @@ _WORK = """
 import multiprocessing
 import warnings
 
-warnings.simplefilter("ignore", DeprecationWarning)  # of forks, on newer Pythons
+warnings.simplefilter("ignore", DeprecationWarning)  # about forks, on newer Pythons
 
 
 def work(number):
@@ -597,12 +595,10 @@ def test_new_workers_that_call_no_exit_functions_lose_nothing(
     assert file.names() == ["worker 0"]
 
 
-# Many at once, and the worst end of all
+# Many processes at once, and SIGKILL
 
 
-def test_threads_of_several_processes_at_once_have_every_span_in_the_file(
-    start: Start, file: DatabaseFile
-) -> None:
+def test_concurrent_threads_of_several_processes_lose_nothing(start: Start, file: DatabaseFile) -> None:
     scripts = [
         start(
             """
@@ -647,11 +643,11 @@ LOST_SECONDS = 0.5
 INTERVAL = 0.2
 
 
-def test_after_sigkill_the_file_is_sound_and_at_most_the_last_half_second_is_missing(
+def test_after_sigkill_the_file_is_intact_and_at_most_half_a_second_is_missing(
     start: Start, folder: Path
 ) -> None:
-    # A thread that commits a row as often as the recorder writes tells how much later than asked for this
-    # machine lets a thread of this process write: so much later the recorder may be too.
+    # A control thread commits a row as often as the recorder writes. Its delays show how late this machine
+    # lets a thread write; the recorder may be as late.
     body = f"""
         import sqlite3
 
@@ -672,7 +668,7 @@ def test_after_sigkill_the_file_is_sound_and_at_most_the_last_half_second_is_mis
                 say(f"{{number}} {{time.monotonic()}}")
                 time.sleep(0.0005)
         """
-    judged = 0
+    checked = 0
     for each in range(5):
         scripts = [
             (start(body, folder / f"{each} {number}.db"), folder / f"{each} {number}.db")
@@ -680,7 +676,7 @@ def test_after_sigkill_the_file_is_sound_and_at_most_the_last_half_second_is_mis
         ]
         for script, path in scripts:
             lasting = random.uniform(1.0, 1.6)
-            wait_until(lambda s=script, seconds=lasting: _lasted(s) > seconds, lambda s=script: s.err)
+            wait_until(lambda s=script, seconds=lasting: _duration(s) > seconds, lambda s=script: s.err)
             wait_until(lambda s=script: s.out.count("committed") > 1, lambda s=script: s.err)
             assert (script.send(signal.SIGKILL).wait(), script.err) == (-signal.SIGKILL, "")
             ended = _ended(script)
@@ -688,23 +684,23 @@ def test_after_sigkill_the_file_is_sound_and_at_most_the_last_half_second_is_mis
             file = DatabaseFile(path)
             assert file.is_sound()
             names = file.names()
-            # What is there is the beginning, without a gap.
+            # The file contains the beginning, without gaps.
             assert names == [name for name, _ in ended][: len(names)] or names == _and_one_more(ended)
-            lost = LOST_SECONDS + 2 * _held_up(script, died)
-            judged += any(at < died - lost for _, at in ended)
+            lost = LOST_SECONDS + 2 * _longest_delay(script, died)
+            checked += any(at < died - lost for _, at in ended)
             assert [name for name, at in ended[len(names) :] if at < died - lost] == []
-    assert judged > 0
+    assert checked > 0
 
 
-def _held_up(script: Process, died: float) -> float:
-    """Return how much longer than the interval its other thread took to start, or from commit to commit."""
+def _longest_delay(script: Process, died: float) -> float:
+    """Return the longest delay of the control thread: until its first commit, or between two commits."""
     committed = [float(at) for word, at in _words(script) if word == "committed"]
     between = [after - before for before, after in zip(committed, [*committed[1:], died], strict=True)]
     return max(0.0, max(between) - INTERVAL)
 
 
 def _ended(script: Process) -> list[tuple[str, float]]:
-    """Return names and times of the spans that it has said to have ended."""
+    """Return names and times of the spans that have ended according to the output."""
     return [(name, float(at)) for name, at in _words(script) if name != "committed"]
 
 
@@ -712,13 +708,13 @@ def _words(script: Process) -> list[list[str]]:
     return [line.split() for line in script.out.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def _lasted(script: Process) -> float:
+def _duration(script: Process) -> float:
     ended = _ended(script)
     return ended[-1][1] - ended[0][1] if ended else 0.0
 
 
 def _and_one_more(ended: list[tuple[str, float]]) -> list[str]:
-    """Return the names with that of a span which was written before it could be said to have ended."""
+    """Return the names, and that of a span that was written before its end was printed."""
     names = [name for name, _ in ended]
     return [*names, str(len(names))]
 

@@ -1,4 +1,4 @@
-"""A file that cannot be written: said once, tried again, counted; nothing is lost and the run goes on."""
+"""A file that cannot be written: the run continues, the error is logged once, and spans are written later."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from kantan_agents.tracing.recorder import SQLiteRecorder, database
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.processes import SECONDS, Start, wait_until
 
-# Far longer than a test may last: what returns at all has not waited for it.
+# Far longer than a test may last: a call that returns has not waited this long.
 NEVER = 10 * SECONDS
 
-Mend = Callable[[], Any]
+Fix = Callable[[], Any]
 RecorderAt = Callable[..., SQLiteRecorder]
 Logged = Callable[..., list[str]]
 
@@ -39,13 +39,13 @@ def record(*names: str, parent: Any = None) -> None:
             pass
 
 
-def be_text(path: Path) -> Mend:
+def make_text(path: Path) -> Fix:
     _remove(path)
     path.write_text("Dear diary, " * 1_000)
     return path.unlink
 
 
-def be_damaged(path: Path) -> Mend:
+def make_damaged(path: Path) -> Fix:
     _remove(path)
     _fill(path)
     content = bytearray(path.read_bytes())
@@ -54,7 +54,7 @@ def be_damaged(path: Path) -> Mend:
     return path.unlink
 
 
-def be_foreign(path: Path) -> Mend:
+def make_foreign(path: Path) -> Fix:
     _remove(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE traces (ant TEXT)")
@@ -64,25 +64,25 @@ def be_foreign(path: Path) -> Mend:
     return lambda: _remove(path)
 
 
-def be_gone(path: Path) -> Mend:
+def remove_folder(path: Path) -> Fix:
     shutil.rmtree(path.parent)
     return path.parent.mkdir
 
 
-def be_directory(path: Path) -> Mend:
+def make_directory(path: Path) -> Fix:
     _remove(path)
     path.mkdir()
     return path.rmdir
 
 
-def be_locked(path: Path) -> Mend:
+def lock(path: Path) -> Fix:
     _fill(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     connection.execute("BEGIN EXCLUSIVE")
     return connection.close
 
 
-TROUBLES = [be_text, be_damaged, be_foreign, be_gone, be_directory, be_locked]
+FAILURES = [make_text, make_damaged, make_foreign, remove_folder, make_directory, lock]
 
 
 def _fill(path: Path) -> None:
@@ -104,28 +104,32 @@ def file(folder: Path) -> DatabaseFile:
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("trouble", "since"),
+    ("failure", "since"),
     [
-        *((trouble, "later") for trouble in TROUBLES),
-        # Without a directory, or with one in place of the file, no recorder can be made.
-        *((trouble, "the beginning") for trouble in TROUBLES if trouble not in (be_gone, be_directory)),
+        *((failure, "later") for failure in FAILURES),
+        # Without a directory, or with a directory at the path, no recorder can be created.
+        *(
+            (failure, "the beginning")
+            for failure in FAILURES
+            if failure not in (remove_folder, make_directory)
+        ),
     ],
 )
-async def test_a_run_goes_on_and_what_it_recorded_is_written_when_the_trouble_is_over(
-    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged, trouble: Callable[[Path], Mend], since: str
+async def test_a_run_continues_and_its_spans_are_written_when_the_file_works_again(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged, failure: Callable[[Path], Fix], since: str
 ) -> None:
     if since == "the beginning":
-        mend = trouble(file.path)
+        fix = failure(file.path)
         recorder = recorder_at(file.path)
     else:
         recorder = recorder_at(file.path)
         with trace("early"):
             record("early")
         assert recorder.force_flush()
-        mend = trouble(file.path)
+        fix = failure(file.path)
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("my answer")]] * 2))
     assert (await agent.run_async("my question"))["result"].final_output == "my answer"
-    if trouble is be_locked:
+    if failure is lock:
         assert not recorder.force_flush(0.1)
     else:
         assert not recorder.force_flush(NEVER)
@@ -135,7 +139,7 @@ async def test_a_run_goes_on_and_what_it_recorded_is_written_when_the_trouble_is
     waiting = recorder.stats()
     assert waiting.queued >= 6
     assert waiting.oldest_unwritten > 0
-    mend()
+    fix()
     assert recorder.force_flush(SECONDS)
     stats = recorder.stats()
     assert (stats.written, stats.queued, stats.dropped, stats.failed) == (
@@ -153,18 +157,18 @@ async def test_a_run_goes_on_and_what_it_recorded_is_written_when_the_trouble_is
     assert messages[1] == "traces are written again"
 
 
-def test_a_trouble_is_told_once_and_once_more_when_it_comes_back(
+def test_a_failure_is_logged_once_and_again_if_it_returns(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path)
     assert recorder.force_flush()
     for _ in range(2):
-        mend = be_text(file.path)
+        fix = make_text(file.path)
         with trace("w"):
             record("a", "b")
         for _ in range(4):
             assert not recorder.force_flush(NEVER)
-        mend()
+        fix()
         assert recorder.force_flush(SECONDS)
     assert [message.split(": ")[0] for message in logged()] == [
         "[kantan-agents][E62] Traces cannot be written",
@@ -172,11 +176,11 @@ def test_a_trouble_is_told_once_and_once_more_when_it_comes_back(
     ] * 2
 
 
-@pytest.mark.parametrize("trouble", [be_text, be_damaged])
-def test_a_file_that_is_none_of_ours_is_left_as_it_is(
-    recorder_at: RecorderAt, file: DatabaseFile, trouble: Callable[[Path], Mend]
+@pytest.mark.parametrize("failure", [make_text, make_damaged])
+def test_a_file_that_is_not_a_trace_database_is_not_changed(
+    recorder_at: RecorderAt, file: DatabaseFile, failure: Callable[[Path], Fix]
 ) -> None:
-    mend = trouble(file.path)
+    fix = failure(file.path)
     before = file.path.read_bytes()
     recorder = recorder_at(file.path)
     with trace("w"):
@@ -184,17 +188,17 @@ def test_a_file_that_is_none_of_ours_is_left_as_it_is(
     assert not recorder.force_flush(NEVER)
     recorder.shutdown(0.1)
     assert file.path.read_bytes() == before
-    mend()
+    fix()
 
 
-def test_tables_of_somebody_else_keep_what_is_in_them(recorder_at: RecorderAt, file: DatabaseFile) -> None:
-    mend = be_foreign(file.path)
+def test_tables_of_another_program_are_not_changed(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    fix = make_foreign(file.path)
     recorder = recorder_at(file.path)
     with trace("w"):
         record("a")
     assert not recorder.force_flush(NEVER)
     assert file.rows("SELECT bridge FROM spans") == [("Tay",)]
-    mend()
+    fix()
 
 
 def test_other_tables_in_the_file_do_not_matter(recorder_at: RecorderAt, file: DatabaseFile) -> None:
@@ -213,7 +217,7 @@ def test_other_tables_in_the_file_do_not_matter(recorder_at: RecorderAt, file: D
 # Deleted, replaced, old, shared
 
 
-def test_after_the_file_was_deleted_a_new_one_is_made(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+def test_after_the_file_was_deleted_a_new_one_is_created(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     with trace("w"):
         for number in range(4):
@@ -227,7 +231,7 @@ def test_after_the_file_was_deleted_a_new_one_is_made(recorder_at: RecorderAt, f
     assert recorder.stats().written == 4
 
 
-def test_after_the_file_was_replaced_the_new_one_is_written(
+def test_after_the_file_was_replaced_the_new_one_is_used(
     recorder_at: RecorderAt, file: DatabaseFile, folder: Path
 ) -> None:
     other = DatabaseFile(folder / "other.sqlite3")
@@ -248,7 +252,7 @@ def test_after_the_file_was_replaced_the_new_one_is_written(
 
 
 @pytest.mark.parametrize("moment", ["_connect", "_write"])
-def test_a_file_replaced_while_it_is_opened_or_written_costs_no_span(
+def test_replacing_the_file_while_it_is_opened_or_written_loses_no_span(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     recorder = recorder_at(file.path)
@@ -293,7 +297,7 @@ def test_a_file_replaced_each_time_it_is_opened_is_reported(
     assert file.names() == ["a"]
 
 
-def test_a_file_cut_to_nothing_is_filled_anew(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+def test_a_truncated_file_is_filled_again(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     with trace("w"):
         record("a")
@@ -305,7 +309,7 @@ def test_a_file_cut_to_nothing_is_filled_anew(recorder_at: RecorderAt, file: Dat
     assert file.names() == ["b"]
 
 
-def test_tables_that_were_dropped_are_made_anew(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+def test_dropped_tables_are_created_again(recorder_at: RecorderAt, file: DatabaseFile) -> None:
     recorder = recorder_at(file.path)
     with trace("w"):
         record("a")
@@ -316,7 +320,7 @@ def test_tables_that_were_dropped_are_made_anew(recorder_at: RecorderAt, file: D
     assert file.names() == ["b"]
 
 
-def test_tables_dropped_while_it_is_opened_are_made_anew(
+def test_tables_dropped_during_opening_are_created_again(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, logged: Logged
 ) -> None:
     recorder, make_indexes = recorder_at(file.path), database.make_indexes
@@ -335,7 +339,7 @@ def test_tables_dropped_while_it_is_opened_are_made_anew(
     assert (file.names(), logged("E62")) == (["a"], [])
 
 
-def test_a_database_of_an_older_kantan_llm_is_taken_over_in_place(
+def test_a_database_of_an_older_kantan_llm_is_upgraded_in_place(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     with closing(sqlite3.connect(file.path)) as connection:
@@ -361,7 +365,7 @@ def test_a_database_of_an_older_kantan_llm_is_taken_over_in_place(
     assert found.metadata == {"k": "v", "usage_total": {"input_tokens": 3}}
 
 
-def test_kantan_llms_own_tracer_may_write_at_the_same_time(
+def test_kantan_llms_tracer_may_write_at_the_same_time(
     start: Start, recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     recorder = recorder_at(file.path, flush_interval=0.001)
@@ -400,10 +404,10 @@ def test_kantan_llms_own_tracer_may_write_at_the_same_time(
 # Locked for a while
 
 
-def test_a_file_locked_for_three_seconds_costs_no_span_and_no_error(
+def test_a_lock_of_three_seconds_loses_no_span(
     start: Start, recorder_at: RecorderAt, file: DatabaseFile, folder: Path, logged: Logged
 ) -> None:
-    """Once in the mode of the recorder's own files, once in that of a file which kantan-llm has made."""
+    """With the journal mode of the recorder's files, and with that of a file created by kantan-llm."""
     old = folder / "old.sqlite3"
     _fill(old)
     recorder = recorder_at(file.path)
@@ -440,17 +444,17 @@ def test_a_file_locked_for_three_seconds_costs_no_span_and_no_error(
     assert all("E62" in message or message == "traces are written again" for message in logged())
 
 
-def test_a_flush_waits_for_a_locked_file_until_its_time_is_over(
+def test_a_flush_waits_for_a_locked_file_until_its_timeout(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path)
     assert recorder.force_flush()
-    release = be_locked(file.path)
+    release = lock(file.path)
     with trace("w"):
         record("a")
     assert not recorder.force_flush(0.05)
     wait_until(lambda: logged("E62"))
-    recorder._writer._seconds = NEVER  # it has been locked for long
+    recorder._writer._retry_delay = NEVER  # as after a long lock
     flushed: list[bool] = []
     flush = threading.Thread(target=lambda: flushed.append(recorder.force_flush(NEVER)))
     flush.start()
@@ -461,12 +465,12 @@ def test_a_flush_waits_for_a_locked_file_until_its_time_is_over(
     assert flushed == [True]
 
 
-def test_a_recorder_that_is_shut_down_while_the_file_is_locked_loses_nothing_later(
+def test_a_shutdown_while_the_file_is_locked_loses_nothing(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     recorder = recorder_at(file.path)
     assert recorder.force_flush()
-    release = be_locked(file.path)
+    release = lock(file.path)
     with trace("w"):
         record("a")
     recorder.shutdown(0.05)
@@ -475,11 +479,11 @@ def test_a_recorder_that_is_shut_down_while_the_file_is_locked_loses_nothing_lat
     assert file.names() == ["a"]
 
 
-# No right to write, no room to write
+# No permission, no disk space
 
 
 @pytest.mark.parametrize("kind", ["file", "file alone", "directory"])
-def test_what_may_not_be_written_is_written_as_soon_as_it_may_be(
+def test_spans_are_written_as_soon_as_the_permission_is_granted(
     start: Start, file: DatabaseFile, kind: str
 ) -> None:
     place = file.path.parent
@@ -501,7 +505,7 @@ def test_what_may_not_be_written_is_written_as_soon_as_it_may_be(
         if {kind != "directory"}:
             from kantan_agents.tracing.store import TraceStore
 
-            assert TraceStore(path).traces() == []  # a mere reader leaves nothing in the way either
+            assert TraceStore(path).traces() == []  # reading creates no blocking file either
         say("waits")
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
         signal.sigwait([signal.SIGUSR1])
@@ -537,7 +541,7 @@ with trace("w", metadata={"k": "v"}):
     say(f"full {ended}")
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     record("more")
-    make_room()
+    free_space()
     record("last")
 assert recorder.force_flush(30)
 stats = recorder.stats()
@@ -554,7 +558,7 @@ def assert_filled_up(file: DatabaseFile) -> None:
     assert file.traces()[0].metadata == {"k": "v"}
 
 
-def test_beyond_the_largest_size_of_a_file_spans_wait_for_room(start: Start, file: DatabaseFile) -> None:
+def test_spans_wait_while_the_file_has_its_maximum_size(start: Start, file: DatabaseFile) -> None:
     limit = """
 import resource
 
@@ -562,7 +566,7 @@ hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
 
 
-def make_room():
+def free_space():
     resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 """
     start(limit + _FILL_UP, file.path, wait=True)
@@ -571,7 +575,7 @@ def make_room():
 
 @pytest.fixture
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system with half a megabyte, if this process may make one."""
+    """A file system of half a megabyte, if this process may mount one."""
     if not shutil.which("mount") or os.getuid() != 0:
         pytest.skip("only root mounts")
     disk = folder / "disk"
@@ -587,12 +591,12 @@ def small_disk(folder: Path) -> Iterator[Path]:
     subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_on_a_full_disk_spans_wait_for_room(start: Start, small_disk: Path) -> None:
+def test_spans_wait_while_the_disk_is_full(start: Start, small_disk: Path) -> None:
     file = DatabaseFile(small_disk / "traces.sqlite3")
     ballast = small_disk / "ballast"
     ballast.write_bytes(b"x" * 200_000)
-    room = "def make_room(): os.unlink(sys.argv[2])\n"
-    start(room + _FILL_UP, file.path, ballast, wait=True)
+    free_space = "def free_space(): os.unlink(sys.argv[2])\n"
+    start(free_space + _FILL_UP, file.path, ballast, wait=True)
     assert_filled_up(file)
 
 
@@ -603,31 +607,31 @@ def names_in(file: DatabaseFile) -> list[int]:
     return [int(name) for name in file.names()]
 
 
-def stuck(recorder: SQLiteRecorder, path: Path, logged: Logged) -> Mend:
-    """Have the recorder wait for long before it tries again, unless it is asked to."""
-    told = len(logged("E62"))
-    mend = be_text(path)
-    recorder._writer._seconds = NEVER
+def blocked(recorder: SQLiteRecorder, path: Path, logged: Logged) -> Fix:
+    """Make the file unusable, and let the recorder retry only on request."""
+    before = len(logged("E62"))
+    fix = make_text(path)
+    recorder._writer._retry_delay = NEVER
     with trace("w"):
         record("0")
-    wait_until(lambda: len(logged("E62")) > told and not recorder._queue.in_hand)
-    return mend
+    wait_until(lambda: len(logged("E62")) > before and not recorder._queue.in_flight)
+    return fix
 
 
-def test_with_no_wait_the_oldest_spans_are_dropped_and_counted(
+def test_without_a_wait_the_oldest_spans_are_dropped_and_counted(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path, max_queue=10)
     assert recorder.force_flush()
     for _ in range(2):
         before = recorder.stats()
-        mend = stuck(recorder, file.path, logged)
+        fix = blocked(recorder, file.path, logged)
         with trace("w"):
             record(*map(str, range(1, 50)))
         stats = recorder.stats()
         assert 5 <= stats.queued <= 10
         assert stats.queued + stats.dropped - before.dropped == 50
-        mend()
+        fix()
         assert recorder.force_flush(SECONDS)
         assert names_in(file) == list(range(50))[-stats.queued :]
         _remove(file.path)
@@ -636,28 +640,28 @@ def test_with_no_wait_the_oldest_spans_are_dropped_and_counted(
     assert first == again
 
 
-def test_the_size_of_what_was_dropped_does_not_count(
+def test_the_size_of_dropped_spans_does_not_count(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path, max_queue=10, max_queue_bytes=30_000)
     assert recorder.force_flush()
-    mend = stuck(recorder, file.path, logged)
+    fix = blocked(recorder, file.path, logged)
     with trace("w"):
         for number in range(1, 200):
             with custom_span(str(number), {"text": "x" * 1_000}):
                 pass
             assert recorder.stats().queued >= min(number, 8)
-    mend()
+    fix()
     assert recorder.force_flush(SECONDS)
     assert names_in(file)[-8:] == list(range(192, 200))
 
 
-def test_no_trace_is_dropped_so_that_every_span_that_is_left_has_its_metadata(
+def test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path, max_queue=10)
     assert recorder.force_flush()
-    mend = stuck(recorder, file.path, logged)
+    fix = blocked(recorder, file.path, logged)
     first = trace("first", metadata={"number": -1})
     first.start()
     for number in range(100):
@@ -665,7 +669,7 @@ def test_no_trace_is_dropped_so_that_every_span_that_is_left_has_its_metadata(
             record(str(number))
     record("-1", parent=first)
     first.finish()
-    mend()
+    fix()
     assert recorder.force_flush(SECONDS)
     left = names_in(file)
     assert left[-2:] == [99, -1]
@@ -677,12 +681,12 @@ def test_no_trace_is_dropped_so_that_every_span_that_is_left_has_its_metadata(
     assert {int(name): number for name, number in found} == {number: number for number in left}
 
 
-def test_with_a_wait_threads_wait_for_room_and_nothing_is_lost(
+def test_with_a_wait_threads_wait_while_the_queue_is_full_and_nothing_is_lost(
     recorder_at: RecorderAt, file: DatabaseFile
 ) -> None:
     recorder = recorder_at(file.path, max_queue=10, max_wait=NEVER)
     assert recorder.force_flush()
-    release = be_locked(file.path)
+    release = lock(file.path)
     ended: list[int] = []
 
     def work(first: int) -> None:
@@ -709,20 +713,18 @@ def test_after_the_wait_the_oldest_spans_are_dropped(
 ) -> None:
     recorder = recorder_at(file.path, max_queue=10, max_wait=0.001)
     assert recorder.force_flush()
-    mend = stuck(recorder, file.path, logged)
+    fix = blocked(recorder, file.path, logged)
     with trace("w"):
         record(*map(str, range(1, 30)))
     stats = recorder.stats()
     assert stats.queued + stats.dropped == 30
-    mend()
+    fix()
     assert recorder.force_flush(SECONDS)
     assert names_in(file) == list(range(30))[-stats.queued :]
 
 
-def test_a_log_handler_that_records_spans_itself_waits_for_nothing(
-    recorder_at: RecorderAt, file: DatabaseFile
-) -> None:
-    """It is called on the recorder's own thread, which nobody else could wake."""
+def test_a_log_handler_that_records_spans_does_not_wait(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    """It runs on the recorder's own thread, which must not wait for itself."""
     recorder = recorder_at(file.path, max_queue=2, max_wait=NEVER)
     assert recorder.force_flush()
 
@@ -736,11 +738,11 @@ def test_a_log_handler_that_records_spans_itself_waits_for_nothing(
     logger = logging.getLogger("kantan_agents.tracing")
     logger.addHandler(handler)
     try:
-        mend = be_text(file.path)
+        fix = make_text(file.path)
         with trace("w"):
             record("0")
         wait_until(lambda: recorder.stats().dropped)
-        mend()
+        fix()
         wait_until(lambda: recorder.force_flush(SECONDS))
     finally:
         logger.removeHandler(handler)
@@ -749,14 +751,14 @@ def test_a_log_handler_that_records_spans_itself_waits_for_nothing(
 # Strange values
 
 
-class Unspeakable:
+class Unprintable:
     def __str__(self) -> str:
         raise KeyError("no text")
 
     __repr__ = __str__
 
 
-class Speakable:
+class Printable:
     def __str__(self) -> str:
         return "said"
 
@@ -784,12 +786,12 @@ STRANGE = {
     "a NUL": "a\x00b",
     "a set": {1, 2},
     "keys of all kinds": {1: "a", None: "b", False: "c", 2.5: "d"},
-    "keys that are no JSON": {(1, 2): "a", b"k": "b", Speakable(): "c"},
+    "keys that JSON does not have": {(1, 2): "a", b"k": "b", Printable(): "c"},
     "a cycle": a_cycle(),
-    "a text that raises": Unspeakable(),
-    "deep inside, a text that raises": {"a": [Unspeakable(), {"b": Unspeakable()}]},
-    "a key that raises": {Unspeakable(): 1},
-    "an object": Speakable(),
+    "a text that raises": Unprintable(),
+    "deep inside, a text that raises": {"a": [Unprintable(), {"b": Unprintable()}]},
+    "a key that raises": {Unprintable(): 1},
+    "an object": Printable(),
     "an array": array.array("d", [0.5]),
     "200 levels": deep(200),
     "a JSON schema": {"type": ["string", "null"], "properties": {"type": {"type": []}}},
@@ -846,7 +848,7 @@ def test_strange_usage_leaves_the_file_searchable_by_metadata(
 
 
 class Broken:
-    """A span or trace whose data cannot even be asked for."""
+    """A span or trace whose ``export`` raises."""
 
     trace_id = "trace_broken"
     span_id = "span_broken"
@@ -855,7 +857,7 @@ class Broken:
         raise RuntimeError("broken")
 
 
-def test_what_cannot_be_recorded_at_all_is_counted_and_told_once(
+def test_spans_that_cannot_be_recorded_are_counted_and_logged_once(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path)
@@ -873,12 +875,12 @@ def test_what_cannot_be_recorded_at_all_is_counted_and_told_once(
     assert "RuntimeError: broken" in message
 
 
-def test_a_span_too_deep_to_be_written_costs_no_other_and_counts_once(
+def test_a_span_nested_too_deeply_counts_once_and_costs_no_other_span(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
     recorder = recorder_at(file.path)
     assert recorder.force_flush()
-    mend = be_locked(file.path)
+    fix = lock(file.path)
     with trace("w", metadata={"deep": deep(100_000)}):
         record("before")
         for levels in (900, 1_500, 100_000):
@@ -887,7 +889,7 @@ def test_a_span_too_deep_to_be_written_costs_no_other_and_counts_once(
         record("after")
     for _ in range(3):
         recorder.force_flush(0.01)
-    mend()
+    fix()
     assert recorder.force_flush(SECONDS)
     stats = recorder.stats()
     assert stats.written + stats.failed == 5

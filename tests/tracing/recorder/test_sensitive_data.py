@@ -1,4 +1,4 @@
-"""With the SDK's switch for sensitive data off, nothing of it is on the disk; with it on, all is found."""
+"""``trace_include_sensitive_data``: off, no sensitive data is on disk; on, all of it can be found."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [
     pytest.mark.parametrize("api", ["responses", "chat"]),
 ]
 
-# A word for each place where there may be something sensitive, and whether it is recorded with the switch on.
+# A word for each place that may hold sensitive data, and whether it is recorded with the switch on.
 WORDS = {
     "question": True,
     "tool arguments": True,
@@ -35,7 +35,7 @@ WORDS = {
     "model error": True,
     "streamed answer": True,
     "inner answer": True,
-    # The SDK records no more of guardrails than their names, and of instructions only what goes to the model.
+    # The SDK records only the names of guardrails, and instructions only as part of a model call.
     "input guardrail info": False,
     "output guardrail info": False,
     "instructions": False,
@@ -43,7 +43,7 @@ WORDS = {
 
 
 def word(place: str) -> str:
-    """Return the word for a place; nothing else has it in it."""
+    """Return the word for a place; it occurs nowhere else."""
     assert place in WORDS
     return f"quokka {place} quokka"
 
@@ -62,19 +62,19 @@ async def look_up(query: str) -> str:
     return word("tool output")
 
 
-def say_what_went_wrong(_context: Any, error: Exception) -> str:
-    """Tell the model the message, which not every version of the SDK does by itself."""
+def return_message(_context: Any, error: Exception) -> str:
+    """Return the message to the model; not every version of the SDK does so by default."""
     return str(error)
 
 
-@agents.function_tool(failure_error_function=say_what_went_wrong)
+@agents.function_tool(failure_error_function=return_message)
 async def fail() -> str:
     """Fail."""
     raise LookupError(word("tool error"))
 
 
 async def run_everything(server: OfflineServer, api: str, config: dict[str, Any]) -> None:
-    """Run agents so that each word is where its name says."""
+    """Run agents so that each word occurs in its place."""
 
     async def run(*arguments: Any, input: str = word("question"), **options: Any) -> Any:
         bundle = server.bundle(api=api)
@@ -144,7 +144,7 @@ def server() -> Iterator[OfflineServer]:
     )
 
     def answer(request: RecordedRequest) -> ReplyLike:
-        """Answer by what is asked for, as guardrails run beside the model."""
+        """Choose the reply by the request, as guardrails run concurrently with the model."""
         body = json.dumps(request.body, ensure_ascii=False)
         if request.body.get("stream"):
             return word("streamed answer")
@@ -169,7 +169,7 @@ def server() -> Iterator[OfflineServer]:
         yield server
 
 
-async def test_with_sensitive_data_off_nothing_of_it_is_on_the_disk(
+async def test_with_sensitive_data_off_none_of_it_is_on_disk(
     recorder: SQLiteRecorder, file: DatabaseFile, server: OfflineServer, api: str
 ) -> None:
     await run_everything(server, api, {"trace_include_sensitive_data": False})
@@ -177,7 +177,7 @@ async def test_with_sensitive_data_off_nothing_of_it_is_on_the_disk(
     assert b"quokka" not in file.bytes()
     recorder.shutdown()
     assert b"quokka" not in file.bytes()
-    # What is no content is there all the same.
+    # Everything that is not content is recorded.
     assert len(file.traces()) == 7
     names = {span.name for span in file.spans()}
     assert {"look_up", "fail", "ask", "input_guard", "output_guard"} <= names
@@ -185,7 +185,7 @@ async def test_with_sensitive_data_off_nothing_of_it_is_on_the_disk(
     assert file.spans(keywords=["quokka"]) == []
 
 
-async def test_with_sensitive_data_on_all_of_it_is_found(
+async def test_with_sensitive_data_on_all_of_it_can_be_found(
     recorder: SQLiteRecorder, file: DatabaseFile, server: OfflineServer, api: str
 ) -> None:
     await run_everything(server, api, {})
@@ -217,7 +217,7 @@ async def test_a_tool_call_is_found_by_kantan_llms_search(
     other, found = file.traces()
     assert found.trace_id in [trace.trace_id for trace in file.traces(has_tool_call=True)]
     if api == "responses":
-        # Of the other API, kantan-llm takes every message for one with a tool call.
+        # With the chat API, kantan-llm treats every message as one with a tool call.
         assert [trace.trace_id for trace in file.traces(has_tool_call=False)] == [other.trace_id]
     assert [trace.trace_id for trace in file.traces(keywords=["one plus two?", "three"])] == [found.trace_id]
     assert [trace.trace_id for trace in file.traces(keywords=["no tool at all"])] == [other.trace_id]
