@@ -42,7 +42,9 @@ class TestWhich:
     def test_several(self, kantan_agents: Any, shop: Recorded) -> None:
         outcome = kantan_agents("traces", "show", "trace_0", "--db", str(shop.path))
         assert (outcome.code, outcome.stdout) == (2, "")
-        assert re.search(r"\[E61\] No such trace: trace_0 in .*: \d begin so: trace_0", outcome.stderr)
+        assert re.search(
+            r"\[E61\] No such trace: trace_0 in .*: \d traces have this beginning: trace_0", outcome.stderr
+        )
 
 
 class TestView:

@@ -1,4 +1,4 @@
-"""The reader of trace databases: find, look at, compare, follow, export and prune what was recorded."""
+"""The trace store: find, read, compare, follow, export and prune recorded traces."""
 
 from kantan_agents.tracing.store.filters import TraceFilters
 from kantan_agents.tracing.store.records import (

@@ -1,4 +1,4 @@
-"""Connections to a trace database: short-lived, opened in the thread that uses them."""
+"""Opens short-lived connections to a trace database, in the thread that uses them."""
 
 from __future__ import annotations
 
@@ -11,34 +11,32 @@ from stat import S_ISDIR, S_ISREG
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.schema import may_write
-from kantan_agents.tracing.store.shadows import shadow_tables
-from kantan_agents.tracing.store.tables import check_tables
+from kantan_agents.tracing.store.tables import check_tables, create_views
 
-# kantan-llm's own tracer holds the lock of a file without a write-ahead log for one span at a time.
+# Without a write-ahead log, kantan-llm's tracer locks the file for each span.
 _READ_WAIT_SECONDS = 10.0
 _CHANGE_WAIT_SECONDS = 30.0
 
 
 @contextmanager
 def reading(
-    path: Path, *, by_trace: bool = True, any_thread: bool = False, leave_log: bool = False
+    path: Path, *, by_trace: bool = True, any_thread: bool = False, keep_wal: bool = False
 ) -> Iterator[sqlite3.Connection]:
     """Open the database at ``path`` to read it.
 
     Args:
-        path: The file; it is never made.
-        by_trace: Whether spans are looked up by their trace, which takes an index that a database of
-            kantan-llm's own lacks.
-        any_thread: Whether other threads may use it as well, one at a time.
-        leave_log: As for ``open_to_read``.
+        path: The file; it is never created.
+        by_trace: Whether spans will be read by trace, for which a file written by kantan-llm has no index.
+        any_thread: Whether other threads may use the connection too, one at a time.
+        keep_wal: As for ``open_to_read``.
 
     Raises:
-        TraceDatabaseError: E60, it cannot be opened, or what is done with the connection fails.
+        TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
     """
     with sqlite_errors(path):
-        connection = open_to_read(path, any_thread=any_thread, leave_log=leave_log)
+        connection = open_to_read(path, any_thread=any_thread, keep_wal=keep_wal)
         try:
-            shadow_tables(connection, by_trace=by_trace)
+            create_views(connection, by_trace=by_trace)
             yield connection
         finally:
             connection.close()
@@ -46,10 +44,10 @@ def reading(
 
 @contextmanager
 def changing(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database at ``path`` to change it with this thread, in transactions of its own.
+    """Open the database at ``path`` to change it in this thread; the caller controls the transactions.
 
     Raises:
-        TraceDatabaseError: E60, it cannot be opened, or what is done with the connection fails.
+        TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
     """
     with sqlite_errors(path):
         check_file(path)
@@ -62,51 +60,51 @@ def changing(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
-    """Raise what SQLite says of the file at ``path`` as E60."""
+    """Turn SQLite's errors about the file at ``path`` into E60."""
     try:
         yield
     except sqlite3.Error as error:
         raise TraceDatabaseError(path=str(path), reason=str(error)) from error
 
 
-def open_to_read(path: Path, *, any_thread: bool = False, leave_log: bool = False) -> sqlite3.Connection:
-    """Return a connection that reads the database at ``path`` and leaves no file behind.
+def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False) -> sqlite3.Connection:
+    """Return a connection that reads the database at ``path`` and leaves no additional file behind.
 
-    What a killed writer left in a write-ahead log goes into the file when the last connection is closed.
+    If a killed writer left a write-ahead log, SQLite moves its content to the file when the last connection
+    is closed.
 
     Args:
         path: The file.
-        any_thread: Whether other threads may use it as well, one at a time.
-        leave_log: Whether such a log stays as it is.
+        any_thread: Whether other threads may use the connection too, one at a time.
+        keep_wal: Whether to leave such a log unchanged.
 
     Raises:
-        TraceDatabaseError: E60, there is no such file, or it is no trace database.
+        TraceDatabaseError: E60, the file does not exist or is not a trace database.
         sqlite3.Error: SQLite cannot open it.
     """
     check_file(path)
     if not may_write(path) and not _is_open(path):
-        # Of a file that may only be read SQLite would make a log of the same kind, and that would still be in
-        # the way when the file may be written again.
+        # For a read-only file, SQLite would create a read-only log, which would still block writing when the
+        # file becomes writable again.
         return _opened(path, "immutable=1", any_thread=any_thread)
-    # For writing, which a protected file turns into reading: read-only, SQLite would make a log that it could
-    # not remove again.
-    mode = "mode=ro" if leave_log and _size(path, "-wal") else "mode=rw"
+    # Opened for writing, although a read-only file can then only be read: in mode "ro", SQLite would create a
+    # log that it could not delete.
+    mode = "mode=ro" if keep_wal and _size(path, "-wal") else "mode=rw"
     try:
         return _opened(path, mode, any_thread=any_thread)
     except sqlite3.OperationalError as error:
         protected = "unable to open" in str(error) or "readonly" in str(error)
         if not protected or _size(path, "-wal") or _size(path, "-journal"):
             raise
-        # In a directory where no file can be made, SQLite opens a database that has a log only if it is told
-        # that nobody can change it.
+        # In a read-only directory, SQLite opens a database in WAL mode only if it is declared immutable.
         return _opened(path, "immutable=1", any_thread=any_thread)
 
 
 def check_path(path: Path) -> None:
-    """Make sure that ``path`` could lead to a file.
+    """Check that ``path`` can be resolved.
 
     Raises:
-        TraceDatabaseError: E60, there is a zero byte in it, or links lead in a circle.
+        TraceDatabaseError: E60, it contains a zero byte or a circle of links.
     """
     try:
         path.resolve()
@@ -115,10 +113,10 @@ def check_path(path: Path) -> None:
 
 
 def check_file(path: Path) -> None:
-    """Make sure that there is a file at ``path`` that SQLite could open.
+    """Check that there is a regular file at ``path``.
 
     Raises:
-        TraceDatabaseError: E60, there is none.
+        TraceDatabaseError: E60, there is no regular file.
     """
     mode = _stat(path).st_mode
     if not S_ISREG(mode):
@@ -130,7 +128,7 @@ def size_of(path: Path) -> int:
     """Return the size of the database in bytes, its write-ahead log included.
 
     Raises:
-        TraceDatabaseError: E60, it is not there.
+        TraceDatabaseError: E60, the file does not exist.
     """
     return _stat(path).st_size + _size(path, "-wal")
 
@@ -152,14 +150,14 @@ def _size(path: Path, suffix: str) -> int:
 
 
 def _is_open(path: Path) -> bool:
-    """Whether somebody has the database open, or left something of his that is still to be read."""
+    """Return whether a process has the database open, or has left a log that must still be read."""
     return any(Path(f"{path}{suffix}").exists() for suffix in ("-wal", "-shm", "-journal"))
 
 
 def _opened(path: Path, mode: str, *, any_thread: bool) -> sqlite3.Connection:
     connection = _connect(path, mode, _READ_WAIT_SECONDS, any_thread=any_thread)
     try:
-        # What is sorted or looked up on the way needs no file either.
+        # Sorting needs no temporary file either.
         connection.execute("PRAGMA temp_store = MEMORY")
         check_tables(connection, path)
     except BaseException:
@@ -169,7 +167,7 @@ def _opened(path: Path, mode: str, *, any_thread: bool) -> sqlite3.Connection:
 
 
 def _connect(path: Path, mode: str, wait: float, *, any_thread: bool = False) -> sqlite3.Connection:
-    # As a URI, which is never taken for ":memory:", and in which no character of the path means anything.
+    # As a URI, in which neither ":memory:" nor any character of the path has a special meaning.
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}",
         uri=True,

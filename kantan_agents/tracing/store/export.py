@@ -1,4 +1,4 @@
-"""Traces as plain data, one flat dict each: for JSON Lines, pandas, kantan-lab."""
+"""Converts traces to flat dicts, for JSON Lines, pandas or kantan-lab."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _FROM_METADATA = ("agent_name", "prompt_name", "prompt_version", "prompt_id", "a
 def export_pages(
     path: Path, filters: Filters, limit: int | None, tz: tzinfo
 ) -> Generator[list[dict[str, Any]], None, None]:
-    """Yield traces as plain data, some at a time; in between, the file is open but not locked.
+    """Yield pages of traces as plain data; between two pages, the file is open but not locked.
 
-    Each page may be asked for in another thread. A trace that was deleted meanwhile is left out.
+    Each page may be requested from another thread. Traces that were deleted meanwhile are left out.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read.
@@ -40,14 +40,14 @@ def export_pages(
 
 
 def as_plain_data(trace: StoredTrace) -> dict[str, Any]:
-    """Return a trace as a dict that JSON can hold: its summary, who ran, and its spans as dicts."""
+    """Return a trace as JSON data: its summary, its agent and prompt, and its spans."""
     summary = trace.summary
     plain: dict[str, Any] = attrs.asdict(summary, recurse=False)
     plain["metadata"] = dict(summary.metadata)
     plain["rubric"] = summary.rubric and dict(summary.rubric)
     plain["duration"] = summary.duration
     plain |= {key: summary.metadata.get(key) for key in _FROM_METADATA}
-    # Last, and after the count of them: what is long.
+    # The spans come last, as they are long; their number keeps another key.
     plain["span_count"] = plain.pop("spans")
     plain["spans"] = [_span(span) for span in trace.spans]
     data: dict[str, Any] = finite(_with_iso_times(plain))

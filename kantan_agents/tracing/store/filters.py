@@ -1,4 +1,4 @@
-"""What to look for: checked once, in kantan-llm's words where it has words for it."""
+"""The filters of a search: validation, and conversion to kantan-llm's query."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.numbers import checked_int
 
 _LARGEST_INTEGER = 2**63 - 1
-# SQLite compares these with their escaped form in the file, other characters with themselves; and not every
-# version of it knows a key without any.
+# In JSON these characters are escaped, and SQLite compares keys in their escaped form. Not every version of
+# SQLite supports the empty key.
 _ESCAPED_IN_JSON = re.compile(r'["\\\x00-\x1f]|^$')
 
 
@@ -37,16 +37,16 @@ class TraceFilters(TypedDict, total=False):
 
 @attrs.frozen
 class Filters:
-    """The filters of one search, all of which must hold.
+    """The filters of one search; a trace must match all of them.
 
     Attributes:
-        keywords: Words, each of which stands in the input or the output of a span.
-        metadata: Values by key, agent, prompt and version among them.
+        keywords: Words that must all occur in the input or output of spans.
+        metadata: Values by key, including agent, prompt and version.
         tool: Name of a tool that was called.
-        has_error: Whether there is a span with an error.
-        rubric_below: What the score of a verdict is below.
-        started_from: When a span started at the earliest.
-        started_to: When a span started at the latest.
+        has_error: Whether a span has an error.
+        rubric_below: A verdict has a score below this.
+        started_from: Earliest start of a span.
+        started_to: Latest start of a span.
     """
 
     keywords: tuple[str, ...] = ()
@@ -58,12 +58,12 @@ class Filters:
     started_to: datetime | None = None
 
     @property
-    def odd_keys(self) -> bool:
-        """Whether a key of the metadata has a character that SQLite cannot look up."""
+    def has_special_keys(self) -> bool:
+        """Whether SQLite cannot look up one of the metadata keys."""
         return any(_ESCAPED_IN_JSON.search(key) for key in self.metadata)
 
     def query(self) -> TraceQuery | None:
-        """Return what kantan-llm's search is asked, None if nothing."""
+        """Return the query for kantan-llm's search; None if it would match every trace."""
         query = TraceQuery(
             keywords=list(self.keywords) or None,
             metadata={self._json_key(key): value for key, value in self.metadata.items()} or None,
@@ -74,8 +74,8 @@ class Filters:
         return None if query == TraceQuery() else query
 
     def _json_key(self, key: str) -> str:
-        # Quoted, a key is taken literally: "a.b" is one key, not the b of an a.
-        return key if self.odd_keys else f'"{key}"'
+        # In quotes, a key is literal: "a.b" is one key, not the key b inside a.
+        return key if self.has_special_keys else f'"{key}"'
 
 
 def checked_filters(
@@ -91,10 +91,10 @@ def checked_filters(
     started_from: datetime | None = None,
     started_to: datetime | None = None,
 ) -> Filters:
-    """Return the filters, of which those for agent, prompt and version are filters for metadata.
+    """Return the validated filters; agent, prompt and version become filters for metadata.
 
     Raises:
-        InvalidOptionError: E75, one of them is nothing that can be looked for.
+        InvalidOptionError: E75, a filter has an invalid value.
     """
     if isinstance(keywords, str) or not isinstance(keywords, Sequence):
         _reject("keywords", f"must be a list of words, not {type(keywords).__name__}")
@@ -120,37 +120,37 @@ def checked_filters(
 
 
 def check_limit(limit: int | None) -> None:
-    """Make sure that ``limit`` is None or a number of traces; E75 otherwise."""
+    """Check that ``limit`` is a positive int or missing; raise E75 otherwise."""
     if limit is not None:
         checked_int("limit", limit, 1)
 
 
 def check_time(name: str, time: datetime | None) -> None:
-    """Make sure that ``time`` is None or a datetime; E75 for the option ``name`` otherwise."""
+    """Check that ``time`` is a datetime or missing; raise E75 for the option ``name`` otherwise."""
     if time is not None and not isinstance(time, datetime):
         _reject(name, f"must be a datetime, not {type(time).__name__}")
     if time is not None and time.tzinfo is not None:
         try:
             time.astimezone(timezone.utc)
         except OverflowError:
-            _reject(name, f"{time} is no time that UTC has")
+            _reject(name, f"{time} cannot be converted to UTC")
 
 
 def check_number(name: str, number: float) -> None:
-    """Make sure that ``number`` is one; E75 for the option ``name`` otherwise."""
-    known = isinstance(number, (int, float)) and not isinstance(number, bool)
-    if not known or math.isnan(number):
+    """Check that ``number`` is a number; raise E75 for the option ``name`` otherwise."""
+    is_number = isinstance(number, (int, float)) and not isinstance(number, bool)
+    if not is_number or math.isnan(number):
         _reject(name, f"must be a number, not {number!r}")
 
 
 def check_text(option: str, text: Any) -> None:
-    """Make sure that ``text`` is a str that SQLite takes; E75 for ``option`` otherwise."""
+    """Check that ``text`` is a str that SQLite accepts; raise E75 for ``option`` otherwise."""
     if not isinstance(text, str):
         _reject(option, f"must be a str, not {type(text).__name__}")
     try:
         text.encode()
     except UnicodeEncodeError:
-        _reject(option, f"{text!r} is no text that UTF-8 could hold")
+        _reject(option, f"{text!r} cannot be encoded as UTF-8")
 
 
 def _checked_metadata(metadata: Mapping[str, Any] | None, **standard: str | None) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""Which traces a search finds, newest first.
+"""Finds the traces that match filters, newest first.
 
-kantan-llm's search decides. It is asked about a window of traces at a time, the newest first, each window
-four times as large as the one before: a filter that many traces pass costs the first window, a rare one
-about as much as asking for the whole file at once. In a window stands what kantan-llm cannot see otherwise:
-the metadata of runs inside an open trace, and only traces that pass the filters it does not have.
+kantan-llm's search decides which traces match. It is called for one window of traces at a time, newest first,
+and each window is four times as large as the one before. A filter that many traces pass needs only the first
+window; a rare one costs about as much as one search of the whole file. A window adds what kantan-llm lacks:
+it includes the metadata of runs inside an open trace, and only traces that pass the filters kantan-llm does
+not have.
 """
 
 from __future__ import annotations
@@ -19,17 +20,16 @@ from kantan_llm.tracing import TraceQuery
 
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.store.filters import Filters
-from kantan_agents.tracing.store.kantan_search import KantanSearch
 from kantan_agents.tracing.store.runs import traces_with_inner_runs
-from kantan_agents.tracing.store.shadows import storable_json, storable_text, valid_json
-from kantan_agents.tracing.store.stored_spans import mapping_of
+from kantan_agents.tracing.store.span_records import KantanSearch, mapping_of
+from kantan_agents.tracing.store.tables import storable_json, storable_text, valid_json
 
 _FIRST_WINDOW = 256
 _GROWTH = 4
 _LARGEST_WINDOW = 65_536
 
-# A call stands in the list kantan-llm makes of an output's tool calls or, if it is one of a hosted tool, in
-# the list of items that is the output of a `response` span.
+# kantan-llm stores tool calls in a list of their own. The calls of hosted tools are only in the list of items
+# that is the output of a `response` span.
 _CALL = """EXISTS (
   SELECT 1 FROM spans s, json_tree({calls}) c
   WHERE s.trace_id = t.id AND {calls} IS NOT NULL AND s.span_type IN ({types})
@@ -46,32 +46,33 @@ _JUDGED_BELOW = f"""EXISTS (
   WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
   AND json_extract({valid_json("s.rubric_json")}, '$.score') < :score)"""  # noqa: S608
 
-# A text or an array in place of a score is larger than any number to SQLite, so it is below none.
+# In SQLite, a text or an array in place of a score is larger than any number, so it never matches.
 
 
 def find(
     connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo = timezone.utc
 ) -> list[str]:
-    """Return the ids of the traces that pass ``filters``, newest first, searching only as far as needed.
+    """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
 
     Args:
         connection: From ``reading``.
         filters: What to look for.
-        limit: How many to return at most; None for all.
-        tz: What times without a zone mean.
+        limit: Maximum number of ids; None for all.
+        tz: The time zone of naive times.
     """
     query = filters.query()
     if query is None:
         with closing(_candidates(connection, filters)) as candidates:
             return [row["id"] for row in islice(candidates, limit)]
-    # Both before any statement runs, and the window closed after: SQLite changes nothing under one.
-    _teach(connection, filters)
+    # SQLite allows changes of functions and views only while no statement is running: therefore this comes
+    # first, and the window is closed last.
+    _replace_sql_functions(connection, filters)
     with (
         closing(_Window(connection, inner_runs=bool(filters.metadata))) as window,
         closing(_candidates(connection, filters)) as candidates,
     ):
         search = KantanSearch(connection, tz)
-        # A common word is among the first: what kantan-llm reads of further ones would be for nothing.
+        # For a common filter the first traces suffice; a larger window would be read in vain.
         first = _FIRST_WINDOW if limit is None else min(max(limit, 1), _FIRST_WINDOW)
         return [*islice(_passing(candidates, window, search, query, first), limit)]
 
@@ -87,7 +88,7 @@ def _passing(
 
 
 def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cursor:
-    """Return rowid and id of the traces that pass the filters kantan-llm does not have, newest first."""
+    """Select rowid and id of the traces that pass the filters kantan-llm lacks, newest first."""
     conditions = []
     if filters.tool is not None:
         conditions.append(_CALLED)
@@ -101,7 +102,7 @@ def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cur
 
 
 class _Window:
-    """What kantan-llm sees as the table of traces: some of them, with a row for each run in them."""
+    """Replaces the view ``traces`` by some of the traces, with an additional row for each inner run."""
 
     def __init__(self, connection: sqlite3.Connection, *, inner_runs: bool) -> None:
         self._connection = connection
@@ -109,7 +110,7 @@ class _Window:
         connection.create_function("run_metadata", 2, _run_metadata, deterministic=True)
         connection.execute("CREATE TEMP TABLE shown(position INTEGER, metadata_json TEXT)")
         connection.execute("DROP VIEW temp.traces")
-        # In this order, whatever SQLite thinks of it: the window is small, the table is not.
+        # CROSS JOIN fixes the order of the join: the window is small, the table is large.
         connection.execute(
             "CREATE TEMP VIEW traces AS SELECT t.id AS id, t.workflow_name AS workflow_name, "
             "t.group_id AS group_id, COALESCE(w.metadata_json, t.metadata_json) AS metadata_json "
@@ -123,7 +124,7 @@ class _Window:
 
     def show(self, candidates: list[sqlite3.Row]) -> None:
         self._connection.execute("DELETE FROM temp.shown")
-        # The oldest first: that is the order in which the file is read fastest.
+        # Oldest first, the order in which the file is read fastest.
         positions = [(row["position"],) for row in reversed(candidates)]
         self._connection.executemany("INSERT INTO temp.shown(position) VALUES(?)", positions)
         self._connection.executemany(
@@ -135,18 +136,18 @@ class _Window:
 
 
 def _run_metadata(metadata_json: str | None, raw_json: str | None) -> str:
-    """Return the metadata of a run inside an open trace: its own, over that of the trace."""
+    """Return the metadata of a run inside an open trace: the trace's, overridden by its own."""
     span_data = mapping_of(mapping_of(raw_json).get("span_data"))
     merged = {**mapping_of(metadata_json), **mapping_of(span_data.get("data"))}
     return storable_json(merged)
 
 
-def _teach(connection: sqlite3.Connection, filters: Filters) -> None:
-    """Replace the functions of SQLite that cannot do what these filters ask; ours are slower."""
-    if filters.odd_keys:
+def _replace_sql_functions(connection: sqlite3.Connection, filters: Filters) -> None:
+    """Replace the SQL functions that do not support these filters by slower ones in Python."""
+    if filters.has_special_keys:
         connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
-    if any(_has_foreign_case(keyword) for keyword in filters.keywords):
-        # SQLite's own knows the letters of English only, so no "Übersicht" would ever be found.
+    if any(_has_non_ascii_case(keyword) for keyword in filters.keywords):
+        # SQLite's function only converts ASCII letters, so "Übersicht" would never be found.
         connection.create_function("lower", 1, _lower, deterministic=True)
 
 
@@ -161,7 +162,7 @@ def _value_of_key(text: str | None, path: str) -> Any:
     return value
 
 
-def _has_foreign_case(text: str) -> bool:
+def _has_non_ascii_case(text: str) -> bool:
     return any(char.lower() != char.upper() for char in text if not char.isascii())
 
 

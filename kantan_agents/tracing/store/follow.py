@@ -1,4 +1,4 @@
-"""Traces as they come: looked for whenever another connection has changed the file."""
+"""Follows a file: finds new traces whenever another connection has changed it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ import attrs
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.store.connection import open_to_read, reading, sqlite_errors
 from kantan_agents.tracing.store.records import TraceSummary
-from kantan_agents.tracing.store.shadows import shadow_tables
-from kantan_agents.tracing.store.stored_spans import mapping_of
+from kantan_agents.tracing.store.span_records import mapping_of
 from kantan_agents.tracing.store.summarise import read_summary
+from kantan_agents.tracing.store.tables import create_views
 
-# More than one, because those may be deleted; SQLite then gives their places in the table to others.
+# More than one, because these traces may be deleted, and SQLite then reuses their rowids.
 _REMEMBERED = 100
 
 _FINAL = "span_type = 'generation' AND name IS NULL AND parent_id IS NULL"
@@ -27,7 +27,7 @@ _GONE = "it was deleted or replaced while it was followed"
 
 @attrs.frozen
 class _State:
-    """What there is of a trace."""
+    """The recorded state of a trace."""
 
     spans: int
     last: int
@@ -35,7 +35,7 @@ class _State:
 
 
 def newest_traces(path: Path) -> list[str]:
-    """Return the ids of the newest traces, after which others are new; the newest comes last.
+    """Return the ids of the newest traces, the newest last; later traces are new.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
@@ -46,20 +46,20 @@ def newest_traces(path: Path) -> list[str]:
 
 
 def follow_traces(follower: Follower, poll: float) -> Generator[TraceSummary, None, None]:
-    """Yield traces as they settle, looking every ``poll`` seconds; closes ``follower`` when closed itself."""
+    """Yield completed traces, checking every ``poll`` seconds; close ``follower`` at the end."""
     with closing(follower):
         while True:
-            yield from follower.look()
+            yield from follower.poll()
             time.sleep(poll)
 
 
 class Follower:
-    """Finds the traces that have settled since the last look; for one thread at a time.
+    """Finds the traces that were completed since the last poll; for one thread at a time.
 
     Args:
-        path: The file, opened at the first look.
-        known: Ids from ``newest_traces``: what was stored after them is new.
-        earlier: Ids of traces before that are wanted as well, the oldest first.
+        path: The file, opened by the first poll.
+        known: Ids from ``newest_traces``; traces that were stored later are new.
+        earlier: Ids of older traces to include, the oldest first.
     """
 
     def __init__(self, path: Path, known: Iterable[str], earlier: Iterable[str] = ()) -> None:
@@ -70,13 +70,13 @@ class Follower:
         self._connection: sqlite3.Connection | None = None
         self._identity = _identity(path)
 
-    def look(self) -> list[TraceSummary]:
-        """Return the traces that have settled, the oldest first.
+    def poll(self) -> list[TraceSummary]:
+        """Return the traces that were completed since the last poll, the oldest first.
 
-        A trace has settled when the span that ends it is there and nothing has come since the last look.
+        A trace is complete if its final span is recorded and nothing was added since the last poll.
 
         Raises:
-            TraceDatabaseError: E60, the file cannot be read, was deleted, or is another one now.
+            TraceDatabaseError: E60, the file cannot be read, or was deleted or replaced.
         """
         if _identity(self._path) != self._identity:
             raise TraceDatabaseError(path=str(self._path), reason=_GONE)
@@ -85,13 +85,13 @@ class Follower:
             version = connection.execute("PRAGMA data_version").fetchone()[0]
             if version != self._version:
                 self._version = version
-                self._note_new(connection)
-                settled = [trace_id for trace_id in [*self._waiting] if self._renew(connection, trace_id)]
+                self._add_new(connection)
+                complete = [trace_id for trace_id in [*self._waiting] if self._update(connection, trace_id)]
             else:
-                settled = [trace_id for trace_id, state in self._waiting.items() if state and state.ended]
-            for trace_id in settled:
+                complete = [trace_id for trace_id, state in self._waiting.items() if state and state.ended]
+            for trace_id in complete:
                 del self._waiting[trace_id]
-            traces = [read_summary(connection, trace_id) for trace_id in settled]
+            traces = [read_summary(connection, trace_id) for trace_id in complete]
         return [trace for trace in traces if trace is not None]
 
     def close(self) -> None:
@@ -102,10 +102,10 @@ class Follower:
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = open_to_read(self._path, any_thread=True)
-            shadow_tables(self._connection, by_trace=False)
+            create_views(self._connection, by_trace=False)
         return self._connection
 
-    def _note_new(self, connection: sqlite3.Connection) -> None:
+    def _add_new(self, connection: sqlite3.Connection) -> None:
         marks = ",".join("?" * len(self._known))
         rows = connection.execute(
             "SELECT id FROM all_traces WHERE rowid > "  # noqa: S608
@@ -116,8 +116,8 @@ class Follower:
             self._waiting[row["id"]] = None
             self._known.append(row["id"])
 
-    def _renew(self, connection: sqlite3.Connection, trace_id: str) -> bool:
-        """Look at a waiting trace again; return whether it has settled."""
+    def _update(self, connection: sqlite3.Connection, trace_id: str) -> bool:
+        """Update the state of a waiting trace; return whether it is complete."""
         before, now = self._waiting[trace_id], _state(connection, trace_id)
         if now is None:
             del self._waiting[trace_id]
@@ -127,13 +127,13 @@ class Follower:
 
 
 def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
-    """Return what there is of a trace; None if it was deleted."""
+    """Return the state of a trace; None if it was deleted."""
     trace = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
     if trace is None:
         return None
-    # The last thing that a run of ours leaves; the SDK's own spans of it end a moment before.
-    ours = "agent_run_id" in mapping_of(trace["metadata_json"])
-    ending = _FINAL if ours else "parent_id IS NULL"
+    # A run of this library records its final span last, shortly after the SDK's own spans end.
+    has_final_span = "agent_run_id" in mapping_of(trace["metadata_json"])
+    ending = _FINAL if has_final_span else "parent_id IS NULL"
     spans, last, ended = connection.execute(
         f"SELECT COUNT(*), COALESCE(MAX(ingest_seq), 0), MAX({ending}) FROM spans WHERE trace_id = ?",  # noqa: S608
         (trace_id,),

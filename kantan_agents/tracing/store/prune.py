@@ -1,4 +1,4 @@
-"""Deleting traces, a few at a time, and making the file smaller."""
+"""Deletes traces in small transactions and shrinks the file."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ from kantan_agents.tracing.store.retention import Plan, Retention, plan
 
 Progress = Callable[[int, int], None]
 
-# So many traces are deleted in one transaction; whoever writes to the file waits for no more than that.
+# Traces deleted in one transaction. Other writers wait for at most one transaction.
 _TRACES_AT_ONCE = 200
 
 
 def prune_traces(
     path: Path, retention: Retention, progress: Progress | None, *, dry_run: bool
 ) -> PruneResult:
-    """Delete the traces that ``retention`` does not keep, the oldest first, and make the file smaller.
+    """Delete the traces that ``retention`` does not keep, the oldest first, and shrink the file.
 
     Args:
         path: The file.
-        retention: What is kept.
-        progress: Called with the traces deleted so far and the traces to delete, after each transaction.
-        dry_run: Whether to find out only, and change nothing.
+        retention: The limits.
+        progress: Called after each transaction with the number of traces deleted so far and in total.
+        dry_run: Whether to report only and change nothing.
 
     Raises:
-        TraceDatabaseError: E60, the database cannot be read or changed; traces deleted before stay deleted.
+        TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
     """
     before = size_of(path)
     planned = _plan(path, retention, before, dry_run=dry_run)
     if dry_run:
-        changes = planned.goes or _too_large(retention, before)
+        changes = planned.to_delete or _too_large(retention, before)
         after = planned.size_after if changes else before
-        return PruneResult(len(planned.goes), planned.spans, before, after, dry_run=True)
+        return PruneResult(len(planned.to_delete), planned.spans, before, after, dry_run=True)
     traces = spans = 0
     size = before
-    while planned.goes or _too_large(retention, size):
-        spans += _delete(path, planned.goes, progress or _ignore)
-        traces += len(planned.goes)
-        _make_smaller(path, traces)
+    while planned.to_delete or _too_large(retention, size):
+        spans += _delete(path, planned.to_delete, progress or _ignore)
+        traces += len(planned.to_delete)
+        _shrink(path, traces)
         size = size_of(path)
-        if not _too_large(retention, size) or len(planned.goes) == len(planned.trace_ids):
+        if not _too_large(retention, size) or len(planned.to_delete) == len(planned.trace_ids):
             break
-        # What a trace takes was an estimate, and one too low.
+        # The estimated size of a trace was too low.
         planned = _plan(path, attrs.evolve(retention, older_than=None, keep=None), size)
-        if not planned.goes:
+        if not planned.to_delete:
             break
     return PruneResult(traces, spans, before, size, dry_run=False)
 
 
 def _plan(path: Path, retention: Retention, size: int, *, dry_run: bool = False) -> Plan:
-    with reading(path, leave_log=dry_run) as connection:
+    with reading(path, keep_wal=dry_run) as connection:
         return plan(connection, retention, size, datetime.now(timezone.utc), measure=dry_run)
 
 
@@ -68,12 +68,12 @@ def _too_large(retention: Retention, size: int) -> bool:
 
 
 def _delete(path: Path, trace_ids: Sequence[str], progress: Progress) -> int:
-    """Delete traces with their spans; return how many spans these were."""
+    """Delete traces with their spans; return the number of spans."""
     if not trace_ids:
         return 0
     spans = 0
     with changing(path) as connection:
-        # Without an index every trace would take a pass through all spans.
+        # Without an index, each trace would need a scan of all spans.
         make_tables(path)
         make_indexes(connection)
         for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
@@ -81,7 +81,7 @@ def _delete(path: Path, trace_ids: Sequence[str], progress: Progress) -> int:
             batch = [(trace_id,) for trace_id in trace_ids[start : start + _TRACES_AT_ONCE]]
             spans += _delete_at_once(connection, batch)
             progress(start + len(batch), len(trace_ids))
-            # Others that write to the file look only now and then whether it is free.
+            # Other writers only check now and then whether the file is unlocked.
             time.sleep(min((time.monotonic() - began) / 2, 0.1))
     return spans
 
@@ -93,17 +93,17 @@ def _delete_at_once(connection: sqlite3.Connection, batch: Sequence[tuple[str]])
         connection.executemany("DELETE FROM traces WHERE id = ?", batch)
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full disk has ended it already
+        if connection.in_transaction:  # a full disk has rolled it back already
             connection.execute("ROLLBACK")
         raise
     return deleted
 
 
-def _make_smaller(path: Path, deleted: int) -> None:
+def _shrink(path: Path, deleted: int) -> None:
     try:
         with changing(path) as connection:
             connection.execute("VACUUM")
-            # The pages are in the write-ahead log now; what others still read of it stays there.
+            # The new pages are in the write-ahead log now. Pages that other connections read stay there.
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     except TraceDatabaseError as error:
         reason = f"{deleted} traces were deleted, but the file could not be made smaller: {error.reason}"

@@ -1,4 +1,4 @@
-"""What one asks of a trace database."""
+"""The sync methods of ``TraceStore``."""
 
 from __future__ import annotations
 
@@ -25,16 +25,10 @@ from kantan_agents.tracing.store.filters import (
 )
 from kantan_agents.tracing.store.find import find
 from kantan_agents.tracing.store.follow import Follower, follow_traces, newest_traces
-from kantan_agents.tracing.store.look_up import look_up
 from kantan_agents.tracing.store.prompts import prompt_stats
 from kantan_agents.tracing.store.prune import prune_traces
-from kantan_agents.tracing.store.records import (
-    JudgeSpan,
-    PromptStats,
-    PruneResult,
-    StoredTrace,
-    TraceSummary,
-)
+from kantan_agents.tracing.store.records import PromptStats, PruneResult, StoredTrace, TraceSummary
+from kantan_agents.tracing.store.resolve_id import resolve_trace_id
 from kantan_agents.tracing.store.retention import Retention
 from kantan_agents.tracing.store.service import SearchService
 from kantan_agents.tracing.store.summarise import read_summary, read_trace
@@ -42,7 +36,7 @@ from kantan_agents.tracing.store.verdicts import failed_verdicts, judged_trace
 
 
 class TraceReader(SearchService):
-    """The questions, each answered in the thread that asks."""
+    """Searches and changes a trace database in the calling thread."""
 
     def traces(
         self,
@@ -59,25 +53,25 @@ class TraceReader(SearchService):
         started_to: datetime | None = None,
         limit: int | None = 20,
     ) -> list[TraceSummary]:
-        """Find the traces for which all of this holds, newest first.
+        """Find the traces that match all filters, newest first.
 
         Args:
-            keywords: Words, each of which stands in the input or the output of some span of the trace. Large
-                and small letters are the same; ``%`` stands for any text and ``_`` for any character.
-            metadata: Values by key: str, int, float or bool, None for a key that is not there. They are
-                looked for in the metadata of the trace, and in that of each run inside it.
+            keywords: Words that must all occur in the inputs or outputs of the trace's spans, ignoring case.
+                ``%`` matches any text and ``_`` any character.
+            metadata: Values by key: str, int, float, bool, or None for a missing key. The search includes the
+                metadata of the trace and of each run inside it.
             agent: Name of the agent; short for the key ``agent_name``.
             prompt: Name of the prompt; short for ``prompt_name``.
             version: Version of the prompt; short for ``prompt_version``.
             tool: Name of a tool that the model called.
-            has_error: Whether some span of the trace has an error; also one that the run recovered from.
+            has_error: Whether a span of the trace has an error, including errors that the run recovered from.
             rubric_below: A verdict in the trace has a score below this.
             started_from: A span of the trace started then or later.
             started_to: The same span started then or earlier.
-            limit: How many traces to return at most; None for all.
+            limit: Maximum number of traces; None for all.
 
         Raises:
-            InvalidOptionError: E75, one of these has a value it cannot have.
+            InvalidOptionError: E75, an argument is invalid.
             TraceDatabaseError: E60, the file cannot be read.
         """
         check_limit(limit)
@@ -99,38 +93,38 @@ class TraceReader(SearchService):
         return [trace for trace in traces if trace is not None]
 
     def trace(self, trace_id: str) -> StoredTrace:
-        """Return a whole trace.
+        """Return a trace with all its spans.
 
         Args:
-            trace_id: Its id, the id of a run in it, or a beginning of either that no other has; with or
-                without ``trace_``. ``"LAST"`` is the newest trace.
+            trace_id: A trace id, a run id, or a unique beginning of either, with or without ``trace_``.
+                ``"LAST"`` is the newest trace.
 
         Raises:
-            TraceNotFoundError: E61, there is none, or more than one.
+            TraceNotFoundError: E61, no trace matches, or several do.
             TraceDatabaseError: E60, the file cannot be read.
         """
         with self._reading() as connection:
-            found = look_up(connection, trace_id, self.path)
+            found = resolve_trace_id(connection, trace_id, self.path)
             trace = read_trace(connection, found)
         if trace is None:
             raise TraceNotFoundError(trace_id=trace_id, path=str(self.path), reason="it was deleted just now")
         return trace
 
     def prompts(self, prompt: str | None = None) -> list[PromptStats]:
-        """Compare the versions of each prompt, or of one, by the runs recorded.
+        """Compare the versions of all prompts, or of one, by their recorded runs.
 
-        A run counts once, for the prompt of the agent that was asked: one with a trace of its own, or one
-        inside an open trace or another run. Agents that it was handed to are part of it. Its tokens are those
-        of its own model calls, not of runs inside it. It failed if an error ended it; a tool's error that it
-        recovered from is no failure. Latencies are those of runs that ended with an answer, by nearest rank.
-        A verdict counts for the answer that the judge's ``judged_trace_id`` names, as long as that is in the
-        file, and without that key for the run it stands in.
+        A run counts once, for the prompt of the agent that was started, whether it has its own trace or is
+        inside an open trace or another run. The agents that it is handed off to belong to it. Its tokens are
+        those of its own model calls, without the runs inside it. It failed if an error ended it; a tool error
+        that it recovered from is not a failure. Latencies are those of runs that ended with an answer, by
+        nearest rank. A verdict counts for the answer that the judge's ``judged_trace_id`` names, if that
+        trace is in the file. Without this key, it counts for the run that contains it.
 
         Args:
             prompt: Name of the prompt; None for all.
 
         Returns:
-            One record a version: by name, then in the order in which the versions first ran.
+            One record for each version, sorted by name, then by the first run of the version.
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read.
@@ -150,20 +144,20 @@ class TraceReader(SearchService):
     ) -> list[JudgeSpan]:
         """Return the verdicts with a score below ``threshold``, newest first.
 
-        kantan-llm's ``group_failed_by_bucket`` sorts them by what they complain of; ``judged`` tells the
-        trace of the answer.
+        kantan-llm's ``group_failed_by_bucket`` groups them by their comments. ``judged`` returns the trace of
+        the answer.
 
         Args:
-            threshold: The lowest score that is no failure.
+            threshold: The lowest score that is not a failure.
             prompt: Name of the prompt that the judged answer came from; None for any.
             version: Version of that prompt; None for any.
-            limit: How many to return at most; None for all.
+            limit: Maximum number of verdicts; None for all.
 
         Returns:
             kantan-llm's records of the ``judge`` spans.
 
         Raises:
-            InvalidOptionError: E75, one of these has a value it cannot have.
+            InvalidOptionError: E75, an argument is invalid.
             TraceDatabaseError: E60, the file cannot be read.
         """
         check_limit(limit)
@@ -180,35 +174,34 @@ class TraceReader(SearchService):
     def judged(self, trace_id: str) -> str:
         """Return the id of the trace that the verdict in this one is about.
 
-        That is the one whose id the judge's run carries as ``judged_trace_id`` in its metadata, if it is
-        in the file, else this one.
+        That is the trace named by ``judged_trace_id`` in the metadata of the judge's run, if it is in the
+        file; otherwise this one.
 
         Args:
             trace_id: As for ``trace``.
 
         Raises:
-            TraceNotFoundError: E61, there is no such trace, or more than one.
+            TraceNotFoundError: E61, no trace matches, or several do.
             TraceDatabaseError: E60, the file cannot be read.
         """
         with self._reading() as connection:
-            return judged_trace(connection, look_up(connection, trace_id, self.path))
+            return judged_trace(connection, resolve_trace_id(connection, trace_id, self.path))
 
     def follow(
         self, *, poll: float = 0.5, started_after: datetime | None = None
     ) -> Generator[TraceSummary, None, None]:
-        """Yield each new trace once it has settled; endlessly.
+        """Yield each new trace when it is complete; the iterator never ends by itself.
 
-        A trace has settled when the span that ends it is there and nothing was added during one ``poll``.
-        Closing the iterator, or the end of it, closes the file.
+        A trace is complete if its final span is recorded and nothing was added during one ``poll``. Closing
+        the iterator closes the file.
 
         Args:
-            poll: Seconds between two looks at the file.
-            started_after: Begin with the traces that started then or later; None for those that are not in
-                the file yet.
+            poll: Seconds between two checks of the file.
+            started_after: Begin with the traces that started then or later; None for new traces only.
 
         Raises:
-            InvalidOptionError: E75, one of these has a value it cannot have.
-            TraceDatabaseError: E60, the file cannot be read, was deleted, or is another one now.
+            InvalidOptionError: E75, an argument is invalid.
+            TraceDatabaseError: E60, the file cannot be read, or was deleted or replaced.
         """
         check_follow(poll, started_after)
         return follow_traces(self._follower(started_after), poll)
@@ -216,18 +209,18 @@ class TraceReader(SearchService):
     def export(
         self, *, limit: int | None = None, **filters: Unpack[TraceFilters]
     ) -> Generator[dict[str, Any], None, None]:
-        """Yield traces as flat dicts that JSON and pandas can take, newest first.
+        """Yield traces as flat dicts for JSON or pandas, newest first.
 
-        Each has the fields of ``TraceSummary`` (the number of spans as ``span_count``), ``duration``,
+        Each dict has the fields of ``TraceSummary`` (the number of spans as ``span_count``), ``duration``,
         ``agent_name``, ``prompt_name``, ``prompt_version``, ``prompt_id`` and ``agent_run_id``, and as
         ``spans`` a list of dicts with the fields of kantan-llm's ``SpanRecord``. Times are ISO 8601 in UTC.
 
         Args:
-            limit: How many traces at most; None for all.
+            limit: Maximum number of traces; None for all.
             **filters: As for ``traces``.
 
         Raises:
-            InvalidOptionError: E75, a filter has a value it cannot have.
+            InvalidOptionError: E75, an argument is invalid.
             TraceDatabaseError: E60, the file cannot be read.
         """
         check_limit(limit)
@@ -242,21 +235,21 @@ class TraceReader(SearchService):
         dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> PruneResult:
-        """Delete old traces with their spans, and make the file smaller.
+        """Delete old traces with their spans, and shrink the file.
 
-        A trace goes as soon as one of the limits says so, the oldest first. They are deleted a few at a time,
-        so others can go on writing to the file; what is deleted when something fails or interrupts stays
-        deleted. Making the file smaller takes as much free space as the file will have.
+        A trace is deleted if it exceeds any of the limits. Traces are deleted oldest first and in small
+        transactions, so that other processes can write to the file. If an error or an interrupt stops this
+        method, deleted traces stay deleted. Shrinking needs as much free disk space as the file will have.
 
         Args:
-            older_than: A trace goes when its newest span started longer ago than this.
-            keep: The newest traces to keep, as a number.
-            max_size: How many bytes the database may have, its write-ahead log included.
-            dry_run: Only find out what would be deleted; nothing is changed.
-            progress: Called with the number of traces deleted so far, and of those to delete.
+            older_than: Delete a trace if its newest span started longer ago than this.
+            keep: Number of newest traces to keep.
+            max_size: Maximum size of the database in bytes, including its write-ahead log.
+            dry_run: Only report what would be deleted, and change nothing.
+            progress: Called with the number of traces deleted so far, and of all traces to delete.
 
         Raises:
-            InvalidOptionError: E75, there is no limit, or one has a value it cannot have.
+            InvalidOptionError: E75, no limit is given, or an argument is invalid.
             TraceDatabaseError: E60, the file cannot be read or changed.
         """
         retention = Retention(older_than=older_than, keep=keep, max_size=max_size)
@@ -285,7 +278,7 @@ class TraceReader(SearchService):
 
 
 def check_follow(poll: float, started_after: datetime | None) -> None:
-    """Make sure that these are values that ``follow`` can have; E75 otherwise."""
+    """Check the arguments of ``follow``; raise E75 otherwise."""
     check_number("poll", poll)
     if poll <= 0 or math.isinf(poll):
         raise InvalidOptionError(option="poll", reason=f"must be a number of seconds above 0, not {poll}")

@@ -1,4 +1,4 @@
-"""What a reader gets from the trace database: frozen values, nothing that still needs the file."""
+"""The results of a store: frozen values that do not need the file any more."""
 
 from __future__ import annotations
 
@@ -63,21 +63,21 @@ else:
 
 @attrs.frozen
 class TraceSummary:
-    """One trace on one line; what a run was, what it cost and how it ended.
+    """One trace in brief: its run, its cost and how it ended.
 
     Attributes:
         trace_id: Id of the trace.
         workflow_name: Name the trace was opened with.
         group_id: Group of the trace, such as a conversation.
-        metadata: The trace's metadata, with the standard keys of ``docs/metadata.md``; of a trace that was
-            opened around just one run, that run's as well.
-        started_at: Start of the first span, in UTC; None while there is no span.
+        metadata: The trace's metadata, with the standard keys of ``docs/metadata.md``. If the user opened
+            the trace around a single run, the run's metadata too.
+        started_at: Start of the first span, in UTC; None if there is no span yet.
         ended_at: End of the last span so far, in UTC.
-        spans: How many spans there are so far.
-        input: What the user said, as recorded on the final ``generation`` span or, without one, the first
+        spans: Number of spans so far.
+        input: The user's input, as recorded on the final ``generation`` span; without that span, the first
             input found.
-        output: The final answer, likewise.
-        error: Message of the error that ended the run; without one of an ended run, the first error found.
+        output: The final answer from the same span; without that span, the last output found.
+        error: Message of the error that ended the run; without a final span, the first error found.
         rubric: The verdict, if the trace has one.
         input_tokens: Sum over the model calls.
         output_tokens: Sum over the model calls.
@@ -101,7 +101,7 @@ class TraceSummary:
 
     @property
     def duration(self) -> float | None:
-        """Seconds from the first start to the last end; None while nothing has ended."""
+        """Seconds from the first start to the last end; None if no span has ended."""
         if self.started_at is None or self.ended_at is None:
             return None
         return (self.ended_at - self.started_at).total_seconds()
@@ -109,7 +109,7 @@ class TraceSummary:
 
 @attrs.frozen
 class StoredTrace:
-    """A whole trace: its summary and its spans, in the order in which they were stored."""
+    """A trace with its summary and all its spans, in the order in which they were stored."""
 
     summary: TraceSummary
     spans: Sequence[StoredSpan]
@@ -117,20 +117,20 @@ class StoredTrace:
 
 @attrs.frozen
 class PromptStats:
-    """What the runs of one version of a prompt have in common.
+    """Statistics of the runs of one prompt version.
 
     Attributes:
         prompt_name: Name of the prompt.
         prompt_version: Its version; None for plain text instructions.
-        runs: How many runs there are; 0 if only verdicts are left.
-        failures: How many of them failed.
-        scores: How many verdicts there are on them.
-        mean_score: Mean of these verdicts' scores; None without any.
+        runs: Number of runs; 0 if only verdicts are left.
+        failures: Number of failed runs.
+        scores: Number of verdicts on these runs.
+        mean_score: Mean of the scores; None without verdicts.
         input_tokens: Sum over the runs.
         output_tokens: Sum over the runs.
         total_tokens: Sum over the runs.
-        latency_p50: Median duration of a run in seconds; None without a finished one.
-        latency_p95: 95 % of the runs took no longer than this, in seconds.
+        latency_p50: Median duration of a run in seconds; None without a finished run.
+        latency_p95: 95th percentile of the duration in seconds.
         first_run: Start of the oldest run, in UTC.
         last_run: Start of the newest run, in UTC.
     """
@@ -152,14 +152,14 @@ class PromptStats:
 
 @attrs.frozen
 class PruneResult:
-    """What pruning deleted or, as a dry run, would delete.
+    """The result of pruning; of a dry run, what would be deleted.
 
     Attributes:
-        traces: How many traces.
-        spans: How many spans.
+        traces: Number of deleted traces.
+        spans: Number of deleted spans.
         bytes_before: Size of the database before, in bytes, its write-ahead log included.
-        bytes_after: Size afterwards; of a dry run, an estimate.
-        dry_run: Whether everything was left as it was.
+        bytes_after: Size afterwards; for a dry run, an estimate.
+        dry_run: Whether nothing was changed.
     """
 
     traces: int

@@ -1,4 +1,4 @@
-"""Which traces have to go: the rules, and what a pass through the file says of it."""
+"""Decides which traces to delete: the limits, and the plan for a file."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import attrs
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.numbers import checked_int
 from kantan_agents.tracing.ids import trace_id_of
-from kantan_agents.tracing.store.stored_spans import time_of
+from kantan_agents.tracing.store.span_records import parse_time
 
 _TIME_ORDERED = 7
 
-# Of a span's row, what is not text of unlimited length; and of its entries in the indexes.
+# The size of a span's row without its long texts, plus its index entries.
 _ROW_BYTES = 400
 _BYTES = " + ".join(
     f"COALESCE(LENGTH(CAST({column} AS BLOB)), 0)"
@@ -35,12 +35,12 @@ _BYTES = " + ".join(
 
 @attrs.frozen
 class Retention:
-    """How long traces are kept; a trace goes as soon as one of the limits says so.
+    """The limits of a file; a trace is deleted if it exceeds any of them.
 
     Attributes:
-        older_than: Age, that of its newest span, from which a trace goes.
-        keep: How many traces stay, the newest.
-        max_size: How many bytes the database may have.
+        older_than: Maximum age of a trace, which is the age of its newest span.
+        keep: Number of newest traces to keep.
+        max_size: Maximum size of the database in bytes.
     """
 
     older_than: timedelta | None = None
@@ -48,7 +48,7 @@ class Retention:
     max_size: int | None = None
 
     def __attrs_post_init__(self) -> None:
-        """Make sure that there is a limit, and that each is one; E75 otherwise."""
+        """Check that there is a limit and that each is valid; raise E75 otherwise."""
         if (self.older_than, self.keep, self.max_size) == (None, None, None):
             raise InvalidOptionError(
                 option="older_than, keep, max_size", reason="at least one of them must be given"
@@ -65,7 +65,7 @@ class Retention:
 
 @attrs.frozen
 class Space:
-    """What a trace takes: how many spans, and about how many bytes."""
+    """The size of a trace: its number of spans, and its approximate bytes."""
 
     spans: int
     size: int
@@ -73,61 +73,61 @@ class Space:
 
 @attrs.frozen
 class Plan:
-    """What a pass through the file found.
+    """The traces of a file and which of them to delete.
 
     Attributes:
         trace_ids: All traces, the oldest first.
-        goes: Those that have to go, the oldest first.
-        takes: What each takes; empty if nobody needs to know.
-        in_use: How many bytes of the file are not free.
+        to_delete: The traces to delete, the oldest first.
+        sizes: The size of each trace; empty if it is not needed.
+        used_bytes: Bytes of the file that are not free.
     """
 
     trace_ids: Sequence[str]
-    goes: Sequence[str]
-    takes: Mapping[str, Space]
-    in_use: int
+    to_delete: Sequence[str]
+    sizes: Mapping[str, Space]
+    used_bytes: int
 
     @property
     def spans(self) -> int:
-        """How many spans go, if that was found out."""
-        return sum(self.takes[trace_id].spans for trace_id in self.goes)
+        """Number of spans to delete, if the sizes are known."""
+        return sum(self.sizes[trace_id].spans for trace_id in self.to_delete)
 
     @property
     def size_after(self) -> int:
-        """What the database will have in bytes, about."""
-        total = sum(space.size for space in self.takes.values())
-        gone = sum(self.takes[trace_id].size for trace_id in self.goes)
-        return self.in_use - round(self.in_use * gone / total) if total else self.in_use
+        """Approximate size of the database in bytes after the deletion."""
+        total = sum(space.size for space in self.sizes.values())
+        deleted = sum(self.sizes[trace_id].size for trace_id in self.to_delete)
+        return self.used_bytes - round(self.used_bytes * deleted / total) if total else self.used_bytes
 
 
 def plan(
     connection: sqlite3.Connection, retention: Retention, size: int, now: datetime, *, measure: bool = False
 ) -> Plan:
-    """Return which traces have to go.
+    """Return the plan for a file.
 
     Args:
         connection: From ``reading``.
         retention: The limits.
         size: Size of the database in bytes.
-        now: The time, with its zone.
-        measure: Whether to find out what the traces take in any case.
+        now: The current time, aware.
+        measure: Whether to compute the sizes of traces even without a limit for the size.
     """
     trace_ids = [row["id"] for row in connection.execute("SELECT id FROM traces ORDER BY rowid")]
-    goes: set[str] = set()
+    to_delete: set[str] = set()
     if retention.keep is not None:
-        goes.update(trace_ids[: max(len(trace_ids) - retention.keep, 0)])
+        to_delete.update(trace_ids[: max(len(trace_ids) - retention.keep, 0)])
     if retention.older_than is not None:
-        goes.update(_older(connection, trace_ids, _cutoff(now, retention.older_than)))
+        to_delete.update(_older(connection, trace_ids, _cutoff(now, retention.older_than)))
     too_large = retention.max_size is not None and size > retention.max_size
-    takes = _spaces(connection, trace_ids) if measure or too_large else {}
-    in_use = _bytes_in_use(connection)
+    sizes = _spaces(connection, trace_ids) if measure or too_large else {}
+    used_bytes = _bytes_in_use(connection)
     if retention.max_size is not None and too_large:
-        goes.update(_beyond(trace_ids, goes, takes, retention.max_size / in_use))
-    return Plan(trace_ids, [trace_id for trace_id in trace_ids if trace_id in goes], takes, in_use)
+        to_delete.update(_exceeding_share(trace_ids, to_delete, sizes, retention.max_size / used_bytes))
+    return Plan(trace_ids, [trace_id for trace_id in trace_ids if trace_id in to_delete], sizes, used_bytes)
 
 
 def time_in(trace_id: str) -> datetime | None:
-    """Return when an id of ours was made; None for ids made by others, which do not tell."""
+    """Return the creation time in an id of this library; None for other ids, which have none."""
     try:
         uuid = UUID(trace_id[-32:])
     except ValueError:
@@ -148,22 +148,22 @@ def _older(connection: sqlite3.Connection, trace_ids: Sequence[str], cutoff: dat
     rows = connection.execute("SELECT trace_id, MAX(started_at) AS newest FROM spans GROUP BY trace_id")
     newest = {row["trace_id"]: row["newest"] for row in rows}
     for trace_id in trace_ids:
-        age = time_of(newest.get(trace_id)) or time_in(trace_id)
-        if age is not None and age < cutoff:
+        time = parse_time(newest.get(trace_id)) or time_in(trace_id)
+        if time is not None and time < cutoff:
             yield trace_id
 
 
-def _beyond(
-    trace_ids: Sequence[str], gone: set[str], takes: Mapping[str, Space], share: float
+def _exceeding_share(
+    trace_ids: Sequence[str], deleted: set[str], sizes: Mapping[str, Space], share: float
 ) -> Iterator[str]:
-    """Yield the oldest of the traces not ``gone``, until all that stay take no more than ``share`` of all."""
-    allowed = share * sum(space.size for space in takes.values())
-    left = sum(space.size for trace_id, space in takes.items() if trace_id not in gone)
+    """Yield the oldest traces not ``deleted``, until the rest has at most ``share`` of the total size."""
+    allowed = share * sum(space.size for space in sizes.values())
+    left = sum(space.size for trace_id, space in sizes.items() if trace_id not in deleted)
     for trace_id in trace_ids:
         if left <= allowed:
             return
-        if trace_id not in gone:
-            left -= takes[trace_id].size
+        if trace_id not in deleted:
+            left -= sizes[trace_id].size
             yield trace_id
 
 

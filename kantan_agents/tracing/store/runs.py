@@ -1,4 +1,4 @@
-"""Which runs there are in a trace, and which of its spans belong to which."""
+"""Finds the runs in a trace, and the run that a span belongs to."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ import attrs
 from kantan_llm.tracing import SpanRecord
 
 from kantan_agents.tracing.metadata import JUDGE_PROMPT_ID, RUN_SPAN
-from kantan_agents.tracing.store.kantan_search import utc
-from kantan_agents.tracing.store.stored_spans import mapping_of, stored_spans
+from kantan_agents.tracing.store.span_records import light_spans, mapping_of, utc
 
 _NEVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
 @attrs.frozen
 class AgentRun:
-    """One run of an agent, as its trace knows it.
+    """One recorded run of an agent.
 
     Attributes:
-        metadata: What was recorded of it: the trace's metadata, or the data of its ``agent_run`` span.
+        metadata: The trace's metadata, or the data of its ``agent_run`` span.
         span: Its ``agent_run`` span; None for the run that the trace was opened for.
     """
 
@@ -31,12 +30,12 @@ class AgentRun:
 
     @property
     def span_id(self) -> str | None:
-        """Id of its ``agent_run`` span."""
+        """Id of its ``agent_run`` span, if it has one."""
         return self.span.span_id if self.span else None
 
     @property
     def prompt(self) -> tuple[str, str | None] | None:
-        """Name and version of its prompt; None if nothing says so."""
+        """Name and version of its prompt; None if none is recorded."""
         name, version = self.metadata.get("prompt_name"), self.metadata.get("prompt_version")
         if not isinstance(name, str):
             return None
@@ -44,16 +43,20 @@ class AgentRun:
 
     @property
     def is_judge(self) -> bool:
-        """Whether it is the run of a ``judge_agent``: its prompt is the one it judges, not the one it has."""
+        """Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one."""
         return JUDGE_PROMPT_ID in self.metadata
 
 
 class TraceRuns:
     """The runs in one trace.
 
-    The run that the trace was opened for, if it was opened for one, comes first; then those inside it, or
-    inside a trace of the user's own, by their start. A hand-off target leaves an ``agent_run`` span too, with
-    the id of the run it takes part in; it is no run of its own.
+    The run that the trace was opened for comes first, if there is one. The runs inside it, or inside a trace
+    that the user opened, follow by their start. A hand-off target has an ``agent_run`` span too, with the id
+    of the run that it continues; it is not a separate run.
+
+    Attributes:
+        own: The run that the trace was opened for, or None.
+        all: All runs.
     """
 
     def __init__(self, metadata: Mapping[str, Any], spans: Sequence[SpanRecord]) -> None:
@@ -64,17 +67,17 @@ class TraceRuns:
         self._parents = {span.span_id: span.parent_id for span in spans}
 
     def around(self, span_id: str | None) -> AgentRun | None:
-        """Return the innermost run that a span belongs to; None outside of all."""
-        passed = set()
-        while span_id is not None and span_id not in passed:  # a cycle: only a damaged file has one
+        """Return the innermost run that a span belongs to; None if it belongs to no run."""
+        seen = set()
+        while span_id is not None and span_id not in seen:  # only a damaged file has a cycle
             if span_id in self._by_span:
                 return self._by_span[span_id]
-            passed.add(span_id)
+            seen.add(span_id)
             span_id = self._parents.get(span_id)
         return self.own
 
     def outermost(self) -> list[AgentRun]:
-        """Return the runs that are inside no other run."""
+        """Return the runs that are not inside another run."""
         if self.own:
             return [self.own]
         return [run for run in self.all if run.span and self.around(run.span.parent_id) is None]
@@ -86,7 +89,7 @@ def is_run(metadata: Mapping[str, Any]) -> bool:
 
 
 def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:
-    """Return the ids of the traces in which there are ``agent_run`` spans."""
+    """Return the ids of the traces that contain ``agent_run`` spans."""
     rows = connection.execute(
         "SELECT DISTINCT trace_id FROM spans WHERE name = ? AND span_type = 'custom'", (RUN_SPAN,)
     )
@@ -94,8 +97,8 @@ def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:
 
 
 def runs_of_trace(connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any]) -> TraceRuns:
-    """Return the runs of a trace, read without the texts of its spans."""
-    return TraceRuns(metadata, stored_spans(connection, trace_id, texts=False))
+    """Return the runs of a trace, without reading the texts of its spans."""
+    return TraceRuns(metadata, light_spans(connection, trace_id, texts=False))
 
 
 def _inner_runs(spans: Iterable[SpanRecord], own_id: Any) -> list[AgentRun]:
@@ -104,7 +107,7 @@ def _inner_runs(spans: Iterable[SpanRecord], own_id: Any) -> list[AgentRun]:
         data = run_data(span)
         run_id = data.get("agent_run_id")
         if isinstance(run_id, str) and run_id != own_id:
-            # The run itself began before its hand-offs and, where the clock saw no difference, ended later.
+            # The span of the run starts before those of its hand-offs. With equal times, it ends later.
             found.setdefault(run_id, AgentRun(data, span))
     return list(found.values())
 
@@ -114,7 +117,7 @@ def _by_start(span: SpanRecord) -> tuple[datetime, int]:
 
 
 def run_data(span: SpanRecord) -> Mapping[str, Any]:
-    """Return the metadata on an ``agent_run`` span; nothing for any other span."""
+    """Return the metadata on an ``agent_run`` span; an empty mapping for other spans."""
     if span.name != RUN_SPAN or span.span_type != "custom":
         return {}
     return mapping_of(mapping_of(mapping_of(span.raw).get("span_data")).get("data"))

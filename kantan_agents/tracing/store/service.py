@@ -1,4 +1,4 @@
-"""kantan-llm's ``TraceSearchService``, usable from any thread."""
+"""An implementation of kantan-llm's ``TraceSearchService`` that any thread can use."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kantan_llm.tracing import SpanQuery, SpanRecord, TraceQuery, TraceRecord, T
 
 from kantan_agents.tracing.registry import flush_recorders
 from kantan_agents.tracing.store.connection import check_path, reading
-from kantan_agents.tracing.store.kantan_search import KantanSearch
+from kantan_agents.tracing.store.span_records import KantanSearch
 
 
 class SearchService:
-    """kantan-llm's own search over a trace database; each call opens the file for itself."""
+    """kantan-llm's own search over a trace database; each call opens the file again."""
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path).absolute()  # also after the process went elsewhere
+        self.path = Path(path).absolute()  # independent of later changes of the working directory
         self.default_tz: tzinfo = timezone.utc
         check_path(self.path)
-        flush_recorders(self.path)  # one that was only just made may not have made the file yet
+        flush_recorders(self.path)  # a new recorder may not have created the file yet
         with reading(self.path, by_trace=False):
             pass
 
@@ -41,27 +41,27 @@ class SearchService:
             return search.search_spans(query=query)
 
     def get_trace(self, trace_id: str) -> TraceRecord | None:
-        """Return kantan-llm's record of the trace with exactly this id, None if there is none."""
+        """Return kantan-llm's record of the trace with exactly this id; None if it does not exist."""
         with self._searching(by_trace=False) as search:
             return search.get_trace(trace_id)
 
     def get_span(self, span_id: str) -> SpanRecord | None:
-        """Return kantan-llm's record of the span with this id, None if there is none."""
+        """Return kantan-llm's record of the span with this id; None if it does not exist."""
         with self._searching(by_trace=False) as search:
             return search.get_span(span_id)
 
     def get_spans_by_trace(self, trace_id: str) -> list[SpanRecord]:
-        """Return kantan-llm's records of the spans of a trace, in the order they were stored in."""
+        """Return kantan-llm's records of the spans of a trace, in the order in which they were stored."""
         with self._searching(by_trace=False) as search:
             return search.get_spans_by_trace(trace_id)
 
     def get_spans_since(self, trace_id: str, since_seq: int | None = None) -> list[SpanRecord]:
-        """Return those of a trace's spans whose ``ingest_seq`` is above ``since_seq``."""
+        """Return the spans of a trace whose ``ingest_seq`` is above ``since_seq``."""
         with self._searching(by_trace=False) as search:
             return search.get_spans_since(trace_id, since_seq)
 
     def capabilities(self) -> TraceSearchCapabilities:
-        """Return what kantan-llm's search can do over this database."""
+        """Return the capabilities of kantan-llm's search over this database."""
         with self._searching(by_trace=False) as search:
             return search.capabilities()
 

@@ -1,4 +1,4 @@
-"""TraceStore: a trace database to be asked from any thread, and from async code."""
+"""``TraceStore``: reads a trace database from any thread and from async code."""
 
 from __future__ import annotations
 
@@ -26,22 +26,20 @@ from kantan_agents.tracing.store.records import (
 class TraceStore(TraceReader):
     """Reads a trace database, whether ``SQLiteRecorder`` or kantan-llm's own tracer wrote it.
 
-    kantan-llm's search decides what is found, and a store can stand wherever kantan-llm takes a
-    ``TraceSearchService``. Every call opens the file for itself, so threads can share a store; what recorders
-    of this process still hold is written first. The methods ending in ``_async`` do the same work in a worker
-    thread.
+    kantan-llm's search decides which traces match, and kantan-llm accepts a store as ``TraceSearchService``.
+    Every call opens the file again, so threads can share a store. Recorders of this process that write to the
+    file are flushed first. The methods ending in ``_async`` do the same work in a worker thread.
 
     Args:
-        path: The file. It is never made.
+        path: The file; it is never created.
 
     Attributes:
         path: The file.
-        default_tz: What a time without a zone means, UTC unless you set another. The records that
-            kantan-llm's own methods return have times in it, which do not name their zone; all other times
-            are in UTC and say so.
+        default_tz: The time zone of naive times, by default UTC. The records that kantan-llm's own methods
+            return have naive times in this zone. All other times are aware, in UTC.
 
     Raises:
-        TraceDatabaseError: E60, there is no such file, or it is no trace database.
+        TraceDatabaseError: E60, the file does not exist or is not a trace database.
     """
 
     async def traces_async(
@@ -78,7 +76,7 @@ class TraceStore(TraceReader):
         dry_run: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> PruneResult:
-        """Do the same as ``prune``; cancelled, it stops after the transaction it is at.
+        """Do the same as ``prune``; if cancelled, stop after the current transaction.
 
         ``progress`` is called in the worker thread.
         """
@@ -109,7 +107,7 @@ class TraceStore(TraceReader):
     def follow_async(
         self, *, poll: float = 0.5, started_after: datetime | None = None
     ) -> AsyncGenerator[TraceSummary, None]:
-        """Do the same as ``follow``; new are the traces that come after the first step of the iteration."""
+        """Do the same as ``follow``; new traces are those that are stored after the iteration begins."""
         check_follow(poll, started_after)
         return self._followed(poll, started_after)
 
@@ -129,7 +127,7 @@ class TraceStore(TraceReader):
         follower = await run_sync(self._follower, started_after)
         try:
             while True:
-                for trace in await run_sync(follower.look):
+                for trace in await run_sync(follower.poll):
                     yield trace
                 await anyio.sleep(poll)
         finally:

@@ -9,26 +9,24 @@ from typing import Any
 from kantan_llm.tracing.analysis import find_failed_judges
 
 from kantan_agents.tracing.metadata import JUDGE_SPAN
-from kantan_agents.tracing.store.kantan_search import KantanSearch, in_utc
-from kantan_agents.tracing.store.records import JudgeSpan
 from kantan_agents.tracing.store.runs import AgentRun, TraceRuns, runs_of_trace, traces_with_inner_runs
-from kantan_agents.tracing.store.stored_spans import mapping_of
+from kantan_agents.tracing.store.span_records import KantanSearch, in_utc, mapping_of
 
 JUDGED = "judged_trace_id"
 """The metadata key by which a judge's run names the trace of the answer it judges."""
 
 
 class Answers:
-    """Finds the run whose answer a verdict is about; reads each trace when it is asked for."""
+    """Finds the run whose answer a verdict is about; reads a trace only when needed."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._with_inner_runs = traces_with_inner_runs(connection)
 
     def judged_by(self, trace_id: str, span_id: str) -> AgentRun | None:
-        """Return the judged run: that of the trace the judge names, else the one the verdict stands in.
+        """Return the judged run: in the trace that the judge names, otherwise the run around the verdict.
 
-        None if that trace was deleted, or there is no run in it.
+        None if that trace was deleted or contains no run.
         """
         runs = self.runs_in(trace_id)
         if runs is None:
@@ -41,7 +39,7 @@ class Answers:
         return _first(judged) if judged else None
 
     def runs_in(self, trace_id: str) -> TraceRuns | None:
-        """Return the runs in a trace, None if there is no such trace."""
+        """Return the runs in a trace; None if the trace does not exist."""
         metadata = self._metadata(trace_id)
         if metadata is None:
             return None
@@ -58,7 +56,7 @@ class Answers:
 
 
 def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:
-    """Return the id of the trace that the verdict in this one is about; its own, if it names no other."""
+    """Return the id of the trace that the verdict in this one is about; by default its own id."""
     search = KantanSearch(connection)
     runs = Answers(connection).runs_in(trace_id)
     trace = search.get_trace(trace_id)
@@ -75,12 +73,12 @@ def failed_verdicts(
 
     Args:
         connection: From ``reading``.
-        threshold: The lowest score that is no failure.
+        threshold: The lowest score that is not a failure.
         prompt: Name of the prompt that the judged answer came from; None for any.
         version: Its version; None for any.
     """
-    # Without a limit, because kantan-llm applies it before it looks at the score.
-    failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
+    # Without a limit, because kantan-llm applies it before it compares the score.
+    failed = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
     stored = _storing_order(connection)
     failed.sort(key=lambda span: stored.get(span.span_id, 0), reverse=True)
     if prompt is None and version is None:

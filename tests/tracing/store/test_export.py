@@ -1,4 +1,4 @@
-"""Traces as plain data."""
+"""Exporting traces as plain data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.testing.strategies import json_values
 from kantan_agents.tracing.store import TraceStore, export
-from tests.tracing.store.written import Written, written
+from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
 
 @pytest.mark.anyio
@@ -57,8 +57,8 @@ async def test_a_trace_is_one_flat_dict_with_its_spans(traces: Any) -> None:
     assert datetime.fromisoformat(record["spans"][0]["started_at"]) == trace.spans[0].started_at
 
 
-def test_the_newest_come_first_and_filters_hold(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+def test_traces_are_exported_newest_first_and_filtered(
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PAGE", 2)
     runs = [db.run(f"question {number}", prompt_name="p") for number in range(5)]
@@ -70,7 +70,7 @@ def test_the_newest_come_first_and_filters_hold(
 
 
 def test_traces_deleted_meanwhile_are_left_out(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PAGE", 1)
     runs = [db.run() for _ in range(3)]
@@ -81,7 +81,7 @@ def test_traces_deleted_meanwhile_are_left_out(
         assert [record["trace_id"] for record in records] == [runs[0]]
 
 
-def test_others_can_write_while_a_trace_is_looked_at(db: Written, store: TraceStore) -> None:
+def test_others_can_write_during_an_export(db: SampleDatabase, store: TraceStore) -> None:
     for _ in range(3):
         db.run()
     with closing(store.export()) as records:
@@ -93,7 +93,7 @@ def test_others_can_write_while_a_trace_is_looked_at(db: Written, store: TraceSt
 
 @pytest.mark.anyio
 async def test_async_code_can_export_and_stop_in_between(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(export, "_PAGE", 2)
     runs = [db.run(prompt_name="p") for _ in range(5)]
@@ -110,7 +110,7 @@ async def test_async_code_can_export_and_stop_in_between(
 def test_any_metadata_is_exported_as_json_without_loss(
     metadata: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with written(tmp_path_factory.mktemp("export") / "t.db") as database:
+    with open_sample(tmp_path_factory.mktemp("export") / "t.db") as database:
         database.span(database.trace(metadata=metadata), output=metadata)
         (record,) = TraceStore(database.path).export()
     json.dumps(record, allow_nan=False)
@@ -118,6 +118,6 @@ def test_any_metadata_is_exported_as_json_without_loss(
     assert record["metadata"] == record["spans"][0]["raw"]["span_data"]["output"] == expected
 
 
-def test_a_file_name_is_no_matter(tmp_path: Path) -> None:
-    with written(tmp_path / "t.db") as database:
+def test_a_store_accepts_a_path_as_str(tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
         assert [*TraceStore(str(database.path)).export()] == []

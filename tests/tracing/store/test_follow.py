@@ -1,4 +1,4 @@
-"""New traces as they come."""
+"""Following new traces."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.follow import Follower, newest_traces
-from tests.tracing.store.written import NOON, Written, written
+from tests.tracing.store.sample_database import NOON, SampleDatabase, open_sample
 
 
 @pytest.fixture
-def follower(db: Written) -> Iterator[Follower]:
+def follower(db: SampleDatabase) -> Iterator[Follower]:
     db.run("before")
     with closing(Follower(db.path, newest_traces(db.path))) as following:
         yield following
 
 
-def looked(follower: Follower) -> list[str]:
-    return [summary.trace_id for summary in follower.look()]
+def polled(follower: Follower) -> list[str]:
+    return [summary.trace_id for summary in follower.poll()]
 
 
-def settled(follower: Follower) -> list[str]:
-    """Look twice, between which nothing happens."""
-    return looked(follower) + looked(follower)
+def completed(follower: Follower) -> list[str]:
+    """Poll twice, without changes in between."""
+    return polled(follower) + polled(follower)
 
 
 @pytest.mark.anyio
-async def test_runs_are_followed_in_the_order_they_began_in(traces: Any) -> None:
+async def test_runs_are_followed_in_the_order_of_their_start(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 4))
     await agent.run_async("before")
     store = TraceStore(traces.path)
@@ -53,84 +53,92 @@ async def test_runs_are_followed_in_the_order_they_began_in(traces: Any) -> None
     assert found == ["question 0", "question 1", "question 2"]
 
 
-def test_a_trace_comes_once_when_nothing_is_added_between_two_looks(db: Written, follower: Follower) -> None:
-    assert settled(follower) == []
+def test_a_trace_is_returned_once_if_nothing_is_added_between_two_polls(
+    db: SampleDatabase, follower: Follower
+) -> None:
+    assert completed(follower) == []
     trace_id = db.trace(metadata={"agent_run_id": "r"})
-    assert settled(follower) == []
+    assert completed(follower) == []
     db.span(trace_id, "response", parent="turn")
-    assert settled(follower) == []
-    db.span(trace_id, "custom", name="task")  # the SDK's last span; ours comes a moment later
-    assert settled(follower) == []
+    assert completed(follower) == []
+    db.span(trace_id, "custom", name="task")  # the SDK's last span; the final span follows
+    assert completed(follower) == []
     db.span(trace_id, input="question", output="answer")
-    assert looked(follower) == []
+    assert polled(follower) == []
     db.judge(trace_id, 0.5)
-    assert looked(follower) == []
-    (summary,) = follower.look()
+    assert polled(follower) == []
+    (summary,) = follower.poll()
     assert (summary.trace_id, summary.input, summary.spans) == (trace_id, "question", 4)
     db.span(trace_id, input="late")
-    assert settled(follower) == []
+    assert completed(follower) == []
 
 
-def test_a_trace_of_others_has_settled_when_a_span_without_parent_is_there(
-    db: Written, follower: Follower
+def test_another_programs_trace_is_complete_with_a_span_without_parent(
+    db: SampleDatabase, follower: Follower
 ) -> None:
     trace_id = db.trace()
     db.span(trace_id, "response", parent="agent")
-    assert settled(follower) == []
+    assert completed(follower) == []
     db.span(trace_id, "agent", name="a")
-    assert settled(follower) == [trace_id]
+    assert completed(follower) == [trace_id]
 
 
-def test_a_quick_run_overtakes_one_that_goes_on(db: Written, follower: Follower) -> None:
+def test_a_short_run_is_returned_before_an_earlier_long_one(db: SampleDatabase, follower: Follower) -> None:
     slow = db.trace(metadata={"agent_run_id": "r"})
     quick = db.run()
-    assert settled(follower) == [quick]
+    assert completed(follower) == [quick]
     db.span(slow)
-    assert settled(follower) == [slow]
+    assert completed(follower) == [slow]
 
 
-def test_a_trace_deleted_before_it_settled_is_forgotten(db: Written, follower: Follower) -> None:
+def test_a_trace_deleted_before_completion_is_forgotten(db: SampleDatabase, follower: Follower) -> None:
     db.trace(metadata={"agent_run_id": "r"})
-    assert settled(follower) == []
+    assert completed(follower) == []
     TraceStore(db.path).prune(keep=0)
-    assert settled(follower) == []
-    assert settled(follower) == []
+    assert completed(follower) == []
+    assert completed(follower) == []
 
 
-def test_pruning_hides_no_new_trace_and_repeats_no_old_one(db: Written, follower: Follower) -> None:
+def test_after_pruning_no_new_trace_is_missed_and_no_old_one_repeated(
+    db: SampleDatabase, follower: Follower
+) -> None:
     store = TraceStore(db.path)
     first = db.run()
-    assert settled(follower) == [first]
+    assert completed(follower) == [first]
     for keep in (1, 0):
-        store.prune(keep=keep)  # rowids are given out again
+        store.prune(keep=keep)  # SQLite reuses rowids
         runs = [db.run(), db.run()]
-        assert settled(follower) == runs
+        assert completed(follower) == runs
     store.prune(keep=0)
-    assert settled(follower) == []
+    assert completed(follower) == []
     runs = [db.run()]
-    assert settled(follower) == runs
+    assert completed(follower) == runs
 
 
-def test_of_a_deleted_newest_trace_the_next_takes_the_place(db: Written, follower: Follower) -> None:
+def test_a_trace_that_reuses_the_rowid_of_a_deleted_one_is_found(
+    db: SampleDatabase, follower: Follower
+) -> None:
     runs = [db.run(), db.run()]
-    assert settled(follower) == runs
+    assert completed(follower) == runs
     with db.tracer._conn as connection:
         connection.execute("DELETE FROM traces WHERE id = ?", (runs[1],))
     run = db.run()
-    assert settled(follower) == [run]
+    assert completed(follower) == [run]
 
 
-def test_a_file_that_gets_a_log_meanwhile_is_still_followed(db: Written, follower: Follower) -> None:
-    assert settled(follower) == []
+def test_a_file_that_is_switched_to_wal_mode_is_still_followed(
+    db: SampleDatabase, follower: Follower
+) -> None:
+    assert completed(follower) == []
     with closing(sqlite3.connect(db.path)) as recorder:
         recorder.execute("PRAGMA journal_mode = WAL")
         run = db.run()
-        assert settled(follower) == [run]
+        assert completed(follower) == [run]
 
 
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_is_deleted_or_replaced_is_an_error(
-    db: Written, store: TraceStore, replaced: bool
+    db: SampleDatabase, store: TraceStore, replaced: bool
 ) -> None:
     db.run()
     with closing(store.follow(poll=0.001, started_after=NOON)) as following:
@@ -144,7 +152,7 @@ def test_a_file_that_is_deleted_or_replaced_is_an_error(
             next(following)
 
 
-def test_earlier_traces_are_included_from_the_time_asked_for(db: Written, store: TraceStore) -> None:
+def test_earlier_traces_are_included_from_the_given_time(db: SampleDatabase, store: TraceStore) -> None:
     runs = []
     for hour in range(3):
         trace_id = db.trace(metadata={"agent_run_id": f"r{hour}"})
@@ -155,29 +163,29 @@ def test_earlier_traces_are_included_from_the_time_asked_for(db: Written, store:
         assert [summary.trace_id for summary in islice(following, 3)] == runs[1:]
 
 
-def test_a_file_that_is_empty_at_first_is_followed(tmp_path: Path) -> None:
+def test_a_file_without_traces_can_be_followed(tmp_path: Path) -> None:
     with (
-        written(tmp_path / "t.db") as database,
+        open_sample(tmp_path / "t.db") as database,
         closing(TraceStore(database.path).follow(poll=0.001)) as following,
     ):
         run = database.run()
         assert next(following).trace_id == run
 
 
-def test_closing_it_closes_the_file(db: Written, store: TraceStore) -> None:
+def test_closing_the_iterator_closes_the_file(db: SampleDatabase, store: TraceStore) -> None:
     with closing(store.follow(poll=0.001, started_after=NOON)) as following:
         db.run()
         next(following)
-    # A connection that is still open would keep the file from this.
+    # A connection that is still open would prevent this.
     with closing(sqlite3.connect(db.path)) as alone:
         assert alone.execute("PRAGMA locking_mode = EXCLUSIVE").fetchone() == ("exclusive",)
         alone.execute("BEGIN EXCLUSIVE")
 
 
-def test_rows_of_another_process_are_seen(db: Written, store: TraceStore) -> None:
+def test_rows_written_by_another_process_are_found(db: SampleDatabase, store: TraceStore) -> None:
     code = (
-        "import sys; from pathlib import Path; from tests.tracing.store.written import written\n"
-        "with written(Path(sys.argv[1])) as db: db.run('from afar')"
+        "import sys; from pathlib import Path; from tests.tracing.store.sample_database import open_sample\n"
+        "with open_sample(Path(sys.argv[1])) as db: db.run('from afar')"
     )
     with closing(store.follow(poll=0.001)) as following:
         subprocess.run([sys.executable, "-c", code, str(db.path)], check=True, cwd=Path(__file__).parents[3])
@@ -195,8 +203,8 @@ def test_rows_of_another_process_are_seen(db: Written, store: TraceStore) -> Non
         ("started_after", {"started_after": "yesterday"}),
     ],
 )
-def test_wrong_options_are_an_error_at_once(
-    db: Written, store: TraceStore, option: str, arguments: dict[str, Any]
+def test_invalid_options_are_an_error_at_once(
+    db: SampleDatabase, store: TraceStore, option: str, arguments: dict[str, Any]
 ) -> None:
     for call in (store.follow, store.follow_async):
         with pytest.raises(InvalidOptionError) as caught:
@@ -205,7 +213,7 @@ def test_wrong_options_are_an_error_at_once(
 
 
 @pytest.mark.anyio
-async def test_async_code_can_follow_and_be_cancelled(traces: Any) -> None:
+async def test_async_code_can_follow_and_cancel(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
     await agent.run_async("first")
     store = TraceStore(traces.path)
@@ -223,7 +231,7 @@ async def test_async_code_can_follow_and_be_cancelled(traces: Any) -> None:
 
 @pytest.mark.anyio
 async def test_an_error_reaches_async_code(tmp_path: Path) -> None:
-    with written(tmp_path / "t.db") as database:
+    with open_sample(tmp_path / "t.db") as database:
         database.run()
     store = TraceStore(tmp_path / "t.db")
     with pytest.raises(TraceDatabaseError, match="deleted"):

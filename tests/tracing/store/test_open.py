@@ -1,4 +1,4 @@
-"""Which files can be read, and what is said of those that cannot."""
+"""Opening files: which can be read, and the errors for those that cannot."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import pytest
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.store import TraceStore, connection
-from tests.tracing.store.written import written
+from tests.tracing.store.sample_database import open_sample
 
 
 def make(path: Path, *, log: bool = False) -> Path:
-    with written(path) as database:
+    with open_sample(path) as database:
         if log:
             database.tracer._conn.execute("PRAGMA journal_mode = WAL")
         database.run("hello", prompt_name="p")
@@ -44,7 +44,7 @@ def test_a_missing_file_is_an_error_and_stays_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [":memory:", "", "a\0b"])
-def test_names_that_sqlite_takes_for_something_else_are_files(
+def test_names_with_a_special_meaning_in_sqlite_are_treated_as_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -53,7 +53,7 @@ def test_names_that_sqlite_takes_for_something_else_are_files(
     assert files(tmp_path) == []
 
 
-def test_a_link_is_followed_and_one_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+def test_a_link_is_followed_and_a_broken_one_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "link.db").symlink_to(make(tmp_path / "t.db"))
     assert len(TraceStore(tmp_path / "link.db").traces()) == 1
     (tmp_path / "broken.db").symlink_to(tmp_path / "none.db")
@@ -67,7 +67,7 @@ def test_a_directory_is_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
-def test_a_named_pipe_is_an_error_and_not_waited_for(tmp_path: Path) -> None:
+def test_a_named_pipe_is_an_error_and_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert reason_of(tmp_path / "pipe") == "it is not a regular file"
 
@@ -98,7 +98,7 @@ def test_a_database_with_other_tables_is_an_error(tmp_path: Path, tables: str, p
     assert reason_of(path) == f"it is not a trace database: {problem}"
 
 
-def test_a_database_of_an_older_kantan_llm_is_read_as_it_is(tmp_path: Path) -> None:
+def test_a_database_of_an_older_kantan_llm_is_read_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     with closing(sqlite3.connect(path)) as old, old:
         old.execute("CREATE TABLE traces(id TEXT PRIMARY KEY, workflow_name TEXT, group_id TEXT)")
@@ -126,14 +126,14 @@ def test_a_database_of_an_older_kantan_llm_is_read_as_it_is(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "name", ["a%41b.db", "what?.db", "50 % off #1.db", "東京 'x'.db", "file:x.db", "a&b=c;d.db"]
 )
-def test_odd_characters_in_a_path_mean_nothing(tmp_path: Path, name: str, log: bool) -> None:
+def test_special_characters_in_a_path_have_no_meaning(tmp_path: Path, name: str, log: bool) -> None:
     store = TraceStore(make(tmp_path / name, log=log))
     assert [trace.input for trace in store.traces()] == ["hello"]
     assert store.prune(keep=0).traces == 1
     assert files(tmp_path) == [name]
 
 
-def test_a_relative_path_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     make(tmp_path / "here.db")
     assert len(TraceStore("here.db").traces()) == 1
@@ -148,9 +148,9 @@ def test_reading_changes_no_byte_and_leaves_no_file_behind(tmp_path: Path, log: 
     assert path.read_bytes() == before
 
 
-def test_what_a_killed_writer_left_in_its_log_is_read_and_put_into_the_file(tmp_path: Path) -> None:
+def test_the_log_of_a_killed_writer_is_read_and_moved_to_the_file(tmp_path: Path) -> None:
     make(tmp_path / "t.db", log=True)
-    with written(tmp_path / "t.db") as database:
+    with open_sample(tmp_path / "t.db") as database:
         database.run("only in the log")
         killed = tmp_path / "killed"
         killed.mkdir()
@@ -174,7 +174,7 @@ def read_everything(store: TraceStore) -> None:
 
 @pytest.fixture
 def shared() -> Iterator[Path]:
-    # Where a user without privileges can go; tmp_path is for its owner only.
+    # Accessible to users without privileges, unlike tmp_path.
     directory = Path(tempfile.mkdtemp())
     directory.chmod(0o755)
     yield directory
@@ -184,7 +184,7 @@ def shared() -> Iterator[Path]:
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    # Permissions do not bind the superuser.
+    # The superuser ignores permissions.
     superuser = os.geteuid() == 0
     if superuser:
         os.seteuid(65534)
@@ -198,7 +198,7 @@ def as_nobody() -> Iterator[None]:
 @pytest.mark.skipif(not hasattr(os, "seteuid"), reason="no users here")
 @pytest.mark.parametrize("log", [False, True])
 @pytest.mark.parametrize("mode", [0o777, 0o555])
-def test_a_protected_file_can_be_read_in_any_directory(shared: Path, mode: int, log: bool) -> None:
+def test_a_read_only_file_can_be_read_in_any_directory(shared: Path, mode: int, log: bool) -> None:
     path = make(shared / "t.db", log=log)
     path.chmod(0o444)
     shared.chmod(mode)
@@ -210,12 +210,12 @@ def test_a_protected_file_can_be_read_in_any_directory(shared: Path, mode: int, 
             store.prune(keep=0)
     assert path.read_bytes() == before
     if not log or mode == 0o555:
-        # Elsewhere SQLite makes the log that it then may not remove.
+        # Otherwise SQLite creates a log that it may not delete.
         assert files(shared) == ["t.db"]
 
 
 @pytest.mark.skipif(not hasattr(os, "seteuid"), reason="no users here")
-def test_a_file_that_may_not_be_read_is_an_error(shared: Path) -> None:
+def test_a_file_without_read_permission_is_an_error(shared: Path) -> None:
     path = make(shared / "t.db")
     path.chmod(0o000)
     with as_nobody():
@@ -241,7 +241,7 @@ CALLS: list[Callable[[TraceStore], Any]] = [
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_file_deleted_since_is_an_error_and_not_made_again(tmp_path: Path, call: Any) -> None:
+def test_a_file_deleted_meanwhile_is_an_error_and_not_created_again(tmp_path: Path, call: Any) -> None:
     store = TraceStore(make(tmp_path / "t.db"))
     (tmp_path / "t.db").unlink()
     with pytest.raises(TraceDatabaseError, match="there is no such file"):
@@ -261,7 +261,7 @@ def test_a_damaged_file_is_an_error(tmp_path: Path, call: Any) -> None:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_file_locked_for_long_is_an_error(
+def test_a_file_locked_for_too_long_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Any
 ) -> None:
     monkeypatch.setattr(connection, "_READ_WAIT_SECONDS", 0.01)
@@ -275,7 +275,7 @@ def test_a_file_locked_for_long_is_an_error(
     call(store)
 
 
-def test_a_store_says_what_it_reads(tmp_path: Path) -> None:
+def test_the_repr_of_a_store_shows_its_path(tmp_path: Path) -> None:
     path = make(tmp_path / "t.db")
     assert repr(TraceStore(path)) == f"TraceStore({str(path)!r})"
     assert TraceStore(str(path)).path == path

@@ -1,4 +1,4 @@
-"""Versions of a prompt side by side."""
+"""Comparing the versions of prompts."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from kantan_agents.testing import (
 )
 from kantan_agents.tracing.store import PromptStats, TraceStore
 from kantan_agents.tracing.store.prompts import nearest_rank
-from tests.tracing.store.written import Written, written
+from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
 
-def saying(*texts: str) -> Any:
+def replying(*texts: str) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
@@ -54,7 +54,7 @@ async def test_runs_failures_tokens_and_verdicts_are_counted_for_the_version_tha
     store = TraceStore(traces.path)
     _, newer, older = store.traces()
     for judged, score in ((older, 0.25), (newer, 0.75), (older, 0.5)):
-        verdict = saying(f'{{"score": {score}, "comments": []}}')
+        verdict = replying(f'{{"score": {score}, "comments": []}}')
         judge = Agent(
             "judge",
             prompt("quality"),
@@ -79,14 +79,14 @@ async def test_runs_failures_tokens_and_verdicts_are_counted_for_the_version_tha
 
 
 @pytest.mark.anyio
-async def test_plain_instructions_count_under_the_agents_name_without_a_version(traces: Any) -> None:
-    await Agent("plain", "Be kind.", model=saying("x")).run_async("hi")
+async def test_plain_instructions_count_for_the_agents_name_without_a_version(traces: Any) -> None:
+    await Agent("plain", "Be kind.", model=replying("x")).run_async("hi")
     (stats,) = TraceStore(traces.path).prompts()
     assert (stats.prompt_name, stats.prompt_version, stats.runs) == ("plain", None, 1)
 
 
 @pytest.mark.anyio
-async def test_runs_in_an_open_trace_count_each_for_its_own_prompt(traces: Any) -> None:
+async def test_each_run_in_an_open_trace_counts_for_its_own_prompt(traces: Any) -> None:
     with agents.trace("request"), OfflineServer(["one", "two"]) as server:
         await Agent("a", prompt("p"), model=server.bundle()).run_async("hi")
         await Agent("a", prompt("p"), model=server.bundle()).run_async("hi")
@@ -101,9 +101,7 @@ async def test_runs_in_an_open_trace_count_each_for_its_own_prompt(traces: Any) 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("opened", [False, True])
-async def test_a_run_inside_a_run_counts_once_and_its_tokens_only_for_itself(
-    traces: Any, opened: bool
-) -> None:
+async def test_a_run_inside_a_run_counts_once_with_its_own_tokens_only(traces: Any, opened: bool) -> None:
     async def ask() -> str:
         """Ask another."""
         with OfflineServer(["inner answer"]) as server:
@@ -129,8 +127,8 @@ async def test_a_run_inside_a_run_counts_once_and_its_tokens_only_for_itself(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("opened", [False, True])
-async def test_a_hand_off_is_part_of_the_run_that_was_asked(traces: Any, opened: bool) -> None:
-    target = Agent("target", prompt("expert"), model=saying("from the target"))
+async def test_a_hand_off_belongs_to_the_run_that_was_started(traces: Any, opened: bool) -> None:
+    target = Agent("target", prompt("expert"), model=replying("from the target"))
     call = ScriptedModel([[function_call("transfer_to_target", {}, call_id="c")]])
     front = Agent("front", prompt("front"), model=call, handoffs=[target])
     if opened:
@@ -143,7 +141,7 @@ async def test_a_hand_off_is_part_of_the_run_that_was_asked(traces: Any, opened:
 
 @pytest.mark.anyio
 async def test_a_verdict_that_names_no_answer_counts_for_its_own_run(traces: Any) -> None:
-    verdict = saying('{"score": 0.5, "comments": []}', '{"score": 1.0, "comments": []}')
+    verdict = replying('{"score": 0.5, "comments": []}', '{"score": 1.0, "comments": []}')
     judge = Agent("judge", prompt("quality"), model=verdict, output_type=RUBRIC)
     await judge.run_async("Judge.")
     with agents.trace("request"):
@@ -152,31 +150,33 @@ async def test_a_verdict_that_names_no_answer_counts_for_its_own_run(traces: Any
     assert (stats.runs, stats.scores, stats.mean_score) == (2, 2, 0.75)
 
 
-def test_a_verdict_on_an_answer_that_is_gone_counts_for_none(db: Written, store: TraceStore) -> None:
+def test_a_verdict_on_a_deleted_answer_counts_for_no_prompt(db: SampleDatabase, store: TraceStore) -> None:
     db.judge(db.run(prompt_name="quality", judged_trace_id="trace_gone"), 0.5)
     assert [stats.scores for stats in store.prompts()] == [0]
 
 
-def test_a_verdict_in_an_open_trace_counts_for_the_answer_it_names(db: Written, store: TraceStore) -> None:
+def test_a_verdict_in_an_open_trace_counts_for_the_answer_it_names(
+    db: SampleDatabase, store: TraceStore
+) -> None:
     answer = db.trace()
     db.inner_run(answer, agent_run_id="r1", prompt_name="support")
-    judging = db.trace()
-    run = db.inner_run(judging, agent_run_id="r2", prompt_name="quality", judged_trace_id=answer)
-    db.judge(judging, 0.25, parent=run)
+    judge_trace = db.trace()
+    run = db.inner_run(judge_trace, agent_run_id="r2", prompt_name="quality", judged_trace_id=answer)
+    db.judge(judge_trace, 0.25, parent=run)
     db.judge(answer, 0.75)  # a judge without a run, in the trace of the answer
     found = by_version(store.prompts())
     assert (found["support", None].scores, found["support", None].mean_score) == (2, 0.5)
     assert found["quality", None].scores == 0
 
 
-def test_versions_stand_in_the_order_of_their_first_runs(db: Written, store: TraceStore) -> None:
+def test_versions_are_in_the_order_of_their_first_runs(db: SampleDatabase, store: TraceStore) -> None:
     for name, version in [("b", "v2"), ("b", "v10"), ("a", "v1"), ("b", "v2"), ("b", "v1"), ("b", None)]:
         db.run(prompt_name=name, prompt_version=version)
     found = [(stats.prompt_name, stats.prompt_version) for stats in store.prompts()]
     assert found == [("a", "v1"), ("b", "v2"), ("b", "v10"), ("b", "v1"), ("b", None)]
 
 
-def test_a_run_that_goes_on_has_no_latency_and_no_failure(db: Written, store: TraceStore) -> None:
+def test_an_unfinished_run_has_no_latency_and_no_failure(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.trace(metadata={"prompt_name": "p", "agent_run_id": "r"})
     (empty,) = store.prompts()
     assert (empty.runs, empty.failures, empty.latency_p50, empty.first_run) == (1, 0, None, None)
@@ -186,16 +186,14 @@ def test_a_run_that_goes_on_has_no_latency_and_no_failure(db: Written, store: Tr
     assert stats.first_run is not None
 
 
-def test_traces_of_others_with_a_prompt_name_count_with_what_they_have(
-    db: Written, store: TraceStore
-) -> None:
+def test_traces_of_other_programs_with_a_prompt_name_count(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.trace(metadata={"prompt_name": "lab", "prompt_version": 3})
     db.span(trace_id, "response", seconds=4, parent="x", usage={"input_tokens": 1, "output_tokens": 2})
     (stats,) = store.prompts()
     assert (stats.prompt_version, stats.latency_p50, stats.total_tokens) == ("3", 4.0, 3)
 
 
-def test_what_says_of_no_prompt_is_not_counted(db: Written, store: TraceStore) -> None:
+def test_runs_without_a_prompt_are_not_counted(db: SampleDatabase, store: TraceStore) -> None:
     db.run(prompt_name=5)
     around = db.run()
     db.inner_run(around, agent_run_id="r", prompt_name=["p"])
@@ -204,7 +202,7 @@ def test_what_says_of_no_prompt_is_not_counted(db: Written, store: TraceStore) -
     assert store.prompts() == []
 
 
-def test_times_that_cannot_be_read_are_no_times(db: Written, store: TraceStore) -> None:
+def test_invalid_times_are_ignored(db: SampleDatabase, store: TraceStore) -> None:
     db.run(prompt_name="p")
     with db.tracer._conn as connection:
         connection.execute("UPDATE spans SET started_at = 'yesterday', ended_at = 5")
@@ -214,7 +212,9 @@ def test_times_that_cannot_be_read_are_no_times(db: Written, store: TraceStore) 
 
 
 @pytest.mark.parametrize("name", [5, "\ud83d"])
-def test_a_prompt_name_that_is_no_text_is_an_error(db: Written, store: TraceStore, name: Any) -> None:
+def test_a_prompt_name_that_is_not_a_valid_str_is_an_error(
+    db: SampleDatabase, store: TraceStore, name: Any
+) -> None:
     with pytest.raises(InvalidOptionError, match="prompt"):
         store.prompts(name)
 
@@ -232,8 +232,8 @@ RUN = st.fixed_dictionaries(
 
 
 @given(st.lists(RUN, max_size=8))
-def test_the_figures_are_those_of_a_pass_over_all_runs(runs: list[dict[str, Any]]) -> None:
-    with TemporaryDirectory() as directory, written(Path(directory) / "t.db") as database:
+def test_the_statistics_equal_those_of_a_scan_of_all_runs(runs: list[dict[str, Any]]) -> None:
+    with TemporaryDirectory() as directory, open_sample(Path(directory) / "t.db") as database:
         for number, run in enumerate(runs):
             write(database, number, run)
         found = by_version(TraceStore(database.path).prompts("p"))
@@ -253,7 +253,7 @@ def test_the_figures_are_those_of_a_pass_over_all_runs(runs: list[dict[str, Any]
         assert stats.latency_p95 == (seconds[-1] if seconds else None)
 
 
-def write(database: Written, number: int, run: dict[str, Any]) -> None:
+def write(database: SampleDatabase, number: int, run: dict[str, Any]) -> None:
     metadata = {"agent_run_id": f"r{number}", "prompt_name": "p", "prompt_version": run["version"]}
     error = {"message": "gone", "data": None} if run["failed"] else None
     trace_id = database.trace(metadata={} if run["inside"] else metadata)
@@ -279,5 +279,5 @@ def test_a_percentile_is_the_smallest_value_that_enough_values_do_not_exceed(
     assert sum(value <= rank for value in values) >= enough > sum(value < rank for value in values)
 
 
-def test_there_is_no_percentile_of_nothing() -> None:
+def test_the_percentile_of_no_values_is_none() -> None:
     assert nearest_rank([], 50) is None

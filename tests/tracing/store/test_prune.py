@@ -1,4 +1,4 @@
-"""What goes, what stays, and what it does to the file and to those who use it."""
+"""Pruning: which traces are deleted, the effect on the file and on other processes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from hypothesis import strategies as st
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.tracing.ids import new_run_id, trace_id_of
 from kantan_agents.tracing.store import PruneResult, TraceStore, connection, prune, retention
-from tests.tracing.store.written import Written, written
+from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
 NOW = datetime.now(timezone.utc)
 
 
-def kept(path: Path) -> list[str]:
+def remaining(path: Path) -> list[str]:
     with closing(sqlite3.connect(path)) as reader:
         return [row[0] for row in reader.execute("SELECT id FROM traces ORDER BY rowid")]
 
@@ -35,25 +35,27 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.parent.iterdir())
 
 
-def fill(database: Written, traces: int, *, text: int = 2000) -> list[str]:
+def fill(database: SampleDatabase, traces: int, *, text: int = 2000) -> list[str]:
     return [database.run("x" * text, "y" * text, prompt_name="p") for _ in range(traces)]
 
 
-def test_the_newest_are_kept_and_nothing_is_left_of_the_others(db: Written, store: TraceStore) -> None:
+def test_the_newest_traces_are_kept_and_the_others_deleted_completely(
+    db: SampleDatabase, store: TraceStore
+) -> None:
     trace_ids = fill(db, 9)
     db.tracer.shutdown()
     before = size(db.path)
     result = store.prune(keep=4)
     assert result == PruneResult(5, 5, before, size(db.path), dry_run=False)
     assert result.bytes_after < before
-    assert kept(db.path) == trace_ids[5:]
+    assert remaining(db.path) == trace_ids[5:]
     with closing(sqlite3.connect(db.path)) as reader:
         assert reader.execute("SELECT COUNT(*) FROM spans").fetchone() == (4,)
         assert reader.execute("PRAGMA integrity_check").fetchone() == ("ok",)
     assert store.prune(keep=4) == PruneResult(0, 0, size(db.path), size(db.path), dry_run=False)
 
 
-def test_the_age_of_a_trace_is_that_of_its_newest_span(db: Written, store: TraceStore) -> None:
+def test_the_age_of_a_trace_is_that_of_its_newest_span(db: SampleDatabase, store: TraceStore) -> None:
     def aged(*days: float) -> str:
         trace_id = db.trace()
         for age in days:
@@ -61,59 +63,59 @@ def test_the_age_of_a_trace_is_that_of_its_newest_span(db: Written, store: Trace
         return trace_id
 
     aged(40)
-    going_on = aged(40, 1)
+    active = aged(40, 1)
     aged(31, 35)
     young = aged(29)
     assert store.prune(older_than=timedelta(days=30)).traces == 2
-    assert kept(db.path) == [going_on, young]
+    assert remaining(db.path) == [active, young]
 
 
-def test_a_trace_without_spans_goes_by_the_time_in_its_id_if_there_is_one(
-    db: Written, store: TraceStore
+def test_the_age_of_a_trace_without_spans_is_the_time_in_its_id(
+    db: SampleDatabase, store: TraceStore
 ) -> None:
     long_ago = int((NOW - timedelta(days=40)).timestamp() * 1000)
     db.trace(f"trace_{long_ago:012x}7abc8{'0' * 15}")
     stays = [
         db.trace(trace_id_of(new_run_id())),
-        db.trace(f"trace_{long_ago:012x}4abc8{'0' * 15}"),  # made at random
+        db.trace(f"trace_{long_ago:012x}4abc8{'0' * 15}"),  # a random id
         db.trace(f"trace_{long_ago:012x}7abcc{'0' * 15}"),  # another kind of id
         db.trace(f"{long_ago:012x}7abc8{'0' * 15}"),
         db.trace("trace_mine"),
     ]
     db.span(db.trace("trace_timeless"), start=None)
     assert store.prune(older_than=timedelta(days=30)).traces == 1
-    assert kept(db.path) == [*stays, "trace_timeless"]
+    assert remaining(db.path) == [*stays, "trace_timeless"]
 
 
-def test_an_age_beyond_all_time_keeps_everything(db: Written, store: TraceStore) -> None:
+def test_the_maximum_timedelta_keeps_everything(db: SampleDatabase, store: TraceStore) -> None:
     fill(db, 2)
     assert store.prune(older_than=timedelta.max).traces == 0
 
 
-def test_the_oldest_go_until_the_file_is_small_enough(db: Written, store: TraceStore) -> None:
+def test_the_oldest_are_deleted_until_the_file_is_small_enough(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db, 60, text=5000)
     db.tracer.shutdown()
     limit = size(db.path) // 2
     planned = store.prune(max_size=limit, dry_run=True)
     result = store.prune(max_size=limit)
     assert result.bytes_after == size(db.path) <= limit
-    assert result.traces == 60 - len(kept(db.path)) > 0
-    assert kept(db.path) == trace_ids[result.traces :]
+    assert result.traces == 60 - len(remaining(db.path)) > 0
+    assert remaining(db.path) == trace_ids[result.traces :]
     assert result.bytes_after > limit / 2  # not many more than needed
     assert planned.bytes_after <= limit
     assert abs(planned.traces - result.traces) <= 3
 
 
-def test_a_size_that_cannot_be_reached_empties_the_file(db: Written, store: TraceStore) -> None:
+def test_a_size_that_cannot_be_reached_empties_the_file(db: SampleDatabase, store: TraceStore) -> None:
     fill(db, 5)
     db.tracer.shutdown()
     result = store.prune(max_size=1)
-    assert (result.traces, kept(db.path)) == (5, [])
+    assert (result.traces, remaining(db.path)) == (5, [])
     assert store.prune(max_size=1).traces == 0
 
 
-def test_an_estimate_too_low_is_made_good(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+def test_an_estimate_that_was_too_low_is_corrected(
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(db, 60, text=5000)
     db.tracer.shutdown()
@@ -124,10 +126,10 @@ def test_an_estimate_too_low_is_made_good(
     )
     result = store.prune(max_size=limit)
     assert result.bytes_after == size(db.path) <= limit
-    assert result.traces == 60 - len(kept(db.path))
+    assert result.traces == 60 - len(remaining(db.path))
 
 
-def test_free_space_is_given_back_before_any_trace_goes(db: Written, store: TraceStore) -> None:
+def test_free_space_is_released_before_any_trace_is_deleted(db: SampleDatabase, store: TraceStore) -> None:
     fill(db, 30, text=5000)
     with db.tracer._conn as writer:
         writer.execute("DELETE FROM spans WHERE rowid % 2")
@@ -135,12 +137,12 @@ def test_free_space_is_given_back_before_any_trace_goes(db: Written, store: Trac
     limit = size(db.path) * 3 // 4
     assert store.prune(max_size=limit, dry_run=True).bytes_after <= limit
     result = store.prune(max_size=limit)
-    assert (result.traces, len(kept(db.path))) == (0, 30)
+    assert (result.traces, len(remaining(db.path))) == (0, 30)
     assert result.bytes_after <= limit
 
 
 def test_the_log_counts_as_part_of_the_database(tmp_path: Path) -> None:
-    with written(tmp_path / "t.db") as database:
+    with open_sample(tmp_path / "t.db") as database:
         database.tracer._conn.execute("PRAGMA journal_mode = WAL")
         fill(database, 30, text=5000)
         store = TraceStore(database.path)
@@ -149,11 +151,11 @@ def test_the_log_counts_as_part_of_the_database(tmp_path: Path) -> None:
         assert result.bytes_before == database.path.stat().st_size + log or result.bytes_before > log
         assert Path(f"{database.path}-wal").stat().st_size == 0
         assert result.bytes_after == database.path.stat().st_size < result.bytes_before
-        fill(database, 1)  # whose connection goes on
+        fill(database, 1)  # with the connection still open
     assert len(store.traces()) == 4
 
 
-def test_whatever_one_of_the_limits_says_goes(db: Written, store: TraceStore) -> None:
+def test_a_trace_that_exceeds_any_limit_is_deleted(db: SampleDatabase, store: TraceStore) -> None:
     old = db.trace()
     db.span(old, start=NOW - timedelta(days=50))
     fresh = [db.trace() for _ in range(3)]
@@ -163,12 +165,12 @@ def test_whatever_one_of_the_limits_says_goes(db: Written, store: TraceStore) ->
     db.span(late, start=NOW - timedelta(days=50))
     result = store.prune(older_than=timedelta(days=30), keep=3, max_size=10**9)
     assert result.traces == 3
-    assert kept(db.path) == fresh[1:]
+    assert remaining(db.path) == fresh[1:]
 
 
 @pytest.mark.parametrize("log", [False, True])
 def test_a_dry_run_changes_no_byte(tmp_path: Path, log: bool) -> None:
-    with written(tmp_path / "t.db", indexed=False) as database:
+    with open_sample(tmp_path / "t.db", indexed=False) as database:
         if log:
             database.tracer._conn.execute("PRAGMA journal_mode = WAL")
         fill(database, 6)
@@ -184,10 +186,10 @@ def test_a_dry_run_changes_no_byte(tmp_path: Path, log: bool) -> None:
     assert (nothing.traces, nothing.bytes_after) == (0, nothing.bytes_before)
 
 
-def test_a_dry_run_leaves_what_a_killed_writer_left(tmp_path: Path) -> None:
+def test_a_dry_run_does_not_change_the_log_of_a_killed_writer(tmp_path: Path) -> None:
     killed = tmp_path / "killed"
     killed.mkdir()
-    with written(tmp_path / "t.db") as database:
+    with open_sample(tmp_path / "t.db") as database:
         database.tracer._conn.execute("PRAGMA journal_mode = WAL")
         fill(database, 3)
         for name in ("t.db", "t.db-wal"):
@@ -198,19 +200,19 @@ def test_a_dry_run_leaves_what_a_killed_writer_left(tmp_path: Path) -> None:
     assert {name: (killed / name).read_bytes() for name in files} == files
 
 
-def test_progress_is_told_after_each_transaction(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+def test_progress_is_called_after_each_transaction(
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
     fill(db, 6)
     seen: list[tuple[int, int, int]] = []
-    store.prune(keep=1, progress=lambda done, total: seen.append((done, total, len(kept(db.path)))))
+    store.prune(keep=1, progress=lambda done, total: seen.append((done, total, len(remaining(db.path)))))
     assert seen == [(2, 5, 4), (4, 5, 2), (5, 5, 1)]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, OSError("broken pipe")])
-def test_what_is_deleted_when_it_is_interrupted_stays_deleted(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch, error: Any
+def test_after_an_interrupt_deleted_traces_stay_deleted(
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch, error: Any
 ) -> None:
     monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
     trace_ids = fill(db, 6)
@@ -220,13 +222,13 @@ def test_what_is_deleted_when_it_is_interrupted_stays_deleted(
 
     with pytest.raises(error if isinstance(error, type) else type(error)):
         store.prune(keep=1, progress=interrupt)
-    assert kept(db.path) == trace_ids[2:]
+    assert remaining(db.path) == trace_ids[2:]
     assert len(store.traces()) == 4
     assert store.prune(keep=1).traces == 3
 
 
-def test_a_file_that_cannot_be_made_smaller_is_an_error_that_says_what_is_done(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+def test_the_error_if_shrinking_fails_says_how_many_traces_were_deleted(
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(db, 4)
     db.tracer.shutdown()
@@ -240,7 +242,7 @@ def test_a_file_that_cannot_be_made_smaller_is_an_error_that_says_what_is_done(
     assert len(store.traces()) == 1
 
 
-def test_a_failing_deletion_leaves_its_transaction_undone(db: Written, store: TraceStore) -> None:
+def test_a_failed_deletion_rolls_back_its_transaction(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db, 3)
     with db.tracer._conn as writer:
         writer.execute(
@@ -248,16 +250,16 @@ def test_a_failing_deletion_leaves_its_transaction_undone(db: Written, store: Tr
         )
     with pytest.raises(TraceDatabaseError, match="not this one"):
         store.prune(keep=1)
-    assert kept(db.path) == trace_ids
+    assert remaining(db.path) == trace_ids
     assert [trace.spans for trace in store.traces()] == [1, 1, 1]
 
 
 @pytest.mark.parametrize("log", [False, True])
-def test_others_read_and_write_while_it_goes_on(
+def test_others_can_read_and_write_during_pruning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: bool
 ) -> None:
     monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 5)
-    with written(tmp_path / "t.db") as database:
+    with open_sample(tmp_path / "t.db") as database:
         if log:
             database.tracer._conn.execute("PRAGMA journal_mode = WAL")
         fill(database, 100)
@@ -265,7 +267,7 @@ def test_others_read_and_write_while_it_goes_on(
     started, added, failures = threading.Event(), [], []
 
     def write() -> None:
-        with written(tmp_path / "t.db") as database:
+        with open_sample(tmp_path / "t.db") as database:
             for _ in range(30):
                 added.append(database.run("written meanwhile"))
                 started.set()
@@ -285,7 +287,7 @@ def test_others_read_and_write_while_it_goes_on(
     for thread in threads:
         thread.join()
     assert failures == []
-    assert set(added) <= {*kept(tmp_path / "t.db")}
+    assert set(added) <= {*remaining(tmp_path / "t.db")}
     assert result.traces >= 50
 
 
@@ -303,8 +305,8 @@ def test_others_read_and_write_while_it_goes_on(
     ],
 )
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_a_limit_that_is_none_is_an_error_and_deletes_nothing(
-    db: Written, store: TraceStore, option: str, limits: dict[str, Any], dry_run: bool
+def test_an_invalid_limit_is_an_error_and_deletes_nothing(
+    db: SampleDatabase, store: TraceStore, option: str, limits: dict[str, Any], dry_run: bool
 ) -> None:
     fill(db, 1)
     with pytest.raises(InvalidOptionError) as caught:
@@ -314,8 +316,8 @@ def test_a_limit_that_is_none_is_an_error_and_deletes_nothing(
 
 
 @pytest.mark.anyio
-async def test_a_cancelled_prune_stops_after_the_transaction_it_is_at(
-    db: Written, store: TraceStore, monkeypatch: pytest.MonkeyPatch
+async def test_a_cancelled_prune_stops_after_the_current_transaction(
+    db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
     trace_ids = fill(db, 10)
@@ -325,13 +327,13 @@ async def test_a_cancelled_prune_stops_after_the_transaction_it_is_at(
             progress=lambda done, total: anyio.from_thread.run_sync(scope.cancel) if done == 4 else None,
         )
     assert scope.cancelled_caught
-    assert kept(db.path) == trace_ids[4:]
+    assert remaining(db.path) == trace_ids[4:]
     assert (await store.prune_async(keep=1)).traces == 5
 
 
 @attrs.frozen
 class Aged:
-    """A trace of some age in days, with so many spans."""
+    """A trace with an age in days and a number of spans."""
 
     days: int
     spans: int
@@ -343,12 +345,15 @@ class Aged:
     days=st.none() | st.integers(0, 5),
     plain=st.booleans(),
 )
-def test_it_keeps_exactly_what_the_limits_say(
+def test_pruning_keeps_exactly_the_traces_within_the_limits(
     traces: Sequence[Aged], keep: int | None, days: int | None, plain: bool
 ) -> None:
     if keep is None and days is None:
         return
-    with TemporaryDirectory() as directory, written(Path(directory) / "t.db", indexed=not plain) as database:
+    with (
+        TemporaryDirectory() as directory,
+        open_sample(Path(directory) / "t.db", indexed=not plain) as database,
+    ):
         stays, spans = [], 0
         for number, aged in enumerate(traces):
             trace_id = database.trace()
@@ -365,5 +370,5 @@ def test_it_keeps_exactly_what_the_limits_say(
         for dry_run in (True, False):
             result = store.prune(**limits, dry_run=dry_run)
             assert (result.traces, result.spans) == (len(traces) - len(stays), spans)
-        assert kept(database.path) == stays
+        assert remaining(database.path) == stays
         assert len(list(store.export())) == len(stays)

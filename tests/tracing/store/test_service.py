@@ -1,4 +1,4 @@
-"""A store in place of kantan-llm's search, from many threads, from async code, beside a recorder."""
+"""A store as kantan-llm's search service, in many threads, in async code, and with a recorder."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from kantan_agents import Agent
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.recorder import SQLiteRecorder, record_traces
 from kantan_agents.tracing.store import TraceStore
-from tests.tracing.store.written import Written
+from tests.tracing.store.sample_database import SampleDatabase
 
 
-def fill(db: Written, runs: int = 3) -> list[str]:
+def fill(db: SampleDatabase, runs: int = 3) -> list[str]:
     return [db.run(f"question {number}", prompt_name="p", number=number) for number in range(runs)]
 
 
-def test_it_answers_as_kantan_llms_own_search_does(db: Written, store: TraceStore) -> None:
+def test_results_equal_those_of_kantan_llms_search(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db)
     db.judge(trace_ids[0], 0.1)
     own = SQLiteTracer(str(db.path))
@@ -48,7 +48,9 @@ def test_it_answers_as_kantan_llms_own_search_does(db: Written, store: TraceStor
     own.shutdown()
 
 
-def test_times_of_kantan_llms_records_are_in_the_zone_of_the_store(db: Written, store: TraceStore) -> None:
+def test_times_of_kantan_llms_records_are_in_the_time_zone_of_the_store(
+    db: SampleDatabase, store: TraceStore
+) -> None:
     (trace_id,) = fill(db, 1)
     record = store.get_trace(trace_id)
     assert record.started_at.isoformat() == "2025-06-01T12:00:00"
@@ -56,10 +58,10 @@ def test_times_of_kantan_llms_records_are_in_the_zone_of_the_store(db: Written, 
     assert store.get_trace(trace_id).started_at.isoformat() == "2025-06-01T21:00:00"
 
 
-def test_one_store_serves_many_threads_at_once(db: Written, store: TraceStore) -> None:
+def test_concurrent_threads_can_share_a_store(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db, 10)
 
-    def ask(number: int) -> Any:
+    def query(number: int) -> Any:
         trace_id = trace_ids[number % 10]
         return (
             [trace.trace_id for trace in store.traces(metadata={"number": number % 10})] == [trace_id],
@@ -70,10 +72,10 @@ def test_one_store_serves_many_threads_at_once(db: Written, store: TraceStore) -
         )
 
     with ThreadPoolExecutor(8) as pool:
-        assert all(all(answers) for answers in pool.map(ask, range(80)))
+        assert all(all(answers) for answers in pool.map(query, range(80)))
 
 
-def test_a_trace_is_read_whole_while_it_is_written(db: Written, store: TraceStore) -> None:
+def test_traces_can_be_read_while_others_are_written(db: SampleDatabase, store: TraceStore) -> None:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(lambda: [len(store.traces()) for _ in range(50)])
         fill(db, 20)
@@ -82,7 +84,7 @@ def test_a_trace_is_read_whole_while_it_is_written(db: Written, store: TraceStor
 
 
 @pytest.mark.anyio
-async def test_nothing_blocks_the_event_loop(db: Written, store: TraceStore) -> None:
+async def test_nothing_blocks_the_event_loop(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db)
     db.judge(trace_ids[0], 0.1)
     with blockbuster_ctx():
@@ -98,22 +100,22 @@ async def test_nothing_blocks_the_event_loop(db: Written, store: TraceStore) -> 
             first = asyncio.ensure_future(anext(following))
             run = await asyncio.to_thread(run_elsewhere, db)
             while not first.done():
-                # What begins after the first step is new, so one more may be needed.
+                # Only runs after the first step are new, so another one may be needed.
                 await asyncio.sleep(0.01)
                 run = await asyncio.to_thread(run_elsewhere, db)
             assert (await first).input == "elsewhere"
     assert run
 
 
-def run_elsewhere(db: Written) -> str:
-    from tests.tracing.store.written import written
+def run_elsewhere(db: SampleDatabase) -> str:
+    from tests.tracing.store.sample_database import open_sample
 
-    with written(db.path) as other:
+    with open_sample(db.path) as other:
         return other.run("elsewhere")
 
 
 @pytest.mark.anyio
-async def test_what_a_recorder_still_holds_is_written_before_it_is_read(tmp_path: Any) -> None:
+async def test_recorders_are_flushed_before_a_read(tmp_path: Any) -> None:
     recorder = record_traces(tmp_path / "t.db", flush_interval=60)
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 4))
     try:

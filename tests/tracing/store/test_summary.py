@@ -1,4 +1,4 @@
-"""What a summary says of a trace."""
+"""The summary of a trace."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from kantan_agents.testing import (
     function_call,
 )
 from kantan_agents.tracing.store import TraceStore, TraceSummary
-from tests.tracing.store.written import NOON, Written
+from tests.tracing.store.sample_database import NOON, SampleDatabase
 
 
 def newest(traces: Any) -> TraceSummary:
     return TraceStore(traces.path).trace("LAST").summary
 
 
-def saying(*texts: str) -> Any:
+def replying(*texts: str) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_a_run_is_summed_up_by_what_was_asked_and_answered(traces: Any, api: Any) -> None:
+async def test_the_summary_of_a_run_has_its_question_and_answer(traces: Any, api: Any) -> None:
     def fail() -> str:
         """Fail."""
         raise RuntimeError("tool broke")
@@ -49,7 +49,7 @@ async def test_a_run_is_summed_up_by_what_was_asked_and_answered(traces: Any, ap
 
 
 @pytest.mark.anyio
-async def test_a_failed_run_has_its_error_and_its_question(traces: Any) -> None:
+async def test_the_summary_of_a_failed_run_has_its_error_and_question(traces: Any) -> None:
     with pytest.raises(ConnectionError):
         await Agent("a", "b", model=ScriptedModel([ConnectionError("gone")])).run_async("Hello?")
     summary = newest(traces)
@@ -58,26 +58,26 @@ async def test_a_failed_run_has_its_error_and_its_question(traces: Any) -> None:
 
 @pytest.mark.anyio
 async def test_a_verdict_is_in_the_summary_of_the_judges_run(traces: Any) -> None:
-    model = saying('{"score": 0.25, "comments": ["tone harsh"]}')
+    model = replying('{"score": 0.25, "comments": ["tone harsh"]}')
     await Agent("judge", "b", model=model, output_type=RUBRIC).run_async("Judge.")
     assert newest(traces).rubric == {"score": 0.25, "comments": ["tone harsh"], "comment": "tone harsh"}
 
 
 @pytest.mark.anyio
-async def test_of_runs_in_an_open_trace_first_question_last_answer_and_first_failure_count(
+async def test_several_runs_in_an_open_trace_give_first_question_last_answer_and_first_error(
     traces: Any,
 ) -> None:
     with agents.trace("request"):
-        await Agent("a", "b", model=saying("one")).run_async("first?")
+        await Agent("a", "b", model=replying("one")).run_async("first?")
         with pytest.raises(ConnectionError):
             await Agent("a", "b", model=ScriptedModel([ConnectionError("gone")])).run_async("second?")
-        await Agent("a", "b", model=saying("three")).run_async("third?")
+        await Agent("a", "b", model=replying("three")).run_async("third?")
     summary = newest(traces)
     assert (summary.input, summary.output, summary.error) == ("first?", "three", "gone")
 
 
 @pytest.mark.anyio
-async def test_a_run_inside_a_tool_is_not_taken_for_the_run_around_it(traces: Any) -> None:
+async def test_a_run_inside_a_tool_is_not_confused_with_the_run_around_it(traces: Any) -> None:
     async def ask() -> str:
         """Ask another."""
         inner = Agent("inner", "t", model=ScriptedModel([ConnectionError("inner failure")]))
@@ -99,13 +99,15 @@ async def test_a_run_inside_a_tool_is_not_taken_for_the_run_around_it(traces: An
 
 
 @pytest.mark.anyio
-async def test_without_sensitive_data_there_is_nothing_to_say(traces: Any) -> None:
+async def test_without_sensitive_data_there_is_no_input_or_output(traces: Any) -> None:
     private = {"trace_include_sensitive_data": False}
-    await Agent("a", "b", model=saying("secret")).run_async("secret", run_config=private)
+    await Agent("a", "b", model=replying("secret")).run_async("secret", run_config=private)
     assert (newest(traces).input, newest(traces).output) == (None, None)
 
 
-def test_a_trace_that_goes_on_shows_what_there_is(db: Written, store: TraceStore) -> None:
+def test_the_summary_of_an_unfinished_trace_has_what_is_recorded(
+    db: SampleDatabase, store: TraceStore
+) -> None:
     trace_id = db.trace(metadata={"agent_run_id": "r"}, group="chat-7")
     empty = store.trace(trace_id).summary
     assert (empty.spans, empty.started_at, empty.duration, empty.input, empty.error) == (
@@ -118,12 +120,12 @@ def test_a_trace_that_goes_on_shows_what_there_is(db: Written, store: TraceStore
     assert (empty.group_id, empty.total_tokens) == ("chat-7", 0)
     db.tool(trace_id, "search", parent="turn", start=2, error={"message": "broke", "data": {}})
     db.span(trace_id, "response", parent="turn", start=1, input="asked", output="called")
-    going_on = store.trace(trace_id).summary
-    assert (going_on.input, going_on.output, going_on.error) == ("asked", "called", "broke")
-    assert (going_on.started_at, going_on.duration) == (NOON + timedelta(seconds=1), 2.0)
+    unfinished = store.trace(trace_id).summary
+    assert (unfinished.input, unfinished.output, unfinished.error) == ("asked", "called", "broke")
+    assert (unfinished.started_at, unfinished.duration) == (NOON + timedelta(seconds=1), 2.0)
 
 
-def test_errors_of_any_shape_have_a_message(db: Written, store: TraceStore) -> None:
+def test_errors_of_any_shape_have_a_message(db: SampleDatabase, store: TraceStore) -> None:
     for error, message in [
         ("text", "text"),
         ({"message": "m"}, "m"),
@@ -133,7 +135,7 @@ def test_errors_of_any_shape_have_a_message(db: Written, store: TraceStore) -> N
         assert store.trace(db.run(error=error)).summary.error == message
 
 
-def test_usage_of_any_shape_is_added_up_as_far_as_it_goes(db: Written, store: TraceStore) -> None:
+def test_the_valid_numbers_of_any_usage_are_summed(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.trace()
     for usage in (
         {"input_tokens": 3, "output_tokens": 4},
@@ -147,7 +149,7 @@ def test_usage_of_any_shape_is_added_up_as_far_as_it_goes(db: Written, store: Tr
     assert (summary.input_tokens, summary.output_tokens, summary.total_tokens) == (4, 4, 7)
 
 
-def test_parents_in_a_circle_are_survived(db: Written, store: TraceStore) -> None:
+def test_a_cycle_of_parents_is_handled(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.trace()
     first = db.span(trace_id, input="a", output="b", parent="none yet")
     second = db.span(trace_id, "response", parent=first)
@@ -159,8 +161,8 @@ def test_parents_in_a_circle_are_survived(db: Written, store: TraceStore) -> Non
 
 
 @pytest.mark.anyio
-async def test_a_trace_around_one_run_has_the_metadata_of_that_run(traces: Any) -> None:
-    agent = Agent("a", "b", model=saying("x", "y", "z"), metadata={"tenant": "acme", "place": "run"})
+async def test_the_summary_of_a_trace_around_a_single_run_has_its_metadata(traces: Any) -> None:
+    agent = Agent("a", "b", model=replying("x", "y", "z"), metadata={"tenant": "acme", "place": "run"})
     with agents.trace("request", metadata={"place": "trace"}):
         await agent.run_async("one")
     summary = newest(traces)
@@ -169,4 +171,4 @@ async def test_a_trace_around_one_run_has_the_metadata_of_that_run(traces: Any) 
     with agents.trace("request"):
         await agent.run_async("two")
         await agent.run_async("three")
-    assert "agent_name" not in newest(traces).metadata  # which of the two would it be?
+    assert "agent_name" not in newest(traces).metadata  # two runs, so neither's name is used

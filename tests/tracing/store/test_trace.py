@@ -1,4 +1,4 @@
-"""One trace, by what a person has at hand of its id."""
+"""Reading one trace by its id, a run id or the beginning of one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents import Agent
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.store import TraceStore
-from tests.tracing.store.written import Written, written
+from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
 
 def reason_of(store: TraceStore, wanted: str) -> str:
@@ -26,7 +26,7 @@ def reason_of(store: TraceStore, wanted: str) -> str:
 
 
 @pytest.mark.anyio
-async def test_a_run_is_found_by_its_ids_and_by_the_beginning_of_either(traces: Any) -> None:
+async def test_a_run_is_found_by_trace_id_run_id_or_a_beginning(traces: Any) -> None:
     agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 3))
     await agent.run_async("one")
     await agent.run_async("two", run_config=agents.RunConfig(trace_id="trace_mine"))
@@ -52,9 +52,7 @@ async def test_a_run_inside_an_open_trace_is_found_by_its_run_id(traces: Any) ->
         assert store.trace(wanted).summary.trace_id == outer.trace_id
 
 
-def test_spans_come_in_the_order_they_were_stored_in_with_times_in_utc(
-    db: Written, store: TraceStore
-) -> None:
+def test_spans_are_in_storage_order_with_times_in_utc(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.trace()
     stored = [db.span(trace_id, start=start) for start in (5, 1, 3)]
     found = store.trace(trace_id)
@@ -63,23 +61,25 @@ def test_spans_come_in_the_order_they_were_stored_in_with_times_in_utc(
     assert found.summary.duration == 5.0
 
 
-def test_an_unknown_id_is_an_error_that_says_so(db: Written, store: TraceStore) -> None:
+def test_the_error_for_an_unknown_id_names_the_reason(db: SampleDatabase, store: TraceStore) -> None:
     assert reason_of(store, "LAST") == "it has no traces yet"
     db.run()
-    assert reason_of(store, "nothing") == "no trace or run has an id that begins so"
-    assert reason_of(store, "last") == "no trace or run has an id that begins so"
-    assert reason_of(store, "%") == "no trace or run has an id that begins so"
+    assert reason_of(store, "nothing") == "no trace or run has an id with this beginning"
+    assert reason_of(store, "last") == "no trace or run has an id with this beginning"
+    assert reason_of(store, "%") == "no trace or run has an id with this beginning"
 
 
-def test_an_id_that_begins_several_is_an_error_that_lists_the_newest(db: Written, store: TraceStore) -> None:
+def test_the_error_for_an_ambiguous_beginning_lists_the_newest_traces(
+    db: SampleDatabase, store: TraceStore
+) -> None:
     for number in range(4):
         db.trace(f"trace_ab{number}")
-    assert reason_of(store, "ab") == "4 begin so: trace_ab3, trace_ab2, trace_ab1, ..."
+    assert reason_of(store, "ab") == "4 traces have this beginning: trace_ab3, trace_ab2, trace_ab1, ..."
     store.prune(keep=2)
-    assert reason_of(store, "trace_a") == "2 begin so: trace_ab3, trace_ab2"
+    assert reason_of(store, "trace_a") == "2 traces have this beginning: trace_ab3, trace_ab2"
 
 
-def test_a_whole_id_is_never_taken_for_a_beginning(db: Written, store: TraceStore) -> None:
+def test_a_complete_id_is_never_treated_as_a_beginning(db: SampleDatabase, store: TraceStore) -> None:
     for trace_id in ("trace_a", "trace_ab", "a"):
         db.trace(trace_id)
     assert store.trace("trace_a").summary.trace_id == "trace_a"
@@ -87,7 +87,9 @@ def test_a_whole_id_is_never_taken_for_a_beginning(db: Written, store: TraceStor
 
 
 @pytest.mark.parametrize("wanted", [None, 5, "\ud83d"])
-def test_what_is_no_text_is_an_error(db: Written, store: TraceStore, wanted: Any) -> None:
+def test_an_id_that_is_not_a_valid_str_is_an_error(
+    db: SampleDatabase, store: TraceStore, wanted: Any
+) -> None:
     with pytest.raises(InvalidOptionError, match="trace_id"):
         store.trace(wanted)
 
@@ -100,10 +102,10 @@ IDS = st.text("0a", min_size=1, max_size=4)
     run_ids=st.lists(IDS, unique=True, max_size=3),
     wanted=st.tuples(st.sampled_from(["trace_", ""]), st.text("0a", max_size=4)).map("".join),
 )
-def test_a_beginning_is_enough_exactly_when_one_trace_has_it(
+def test_a_beginning_is_accepted_exactly_if_it_is_unique(
     trace_ids: list[str], run_ids: list[str], wanted: str
 ) -> None:
-    with TemporaryDirectory() as directory, written(Path(directory) / "t.db") as database:
+    with TemporaryDirectory() as directory, open_sample(Path(directory) / "t.db") as database:
         runs = dict.fromkeys([*run_ids[: len(trace_ids)]])
         for trace_id, run_id in zip(trace_ids, [*runs, *[None] * len(trace_ids)], strict=False):
             database.trace(trace_id, {"agent_run_id": run_id} if run_id else {})
@@ -116,6 +118,6 @@ def test_a_beginning_is_enough_exactly_when_one_trace_has_it(
         if len(expected) == 1:
             assert {store.trace(wanted).summary.trace_id} == expected
         elif expected:
-            assert reason_of(store, wanted).startswith(f"{len(expected)} begin so: ")
+            assert reason_of(store, wanted).startswith(f"{len(expected)} traces have this beginning: ")
         else:
             assert reason_of(store, wanted).startswith("no trace or run")

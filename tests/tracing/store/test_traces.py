@@ -1,4 +1,4 @@
-"""What a search finds, and in which order."""
+"""Searching for traces: what is found, and in which order."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from kantan_agents.testing import (
     function_call,
 )
 from kantan_agents.tracing.store import TraceStore, find
-from tests.tracing.store.written import NOON, Written, written
+from tests.tracing.store.sample_database import NOON, SampleDatabase, open_sample
 
 
 def ids(found: Any) -> list[str]:
     return [trace.trace_id for trace in found]
 
 
-def saying(*texts: str) -> Any:
+def replying(*texts: str) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
@@ -39,7 +39,7 @@ def saying(*texts: str) -> Any:
 
 
 @pytest.mark.anyio
-async def test_runs_are_found_by_everything_that_is_known_of_them(traces: Any) -> None:
+async def test_runs_are_found_by_every_filter(traces: Any) -> None:
     async def look_up(order: int) -> str:
         """Look up."""
         return f"order {order}"
@@ -49,15 +49,15 @@ async def test_runs_are_found_by_everything_that_is_known_of_them(traces: Any) -
     )
     prompt = Prompt("support", "v1", "Help.")
     await Agent("helper", prompt, model=calls, tools=[look_up], metadata={"tenant": "acme"}).run_async("Hm?")
-    await Agent("helper", Prompt("support", "v2", "Help."), model=saying("Soon.")).run_async("Where?")
-    verdict = saying('{"score": 0.25, "comments": ["tone harsh"]}')
+    await Agent("helper", Prompt("support", "v2", "Help."), model=replying("Soon.")).run_async("Where?")
+    verdict = replying('{"score": 0.25, "comments": ["tone harsh"]}')
     await Agent("judge", "Judge.", model=verdict, output_type=RUBRIC).run_async("Judge it.")
     with pytest.raises(ConnectionError):
         await Agent("failing", "x", model=ScriptedModel([ConnectionError("gone")])).run_async("Hello?")
 
     store = TraceStore(traces.path)
     everything = store.traces()
-    failing, judging, second, first = everything
+    failing, judge_run, second, first = everything
     assert [trace.metadata["agent_name"] for trace in everything] == ["failing", "judge", "helper", "helper"]
     for expected, filters in [
         ([first], {"keywords": ["order 7"]}),
@@ -71,10 +71,10 @@ async def test_runs_are_found_by_everything_that_is_known_of_them(traces: Any) -
         ([first], {"tool": "look_up"}),
         ([], {"tool": "look"}),
         ([failing], {"has_error": True}),
-        ([judging, second, first], {"has_error": False}),
-        ([judging], {"rubric_below": 0.5}),
+        ([judge_run, second, first], {"has_error": False}),
+        ([judge_run], {"rubric_below": 0.5}),
         ([], {"rubric_below": 0.25}),
-        ([failing, judging], {"limit": 2}),
+        ([failing, judge_run], {"limit": 2}),
         (everything, {"started_from": first.started_at}),
         ([], {"started_from": failing.ended_at + timedelta(seconds=1)}),
         ([first], {"started_to": first.ended_at}),
@@ -87,10 +87,10 @@ async def test_runs_are_found_by_everything_that_is_known_of_them(traces: Any) -
 async def test_runs_inside_an_open_trace_are_found_by_their_own_metadata(traces: Any) -> None:
     with agents.trace("request", metadata={"tenant": "acme", "shared": "outer"}) as outer:
         inner = Agent(
-            "inner", Prompt("p", "v1", "t"), model=saying("x"), metadata={"ticket": 7, "shared": "inner"}
+            "inner", Prompt("p", "v1", "t"), model=replying("x"), metadata={"ticket": 7, "shared": "inner"}
         )
         await inner.run_async("hi")
-        await Agent("second", "t", model=saying("y")).run_async("hi")
+        await Agent("second", "t", model=replying("y")).run_async("hi")
     store = TraceStore(traces.path)
     for filters in (
         {"agent": "inner"},
@@ -109,8 +109,8 @@ async def test_runs_inside_an_open_trace_are_found_by_their_own_metadata(traces:
 
 
 @pytest.mark.anyio
-async def test_a_run_is_found_by_the_agents_it_was_handed_to(traces: Any) -> None:
-    target = Agent("target", Prompt("expert", "v9", "t"), model=saying("from the target"))
+async def test_a_run_is_found_by_the_agents_it_was_handed_off_to(traces: Any) -> None:
+    target = Agent("target", Prompt("expert", "v9", "t"), model=replying("from the target"))
     front = ScriptedModel([[function_call("transfer_to_target", {}, call_id="c")]])
     await Agent("front", "t", model=front, handoffs=[target]).run_async("hi")
     store = TraceStore(traces.path)
@@ -119,7 +119,7 @@ async def test_a_run_is_found_by_the_agents_it_was_handed_to(traces: Any) -> Non
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_a_tool_is_found_that_ran_or_was_only_asked_for(traces: Any, api: Any) -> None:
+async def test_a_tool_is_found_if_it_ran_or_was_only_requested(traces: Any, api: Any) -> None:
     async def secret() -> str:
         """Never to be called."""
         return "x"
@@ -131,7 +131,9 @@ async def test_a_tool_is_found_that_ran_or_was_only_asked_for(traces: Any, api: 
     assert len(found) == (1 if api == "chat" else 0)  # kantan-llm's tracer sees no calls in `response` spans
 
 
-def test_tools_are_found_in_calls_of_both_apis_and_of_hosted_tools(db: Written, store: TraceStore) -> None:
+def test_tools_are_found_in_calls_of_both_apis_and_of_hosted_tools(
+    db: SampleDatabase, store: TraceStore
+) -> None:
     items: dict[str, Any] = {
         "responses": [{"type": "function_call", "name": "responses", "arguments": "{}", "call_id": "c"}],
         "chat": [{"role": "assistant", "tool_calls": [{"type": "function", "function": {"name": "chat"}}]}],
@@ -160,7 +162,7 @@ def test_tools_are_found_in_calls_of_both_apis_and_of_hosted_tools(db: Written, 
 # Order
 
 
-def test_the_newest_comes_first_also_where_ids_are_random(db: Written, store: TraceStore) -> None:
+def test_the_newest_trace_comes_first_even_if_ids_are_random(db: SampleDatabase, store: TraceStore) -> None:
     order = ["trace_" + char * 32 for char in "3f0a9"]
     for trace_id in order:
         db.span(db.trace(trace_id, {"a": 1}), input="word")
@@ -190,7 +192,7 @@ KEYS = [
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_any_key_is_found_literally(db: Written, store: TraceStore, key: str) -> None:
+def test_every_metadata_key_is_matched_literally(db: SampleDatabase, store: TraceStore, key: str) -> None:
     wanted = db.trace(
         metadata={**dict.fromkeys(KEYS, "other"), key: "this", "a": {"b": "this"}, "c": ["this"]}
     )
@@ -206,11 +208,13 @@ VALUES: list[Any] = ["1", 1, 1.5, True, False, "true", "x'; DROP TABLE traces; -
 
 @pytest.mark.parametrize("value", VALUES)
 @pytest.mark.parametrize("key", ["plain", 'q"uote'])
-def test_values_are_compared_with_their_type(db: Written, store: TraceStore, key: str, value: Any) -> None:
+def test_values_are_compared_by_type_and_value(
+    db: SampleDatabase, store: TraceStore, key: str, value: Any
+) -> None:
     stored = {db.trace(metadata={key: other}): other for other in VALUES}
     db.trace(metadata={key: [value]})
     db.trace(metadata={key: {"x": value}})
-    # True is 1 to SQLite as it is to Python.
+    # SQLite, like Python, treats True as 1.
     expected = {
         i
         for i, other in stored.items()
@@ -219,7 +223,7 @@ def test_values_are_compared_with_their_type(db: Written, store: TraceStore, key
     assert set(ids(store.traces(metadata={key: value}))) == expected
 
 
-def test_one_row_with_nan_fails_no_search_and_is_found_itself(db: Written, store: TraceStore) -> None:
+def test_a_row_with_nan_does_not_break_searches_and_is_found(db: SampleDatabase, store: TraceStore) -> None:
     broken = db.trace(metadata={"a": 1, "x": float("nan"), "y": [float("inf")]})
     sound = db.trace(metadata={"a": 1})
     db.inner_run(broken, agent_run_id="r1", score=float("nan"), prompt_name="p")
@@ -233,7 +237,9 @@ def test_one_row_with_nan_fails_no_search_and_is_found_itself(db: Written, store
     assert (stats.prompt_name, stats.scores) == ("p", 0)
 
 
-def test_metadata_that_is_no_object_fails_no_search(db: Written, store: TraceStore) -> None:
+def test_metadata_that_is_not_an_object_does_not_break_searches(
+    db: SampleDatabase, store: TraceStore
+) -> None:
     for metadata in (None, [1], "text", 5):
         db.trace(metadata=metadata)
     with db.tracer._conn as connection:
@@ -246,12 +252,12 @@ def test_metadata_that_is_no_object_fails_no_search(db: Written, store: TraceSto
     assert len(list(store.export())) == 6
 
 
-def test_numbers_beyond_sqlites_are_compared_as_far_as_it_can(db: Written, store: TraceStore) -> None:
+def test_integers_too_large_for_sqlite_are_compared_as_floats(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.trace(metadata={'q"': 2**70, 'l"': [1]})
     assert ids(store.traces(metadata={'q"': float(2**70)})) == [trace_id]
 
 
-def test_half_a_surrogate_pair_fails_no_search(db: Written, store: TraceStore) -> None:
+def test_half_a_surrogate_pair_does_not_break_searches(db: SampleDatabase, store: TraceStore) -> None:
     db.trace("trace_half")
     with db.tracer._conn as connection:
         connection.execute(
@@ -265,7 +271,7 @@ def test_half_a_surrogate_pair_fails_no_search(db: Written, store: TraceStore) -
 # Keywords
 
 
-def test_keywords_are_found_whatever_their_case_in_any_script(db: Written, store: TraceStore) -> None:
+def test_keywords_are_found_ignoring_case_in_any_script(db: SampleDatabase, store: TraceStore) -> None:
     found = db.trace()
     db.span(found, input="Eine ÜBERSICHT, bitte", output="ПРИВЕТ İstanbul 東京")
     db.span(db.trace(), input="nothing of it")
@@ -274,7 +280,7 @@ def test_keywords_are_found_whatever_their_case_in_any_script(db: Written, store
     assert ids(store.traces(keywords=["übersicht", "東京"])) == [found]
 
 
-# What cannot be looked for
+# Invalid filters
 
 
 @pytest.mark.parametrize(
@@ -306,10 +312,8 @@ def test_keywords_are_found_whatever_their_case_in_any_script(db: Written, store
         ("limit", {"limit": 2.0}),
     ],
 )
-def test_what_cannot_be_looked_for_is_an_error_that_names_it(
-    tmp_path: Path, option: str, filters: Any
-) -> None:
-    with written(tmp_path / "t.db"):
+def test_the_error_for_an_invalid_filter_names_it(tmp_path: Path, option: str, filters: Any) -> None:
+    with open_sample(tmp_path / "t.db"):
         store = TraceStore(tmp_path / "t.db")
     for call in (store.traces, store.export):
         with pytest.raises(InvalidOptionError) as caught:
@@ -317,13 +321,13 @@ def test_what_cannot_be_looked_for_is_an_error_that_names_it(
         assert caught.value.option == option
 
 
-def test_the_same_value_given_twice_is_no_error(db: Written, store: TraceStore) -> None:
+def test_giving_the_same_value_twice_is_not_an_error(db: SampleDatabase, store: TraceStore) -> None:
     trace_id = db.run(prompt_name="p")
     assert ids(store.traces(prompt="p", metadata={"prompt_name": "p"})) == [trace_id]
 
 
-def test_times_without_a_zone_are_in_utc_unless_the_store_says_otherwise(
-    db: Written, store: TraceStore
+def test_naive_times_are_in_utc_or_in_the_default_zone_of_the_store(
+    db: SampleDatabase, store: TraceStore
 ) -> None:
     trace_id = db.trace()
     db.span(trace_id, start=0)
@@ -334,7 +338,7 @@ def test_times_without_a_zone_are_in_utc_unless_the_store_says_otherwise(
     assert store.traces()[0].started_at == NOON
 
 
-# The law: a search finds what a pass over everything would
+# Property: a search finds the same traces as a scan of all traces
 
 WORDS = ("red", "green", "blue")
 NAMES = ("plain", 'odd"key', "a.b")
@@ -343,7 +347,7 @@ SCALARS = st.sampled_from(["x", 1, True, None, 0.5])
 
 @attrs.frozen
 class Stored:
-    """A trace as it is about to be written."""
+    """A trace to write."""
 
     metadata: dict[str, Any]
     inner: list[dict[str, Any]]
@@ -392,7 +396,7 @@ def passes(trace: Stored, filters: dict[str, Any]) -> bool:
     )
 
 
-def write(database: Written, trace: Stored) -> str:
+def write(database: SampleDatabase, trace: Stored) -> str:
     trace_id = database.trace(metadata=trace.metadata)
     for text in trace.texts:
         error = {"message": "gone", "data": None} if trace.failed else None
@@ -411,12 +415,12 @@ def write(database: Written, trace: Stored) -> str:
     searches=st.lists(FILTERS, min_size=1, max_size=6),
     plain=st.booleans(),
 )
-def test_a_search_finds_what_a_pass_over_all_traces_would(
+def test_a_search_finds_the_same_as_a_scan_of_all_traces(
     stored: Sequence[Stored], searches: Sequence[dict[str, Any]], plain: bool
 ) -> None:
     with (
         TemporaryDirectory() as directory,
-        written(Path(directory) / "t.db", indexed=not plain) as database,
+        open_sample(Path(directory) / "t.db", indexed=not plain) as database,
         pytest.MonkeyPatch.context() as patch,
     ):
         patch.setattr(find, "_FIRST_WINDOW", 2)
@@ -428,19 +432,19 @@ def test_a_search_finds_what_a_pass_over_all_traces_would(
             assert ids(store.traces(**filters)) == expected[: filters.get("limit", 20)]
 
 
-def test_no_more_traces_are_looked_at_than_are_asked_for(
+def test_a_search_reads_no_more_traces_than_requested(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked_at: list[int] = []
+    window_sizes: list[int] = []
     show = find._Window.show
 
     def counted(self: Any, candidates: list[Any]) -> None:
-        looked_at.append(len(candidates))
+        window_sizes.append(len(candidates))
         show(self, candidates)
 
     monkeypatch.setattr(find._Window, "show", counted)
-    with written(tmp_path / "t.db", indexed=True) as database:
+    with open_sample(tmp_path / "t.db", indexed=True) as database:
         names = [database.trace(metadata={"team": "a"}) for _ in range(30)]
         store = TraceStore(database.path)
         assert ids(store.traces(metadata={"team": "a"}, limit=3)) == names[:-4:-1]
-    assert looked_at == [3]
+    assert window_sizes == [3]

@@ -1,4 +1,4 @@
-"""Verdicts of judges, and the way to the answers they are about."""
+"""Verdicts of judges, and the answers that they are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents import RUBRIC, Agent, Prompt
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.store import TraceStore
-from tests.tracing.store.written import Written
+from tests.tracing.store.sample_database import SampleDatabase
 
 
 @pytest.mark.anyio
@@ -44,7 +44,7 @@ async def test_a_low_score_leads_to_the_prompt_that_earned_it(traces: Any) -> No
 
 
 @pytest.mark.anyio
-async def test_a_judge_in_an_open_trace_leads_to_the_answer_as_well(traces: Any) -> None:
+async def test_a_judge_in_an_open_trace_leads_to_the_answer_too(traces: Any) -> None:
     answering = ScriptedModel([[assistant_message("Soon.")]])
     await Agent("support", Prompt("support", "v1", "Help."), model=answering).run_async("Where?")
     store = TraceStore(traces.path)
@@ -58,7 +58,7 @@ async def test_a_judge_in_an_open_trace_leads_to_the_answer_as_well(traces: Any)
     assert store.judged(outer.trace_id) == answer
 
 
-def test_many_good_verdicts_do_not_hide_a_bad_one(db: Written, store: TraceStore) -> None:
+def test_many_good_verdicts_do_not_hide_a_bad_one(db: SampleDatabase, store: TraceStore) -> None:
     good = db.run()
     for _ in range(250):  # more than the limit of kantan-llm's function
         db.judge(good, 0.9)
@@ -66,21 +66,21 @@ def test_many_good_verdicts_do_not_hide_a_bad_one(db: Written, store: TraceStore
     assert [span.span_id for span in store.failed()] == [bad]
 
 
-def test_scores_that_are_no_numbers_are_no_failures(db: Written, store: TraceStore) -> None:
+def test_scores_that_are_not_numbers_are_not_failures(db: SampleDatabase, store: TraceStore) -> None:
     for score in (None, "0.1", [0.1], {"a": 1}, float("nan")):
         db.judge(db.run(), score)
     assert store.failed() == []
     assert store.traces(rubric_below=0.5) == []
 
 
-def test_verdicts_of_one_trace_come_newest_first(db: Written, store: TraceStore) -> None:
+def test_verdicts_are_sorted_newest_first_within_a_trace(db: SampleDatabase, store: TraceStore) -> None:
     first, second = db.run(), db.run()
     spans = [db.judge(trace_id, 0.1) for trace_id in (second, first, second)]
     assert [span.span_id for span in store.failed()] == spans[::-1]
 
 
-def test_without_a_judged_trace_in_the_file_a_verdict_is_about_its_own(
-    db: Written, store: TraceStore
+def test_without_a_judged_trace_in_the_file_a_verdict_is_about_its_own_trace(
+    db: SampleDatabase, store: TraceStore
 ) -> None:
     alone = db.run(prompt_name="judge")
     gone = db.run(prompt_name="judge", judged_trace_id="trace_gone")
@@ -94,7 +94,7 @@ def test_without_a_judged_trace_in_the_file_a_verdict_is_about_its_own(
         store.judged("nothing")
 
 
-def test_a_verdict_without_any_run_around_it_is_of_no_prompt(db: Written, store: TraceStore) -> None:
+def test_a_verdict_outside_of_runs_belongs_to_no_prompt(db: SampleDatabase, store: TraceStore) -> None:
     db.judge(db.trace(), 0.1)
     assert len(store.failed()) == 1
     assert store.failed(prompt="p") == [] == store.failed(version="v")
@@ -110,8 +110,8 @@ def test_a_verdict_without_any_run_around_it_is_of_no_prompt(db: Written, store:
         ("limit", {"limit": 0}),
     ],
 )
-def test_what_cannot_be_looked_for_is_an_error(
-    db: Written, store: TraceStore, option: str, arguments: dict[str, Any]
+def test_the_error_for_an_invalid_argument_names_it(
+    db: SampleDatabase, store: TraceStore, option: str, arguments: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidOptionError) as caught:
         store.failed(**arguments)

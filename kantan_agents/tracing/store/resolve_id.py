@@ -1,4 +1,4 @@
-"""From what a person types for a trace to its id."""
+"""Resolves what a user enters for a trace to its id."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kantan_agents.errors import TraceNotFoundError
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.metadata import RUN_SPAN
 from kantan_agents.tracing.store.filters import check_text
-from kantan_agents.tracing.store.shadows import valid_json
+from kantan_agents.tracing.store.tables import valid_json
 
 LAST = "LAST"
 _LISTED = 3
@@ -26,17 +26,17 @@ WHERE s.name = '{RUN_SPAN}' AND s.span_type = 'custom'
 """  # noqa: S608
 
 
-def look_up(connection: sqlite3.Connection, wanted: str, path: Path) -> str:
-    """Return the id of the trace that ``wanted`` means.
+def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Path) -> str:
+    """Return the id of the trace that ``wanted`` refers to.
 
     Args:
         connection: From ``reading``.
-        wanted: Its id, the id of a run in it, a beginning of either that no other has, or ``LAST``.
+        wanted: A trace id, a run id, a unique beginning of either, or ``LAST``.
         path: The file, for the error.
 
     Raises:
-        InvalidOptionError: E75, it is no text.
-        TraceNotFoundError: E61, there is none, or more than one.
+        InvalidOptionError: E75, ``wanted`` is not a str.
+        TraceNotFoundError: E61, no trace matches, or several do.
     """
     check_text("trace_id", wanted)
     if wanted == LAST:
@@ -53,7 +53,7 @@ def look_up(connection: sqlite3.Connection, wanted: str, path: Path) -> str:
 
 
 def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """Return the ids of the traces whose id, or the run id in it, begins so; the newest first."""
+    """Return the ids of the traces whose id, with or without its prefix, has this beginning; newest first."""
     with_prefix = trace_id_of(beginning)
     return _ids(
         connection,
@@ -63,7 +63,7 @@ def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]
 
 
 def _with_run(connection: sqlite3.Connection, beginning: str) -> list[str]:
-    """Return the ids of the traces in which there is a run whose id begins so; the newest first."""
+    """Return the ids of the traces with a run whose id has this beginning; newest first."""
     return _ids(
         connection,
         f"SELECT DISTINCT trace_id AS id FROM ({_RUN_IDS}) "  # noqa: S608
@@ -78,6 +78,6 @@ def _ids(connection: sqlite3.Connection, sql: str, parameters: tuple[str, ...]) 
 
 def _reason(found: list[str]) -> str:
     if not found:
-        return "no trace or run has an id that begins so"
+        return "no trace or run has an id with this beginning"
     more = ", ..." if len(found) > _LISTED else ""
-    return f"{len(found)} begin so: {', '.join(found[:_LISTED])}{more}"
+    return f"{len(found)} traces have this beginning: {', '.join(found[:_LISTED])}{more}"

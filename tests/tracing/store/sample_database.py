@@ -1,4 +1,4 @@
-"""Trace databases written by kantan-llm's unmodified tracer, a trace at a time, as the SDK would call it."""
+"""Writes trace databases with kantan-llm's unmodified tracer, called as the SDK calls it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOON = datetime(2025, 6, 1, 12, tzinfo=timezone.utc)
 
 @attrs.frozen
 class Exported:
-    """What a trace processor gets: anything with an ``export``."""
+    """The object that a trace processor receives: it has an ``export`` method."""
 
     data: dict[str, Any]
     _trace: Any = None
@@ -31,14 +31,14 @@ class Exported:
         return self.data
 
 
-class Written:
-    """A database and how to write to it; ``trace`` and ``span`` take only what a test is about."""
+class SampleDatabase:
+    """A database to write to; the parameters of ``trace`` and ``span`` have defaults."""
 
     def __init__(self, path: Path, *, indexed: bool = True) -> None:
         self.path = path
         self.tracer = SQLiteTracer(str(path))
         self.tracer.get_trace("")
-        # Tests survive no power cut; waiting for the disk after every span is most of their time.
+        # Tests need no protection from power cuts; syncing after every span would take most of their time.
         self.tracer._conn.execute("PRAGMA synchronous = OFF")
         if indexed:
             with changing(path) as connection:
@@ -95,7 +95,7 @@ class Written:
         return self.span(trace_id, "function", name=name, input="{}", output="done", **more)
 
     def run(self, question: str = "q", answer: str | None = "a", error: Any = None, **metadata: Any) -> str:
-        """Write a whole run with a trace of its own."""
+        """Write a complete run with its own trace."""
         metadata.setdefault("agent_run_id", f"{next(_NUMBERS):032x}")
         trace_id = self.trace(f"trace_{metadata['agent_run_id']}", metadata)
         self.span(trace_id, input=question, output=answer, error=error)
@@ -109,9 +109,9 @@ class Written:
 
 
 @contextmanager
-def written(path: Path, **options: Any) -> Iterator[Written]:
-    """Make a database; its connection is closed at the end."""
-    database = Written(path, **options)
+def open_sample(path: Path, **options: Any) -> Iterator[SampleDatabase]:
+    """Create a database, and close its connection at the end."""
+    database = SampleDatabase(path, **options)
     try:
         yield database
     finally:

@@ -1,0 +1,108 @@
+"""Reads kantan-llm's records of traces and spans from an open connection."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sqlite3
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timezone, tzinfo
+from typing import Any
+
+from kantan_llm.tracing import SpanRecord, SQLiteTracer
+
+from kantan_agents.tracing.metadata import RUN_SPAN
+
+_COLUMNS = f"""id, trace_id, parent_id, span_type, name, started_at, ended_at, ingest_seq,
+rubric_json, usage_json, error_json,
+CASE WHEN span_type = 'custom' AND name = '{RUN_SPAN}' THEN raw_json END AS raw_json"""
+
+
+class KantanSearch(SQLiteTracer):
+    """The search methods of kantan-llm's tracer over an open connection; the tracer would open its own."""
+
+    def __init__(self, connection: sqlite3.Connection, tz: tzinfo = timezone.utc) -> None:
+        super().__init__()
+        # The tracer has no public way to set its connection.
+        self._conn = connection
+        self._supports_json1 = True
+        self.default_tz = tz
+
+
+def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -> list[SpanRecord]:
+    """Return the spans of a trace without the columns that take long to read; times are aware, in UTC.
+
+    Unlike kantan-llm's records, these have ``raw`` only for ``agent_run`` spans, and no output kind, tool
+    calls or structured output.
+
+    Args:
+        connection: From ``reading``.
+        trace_id: Id of the trace.
+        texts: Whether to read input and output.
+    """
+    columns = f"{_COLUMNS}, {'input, output' if texts else 'NULL AS input, NULL AS output'}"
+    rows = connection.execute(
+        f"SELECT {columns} FROM spans WHERE trace_id = ? ORDER BY ingest_seq",  # noqa: S608
+        (trace_id,),
+    )
+    return [_span(row) for row in rows]
+
+
+def in_utc(spans: Iterable[SpanRecord]) -> list[SpanRecord]:
+    """Return records with aware times; those of ``KantanSearch`` are in UTC, but naive."""
+    return [
+        dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))
+        for span in spans
+    ]
+
+
+def utc(time: datetime | None) -> datetime | None:
+    """Return a time as an aware datetime in UTC; a naive one is taken as UTC."""
+    if time is None or time.tzinfo is timezone.utc:
+        return time
+    return time.replace(tzinfo=timezone.utc) if time.tzinfo is None else time.astimezone(timezone.utc)
+
+
+def parse_time(text: str | None) -> datetime | None:
+    """Return a stored time in UTC; None if it is missing or invalid."""
+    try:
+        return utc(datetime.fromisoformat(text)) if text else None
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def parse_json(text: str | None) -> Any:
+    """Return the value of JSON text; None if it is missing or invalid."""
+    try:
+        return json.loads(text) if text and text != "null" else None
+    except (ValueError, TypeError):
+        return None
+
+
+def mapping_of(value: Any) -> Mapping[str, Any]:
+    """Return ``value``, or the value of JSON text, if it is a dict; otherwise an empty dict."""
+    if isinstance(value, str):
+        value = parse_json(value)
+    return value if isinstance(value, dict) else {}
+
+
+def _span(row: sqlite3.Row) -> SpanRecord:
+    return SpanRecord(
+        trace_id=row["trace_id"],
+        span_id=row["id"],
+        parent_id=row["parent_id"],
+        span_type=row["span_type"],
+        name=row["name"],
+        started_at=parse_time(row["started_at"]),
+        ended_at=parse_time(row["ended_at"]),
+        ingest_seq=row["ingest_seq"] or 0,
+        input=row["input"],
+        output=row["output"],
+        output_kind=None,
+        tool_calls=None,
+        structured=None,
+        rubric=parse_json(row["rubric_json"]),
+        usage=parse_json(row["usage_json"]),
+        error=parse_json(row["error_json"]),
+        raw=parse_json(row["raw_json"]),
+    )
