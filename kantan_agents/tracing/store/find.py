@@ -102,7 +102,7 @@ def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cur
 
 
 class _Window:
-    """Replaces the view ``traces`` by some of the traces, with an additional row for each inner run."""
+    """Restricts the view ``traces`` to some traces, and adds a row for each run inside them."""
 
     def __init__(self, connection: sqlite3.Connection, *, inner_runs: bool) -> None:
         self._connection = connection
