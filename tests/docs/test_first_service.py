@@ -14,7 +14,7 @@ from agents import set_trace_processors
 from kantan_agents import TraceStore, subscribe
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 from kantan_agents.testing.wire import ReplyLike
-from kantan_agents.tracing.in_use import recorders
+from kantan_agents.tracing.registry import recorders
 
 from .pages import ROOT, Page
 

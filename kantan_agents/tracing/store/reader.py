@@ -27,7 +27,13 @@ from kantan_agents.tracing.store.find import find
 from kantan_agents.tracing.store.follow import Follower, follow_traces, newest_traces
 from kantan_agents.tracing.store.prompts import prompt_stats
 from kantan_agents.tracing.store.prune import prune_traces
-from kantan_agents.tracing.store.records import PromptStats, PruneResult, StoredTrace, TraceSummary
+from kantan_agents.tracing.store.records import (
+    JudgeSpan,
+    PromptStats,
+    PruneResult,
+    StoredTrace,
+    TraceSummary,
+)
 from kantan_agents.tracing.store.resolve_id import resolve_trace_id
 from kantan_agents.tracing.store.retention import Retention
 from kantan_agents.tracing.store.service import SearchService

@@ -12,6 +12,7 @@ from typing import Any
 from kantan_llm.tracing import SpanRecord, SQLiteTracer
 
 from kantan_agents.tracing.metadata import RUN_SPAN
+from kantan_agents.tracing.store.records import StoredSpan
 
 _COLUMNS = f"""id, trace_id, parent_id, span_type, name, started_at, ended_at, ingest_seq,
 rubric_json, usage_json, error_json,
@@ -48,10 +49,10 @@ def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -
     return [_span(row) for row in rows]
 
 
-def in_utc(spans: Iterable[SpanRecord]) -> list[SpanRecord]:
+def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
     """Return records with aware times; those of ``KantanSearch`` are in UTC, but naive."""
-    return [
-        dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))
+    return [  # what is a SpanRecord at run time is a StoredSpan to type checkers
+        dataclasses.replace(span, started_at=utc(span.started_at), ended_at=utc(span.ended_at))  # type: ignore[misc]
         for span in spans
     ]
 

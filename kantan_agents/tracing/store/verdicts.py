@@ -9,6 +9,7 @@ from typing import Any
 from kantan_llm.tracing.analysis import find_failed_judges
 
 from kantan_agents.tracing.metadata import JUDGE_SPAN
+from kantan_agents.tracing.store.records import JudgeSpan
 from kantan_agents.tracing.store.runs import AgentRun, TraceRuns, runs_of_trace, traces_with_inner_runs
 from kantan_agents.tracing.store.span_records import KantanSearch, in_utc, mapping_of
 
@@ -78,7 +79,7 @@ def failed_verdicts(
         version: Its version; None for any.
     """
     # Without a limit, because kantan-llm applies it before it compares the score.
-    failed = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
+    failed: list[Any] = in_utc(find_failed_judges(KantanSearch(connection), threshold, limit=0))
     stored = _storing_order(connection)
     failed.sort(key=lambda span: stored.get(span.span_id, 0), reverse=True)
     if prompt is None and version is None:

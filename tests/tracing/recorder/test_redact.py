@@ -173,7 +173,7 @@ def test_if_redact_fails_the_content_is_left_out_and_the_error_is_logged_once(
     assert len(file.spans(span_type="function", has_error=True)) == 3
     assert len(file.traces()) == 1
     (message_text,) = logged()
-    assert message_text.startswith("[kantan-agents][E64] Recorded without its content, redact failed: ")
+    assert message_text.startswith("[kantan-agents][E64] redact failed, span recorded without its content: ")
     assert reason in message_text
     assert recorder.stats().failed == 0
 
