@@ -9,7 +9,7 @@ from typing import Any, cast
 from kantan_agents.context import Context
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
 from kantan_agents.prompt import Prompt
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 from kantan_agents.templating import render_template
 from kantan_agents.tracing.metadata import finite
 

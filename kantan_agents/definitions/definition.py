@@ -9,13 +9,13 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.definitions.arguments import checked_path, checked_text
 from kantan_agents.definitions.checks import mistakes_in
 from kantan_agents.definitions.frontmatter.keys import DATA
 from kantan_agents.definitions.plain_data import copied
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter, split_items, unwrapped
 from kantan_agents.errors import InvalidDefinitionError
+from kantan_agents.support.arguments import checked_path, checked_text
 
 
 def _stripped(value: Any) -> Any:

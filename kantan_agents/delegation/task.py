@@ -30,8 +30,8 @@ from kantan_agents.errors import (
     ToolInputError,
 )
 from kantan_agents.interception import end_run_with
+from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.numbers import checked_int
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools import declare_names, facts_of, rule_parameter, show_each_turn
 

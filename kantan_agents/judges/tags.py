@@ -8,7 +8,7 @@ from functools import lru_cache
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 
 DEFAULT_TAG = "MOVEMENT"
 

@@ -14,7 +14,7 @@ from kantan_agents.errors import DeadlineExceededError
 from kantan_agents.events import Event, TextDelta
 from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
 from kantan_agents.pipeline import Next, Run
-from kantan_agents.support.numbers import checked_number
+from kantan_agents.support.arguments import checked_number
 from kantan_agents.support.waiting import wait_for_end
 
 

@@ -17,8 +17,8 @@ from agents.retry import RetryDecision, RetryPolicyContext
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ProviderRequestError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext
 from kantan_agents.pipeline import Next, Run
+from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.numbers import checked_int, checked_number
 
 _STATUSES = (408, 409, 429, *range(500, 600))
 _log = get_logger("kantan_agents.middleware")

@@ -10,7 +10,7 @@ import attrs
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.retrieval.retrievers.bm25 import BM25Retriever
 from kantan_agents.retrieval.retrievers.retriever import Retriever
-from kantan_agents.support.numbers import checked_int, checked_number
+from kantan_agents.support.arguments import checked_int, checked_number
 
 GROWTH = 4
 """How many times ``top_n`` tools a run may have in view, besides those that always are."""

@@ -1,1 +1,1 @@
-"""What every package may use: checked numbers, plain data, connections, waiting for tasks, loggers."""
+"""Helpers for every package: argument checks, plain data, HTTP connections, waiting for tasks, loggers."""

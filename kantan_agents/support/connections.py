@@ -1,4 +1,4 @@
-"""HTTP connections belong to an event loop, and are closed to the end."""
+"""Keeps one HTTP client for each event loop, and closes responses completely even when cancelled."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class PerLoop(Generic[T]):
-    """One thing for each event loop, gone when the loop is closed.
+    """Holds one object per event loop and drops it when the loop is closed.
 
     Args:
-        make: Makes it; called on the loop that asks first.
+        make: Creates the object. Called on the loop it is for, at the first ``get``.
     """
 
     def __init__(self, make: Callable[[], T]) -> None:
@@ -25,7 +25,7 @@ class PerLoop(Generic[T]):
         self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
 
     def get(self) -> T:
-        """Return that of the running loop."""
+        """Return the object of the running loop; create it if needed."""
         loop = asyncio.get_running_loop()
         found = self._made.get(loop)
         if found is None:
@@ -34,15 +34,15 @@ class PerLoop(Generic[T]):
         return found
 
     def pop(self) -> T | None:
-        """Return that of the running loop, and forget it; None if there is none."""
+        """Remove and return the object of the running loop; None if it has no object."""
         return self._made.pop(asyncio.get_running_loop(), None)
 
     def __len__(self) -> int:
         return len(self._made)
 
     def _drop_closed_loops(self) -> None:
-        # An idle connection refers to its loop, so no weak reference alone lets go of either: a program
-        # that begins many loops one after another would run out of sockets.
+        # An idle connection refers to its loop and keeps the weak key alive. Without this step, a program
+        # that starts many loops in a row would run out of sockets.
         for reference in self._made.keyrefs():
             loop = reference()
             if loop is not None and loop.is_closed():
@@ -50,15 +50,15 @@ class PerLoop(Generic[T]):
 
 
 async def shield_closing(response: Any) -> None:
-    """Have a response closed to the end, also by whoever is cancelled meanwhile; a response hook of httpx.
+    """Finish closing a response even if the task is cancelled meanwhile; an httpx response hook.
 
-    The HTTP library shields that from anyio's cancellation but not from asyncio's: a connection would stay
-    in the pool as in use, for ever, whenever a client leaves in the moment in which the model's stream ends.
+    The HTTP library shields the close from anyio's cancellation but not from asyncio's. If a client
+    disconnects just as the model's stream ends, the connection would stay in the pool as in use forever.
     """
-    response.stream.aclose = partial(_to_the_end, response.stream.aclose)
+    response.stream.aclose = partial(_close_shielded, response.stream.aclose)
 
 
-async def _to_the_end(close: Callable[[], Awaitable[None]]) -> None:
+async def _close_shielded(close: Callable[[], Awaitable[None]]) -> None:
     task = asyncio.ensure_future(close())
     try:
         await asyncio.shield(task)

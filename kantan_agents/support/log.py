@@ -1,6 +1,6 @@
 """The library's loggers: structlog on top of the standard library's ``logging``.
 
-They pass through the application's own logging configuration and are silent until there is one.
+They follow the application's logging configuration and are silent until there is one.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ _TAKEN = (vars(logging.makeLogRecord({})).keys() | {"message", "asctime"}) - _AR
 
 
 def _rename_taken(_: Any, __: str, values: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    # `logging` raises KeyError for values named like attributes of its own, and users bind what they like.
+    # `logging` raises KeyError for keys that are LogRecord attributes, and users may bind any key.
     return {f"{name}_" if name in _TAKEN else name: value for name, value in values.items()}
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
-    """Return the logger ``name`` (``kantan_agents.<room>``).
+    """Return the logger ``name`` (``kantan_agents.<package>``).
 
-    The event is the log message; its values are attributes of the log record, where any formatter
-    finds them; one named like an attribute that records have anyway gets ``_`` at its end. The
-    processors are given here, not taken from structlog's global configuration: that belongs to the
-    application, and its default prints.
+    The event becomes the log message and its values become attributes of the log record, available to
+    any formatter. A key that collides with a standard record attribute gets a trailing ``_``. The
+    processors are fixed here because structlog's global configuration belongs to the application, and
+    its default prints.
     """
     logger: structlog.stdlib.BoundLogger = structlog.wrap_logger(
         logging.getLogger(name),

@@ -1,4 +1,7 @@
-"""Data of Python's own types and nothing else: what it holds can be told, and copied, without asking it."""
+"""Recognizes data made only of built-in types, and packs it to bytes for comparing and copying.
+
+Such data can be inspected and copied without calling any code of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,14 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def is_plain(value: Any, sequences: tuple[type, ...] = (list,)) -> bool:
-    """Whether a value is JSON as it is; a subclass of anything may stand for something else.
+    """Return whether a value is JSON in exact built-in types; subclasses may mean something else.
 
     Args:
         value: Any value.
-        sequences: What may stand for a list in it.
+        sequences: The types accepted as lists.
 
     Raises:
-        RecursionError: It is very deep, or within itself.
+        RecursionError: The value is nested very deeply, or contains itself.
     """
     kind = type(value)
     if kind in _SCALARS:
@@ -27,20 +30,19 @@ def is_plain(value: Any, sequences: tuple[type, ...] = (list,)) -> bool:
 
 
 def packed(value: Any, sequences: tuple[type, ...] = (list,)) -> bytes | None:
-    """Return plain data as bytes: the same data in the same order as equal bytes; 1, 1.0 and True differ.
+    """Return plain data as bytes. Equal data in equal order gives equal bytes; 1, 1.0 and True differ.
 
     Returns:
-        The bytes, for ``unpacked``; None of what is not plain. ``marshal`` alone would take much more, and
-        turn a scalar of numpy's, for example, into bytes.
+        The bytes, for ``unpacked``; None if the value is not plain. ``marshal`` alone accepts much more,
+        and turns a numpy scalar, for example, into bytes.
     """
     try:
-        return (
-            marshal.dumps(value, 2) if is_plain(value, sequences) else None
-        )  # later versions tell references
+        # Version 2: later versions record shared references, so equal data could give different bytes.
+        return marshal.dumps(value, 2) if is_plain(value, sequences) else None
     except (ValueError, RecursionError):
         return None
 
 
 def unpacked(data: bytes) -> Any:
-    """Return a new copy of what ``packed`` has packed."""
+    """Return a new copy of the data that ``packed`` was given."""
     return marshal.loads(data)  # noqa: S302 - written by this process

@@ -1,4 +1,4 @@
-"""Waiting for tasks that must not be left behind."""
+"""Waits for tasks that must finish even if the waiting task is cancelled."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import anyio
 
 
 async def wait_for_end(*tasks: asyncio.Task[Any]) -> None:
-    """Wait until all tasks have ended, also while whoever waits is cancelled, as often as it may be.
+    """Wait until all tasks have ended, however often the waiting task is cancelled meanwhile.
 
     Raises:
-        asyncio.CancelledError: It was cancelled meanwhile; the tasks have ended all the same.
+        asyncio.CancelledError: The waiting task was cancelled. All ``tasks`` have ended nevertheless.
     """
     cancelled: asyncio.CancelledError | None = None
     while waiting := [task for task in tasks if not task.done()]:
         try:
             with anyio.CancelScope(shield=True):
                 await asyncio.wait(waiting)
-        except asyncio.CancelledError as error:  # noqa: PERF203 - as often as somebody cancels
+        except asyncio.CancelledError as error:  # noqa: PERF203 - each cancellation must be caught
             cancelled = error
     if cancelled is not None:
         raise cancelled

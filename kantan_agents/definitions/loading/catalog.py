@@ -10,7 +10,6 @@ from typing import Any, Literal, overload
 
 import attrs
 
-from kantan_agents.definitions.arguments import checked_text
 from kantan_agents.definitions.definition import AgentDefinition
 from kantan_agents.definitions.loading.directories import DirectoryScope
 from kantan_agents.definitions.loading.file_problems import warnings_of
@@ -18,6 +17,7 @@ from kantan_agents.definitions.loading.search import SearchIndex
 from kantan_agents.definitions.names import name_key
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.errors import AgentNotFoundError
+from kantan_agents.support.arguments import checked_text
 
 AgentScope = DirectoryScope | Literal["builtin"]
 

@@ -10,9 +10,9 @@ from typing import Literal
 
 import attrs
 
-from kantan_agents.definitions.arguments import checked_path
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.arguments import checked_path
 
 DirectoryScope = Literal["project", "user", "given"]
 

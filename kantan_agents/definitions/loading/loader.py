@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 import attrs
 from anyio import to_thread
 
-from kantan_agents.definitions.arguments import checked_list, checked_path, checked_text
 from kantan_agents.definitions.definition import AgentDefinition
 from kantan_agents.definitions.loading.cache import FileCache, Reading
 from kantan_agents.definitions.loading.catalog import AgentCatalog, Candidate, assembled
@@ -25,8 +24,14 @@ from kantan_agents.definitions.loading.shared_work import SharedWork
 from kantan_agents.definitions.names import name_key
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.arguments import (
+    checked_int,
+    checked_list,
+    checked_number,
+    checked_path,
+    checked_text,
+)
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.numbers import checked_int, checked_number
 
 _log = get_logger("kantan_agents.definitions")
 

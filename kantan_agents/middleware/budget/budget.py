@@ -18,7 +18,7 @@ from kantan_agents.interception import (
     end_run_with,
 )
 from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Spent
-from kantan_agents.support.numbers import checked_int, checked_number
+from kantan_agents.support.arguments import checked_int, checked_number
 
 Prices = Mapping[str, tuple[float, float]]
 """Of each model by its name, what a million tokens cost: read, written. ``"*"`` is any other model."""

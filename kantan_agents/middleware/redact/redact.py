@@ -17,7 +17,7 @@ from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
 from kantan_agents.middleware.redact.trace import recorded_redacted
 from kantan_agents.pipeline import Next, Run
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 
 _LONGEST_BLOCK = 65536
 

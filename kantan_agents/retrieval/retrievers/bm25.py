@@ -12,7 +12,7 @@ import attrs
 
 from kantan_agents.retrieval.retrievers.retriever import ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.retrieval.retrievers.tokens import query_terms, terms_of
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 
 
 def _is_weight(_: object, attribute: attrs.Attribute[int], value: object) -> None:

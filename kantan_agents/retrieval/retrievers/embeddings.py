@@ -15,7 +15,7 @@ from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.models import embedding_client
 from kantan_agents.retrieval.retrievers.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.retrieval.retrievers.vector_cache import VectorCache
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 
 Vectors: TypeAlias = Sequence[Sequence[float]]
 Embed: TypeAlias = Callable[[list[str]], "Vectors | Awaitable[Vectors]"]

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast, get_args
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 
 Mode = Literal["native", "tool", "prompt"]
 OutputMode = Literal["auto", "native", "tool", "prompt"]

@@ -19,6 +19,7 @@ from kantan_agents.errors import (
     SpanNotRecordedError,
     SpansDroppedError,
 )
+from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.numbers import checked_int, checked_number
 from kantan_agents.tracing import registry

@@ -12,7 +12,7 @@ import attrs
 from kantan_llm.tracing import TraceQuery
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 
 _LARGEST_INTEGER = 2**63 - 1
 # In JSON these characters are escaped, and SQLite compares keys in their escaped form. Not every version of

@@ -10,7 +10,7 @@ from uuid import RFC_4122, UUID
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.store.span_records import parse_time
 

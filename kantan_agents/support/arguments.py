@@ -1,0 +1,63 @@
+"""Checks arguments of the public API: numbers, texts, paths and lists."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from kantan_agents.errors import InvalidOptionError
+
+
+def checked_int(option: str, value: Any, least: int, most: int | None = None) -> int:
+    """Return ``value``, an int from ``least`` to ``most``.
+
+    Raises:
+        InvalidOptionError: E75, ``value`` is not such an int.
+    """
+    is_int = isinstance(value, int) and not isinstance(value, bool)
+    if is_int and least <= value <= (value if most is None else most):
+        return int(value)
+    wanted = f"{least} or more" if most is None else f"{least} to {most}"
+    raise InvalidOptionError(option=option, reason=f"must be an int, {wanted}, not {value!r}")
+
+
+def checked_number(option: str, value: Any, *, above_zero: bool = False) -> float:
+    """Return ``value`` as a float; it must be a finite number, 0 or more.
+
+    Args:
+        option: Name of the option, for the error message.
+        value: The value to check.
+        above_zero: Whether to refuse 0 as well.
+
+    Raises:
+        InvalidOptionError: E75, ``value`` is not such a number.
+    """
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if is_number and 0 <= value <= sys.float_info.max and (value > 0 or not above_zero):
+        return float(value)
+    wanted = "greater than 0" if above_zero else "0 or more"
+    raise InvalidOptionError(option=option, reason=f"must be a number, {wanted}, not {value!r}")
+
+
+def checked_text(option: str, value: Any) -> str:
+    """Return ``value``; E75 unless it is a str."""
+    if isinstance(value, str):
+        return value
+    raise InvalidOptionError(option=option, reason=f"must be a str, not {value!r}")
+
+
+def checked_path(option: str, value: Any) -> str:
+    """Return a path as a str; E75 unless it is a str or a Path."""
+    path = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
+    if isinstance(path, str):
+        return path
+    raise InvalidOptionError(option=option, reason=f"must be a str or a Path, not {value!r}")
+
+
+def checked_list(option: str, values: Any) -> list[Any]:
+    """Return ``values`` as a list; E75 unless they are iterable and not a single text or path."""
+    if isinstance(values, Iterable) and not isinstance(values, (str, bytes, os.PathLike)):
+        return list(values)
+    raise InvalidOptionError(option=option, reason=f"must be a list, not {values!r}")
