@@ -1,4 +1,4 @@
-"""Delegation: a tool by which an agent has another one, kept as a file, do a part of the work."""
+"""Delegation: a tool that lets an agent hand part of its work to another agent from a subagent file."""
 
 from kantan_agents.delegation.task import task_tool
 

@@ -1,4 +1,4 @@
-"""The chain of agents that wait for one another: how long it may be, and that nobody waits for himself."""
+"""The chain of agents that wait for each other: limits its length and forbids cycles."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from kantan_agents.pipeline import Run
 
 
 class Counter:
-    """How many delegations one outermost run has begun; they may begin at the same time."""
+    """Counts the delegations of one outermost run; thread-safe."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._count = 0
 
     def take(self, most: int) -> bool:
-        """Count one more, unless there are ``most`` already."""
+        """Count one more delegation and return True; return False if there are ``most`` already."""
         with self._lock:
             if self._count >= most:
                 return False
@@ -30,12 +30,12 @@ class Counter:
 
 @attrs.frozen(eq=False)
 class Link:
-    """The place of a run in its chain.
+    """The position of a run in its chain.
 
     Attributes:
-        names: The agents that wait or work, the outermost first.
-        depth: How many delegations led here.
-        counter: The delegations of all of them.
+        names: The agents of the chain, the outermost first.
+        depth: Number of delegations above this run.
+        counter: Counts the delegations of the whole tree.
     """
 
     names: tuple[str, ...]
@@ -43,21 +43,21 @@ class Link:
     counter: Counter = attrs.field(factory=Counter)
 
     def names_with(self, agent: str) -> tuple[str, ...]:
-        """Return the names, and that of an agent to which the last of these runs may have been handed."""
+        """Return the names plus ``agent``, if the last run was handed off to it."""
         return self.names if agent == self.names[-1] else (*self.names, agent)
 
     def next(self, agent: str, *, by: str, max_depth: int, max_delegations: int) -> Link:
-        """Return the place of a run that is delegated from here.
+        """Return the position of a run delegated from here.
 
         Args:
-            agent: The agent that is to run.
+            agent: The agent to run.
             by: The agent that delegates.
-            max_depth: How many delegations may lead to a run.
-            max_delegations: How many there may be in all.
+            max_depth: Maximum number of delegations above a run.
+            max_delegations: Maximum number of delegations in the whole tree.
 
         Raises:
-            DelegationCycleError: E34, the agent is in the chain already.
-            DelegationLimitError: E33, the chain would be too long, or there have been too many.
+            DelegationCycleError: E34, the agent is already in the chain.
+            DelegationLimitError: E33, a maximum is exceeded.
         """
         chain = self.names_with(by)
         if any(name_key(agent) == name_key(name) for name in chain):
@@ -72,12 +72,12 @@ class Link:
 
 @attrs.frozen(eq=False)
 class Delegation:
-    """What a run is among others: ``run.delegation``.
+    """A run's part in the delegation tree: ``run.delegation``.
 
     Attributes:
-        link: Its place in the chain.
-        ceiling: What it may do at the most; None for a run that nobody has delegated.
-        is_streamed: Whether the models are to stream: as in the run above.
+        link: Its position in the chain.
+        ceiling: Its `DelegationCeiling`; None for a run that was not delegated.
+        is_streamed: Whether models stream, as in the parent run.
     """
 
     link: Link
@@ -86,7 +86,7 @@ class Delegation:
 
 
 def link_of(run: Run | None, name: str) -> Link:
-    """Return the place of a run in its chain; a run that nobody has delegated begins one."""
+    """Return the position of a run in its chain; a run that was not delegated starts a new chain."""
     if run is None:
         return Link((name,))
     if run.delegation is None:

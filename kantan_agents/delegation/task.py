@@ -1,4 +1,4 @@
-"""The ``Task`` tool: delegation to an agent that is kept as a file (spec subagents, delegation)."""
+"""The ``Task`` tool: delegates a task to an agent from a subagent file (spec 5, TaskTool)."""
 
 from __future__ import annotations
 
@@ -11,16 +11,27 @@ from agents import FunctionTool
 from kantan_agents.agent.from_definition import checked_models
 from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
 from kantan_agents.definitions.grants import TASK_NAMES
-from kantan_agents.delegation.answers import answer_of, failure_of
 from kantan_agents.delegation.ceiling import DelegationCeiling
 from kantan_agents.delegation.chain import Delegation, link_of
-from kantan_agents.delegation.child import Children, beginning, child_config, child_context
-from kantan_agents.delegation.child_options import checked_child_options
-from kantan_agents.delegation.overview import overview
+from kantan_agents.delegation.child import (
+    Children,
+    UsageCollector,
+    checked_child_options,
+    child_config,
+    child_context,
+    next_delegation,
+)
 from kantan_agents.delegation.parent import Parent, parent_of
-from kantan_agents.delegation.request import PARAMETERS, SUBAGENT_TYPE, Request, read_request
 from kantan_agents.delegation.roster import Roster
-from kantan_agents.delegation.usage import UsageNote
+from kantan_agents.delegation.tool_interface import (
+    PARAMETERS,
+    SUBAGENT_TYPE,
+    Request,
+    answer_of,
+    delegation_error,
+    read_request,
+    tool_description,
+)
 from kantan_agents.errors import (
     AgentNotFoundError,
     DelegationCycleError,
@@ -41,8 +52,8 @@ OnFailure = Literal["feedback", "raise"]
 
 _DESCRIBED = "_kantan_described"
 
-# What the model has asked for wrongly, and can correct.
-_ANSWERED = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)
+# Mistakes in the model's own call, which the model can correct.
+_RETURNED_TO_MODEL = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)
 
 
 def task_tool(
@@ -56,27 +67,28 @@ def task_tool(
     models: Mapping[str, Any] | None = None,
     **agent_options: Any,
 ) -> FunctionTool:
-    """Make the tool by which an agent delegates a task to another one and gets its answer.
+    """Create a tool that delegates a task to another agent and returns its answer.
 
-    Give it to an ``Agent`` as one of its ``tools``. The model calls it with ``description``, ``prompt`` and
-    ``subagent_type``, the name of an agent. That agent runs through the same pipeline and middleware, in
-    the same trace, with a context and a prompt of its own, and with the tools of the agent that delegates,
-    as far as its file and all rules above allow: a delegation only narrows.
+    Add it to the ``tools`` of an ``Agent``, the parent. The model calls it with ``description``, ``prompt``
+    and ``subagent_type``, the name of an agent. That agent, the child, runs through the same pipeline and
+    middleware and in the same trace, with its own context and prompt. It gets the parent's tools, as far as
+    its file and all rules of the agents above it allow. A child never has more permissions than its parent.
 
     Args:
-        agents: Where the agents are: an ``AgentLoader``, definitions, or None for the usual directories.
-        name: Name of the tool; in agent files it is called ``Task`` or ``Agent`` nevertheless.
-        tool_rules: Rules that all who are delegated to obey besides.
-        max_depth: How many agents may wait for one another: 1 lets nobody delegate further.
-        max_delegations: How many delegations one outermost run may begin, those further down included.
-        on_failure: What becomes of a failed child: ``"feedback"`` tells the model, ``"raise"`` ends the run.
-        models: What short names of models in files stand for, as for ``Agent.from_definition``; None takes
-            over those of the agent that delegates.
-        **agent_options: Options for the agents that are delegated to (``model``, ``middleware``,
-            ``metadata``, ...), instead of those of the agent that delegates.
+        agents: Where to find agents: an ``AgentLoader``, definitions, or None for the default directories.
+        name: Name of the tool. In subagent files it is always called ``Task`` or ``Agent``.
+        tool_rules: Additional rules for all children.
+        max_depth: Maximum number of delegations above a run; with 1, children cannot delegate further.
+        max_delegations: Maximum number of delegations in one outermost run, nested ones included.
+        on_failure: What happens if a child fails: ``"feedback"`` returns the error to the model, ``"raise"``
+            ends the run.
+        models: Models for the short names in files, as in ``Agent.from_definition``; None uses those of the
+            parent.
+        **agent_options: Options for the children (``model``, ``middleware``, ``metadata``, ...), instead of
+            those of the parent.
 
     Raises:
-        InvalidOptionError: E75, an option has a value it cannot have.
+        InvalidOptionError: E75, an option has an invalid value.
         UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, ``tool_rules``
             cannot be read.
 
@@ -99,13 +111,13 @@ def task_tool(
     )
     tool = FunctionTool(
         name=name,
-        description=overview(()),
+        description=tool_description(()),
         params_json_schema=PARAMETERS,
         on_invoke_tool=task.run,
     )
     rule_parameter(SUBAGENT_TYPE)(tool)
     declare_names(tool, TASK_NAMES, name_key)
-    show_each_turn(tool, task.shown)
+    show_each_turn(tool, task.current_tool)
     task.facts = facts_of(tool)
     return tool
 
@@ -120,7 +132,7 @@ def _loader(agents: Any) -> AgentLoader:
 
 
 class _Task:
-    """One such tool, used by any number of agents and runs at the same time."""
+    """One delegation tool; may be used by any number of agents and runs at the same time."""
 
     facts: ToolFacts
 
@@ -142,7 +154,7 @@ class _Task:
         self._children = children
 
     async def run(self, wrapper: Any, arguments: str) -> str:
-        """Delegate; what the SDK calls."""
+        """Delegate one task; the SDK calls this."""
         parent = parent_of(wrapper)
         try:
             request = read_request(self.facts.name, arguments)
@@ -153,75 +165,75 @@ class _Task:
                 max_depth=self._max_depth,
                 max_delegations=self._max_delegations,
             )
-        except _ANSWERED as error:
-            return _told(error)
+        except _RETURNED_TO_MODEL as error:
+            return _error_text(error)
         is_streamed = parent.run is not None and parent.run.is_streamed
         delegation = Delegation(link, DelegationCeiling(parent, self._rules), is_streamed)
         try:
-            return await self._delegated(definition, parent, request.prompt, wrapper, delegation)
-        except Exception as error:  # noqa: BLE001 - whatever it was, the agent above goes on without it
-            return self._failed(parent, definition.name, error)
+            return await self._run_child(definition, parent, request.prompt, wrapper, delegation)
+        except Exception as error:  # noqa: BLE001 - by default the parent run continues after any error
+            return self._handle_failure(parent, definition.name, error)
 
-    async def _delegated(
+    async def _run_child(
         self, definition: AgentDefinition, parent: Parent, prompt: str, wrapper: Any, delegation: Delegation
     ) -> str:
         child = self._children.child(definition, parent)
-        usage = UsageNote()
-        token = beginning.set(delegation)
+        usage = UsageCollector()
+        token = next_delegation.set(delegation)
         try:
             context = await child.run_async(
                 prompt, child_context(parent), run_config=child_config(parent, wrapper), hooks=usage
             )
         finally:
-            beginning.reset(token)
+            next_delegation.reset(token)
             usage.add_to(wrapper)
         return answer_of(child, context["result"])
 
-    def _failed(self, parent: Parent, agent: str, error: Exception) -> str:
-        failure = failure_of(agent, error)
+    def _handle_failure(self, parent: Parent, agent: str, error: Exception) -> str:
+        failure = delegation_error(agent, error)
         _log.warning("delegated agent failed", agent=agent, by=parent.name, error=failure.reason)
         if not self._raises:
             return str(failure)
         if parent.run is not None:
-            end_run_with(parent.run, failure)  # the SDK would make a text of it
+            end_run_with(parent.run, failure)  # otherwise the SDK would return the error to the model
         raise failure from failure.__cause__
 
     async def _definition(self, request: Request, parent: Parent) -> AgentDefinition:
-        """Return the definition that is asked for, if this agent may delegate to it.
+        """Return the requested definition, if ``parent`` may delegate to it.
 
         Raises:
-            AgentNotFoundError: E32, there is none, or none that it may have.
+            AgentNotFoundError: E32, there is no such agent, or the rules do not permit it.
         """
         layers = parent.rules()
         try:
             definition = await self._roster.loader.get_agent(request.agent)
         except AgentNotFoundError as error:
-            raise await self._unknown(request.agent, parent, layers) from error
-        # The guard has asked about the name as the model wrote it; here it is the file's own.
+            raise await self._not_found(request.agent, parent, layers) from error
+        # The guard checked the name as the model wrote it. This checks the name in the file.
         if not await self._roster.is_permitted(definition, self.facts, layers):
-            raise await self._unknown(request.agent, parent, layers)
+            raise await self._not_found(request.agent, parent, layers)
         return definition
 
-    async def _unknown(self, name: str, parent: Parent, layers: RuleLayers) -> AgentNotFoundError:
+    async def _not_found(self, name: str, parent: Parent, layers: RuleLayers) -> AgentNotFoundError:
         available = await self._roster.available(parent, self.facts, layers)
         return AgentNotFoundError(name=name, available=[definition.name for definition in available])
 
-    async def shown(
+    async def current_tool(
         self, tool: FunctionTool, agent: Any, wrapper: Any, layers: RuleLayers
     ) -> FunctionTool | None:
-        """Return the tool with the agents there are in its description; None if it cannot be used."""
+        """Return the tool with the available agents in its description; None if it cannot be used now."""
         parent = parent_of(wrapper, agent)
         if not layers.decide_tool(self.facts).allowed:
-            return tool  # hidden by the rules, which say so if it is called
+            return tool  # the rules hide it, and explain the refusal if it is called
         if link_of(parent.run, parent.name).depth >= self._max_depth:
             return None
         available = await self._roster.available(parent, self.facts, layers)
-        return described(tool, overview(available)) if available else None
+        return with_description(tool, tool_description(available)) if available else None
 
 
-def described(tool: FunctionTool, description: str) -> FunctionTool:
-    """Return a copy of a tool with another description; the same one as long as that stays the same."""
-    # Kept on the tool, which goes with its agent; the SDK compares tools by identity.
+def with_description(tool: FunctionTool, description: str) -> FunctionTool:
+    """Return a copy of a tool with this description; the same copy while the description is the same."""
+    # The SDK compares tools by identity. The copy is stored on the tool and freed with it.
     known: FunctionTool | None = tool.__dict__.get(_DESCRIBED)
     if known is not None and known.description == description:
         return known
@@ -232,6 +244,6 @@ def described(tool: FunctionTool, description: str) -> FunctionTool:
     return copied
 
 
-def _told(error: KantanAgentsError) -> str:
+def _error_text(error: KantanAgentsError) -> str:
     reason = f" The reason is: {error.reason}." if isinstance(error, ToolInputError) else ""
     return f"{error}{reason}"

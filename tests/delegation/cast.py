@@ -1,4 +1,4 @@
-"""What the tests of delegation share: one model that plays several agents, and agents for it."""
+"""A scripted model that plays several agents, and the agents it plays; shared by the delegation tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message, f
 
 
 class Cast(Model):
-    """A model for several agents: told apart by their instructions, each with a script of its own."""
+    """A model for several agents. It recognizes each by its instructions and follows that agent's script."""
 
     def __init__(self, **scripts: Iterable[Any]) -> None:
         self.parts = {name: ScriptedModel(steps) for name, steps in scripts.items()}
@@ -33,12 +33,12 @@ class Cast(Model):
         async for event in self._part(args, kwargs).stream_response(*args, **kwargs):
             yield event
 
-    def shown(self, name: str, call: int = 0) -> list[str]:
-        """Return the names of the tools that an agent saw."""
+    def visible_tools(self, name: str, call: int = 0) -> list[str]:
+        """Return the names of the tools offered to an agent."""
         return [tool.name for tool in self.parts[name].calls[call].tools]
 
-    def told(self, name: str) -> list[str]:
-        """Return what an agent was told as results of its tool calls."""
+    def results(self, name: str) -> list[str]:
+        """Return the tool results in the last model call of an agent."""
         call = self.parts[name].last_call
         assert call is not None
         return [str(item["output"]) for item in call.input if item.get("type") == "function_call_output"]

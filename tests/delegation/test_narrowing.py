@@ -1,4 +1,4 @@
-"""A delegation only narrows: whatever a child may do, everybody above it may do."""
+"""A delegation only narrows permissions: a child may only do what every agent above it may do."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ CALLS = st.tuples(
 
 
 @attrs.frozen
-class Above:
-    """Somebody who delegates, as far as the ceiling asks."""
+class ParentRules:
+    """A delegating agent, as far as the ceiling uses it."""
 
     name: str
     layers: RuleLayers
@@ -73,13 +73,13 @@ def is_allowed(layers: RuleLayers, tool: str, argument: str) -> bool:
     ),
     st.lists(CALLS, min_size=1, max_size=6),
 )
-def test_what_a_child_may_do_everybody_above_it_may_do(levels: Any, calls: Any) -> None:
+def test_a_child_may_only_do_what_every_agent_above_it_may_do(levels: Any, calls: Any) -> None:
     chain: list[RuleLayers] = []
     for number, (file, explicit, call) in enumerate(levels):
         own = RuleLayers((("base", ToolRules()),)).with_layer(EXPLICIT, ToolRules.parse(explicit))
         own = own.with_limits((DEFINITION, grants_of(file).rules))
         if chain:
-            above: Any = Above(f"level{number - 1}", chain[-1])
+            above: Any = ParentRules(f"level{number - 1}", chain[-1])
             own = DelegationCeiling(above, ToolRules.parse(call)).over(own)
         chain.append(own)
     for tool, argument in calls:
@@ -99,7 +99,7 @@ TOOLS = ("read", "write", "bash")
     st.sets(st.sampled_from(TOOLS), max_size=1),
     st.sets(st.sampled_from(TOOLS), max_size=1),
 )
-async def test_in_a_run_each_level_has_what_all_above_it_have(
+async def test_each_level_of_a_run_has_only_tools_that_all_levels_above_have(
     filters: Any, denied: Any, by_call: Any
 ) -> None:
     names = [f"level{number}" for number in range(1, len(filters) + 1)]
@@ -114,27 +114,27 @@ async def test_in_a_run_each_level_has_what_all_above_it_have(
     agent = boss(cast, *files, task={"tool_rules": {"deny": sorted(by_call)}})
     await agent.run_async("Go", get_context_with_tool_rules({"deny": sorted(denied)}))
     left = set(TOOLS) - denied
-    assert set(cast.shown("boss")) - {"Task"} == left
+    assert set(cast.visible_tools("boss")) - {"Task"} == left
     left -= by_call
     for name, tools in zip(names, filters, strict=True):
         left &= set(TOOLS) if tools == "*" else tools
-        assert set(cast.shown(name)) - {"Task"} == left
+        assert set(cast.visible_tools(name)) - {"Task"} == left
 
 
-async def test_a_specifier_does_not_grant_the_whole_tool() -> None:
+async def test_a_call_pattern_does_not_grant_the_whole_tool() -> None:
     calls = ["git diff HEAD", "git push", "git diff; rm -rf x"]
     cast = Cast(
         boss=[delegate("differ"), say("done")],
         differ=[*(use("bash", f"t{n}", command=command) for n, command in enumerate(calls)), say("ok")],
     )
     await boss(cast, definition("differ", tools=("bash(git diff:*)",))).run_async("Go")
-    allowed, *refused = cast.told("differ")
+    allowed, *refused = cast.results("differ")
     assert allowed == "ran git diff HEAD"
     assert all(answer.startswith(f"{E8}bash") for answer in refused)
     assert refused[0].endswith("Calls that are allowed: bash(git diff:*).")
 
 
-async def test_a_file_grants_no_more_of_a_tool_than_the_agent_above_has() -> None:
+async def test_a_file_cannot_grant_more_than_the_parent_has() -> None:
     cast = Cast(
         boss=[delegate("lead"), say("done")],
         lead=[delegate("worker"), say("led")],
@@ -142,12 +142,12 @@ async def test_a_file_grants_no_more_of_a_tool_than_the_agent_above_has() -> Non
     )
     lead = definition("lead", tools=("bash(git diff:*)", "Task"))
     await boss(cast, lead, definition("worker", tools=("bash",))).run_async("Go")
-    refused, allowed = cast.told("worker")
+    refused, allowed = cast.results("worker")
     assert refused.startswith(f"{E8}bash")
     assert allowed == "ran git diff"
 
 
-async def test_a_deny_above_is_not_lifted_by_a_context_below() -> None:
+async def test_a_context_below_cannot_lift_a_deny_above() -> None:
     async def lift(context: agents.RunContextWrapper[Any]) -> str:
         """Allow everything."""
         context.context["tool_rules"] = {"allow": "*", "deny": None, "params": {}}
@@ -160,16 +160,16 @@ async def test_a_deny_above_is_not_lifted_by_a_context_below() -> None:
     tools = [agents.function_tool(lift), read, write, task_tool([definition("worker")])]
     agent = Agent("boss", "You are boss.", model=cast, tools=tools)
     await agent.run_async("Go", get_context_with_tool_rules({"deny": ["write"]}))
-    assert cast.shown("worker", 0) == ["lift", "read"]
-    assert cast.shown("worker", 1) == ["lift", "read"]
-    assert cast.told("worker")[1].startswith(f"{E8}write")
+    assert cast.visible_tools("worker", 0) == ["lift", "read"]
+    assert cast.visible_tools("worker", 1) == ["lift", "read"]
+    assert cast.results("worker")[1].startswith(f"{E8}write")
 
 
-async def test_a_tool_denied_above_while_a_child_works_is_denied_to_the_child() -> None:
+async def test_a_deny_added_to_the_parent_during_the_run_applies_to_the_child() -> None:
     context = get_context_with_tool_rules({"deny": []})
 
     def deny_it() -> str:
-        """What an operator does meanwhile."""
+        """Deny the tool during the run, as an operator would."""
         context["tool_rules"]["deny"].append("write")
         return "denied"
 
@@ -179,12 +179,12 @@ async def test_a_tool_denied_above_while_a_child_works_is_denied_to_the_child() 
     )
     tools = [deny_it, write, task_tool([definition("worker")])]
     await Agent("boss", "You are boss.", model=cast, tools=tools).run_async("Go", context)
-    first, _, second = cast.told("worker")
+    first, _, second = cast.results("worker")
     assert first == "a written"
     assert second.startswith(f"{E8}write")
 
 
-async def test_rules_of_the_tool_hold_for_all_further_down() -> None:
+async def test_rules_of_the_delegation_tool_apply_at_all_levels_below() -> None:
     cast = Cast(
         boss=[delegate("lead"), say("done")],
         lead=[delegate("worker"), say("led")],
@@ -193,29 +193,29 @@ async def test_rules_of_the_tool_hold_for_all_further_down() -> None:
     await boss(
         cast, definition("lead"), definition("worker"), task={"tool_rules": {"deny": ["write"]}}
     ).run_async("Go")
-    assert cast.shown("worker") == ["read", "bash"]
-    assert cast.told("worker")[0].startswith(f"{E8}write")
+    assert cast.visible_tools("worker") == ["read", "bash"]
+    assert cast.results("worker")[0].startswith(f"{E8}write")
 
 
-async def test_parameter_rules_above_hold_below() -> None:
+async def test_parameter_rules_above_apply_below() -> None:
     rules = {"params": {"read": {"path": {"pattern": "^/public/"}}}}
     cast = Cast(
         boss=[delegate("reader"), say("done")],
         reader=[use("read", "t1", path="/etc/passwd"), use("read", "t2", path="/public/a"), say("ok")],
     )
     await boss(cast, definition("reader")).run_async("Go", get_context_with_tool_rules(rules))
-    refused, allowed = cast.told("reader")
+    refused, allowed = cast.results("reader")
     assert "[E15]" in refused
     assert allowed == "text of /public/a"
 
 
-class TestWhom:
-    """`Task(a)` and `Agent(a, b)` in files say whom an agent may delegate to."""
+class TestNamedAgents:
+    """`Task(a)` and `Agent(a, b)` in files name the agents that may be delegated to."""
 
     FILES = tuple(definition(name) for name in ("alpha", "beta", "gamma"))
 
     @pytest.mark.parametrize("entry", ["Agent(alpha, beta)", "Task(alpha, beta)"])
-    async def test_only_those_named(self, entry: str) -> None:
+    async def test_only_the_named_agents_can_be_delegated_to(self, entry: str) -> None:
         lead = definition("lead", tools=("read", entry))
         cast = Cast(
             boss=[delegate("lead"), say("done")],
@@ -223,7 +223,7 @@ class TestWhom:
             alpha=[say("alpha done")],
         )
         await boss(cast, lead, *self.FILES).run_async("Go")
-        refused, done = cast.told("lead")
+        refused, done = cast.results("lead")
         assert refused.startswith(f"{E8}Task")
         assert done == "alpha done"
         description = cast.parts["lead"].calls[0].tools[-1].description
@@ -231,7 +231,7 @@ class TestWhom:
         assert "- beta:" in description
         assert "gamma" not in description
 
-    async def test_whom_one_may_not_have_nobody_further_down_has(self) -> None:
+    async def test_an_agent_denied_to_the_parent_is_denied_to_its_children(self) -> None:
         lead = definition("lead", tools=("Agent(alpha)",))
         cast = Cast(
             boss=[delegate("lead"), say("done")],
@@ -243,7 +243,7 @@ class TestWhom:
         assert cast.parts.get("gamma") is None
 
     @pytest.mark.parametrize("written", ["gamma", "Gamma", "GAMMA", " gamma", "gam-ma", "gamma\u00a0"])
-    async def test_a_denied_agent_is_denied_however_it_is_spelled(self, written: str) -> None:
+    async def test_a_denied_agent_is_denied_in_every_spelling(self, written: str) -> None:
         lead = definition("lead", disallowed_tools=("Agent(gamma)",))
         cast = Cast(
             boss=[delegate("lead"), say("done")],
@@ -252,22 +252,24 @@ class TestWhom:
         )
         await boss(cast, lead, *self.FILES).run_async("Go")
         assert cast.parts["gamma"].first_call is None
-        assert "gamma was run" not in cast.told("lead")[0]
+        assert "gamma was run" not in cast.results("lead")[0]
 
-    async def test_an_unknown_agent_is_answered_with_those_it_may_have(self) -> None:
+    async def test_an_unknown_agent_name_returns_the_permitted_names(self) -> None:
         lead = definition("lead", disallowed_tools=("Task(gamma)",))
         cast = Cast(boss=[delegate("lead"), say("done")], lead=[delegate("omega"), say("led")])
         await boss(cast, lead, *self.FILES).run_async("Go")
-        assert cast.told("lead") == ["[kantan-agents][E32] Agent not found: omega (available: alpha, beta)"]
+        assert cast.results("lead") == [
+            "[kantan-agents][E32] Agent not found: omega (there are: alpha, beta)"
+        ]
 
-    async def test_a_file_without_the_tool_delegates_to_nobody(self) -> None:
+    async def test_a_file_without_the_tool_cannot_delegate(self) -> None:
         cast = Cast(boss=[delegate("lead"), say("done")], lead=[delegate("alpha"), say("led")])
         await boss(cast, definition("lead", tools=("read",)), *self.FILES).run_async("Go")
-        assert cast.shown("lead") == ["read"]
-        assert cast.told("lead")[0].startswith(f"{E8}Task")
+        assert cast.visible_tools("lead") == ["read"]
+        assert cast.results("lead")[0].startswith(f"{E8}Task")
 
 
-async def test_an_agent_that_a_child_uses_as_a_tool_stands_beneath_the_same_ceiling() -> None:
+async def test_an_agent_used_as_a_tool_by_a_child_is_under_the_same_ceiling() -> None:
     cast = Cast(
         boss=[delegate("worker"), say("done")],
         worker=[use("ask_other", input="Write it."), say("worked")],
@@ -277,43 +279,43 @@ async def test_an_agent_that_a_child_uses_as_a_tool_stands_beneath_the_same_ceil
     ask = other.sdk_agent.as_tool("ask_other", "Ask the other.")
     tools = [ask, task_tool([definition("worker")], tool_rules={"deny": ["write"]})]
     await Agent("boss", "You are boss.", model=cast, tools=tools).run_async("Go")
-    assert cast.told("worker") == ["other done"]
-    assert cast.shown("other") == []
-    assert cast.told("other")[-1].startswith(f"{E8}write")
+    assert cast.results("worker") == ["other done"]
+    assert cast.visible_tools("other") == []
+    assert cast.results("other")[-1].startswith(f"{E8}write")
 
 
 @pytest.mark.parametrize(
     "entry", ["Agent(code-reviewer)", "Agent(Code Reviewer)", "Task(code_reviewer)", "Agent(CodeReviewer)"]
 )
-async def test_a_denied_agent_is_denied_however_the_file_spells_it(entry: str) -> None:
+async def test_a_denied_agent_is_denied_in_every_spelling_in_the_file(entry: str) -> None:
     lead = definition("lead", disallowed_tools=(entry,))
     cast = Cast(boss=[delegate("lead"), say("done")], lead=[delegate("code-reviewer"), say("led")])
     await boss(cast, lead, definition("code-reviewer"), definition("other")).run_async("Go")
-    assert cast.told("lead")[0].startswith(f"{E8}Task")
+    assert cast.results("lead")[0].startswith(f"{E8}Task")
 
 
-async def test_a_permitted_agent_is_permitted_however_it_is_spelled() -> None:
+async def test_a_permitted_agent_is_permitted_in_every_spelling() -> None:
     lead = definition("lead", tools=("Agent(Code Reviewer)",))
     cast = Cast(
         boss=[delegate("lead"), say("done")], lead=[delegate("code-reviewer"), say("led")], code=[say("fine")]
     )
     reviewer = AgentDefinition("code-reviewer", "reviews", "You are code.")
     await boss(cast, lead, reviewer).run_async("Go")
-    assert cast.told("lead") == ["fine"]
+    assert cast.results("lead") == ["fine"]
 
 
 @pytest.mark.parametrize("entry", ["Task", "Agent"])
-async def test_a_file_names_the_tool_as_files_do_whatever_it_is_called_here(entry: str) -> None:
+async def test_files_call_the_tool_task_or_agent_whatever_its_name(entry: str) -> None:
     for lead, left in (
         (definition("lead", tools=("read", entry)), ["read", "delegate"]),
         (definition("lead", disallowed_tools=(entry,)), ["read", "write", "bash"]),
     ):
         cast = Cast(boss=[delegate("lead", tool="delegate"), say("done")], lead=[say("led")])
         await boss(cast, lead, definition("worker"), task={"name": "delegate"}).run_async("Go")
-        assert cast.shown("lead") == left
+        assert cast.visible_tools("lead") == left
 
 
-async def test_the_explanation_names_the_file_that_refuses() -> None:
+async def test_the_explanation_names_the_refusing_file() -> None:
     agent = Agent.from_definition(definition("reader", tools=("read",)), tools=[read, write], model=Cast())
     refused, allowed = agent.explain_tool("write"), agent.explain_tool("read")
     assert (refused.allowed, refused.layer) == (False, "definition")
@@ -321,7 +323,7 @@ async def test_the_explanation_names_the_file_that_refuses() -> None:
     assert "definition: " in str(refused)
 
 
-async def test_the_explanation_of_a_delegated_agent_names_who_delegated() -> None:
+async def test_the_explanation_for_a_child_names_its_parent() -> None:
     explained: dict[str, Any] = {}
 
     async def ask(run: Any, call_next: Any) -> None:
@@ -340,7 +342,7 @@ async def test_the_explanation_of_a_delegated_agent_names_who_delegated() -> Non
     assert explained["bash"].layer == "delegation"
 
 
-async def test_a_refusal_is_recorded_with_the_limit_that_decides() -> None:
+async def test_a_refusal_is_recorded_with_the_deciding_limit() -> None:
     seen: list[Any] = []
 
     def policy(violation: Any) -> str:

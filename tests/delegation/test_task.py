@@ -1,4 +1,4 @@
-"""The scenarios of the specification's TaskTool, by their names (spec subagents)."""
+"""The TaskTool scenarios of the specification, under their original names (spec 5)."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ READER = definition("reader", tools=("read",))
 class TestLoadSubAgent:
     """加载子 Agent."""
 
-    async def test_the_prompt_and_the_tools_are_those_of_its_file(self) -> None:
+    async def test_the_prompt_and_the_tools_come_from_its_file(self) -> None:
         cast = Cast(boss=[delegate("reader"), say("done")], reader=[say("read it")])
         await boss(cast, READER).run_async("Go")
         call = cast.parts["reader"].first_call
         assert call is not None
         assert call.system_instructions == "You are reader."
-        assert cast.shown("reader") == ["read"]
+        assert cast.visible_tools("reader") == ["read"]
 
     async def test_it_is_found_in_the_directories_of_the_loader(self, tmp_path: Path) -> None:
         (tmp_path / "any.md").write_text(READER.dump(), encoding="utf-8")
         cast = Cast(boss=[delegate("Reader"), say("done")], reader=[say("read it")])
         tools = [read, write, task_tool(AgentLoader(directories=[tmp_path]))]
         await Agent("boss", "You are boss.", model=cast, tools=tools).run_async("Go")
-        assert cast.told("boss") == ["read it"]
+        assert cast.results("boss") == ["read it"]
 
-    async def test_a_file_changed_during_the_run_counts_from_the_next_delegation(
+    async def test_a_file_changed_during_the_run_applies_from_the_next_delegation(
         self, tmp_path: Path
     ) -> None:
         file = tmp_path / "helper.md"
@@ -56,15 +56,15 @@ class TestLoadSubAgent:
         )
         tools = [read, rewrite, task_tool(AgentLoader(directories=[tmp_path]))]
         await Agent("boss", "You are boss.", model=cast, tools=tools).run_async("Go")
-        assert cast.told("boss") == ["one", "changed", "two"]
-        assert cast.shown("helper", 0) == ["read", "rewrite"]  # nobody is left to delegate to
-        assert cast.shown("helper", 1) == ["read"]
+        assert cast.results("boss") == ["one", "changed", "two"]
+        assert cast.visible_tools("helper", 0) == ["read", "rewrite"]  # no agent is left to delegate to
+        assert cast.visible_tools("helper", 1) == ["read"]
 
 
 class TestCreateSubContext:
     """创建子上下文."""
 
-    async def test_it_is_a_context_of_its_own_with_what_the_parents_has(self) -> None:
+    async def test_the_child_gets_a_copy_of_the_parents_context(self) -> None:
         seen: dict[str, Any] = {}
         connection = object()
 
@@ -92,15 +92,15 @@ class TestCreateSubContext:
         assert seen["tool_rules"]["allow"] == "*"
         assert "history" not in seen
         assert seen["result"] is None
-        assert cast.told("boss") == ["fine", "text of a"]  # the parent's rules are as they were
+        assert cast.results("boss") == ["fine", "text of a"]  # the parent's rules are as they were
 
-    async def test_the_parents_context_is_not_written_to(self) -> None:
+    async def test_the_child_does_not_write_to_the_parents_context(self) -> None:
         cast = Cast(boss=[delegate("reader"), say("done")], reader=[say("read it")])
         context = await boss(cast, READER).run_async("Go", {"a": 1})
         assert set(context) == {"a", "tool_rules", "result", "history"}
         assert [entry["text"] for entry in context["history"]] == ["Go", "done"]
 
-    async def test_model_settings_and_model_are_the_parents(self) -> None:
+    async def test_the_child_inherits_model_and_model_settings(self) -> None:
         cast = Cast(boss=[delegate("reader"), say("done")], reader=[say("read it")])
         settings = agents.ModelSettings(temperature=0.25)
         await boss(cast, READER, model_settings=settings).run_async("Go")
@@ -108,7 +108,7 @@ class TestCreateSubContext:
         assert call is not None
         assert call.model_settings.temperature == 0.25
 
-    async def test_another_model_keeps_its_own_settings(self) -> None:
+    async def test_a_different_model_does_not_inherit_model_settings(self) -> None:
         other = Cast(reader=[say("read by another")])
         cast = Cast(boss=[delegate("reader"), say("done")])
         reader = definition("reader", model="haiku")
@@ -118,9 +118,9 @@ class TestCreateSubContext:
         call = other.parts["reader"].first_call
         assert call is not None
         assert call.model_settings.temperature is None
-        assert cast.told("boss") == ["read by another"]
+        assert cast.results("boss") == ["read by another"]
 
-    async def test_middleware_of_the_parent_is_around_the_child_too(self) -> None:
+    async def test_middleware_of_the_parent_wraps_the_child_too(self) -> None:
         asked: list[str] = []
 
         class Note(Middleware):
@@ -132,7 +132,7 @@ class TestCreateSubContext:
         await boss(cast, READER, middleware=[Note()]).run_async("Go")
         assert asked == ["boss", "reader", "boss"]
 
-    async def test_options_of_the_tool_win_over_the_parents(self) -> None:
+    async def test_options_of_the_tool_override_those_of_the_parent(self) -> None:
         runs: list[str] = []
 
         async def note(run: Any, call_next: Any) -> None:
@@ -143,7 +143,7 @@ class TestCreateSubContext:
         await boss(cast, READER, middleware=[note], task={"middleware": []}).run_async("Go")
         assert runs == ["boss"]
 
-    async def test_a_template_of_a_file_does_not_read_the_environment(self, monkeypatch: Any) -> None:
+    async def test_the_template_in_a_file_cannot_read_the_environment(self, monkeypatch: Any) -> None:
         monkeypatch.setenv("SECRET", "s3cret")
         prying = definition("prying")
         prying = type(prying)("prying", "pries", "You are prying. {{ $env.SECRET }}{{ $ctx.tenant }}")
@@ -160,19 +160,19 @@ class TestReturnToolResult:
     async def test_the_answer_is_the_result_of_the_tool_call(self) -> None:
         cast = Cast(boss=[delegate("reader"), say("done")], reader=[use("read", path="a"), say("It says: x")])
         context = await boss(cast, READER).run_async("Go")
-        assert cast.told("boss") == ["It says: x"]
+        assert cast.results("boss") == ["It says: x"]
         assert context["result"].final_output == "done"
 
-    async def test_no_answer_says_so(self) -> None:
+    async def test_an_empty_answer_is_reported_as_such(self) -> None:
         cast = Cast(boss=[delegate("reader"), say("done")], reader=[say("")])
         await boss(cast, READER).run_async("Go")
-        assert cast.told("boss") == ["The agent has finished without an answer."]
+        assert cast.results("boss") == ["The agent has finished without an answer."]
 
     async def test_a_structured_answer_is_json(self) -> None:
         cast = Cast(boss=[delegate("reader"), say("done")], reader=[say('{"pages": 3}')])
         schema = {"type": "object", "properties": {"pages": {"type": "integer"}}, "required": ["pages"]}
         await boss(cast, READER, task={"output_type": schema}).run_async("Go")
-        assert cast.told("boss") == ['{"pages": 3}']
+        assert cast.results("boss") == ['{"pages": 3}']
 
 
 class TestNestedDelegation:
@@ -187,13 +187,13 @@ class TestNestedDelegation:
             inner=[use("bash", command="ls"), use("write", "t2", path="b"), say("written")],
         )
         await boss(cast, middle, inner).run_async("Go")
-        assert cast.shown("boss") == ["read", "write", "bash", "Task"]
-        assert cast.shown("middle") == ["read", "write", "Task"]
-        assert cast.shown("inner") == ["write"]
-        refused, written = cast.told("inner")
+        assert cast.visible_tools("boss") == ["read", "write", "bash", "Task"]
+        assert cast.visible_tools("middle") == ["read", "write", "Task"]
+        assert cast.visible_tools("inner") == ["write"]
+        refused, written = cast.results("inner")
         assert refused.startswith("[kantan-agents][E8] Tool is not allowed: bash")
         assert written == "b written"
-        assert cast.told("boss") == ["from inner"]
+        assert cast.results("boss") == ["from inner"]
 
 
 class TestFlow:
@@ -229,12 +229,12 @@ class TestFlow:
         assert context["result"].final_output == "The file was read."
 
 
-async def test_delegations_at_once_run_at_the_same_time() -> None:
+async def test_parallel_delegations_run_concurrently() -> None:
     arrived = asyncio.Event()
     seen: list[str] = []
 
     async def meet() -> str:
-        """Wait until the other one is here too."""
+        """Wait until both calls are running."""
         seen.append("here")
         if len(seen) == 2:
             arrived.set()
@@ -249,10 +249,10 @@ async def test_delegations_at_once_run_at_the_same_time() -> None:
     )
     tools = [agents.function_tool(meet), task_tool([definition("one"), definition("two")])]
     await Agent("boss", "You are boss.", model=cast, tools=tools).run_async("Go")
-    assert cast.told("boss") == ["one is back", "two is back"]
+    assert cast.results("boss") == ["one is back", "two is back"]
 
 
-async def test_the_description_lists_the_agents_there_are_now(tmp_path: Path) -> None:
+async def test_the_description_lists_the_current_agents(tmp_path: Path) -> None:
     cast = Cast(boss=[use("add"), say("done")])
 
     def add() -> str:
@@ -269,7 +269,7 @@ async def test_the_description_lists_the_agents_there_are_now(tmp_path: Path) ->
     assert "- late: does late" in second
 
 
-async def test_very_many_agents_do_not_make_an_endless_description() -> None:
+async def test_the_description_stays_bounded_with_very_many_agents() -> None:
     many = [definition(f"agent{number:04}", category="x" * 5) for number in range(3000)]
     cast = Cast(boss=[say("done")])
     await boss(cast, *many).run_async("Go")
@@ -279,10 +279,10 @@ async def test_very_many_agents_do_not_make_an_endless_description() -> None:
     assert description.endswith("more")
 
 
-async def test_without_an_agent_to_delegate_to_there_is_no_such_tool() -> None:
+async def test_the_tool_is_hidden_if_no_agent_is_available() -> None:
     cast = Cast(boss=[say("done")])
     await boss(cast).run_async("Go")
-    assert cast.shown("boss") == ["read", "write", "bash"]
+    assert cast.visible_tools("boss") == ["read", "write", "bash"]
 
 
 async def test_the_tool_may_have_another_name() -> None:
@@ -293,20 +293,20 @@ async def test_the_tool_may_have_another_name() -> None:
         reader=[say("read")],
     )
     await boss(cast, lead, READER, task={"name": "delegate"}).run_async("Go")
-    assert cast.told("lead") == ["read"]
+    assert cast.results("lead") == ["read"]
 
 
-async def test_agents_of_the_sdk_may_delegate_too() -> None:
+async def test_plain_sdk_agents_can_delegate() -> None:
     cast = Cast(boss=[delegate("reader"), say("done")], reader=[use("read", path="a"), say("read it")])
     tools: list[agents.Tool] = [*map(agents.function_tool, (read, write)), task_tool([READER])]
     plain = agents.Agent(name="boss", instructions="You are boss.", model=cast, tools=tools)
     result = await agents.Runner.run(plain, "Go")
     assert result.final_output == "done"
-    assert cast.told("boss") == ["read it"]
-    assert cast.shown("reader") == ["read"]
+    assert cast.results("boss") == ["read it"]
+    assert cast.visible_tools("reader") == ["read"]
 
 
-async def test_so_may_an_sdk_agent_that_a_run_is_handed_to() -> None:
+async def test_an_sdk_agent_reached_by_a_hand_off_can_delegate() -> None:
     cast = Cast(
         front=[[*use("transfer_to_boss")], say("never")],
         boss=[delegate("reader"), say("done")],
@@ -317,8 +317,8 @@ async def test_so_may_an_sdk_agent_that_a_run_is_handed_to() -> None:
     front = Agent("front", "You are front.", model=cast, handoffs=[plain])
     context = await front.run_async("Go")
     assert context["result"].final_output == "done"
-    assert cast.told("boss")[-1] == "read it"
-    assert cast.told("reader")[0].startswith("[kantan-agents][E8]")
+    assert cast.results("boss")[-1] == "read it"
+    assert cast.results("reader")[0].startswith("[kantan-agents][E8]")
 
 
 @pytest.mark.parametrize(
@@ -335,7 +335,7 @@ async def test_so_may_an_sdk_agent_that_a_run_is_handed_to() -> None:
         ({"agents": [READER], "tool_retrieval": 5}, "tool_retrieval: must be a ToolRetrieval"),
     ],
 )
-def test_a_wrong_option_is_refused(options: dict[str, Any], said: str) -> None:
+def test_an_invalid_option_is_refused(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidOptionError, match=said):
         task_tool(**options)
 
@@ -345,7 +345,7 @@ def test_rules_of_the_tool_are_checked_when_it_is_made() -> None:
         task_tool([READER], tool_rules={"alow": []})
 
 
-async def test_arguments_that_are_none_are_answered() -> None:
+async def test_invalid_arguments_return_an_error_to_the_model() -> None:
     cast = Cast(
         boss=[
             use("Task", "d1", subagent_type="reader"),
@@ -354,7 +354,7 @@ async def test_arguments_that_are_none_are_answered() -> None:
         ]
     )
     await boss(cast, READER).run_async("Go")
-    first, second = cast.told("boss")
+    first, second = cast.results("boss")
     assert "[E10]" in first
     assert "prompt must be a text that is not empty" in second
 
@@ -364,15 +364,15 @@ async def test_the_same_tool_works_for_agents_with_other_tools() -> None:
     for tools in ([read], [write, bash]):
         cast = Cast(boss=[delegate("helper"), say("done")], helper=[say("ok")])
         await Agent("boss", "You are boss.", model=cast, tools=[*tools, task]).run_async("Go")
-        assert cast.shown("helper") == [tool.__name__ for tool in tools]
+        assert cast.visible_tools("helper") == [tool.__name__ for tool in tools]
 
 
-async def test_an_agent_that_is_delegated_to_chooses_among_its_tools() -> None:
+async def test_tool_retrieval_works_in_a_child() -> None:
     tools = [agents.function_tool(_numbered(number), name_override=f"tool_{number}") for number in range(6)]
     task = task_tool([definition("worker")], tool_retrieval=ToolRetrieval(2, always=["tool_5"]))
     cast = Cast(boss=[delegate("worker", "Do thing 1."), say("done")], worker=[say("did it")])
     await Agent("boss", "You are boss.", model=cast, tools=[task, *tools]).run_async("Go")
-    assert cast.shown("worker") == ["find_tools", "tool_5", "tool_1"]
+    assert cast.visible_tools("worker") == ["find_tools", "tool_5", "tool_1"]
 
 
 def _numbered(number: int) -> Any:

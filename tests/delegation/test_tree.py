@@ -1,4 +1,4 @@
-"""One trace, one stream and one sum for the whole tree of delegations."""
+"""A tree of delegations has one trace, one event stream and one total usage."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ async def test_the_tree_is_one_trace(tmp_path: Path) -> None:
 
 
 def _name_in(span: Any) -> Any:
-    """Return the agent whose run a span is."""
+    """Return the agent whose run a span records."""
     data = span.raw.get("span_data", span.raw)
     return data.get("data", {}).get("agent_name") if data.get("name") == "agent_run" else None
 
 
-async def test_the_events_of_all_are_in_the_stream_of_the_outermost() -> None:
+async def test_the_outermost_stream_has_the_events_of_all_runs() -> None:
     events: list[Any] = []
     async with boss(tree(), *FILES).stream("Go") as run:
         async for event in run:
@@ -73,7 +73,7 @@ async def test_the_events_of_all_are_in_the_stream_of_the_outermost() -> None:
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["helped", "led", "done"]
 
 
-async def test_without_a_stream_nobody_streams() -> None:
+async def test_children_do_not_stream_unless_the_outermost_run_does() -> None:
     cast = tree()
     await boss(cast, *FILES).run_async("Go")
     assert not any(call.streamed for part in cast.parts.values() for call in part.calls)
@@ -84,7 +84,7 @@ def used(step: list[Any], tokens: int) -> ModelStep:
     return ModelStep(step, usage=usage)
 
 
-async def test_tokens_of_all_are_summed_up() -> None:
+async def test_the_usage_of_all_runs_is_added_up() -> None:
     cast = Cast(
         boss=[used(delegate("lead"), 1), used(say("done"), 10)],
         lead=[used(delegate("helper"), 100), used(say("led"), 1000)],
@@ -95,7 +95,7 @@ async def test_tokens_of_all_are_summed_up() -> None:
     assert (usage.requests, usage.input_tokens, usage.output_tokens) == (5, 11111, 5)
 
 
-async def test_tokens_of_a_failed_child_count_as_well() -> None:
+async def test_the_usage_of_a_failed_child_counts() -> None:
     cast = Cast(
         boss=[used(delegate("lead"), 1), used(say("done"), 10)],
         lead=[used(use("read", path="a"), 100), failing(agents.ModelBehaviorError("broken"))],
@@ -105,7 +105,7 @@ async def test_tokens_of_a_failed_child_count_as_well() -> None:
 
 
 @pytest.mark.parametrize("when", ["the model", "a middleware", "a violation"])
-async def test_tokens_of_a_failed_child_count_whatever_it_failed_by(when: str) -> None:
+async def test_the_usage_of_a_failed_child_counts_whatever_the_failure(when: str) -> None:
     async def break_after(run: Any, call_next: Any) -> None:
         await call_next(run)
         raise RuntimeError("broken")
@@ -122,11 +122,11 @@ async def test_tokens_of_a_failed_child_count_whatever_it_failed_by(when: str) -
         "a violation": {"tool_rules": {"deny": ["write"]}, "on_rule_violation": "raise"},
     }
     context = await boss(cast, *FILES, task=tasks[when]).run_async("Go")
-    assert "[E35]" in cast.told("boss")[0]
+    assert "[E35]" in cast.results("boss")[0]
     assert context["result"].context_wrapper.usage.input_tokens == 111
 
 
-async def test_each_run_has_the_version_of_its_prompt() -> None:
+async def test_each_run_records_its_own_prompt_version() -> None:
     metadata: dict[str, Any] = {}
 
     async def note(run: Any, call_next: Any) -> None:
@@ -141,7 +141,7 @@ async def test_each_run_has_the_version_of_its_prompt() -> None:
     assert metadata["boss"]["agent_name"] == "boss"
 
 
-async def test_what_the_caller_says_about_tracing_holds_for_all() -> None:
+async def test_the_callers_tracing_options_apply_to_all_runs() -> None:
     configs: list[Any] = []
 
     async def note(run: Any, call_next: Any) -> None:
@@ -157,14 +157,14 @@ async def test_what_the_caller_says_about_tracing_holds_for_all() -> None:
     assert [one.trace_metadata for one in configs] == [{"tenant": "acme"}] * 3
 
 
-async def test_a_model_the_caller_chooses_is_the_model_of_all() -> None:
+async def test_a_model_in_the_callers_run_config_applies_to_all_runs() -> None:
     cast = tree()
     agent = Agent("boss", "You are boss.", model=ScriptedModel(), tools=[_read(), task_tool(FILES)])
     await agent.run_async("Go", run_config=agents.RunConfig(model=cast))
-    assert cast.told("boss") == ["led"]
+    assert cast.results("boss") == ["led"]
 
 
-async def test_a_call_that_is_answered_wrongly_is_told_once() -> None:
+async def test_an_invalid_call_is_reported_once() -> None:
     events: list[Any] = []
     cast = Cast(boss=[delegate("lead"), say("done")], lead=[use("missing"), say("led")])
     agent = boss(cast, *FILES)

@@ -1,4 +1,4 @@
-"""Whose tools, middleware, model and configuration a child has, however the agent above came to work."""
+"""Which tools, middleware, model and configuration a child inherits, however its parent was started."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ async def reject(_call: Any) -> Any:
 
 
 def writer_cast(*names: str, times: int = 1) -> Cast:
-    """Return a model for agents that hand over to `mid`, which delegates to `worker`, which writes."""
+    """Return a model for agents that hand off to `mid`, which delegates to `worker`, which writes."""
     scripts: dict[str, list[Any]] = {name: [use("transfer_to_mid"), say("never")] for name in names}
     mid = [delegate("worker"), say("done")] * times
     worker = [use("write", "t2", path="a"), say("worked")] * times
     return Cast(mid=mid, worker=worker, **scripts)
 
 
-async def test_an_sdk_agent_shared_by_two_agents_delegates_for_each_with_its_middleware() -> None:
+async def test_an_sdk_agent_shared_by_two_agents_uses_the_middleware_of_each() -> None:
     cast = writer_cast("first", "second", times=2)
     mid = agents.Agent(
         name="mid",
@@ -49,22 +49,22 @@ async def test_an_sdk_agent_shared_by_two_agents_delegates_for_each_with_its_mid
         "second", "You are second.", model=cast, handoffs=[mid], middleware=[Approve(["write"], reject)]
     )
     await first.run_async("Go")
-    assert cast.told("worker") == ["a written"]
+    assert cast.results("worker") == ["a written"]
     await second.run_async("Go")
-    assert "not that" in cast.told("worker")[0]
+    assert "not that" in cast.results("worker")[0]
 
 
-async def test_what_a_hand_off_target_delegates_is_under_the_middleware_of_the_run() -> None:
+async def test_delegations_of_a_hand_off_target_use_the_middleware_of_the_run() -> None:
     cast = writer_cast("first")
     mid = Agent("mid", "You are mid.", model=cast, tools=[write, task_tool([WORKER])])
     first = Agent(
         "first", "You are first.", model=cast, handoffs=[mid], middleware=[Approve(["write"], reject)]
     )
     await first.run_async("Go")
-    assert "not that" in cast.told("worker")[0]
+    assert "not that" in cast.results("worker")[0]
 
 
-async def test_a_hand_off_target_is_not_delegated_to_while_it_waits() -> None:
+async def test_a_waiting_hand_off_target_cannot_be_delegated_to() -> None:
     cast = Cast(
         boss=[use("transfer_to_second"), say("never")],
         second=[delegate("worker"), say("done")],
@@ -73,34 +73,34 @@ async def test_a_hand_off_target_is_not_delegated_to_while_it_waits() -> None:
     files = [WORKER, definition("second"), definition("other")]
     second = Agent("second", "You are second.", model=cast, tools=[task_tool(files)])
     await Agent("boss", "You are boss.", model=cast, handoffs=[second]).run_async("Go")
-    assert cast.told("worker")[0].startswith("[kantan-agents][E34]")
+    assert cast.results("worker")[0].startswith("[kantan-agents][E34]")
 
 
-async def test_a_copy_of_an_agent_with_fewer_tools_hands_on_no_more_than_it_has() -> None:
+async def test_a_copy_of_an_agent_with_fewer_tools_passes_on_only_those() -> None:
     cast = Cast(boss=[delegate("worker"), say("done")], worker=[use("write", path="a"), say("worked")])
     task = task_tool([WORKER])
     agent = Agent("boss", "You are boss.", model=cast, tools=[read, write, task])
     copied = agent.sdk_agent.clone(tools=[agents.function_tool(read), task])
     await agents.Runner.run(copied, "Go")
-    assert cast.shown("worker") == ["read"]
+    assert cast.visible_tools("worker") == ["read"]
 
 
-async def test_a_copy_of_an_agent_with_another_model_hands_that_on() -> None:
+async def test_a_copy_of_an_agent_with_another_model_passes_that_model_on() -> None:
     cast = Cast(boss=[delegate("worker"), say("done")], worker=[say("by the other")])
     agent = Agent("boss", "You are boss.", model=ScriptedModel(), tools=[read, task_tool([WORKER])])
     await agents.Runner.run(agent.sdk_agent.clone(model=cast), "Go")
-    assert cast.told("boss") == ["by the other"]
+    assert cast.results("boss") == ["by the other"]
 
 
-async def test_a_tool_added_to_the_sdk_agent_later_is_there_for_its_children() -> None:
+async def test_children_get_tools_added_to_the_sdk_agent_later() -> None:
     cast = Cast(boss=[delegate("worker"), say("done")], worker=[say("worked")])
     agent = Agent("boss", "You are boss.", model=cast, tools=[task_tool([WORKER])])
     agent.sdk_agent.tools.append(agents.function_tool(read))
     await agent.run_async("Go")
-    assert cast.shown("worker") == ["read"]
+    assert cast.visible_tools("worker") == ["read"]
 
 
-async def test_with_the_sdks_runner_its_run_config_holds_for_the_child() -> None:
+async def test_the_run_config_of_a_plain_sdk_run_applies_to_the_child() -> None:
     cast = Cast(boss=[delegate("worker"), say("done")], worker=[say("by the caller's model")])
     agent = Agent("boss", "You are boss.", model=ScriptedModel(), tools=[read, task_tool([WORKER])])
     seen: list[Any] = []
@@ -114,31 +114,31 @@ async def test_with_the_sdks_runner_its_run_config_holds_for_the_child() -> None
     )
     config = agents.RunConfig(model=cast, trace_include_sensitive_data=False)
     await agents.Runner.run(agent.sdk_agent, "Go", run_config=config)
-    assert cast.told("boss") == ["by the caller's model"]
+    assert cast.results("boss") == ["by the caller's model"]
     assert seen == [False]
 
 
-async def test_what_a_provider_allows_the_agent_above_is_allowed_below() -> None:
+async def test_tools_allowed_by_a_provider_above_are_allowed_below() -> None:
     cast = Cast(boss=[delegate("worker"), say("done")], worker=[use("write", path="a"), say("worked")])
     agent = boss(cast, WORKER)
     agent.standing_rules = RuleLayers((("provider shop", ToolRules.parse({"allow": ["write"]})),))
     await agent.run_async("Go", {"tool_rules": {"allow": ["read", "Task"]}})
-    assert cast.told("worker") == ["a written"]
+    assert cast.results("worker") == ["a written"]
 
 
 class TestContextOfFiles:
-    async def test_each_file_has_its_own(self) -> None:
+    async def test_each_file_has_its_own_context(self) -> None:
         lead = definition("lead", context="LEAD")
         worker = definition("worker", context="WORKER")
         cast = Cast(
             boss=[delegate("lead"), say("done")], lead=[delegate("worker"), say("led")], worker=[say("ok")]
         )
         await boss(cast, lead, worker).run_async("Go", {"tenant": "acme"})
-        told = {name: str(cast.parts[name].calls[0].system_instructions) for name in ("lead", "worker")}
-        assert told["lead"].endswith("LEAD")
-        assert told["worker"].endswith("WORKER")
+        prompts = {name: str(cast.parts[name].calls[0].system_instructions) for name in ("lead", "worker")}
+        assert prompts["lead"].endswith("LEAD")
+        assert prompts["worker"].endswith("WORKER")
 
-    async def test_what_a_tool_has_changed_is_the_runs_and_goes_down(self) -> None:
+    async def test_context_values_changed_by_a_tool_reach_the_child(self) -> None:
         async def move(context: agents.RunContextWrapper[Any]) -> str:
             """Change the context."""
             context.context["place"] = "there"
@@ -157,7 +157,7 @@ class TestContextOfFiles:
 
 
 @pytest.mark.parametrize("option", ["tools", "mcp_servers", "handoffs", "tool_providers", "instructions"])
-def test_what_would_widen_a_child_is_no_option(option: str) -> None:
+def test_options_that_could_widen_a_child_are_refused(option: str) -> None:
     options: dict[str, Any] = {option: []}
     with pytest.raises(InvalidOptionError, match=f"{option}: is decided by the file"):
         task_tool([WORKER], **options)
@@ -168,7 +168,7 @@ def test_an_option_that_does_not_exist_is_refused_when_the_tool_is_made() -> Non
         task_tool([WORKER], modle="x")
 
 
-def test_one_tool_serves_agents_of_many_threads() -> None:
+def test_one_tool_can_be_used_from_many_threads() -> None:
     task = task_tool([WORKER])
     failed: list[BaseException] = []
 
@@ -177,11 +177,11 @@ def test_one_tool_serves_agents_of_many_threads() -> None:
             for _ in range(10):
                 cast = Cast(boss=[delegate("worker"), say("done")], worker=[say("worked")])
                 await Agent("boss", "You are boss.", model=cast, tools=[read, task]).run_async("Go")
-                assert cast.told("boss") == ["worked"]
+                assert cast.results("boss") == ["worked"]
 
         try:
             asyncio.run(requests())
-        except BaseException as error:  # noqa: BLE001 - told below, by the thread that asserts
+        except BaseException as error:  # noqa: BLE001 - asserted below, in the main thread
             failed.append(error)
 
     threads = [threading.Thread(target=serve) for _ in range(4)]
@@ -192,7 +192,7 @@ def test_one_tool_serves_agents_of_many_threads() -> None:
     assert failed == []
 
 
-async def test_many_rules_about_many_agents_do_not_hold_the_loop_up() -> None:
+async def test_many_rules_about_many_agents_do_not_block_the_event_loop() -> None:
     many = [definition(f"agent{number:03}") for number in range(300)]
     denied = tuple(f"Agent(agent{number:03})" for number in range(0, 300, 10))
     lead = definition("lead", disallowed_tools=denied)
@@ -215,7 +215,7 @@ async def test_many_rules_about_many_agents_do_not_hold_the_loop_up() -> None:
     assert cast.parts["lead"].calls[0].tools[-1] is cast.parts["lead"].calls[1].tools[-1]
 
 
-async def test_called_by_nobody_it_answers_all_the_same() -> None:
+async def test_the_tool_works_without_a_calling_agent() -> None:
     model = ScriptedModel([[assistant_message("ok")]])
     task = task_tool([definition("worker")], model=model)
     context: ToolContext[Any] = ToolContext({}, tool_name="Task", tool_call_id="1", tool_arguments="{}")
