@@ -1,6 +1,6 @@
-"""Agents as Markdown files: what such a file says, read as it is found and written as every reader likes it.
+"""Subagent files: parses, repairs, validates, finds and writes agents defined as Markdown with frontmatter.
 
-Nothing a file says is executed, and this room knows no SDK (spec subagents).
+Nothing in a file is executed, and this package does not depend on the SDK (spec 5).
 """
 
 from kantan_agents.definitions.definition import AgentDefinition
@@ -8,8 +8,7 @@ from kantan_agents.definitions.grants import Grants, grants_of
 from kantan_agents.definitions.loading.catalog import AgentCatalog, ShadowedAgent
 from kantan_agents.definitions.loading.directories import AgentDirectory
 from kantan_agents.definitions.loading.loader import AgentLoader
-from kantan_agents.definitions.model_names import MODELS, model_of
-from kantan_agents.definitions.names import name_key
+from kantan_agents.definitions.names import MODELS, model_of, name_key
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_lists import ToolFilter
 

@@ -1,4 +1,4 @@
-"""What the tools of an agent file mean as tool rules; where that cannot be said, less is granted.
+"""Translates the tool lists of a definition into tool rules; unclear entries grant less, never more.
 
 Files name tools as Claude Code does: ``Read``, ``Bash(git diff:*)``, ``mcp__github``, ``Agent(tester)``.
 """
@@ -14,10 +14,10 @@ from kantan_agents.tool_rules import NO_RULES, ToolRules
 from kantan_agents.tool_rules.calls import is_call_pattern, parse_call_pattern
 
 TASK_NAMES = ("Task", "Agent")
-"""What the tool that delegates is called in agent files, whatever its name is here."""
+"""Names of the delegation tool in subagent files, whatever its name in the program."""
 
-# What stands behind these in parentheses is a path, a pattern of paths, a site: nothing a rule here can hold.
-_OF_OTHER_KIND = frozenset(
+# For these tools the parentheses hold a path, a path pattern or a site, which tool rules cannot express.
+_PATH_AND_SITE_TOOLS = frozenset(
     {
         *("read", "write", "edit", "multiedit", "notebookread", "notebookedit", "glob", "grep", "ls"),
         *("view", "replace", "fileread", "filewrite", "fileedit", "webfetch", "websearch", "fetch"),
@@ -31,11 +31,11 @@ _EVERY = "*"
 
 @attrs.frozen
 class Grants:
-    """Tool rules that say what an agent file says.
+    """The tool rules for a definition's tool lists.
 
     Attributes:
         rules: The rules.
-        remarks: Entries that could not be taken as they are, each with what became of it.
+        remarks: Entries that could not be translated exactly, each with the rule used instead.
     """
 
     rules: ToolRules
@@ -43,10 +43,10 @@ class Grants:
 
 
 def grants_of(definition: AgentDefinition) -> Grants:
-    """Return what a definition's ``tools`` and ``disallowed_tools`` mean.
+    """Return the rules for a definition's ``tools`` and ``disallowed_tools``.
 
-    An entry of ``tools`` that cannot be understood grants nothing. One of ``disallowed_tools`` denies its
-    tool altogether.
+    An entry of ``tools`` that cannot be understood grants nothing. Such an entry of ``disallowed_tools``
+    denies its whole tool.
     """
     remarks: list[str] = []
     allow = _allowed(definition.tools, remarks) if isinstance(definition.tools, tuple) else None
@@ -57,60 +57,60 @@ def grants_of(definition: AgentDefinition) -> Grants:
 
 
 def _allowed(entries: tuple[str, ...], remarks: list[str]) -> list[str]:
-    return [name for entry in entries for name in _granted(entry, remarks)]
+    return [name for entry in entries for name in _allow_rules(entry, remarks)]
 
 
-def _granted(entry: str, remarks: list[str]) -> list[str]:
+def _allow_rules(entry: str, remarks: list[str]) -> list[str]:
     try:
-        return _names(entry)
+        return _rule_entries(entry)
     except ValueError as error:
         remarks.append(f"tools: {error}; it grants nothing")
         return []
 
 
 def _denied(entries: tuple[str, ...], remarks: list[str]) -> list[str]:
-    return [name for entry in entries for name in _refused(entry, remarks)]
+    return [name for entry in entries for name in _deny_rules(entry, remarks)]
 
 
-def _refused(entry: str, remarks: list[str]) -> list[str]:
+def _deny_rules(entry: str, remarks: list[str]) -> list[str]:
     try:
-        return _names(entry)
+        return _rule_entries(entry)
     except ValueError as error:
         tool = _PARENTHESES.split(entry)[0].strip() or _EVERY
-        remarks.append(f"disallowedTools: {error}; {tool} is denied altogether")
-        return _names(tool)
+        remarks.append(f"disallowedTools: {error}; {tool} is denied entirely")
+        return _rule_entries(tool)
 
 
-def _names(entry: str) -> list[str]:
-    """Return the entries of a rule set that mean what one of a file means; ValueError if there are none."""
+def _rule_entries(entry: str) -> list[str]:
+    """Return the rule set entries equivalent to an entry of a file; ValueError if there are none."""
     entry = entry.strip()
     if not entry:
         return []
     if is_call_pattern(entry):
-        return _calls(entry)
+        return _call_entries(entry)
     if entry in TASK_NAMES:
         return list(TASK_NAMES)
-    # A server's name stands for all its tools.
+    # The name of an MCP server means all its tools.
     return [entry, f"{entry}__*"] if _MCP_SERVER.fullmatch(entry) else [entry]
 
 
-def _calls(entry: str) -> list[str]:
+def _call_entries(entry: str) -> list[str]:
     tool, _, rest = entry.partition("(")
     argument = rest.rpartition(")")[0]
     if tool.strip() in TASK_NAMES and entry.endswith(")"):
         types = [name.strip() for name in argument.split(",")]
         entries = [f"{name}({kind})" for kind in types for name in TASK_NAMES]
     elif argument.strip() != _EVERY and (
-        tool.strip().casefold() in _OF_OTHER_KIND or _KEY_AND_VALUE.match(argument)
+        tool.strip().casefold() in _PATH_AND_SITE_TOOLS or _KEY_AND_VALUE.match(argument)
     ):
-        raise ValueError(f"{entry!r}: what is in its parentheses cannot be held against a call")
+        raise ValueError(f"{entry!r}: the text in parentheses cannot be checked against a call")
     elif entry.endswith(")"):
-        # Both ways of writing "and any further words" are in use.
-        begin = argument.removesuffix(_EVERY)
-        goes_on = begin != argument and begin.strip() and begin[-1].isspace()
-        entries = [f"{tool}({begin.rstrip()}:*)" if goes_on else entry]
+        # Files write a prefix as `git diff:*` or as `git diff *`.
+        prefix = argument.removesuffix(_EVERY)
+        is_prefix = prefix != argument and prefix.strip() and prefix[-1].isspace()
+        entries = [f"{tool}({prefix.rstrip()}:*)" if is_prefix else entry]
     else:
         entries = [entry]
-    for made in entries:
-        parse_call_pattern(made)
+    for pattern in entries:
+        parse_call_pattern(pattern)  # raises ValueError if it is invalid
     return entries

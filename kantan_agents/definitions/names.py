@@ -1,25 +1,65 @@
-"""When two names of agents are the same name."""
+"""Names in subagent files: when two agent names are the same, and which model a name means."""
 
 from __future__ import annotations
 
 import functools
 import unicodedata
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+MODELS: Mapping[str, Any] = MappingProxyType(
+    {
+        "inherit": None,
+        "sonnet": "claude-sonnet-4-5",
+        "opus": "claude-opus-4-5",
+        "haiku": "claude-haiku-4-5",
+        "claude-sonnet": "claude-sonnet-4-5",
+        "claude-opus": "claude-opus-4-5",
+        "claude-haiku": "claude-haiku-4-5",
+        # In Kode, these refer to models in the user's settings.
+        "main": None,
+        "task": None,
+        "reasoning": None,
+        "quick": None,
+    }
+)
+"""Short model names in files, each with its full name; None means the default model."""
+
+
+def model_of(name: str | None, models: Mapping[str, Any] | None = None) -> Any:
+    """Return the model for a name in a file, or None for the default model.
+
+    Args:
+        name: The ``model`` of the file.
+        models: The user's own short names, in any case. They override ``MODELS``.
+    """
+    if name is None or not name.strip():
+        return None
+    wanted = name.strip()
+    for known in (models or {}, MODELS):
+        if wanted in known:
+            return known[wanted]
+        folded = {key.casefold(): value for key, value in known.items()}
+        if wanted.casefold() in folded:
+            return folded[wanted.casefold()]
+    return wanted
 
 
 @functools.lru_cache(maxsize=8192)
 def name_key(name: str) -> str:
-    """Return what two names share that are the same but for case and separators.
+    """Return a key that is equal for two names if they differ only in case and separators.
 
-    ``Code Reviewer``, ``code-reviewer`` and ``codeReviewer`` are one name; ``C`` and ``C++`` are two.
-    Spaces, dashes, ``_``, ``.``, ``/``, ``:`` and characters that cannot be seen are left out, and
-    full-width letters count as the plain ones. A name made of nothing else keeps what it is made of.
+    ``Code Reviewer``, ``code-reviewer`` and ``codeReviewer`` are the same name; ``C`` and ``C++`` are not.
+    Spaces, dashes, ``_``, ``.``, ``/``, ``:`` and invisible characters are removed, and full-width letters
+    equal plain ones. A name that consists only of such characters is its own key.
 
     Args:
-        name: The name of an agent, as a file or a caller writes it.
+        name: The name of an agent, in a file or in a call.
     """
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
-    return "".join(char for char in folded if not _separates(char)) or folded
+    return "".join(char for char in folded if not _is_separator(char)) or folded
 
 
-def _separates(char: str) -> bool:
+def _is_separator(char: str) -> bool:
     return char in "_./:" or char.isspace() or unicodedata.category(char) in {"Pd", "Cf", "Cc"}

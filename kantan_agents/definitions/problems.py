@@ -1,4 +1,4 @@
-"""What is wrong, or was put right, in one place of an agent file."""
+"""Errors and warnings about subagent files, each with its path and line."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from typing import Literal
 
 import attrs
 
+from kantan_agents.errors import AgentFileError, InvalidDefinitionError
+
 
 @attrs.frozen
 class Problem:
-    """One thing in one place of an agent file.
+    """An error or warning at one place in a subagent file.
 
-    ``str(problem)`` is ``path:line: message``, the form that editors and CI systems make a link of.
+    ``str(problem)`` is ``path:line: message``, which editors and CI systems turn into a link.
 
     Attributes:
-        path: The file; None for a text that comes from nowhere.
+        path: The file; None for text that does not come from a file.
         line: The line in the file, from 1 on.
-        message: What is the matter, in words for a person.
-        severity: ``"error"`` where nothing could be loaded, else ``"warning"``.
+        message: What is wrong, in plain words.
+        severity: ``"error"`` if the file could not be loaded, else ``"warning"``.
         code: ``"E30"`` or ``"E31"`` for errors.
-        is_repair: Whether the file is not valid there and was read all the same.
+        is_repair: Whether the file is invalid at this place and was repaired while it was read.
     """
 
     path: Path | None
@@ -32,3 +34,14 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path or '<text>'}:{self.line}: {self.message}"
+
+
+def unreadable(path: str, message: str) -> Problem:
+    """Return the problem of a file or directory that the system cannot read."""
+    return Problem(Path(path), 1, message, "error", AgentFileError.code)
+
+
+def problems_of(path: str, error: AgentFileError | InvalidDefinitionError) -> tuple[Problem, ...]:
+    """Return one problem for each mistake that ``error`` reports."""
+    messages = (error.reason,) if isinstance(error, AgentFileError) else error.problems
+    return tuple(Problem(Path(path), error.line, message, "error", error.code) for message in messages)

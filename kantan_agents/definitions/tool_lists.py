@@ -1,4 +1,4 @@
-"""Lists of tools as agent files write them: texts and lists, ``*`` and ``all``."""
+"""Splits the tool lists of subagent files, which may be text or YAML lists, ``*`` or ``all``."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal
 
 ALL: Final = "*"
-_WORDS: Final = frozenset({ALL, "all", "all tools"})
+_ALL_WORDS: Final = frozenset({ALL, "all", "all tools"})
 _BLANKS: Final = (
     " \t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -15,9 +15,9 @@ _COMMA: Final = frozenset(",")
 _BLANK: Final = frozenset(_BLANKS)
 _ANY: Final = _BLANK | frozenset(",;\uff0c\u3001\uff1b")
 
-# Quotes and backticks of every kind, braces, and what cannot be seen.
+# Quotes and backticks of every kind, braces, and invisible characters.
 _QUOTES: Final = "`'\"\u201c\u201d\u201e\u201f\u2018\u2019\u201a\u201b\xab\xbb\u2039\u203a"
-_AROUND: Final = _BLANKS + _QUOTES + "{};\u200b\u2060\ufeff"
+_WRAPPING: Final = _BLANKS + _QUOTES + "{};\u200b\u2060\ufeff"
 _BULLETS: Final = frozenset({"-", "\u2013", "\u2014", "\u2022", "+"})
 
 ToolFilter = tuple[str, ...] | Literal["*"]
@@ -25,26 +25,26 @@ ToolFilter = tuple[str, ...] | Literal["*"]
 
 
 def split_text(text: str) -> tuple[str, ...]:
-    """Return the entries of a text: split at commas, or at white space where there are no commas.
+    """Return the entries of a text: split at commas or, if it has none, at white space.
 
-    Only outside parentheses: ``Agent(a, b), Bash(git diff:*)`` has two entries.
+    Text in parentheses is not split: ``Agent(a, b), Bash(git diff:*)`` has two entries.
     """
     return split_at(text, commas=_has_comma(text))
 
 
 def split_items(items: Iterable[str]) -> tuple[str, ...]:
-    """Return the entries of a list; an item with commas outside parentheses is more than one."""
-    return _once(entry for item in items for entry in split_at(item, commas=True))
+    """Return the entries of a list; an item with commas outside parentheses is split at them."""
+    return _unique(entry for item in items for entry in split_at(item, commas=True))
 
 
 def split_denied(items: Iterable[str]) -> tuple[str, ...]:
-    """Return the entries of a list or text of tools that may not be used, split generously.
+    """Return the entries of a list or text of denied tools, split generously.
 
-    An entry that names no tool denies nothing. So blanks, semicolons and the commas of other scripts separate
-    as well, and quotes, braces and bullets are no part of a name.
+    An entry that names no tool denies nothing. So blanks, semicolons and the commas of other scripts are
+    separators as well, and quotes, braces and bullets are removed from names.
     """
-    parts = (bare(part) for item in items for part in _parts(item, _ANY))
-    return _once(part for part in parts if part not in _BULLETS)
+    parts = (strip_wrapping(part) for item in items for part in _parts(item, _ANY))
+    return _unique(part for part in parts if part not in _BULLETS)
 
 
 def split_at(text: str, *, commas: bool) -> tuple[str, ...]:
@@ -52,43 +52,43 @@ def split_at(text: str, *, commas: bool) -> tuple[str, ...]:
 
     Args:
         text: The text.
-        commas: Whether commas separate; else white space does.
+        commas: Whether to split at commas; else at white space.
 
     Returns:
-        The parts without surrounding white space, each once, none of them empty.
+        The distinct parts that are not empty, without surrounding white space.
     """
-    return _once(part.strip() for part in _parts(text, _COMMA if commas else _BLANK))
+    return _unique(part.strip() for part in _parts(text, _COMMA if commas else _BLANK))
 
 
-def unwrapped(entries: Iterable[str]) -> tuple[str, ...]:
+def strip_quotes(entries: Iterable[str]) -> tuple[str, ...]:
     """Return entries without the quotes, backticks and braces around them."""
-    return _once(entry.strip(_AROUND) for entry in entries)
+    return _unique(entry.strip(_WRAPPING) for entry in entries)
 
 
-def bare(part: str) -> str:
-    """Return an entry without what stands around it, such as a quote, or the bracket of a whole list."""
-    entry = part.strip(_AROUND)
+def strip_wrapping(part: str) -> str:
+    """Return an entry without surrounding quotes and without the bracket of a whole list."""
+    entry = part.strip(_WRAPPING)
     opened, closed = entry.startswith("["), entry.endswith("]")
     if opened and closed and "[" not in entry[1:]:
-        return entry[1:-1].strip(_AROUND)
+        return entry[1:-1].strip(_WRAPPING)
     missing = entry.count("[") - entry.count("]")
     if missing > 0 and opened:
-        return entry[1:].strip(_AROUND)
-    return entry[:-1].strip(_AROUND) if missing < 0 and closed else entry
+        return entry[1:].strip(_WRAPPING)
+    return entry[:-1].strip(_WRAPPING) if missing < 0 and closed else entry
 
 
-def means_all(entries: Sequence[str]) -> bool:
-    """Return whether the entries of a file are the one that stands for every tool."""
-    return len(entries) == 1 and entries[0].lower() in _WORDS
+def is_all(entries: Sequence[str]) -> bool:
+    """Return whether the only entry is a word for all tools."""
+    return len(entries) == 1 and entries[0].lower() in _ALL_WORDS
 
 
-def names_all(entries: Iterable[str]) -> bool:
-    """Return whether one of the entries stands for every tool, whatever else there is."""
-    return any(entry.lower() in _WORDS for entry in entries)
+def includes_all(entries: Iterable[str]) -> bool:
+    """Return whether any entry is a word for all tools."""
+    return any(entry.lower() in _ALL_WORDS for entry in entries)
 
 
-def both(first: ToolFilter, second: ToolFilter) -> ToolFilter:
-    """Return what both lists allow: the entries that stand in either of them."""
+def intersection(first: ToolFilter, second: ToolFilter) -> ToolFilter:
+    """Return the tools that both lists allow."""
     if first == ALL:
         return second
     if second == ALL:
@@ -98,7 +98,7 @@ def both(first: ToolFilter, second: ToolFilter) -> ToolFilter:
 
 
 def as_text(entries: Sequence[str]) -> str | None:
-    """Return the entries as one text that is read as the same entries, None where there is none."""
+    """Return the entries as one text that `split_text` splits into them; None if there is no such text."""
     text = ", ".join(entries)
     return text if entries and split_text(text) == tuple(entries) else None
 
@@ -126,5 +126,5 @@ def _has_comma(text: str) -> bool:
     return False
 
 
-def _once(entries: Iterable[str]) -> tuple[str, ...]:
+def _unique(entries: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(entry for entry in entries if entry))

@@ -122,7 +122,7 @@ class TestList:
         shown = kantan_agents("agents", "list", "--all")
         assert shown.code == 1
         _, problems, repaired, shadowed = shown.stdout.split("\n\n")
-        assert problems.startswith(f"problems\n{agents}/bytes.md:3: error: byte 25 is no UTF-8 ")
+        assert problems.startswith(f"problems\n{agents}/bytes.md:3: error: byte 25 is not valid UTF-8 ")
         assert problems.count("\n") == len(ERRORS)
         assert f"{agents}/colon.md:3: warning: description: " in repaired
         assert shadowed == (
@@ -203,7 +203,7 @@ class TestNoPlaceToLook:
         outcome = kantan_agents("agents", "list", "--all")
         assert outcome.code == 0
         assert (
-            "~/.claude/agents:1: warning: the directory is left out: the user has no home" in outcome.stdout
+            "~/.claude/agents:1: warning: the directory is skipped: the user has no home" in outcome.stdout
         )
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--user")
         is_one_error(outcome, "[E75] Invalid option home: '~/.claude/agents' is in the home of a user")
@@ -221,7 +221,7 @@ class TestShow:
         assert lines[-2:] == ["", "Prompt"]
         for line in ("tools        all", "maxTurns     5", 'hooks        {"Stop": ["x"]}'):
             assert line in lines
-        assert "description: holds ': ' and stands in no quotes" in " ".join(outcome.stdout.split())
+        assert "description: contains ': ' and is not quoted" in " ".join(outcome.stdout.split())
 
     def test_tools_that_are_allowed(self, kantan_agents: Any) -> None:
         def tools(name: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from kantan_agents.cli.agents import fix
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.fix import mended
+from kantan_agents.definitions.fix import fixed_text
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder
 from tests.cli.test_agents import is_one_error
 
@@ -126,9 +126,9 @@ class TestNotFixed:
     ) -> None:
         def changed(text: str) -> str | None:
             file.write_bytes(b"another")
-            return mended(text)
+            return fixed_text(text)
 
-        monkeypatch.setattr(fix, "mended", changed)
+        monkeypatch.setattr(fix, "fixed_text", changed)
         self.check(kantan_agents("agents", "fix", "a.md"), "it was changed meanwhile")
         assert file.read_bytes() == b"another"
         assert leftovers(file.parent) == []
@@ -138,9 +138,9 @@ class TestNotFixed:
     ) -> None:
         def vanished(text: str) -> str | None:
             file.unlink()
-            return mended(text)
+            return fixed_text(text)
 
-        monkeypatch.setattr(fix, "mended", vanished)
+        monkeypatch.setattr(fix, "fixed_text", vanished)
         self.check(kantan_agents("agents", "fix", "a.md"), "No such file or directory")
         assert not file.exists()
         assert leftovers(file.parent) == []
@@ -171,8 +171,8 @@ class TestNotFixed:
     def test_a_text_that_would_not_say_the_same(
         self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
     ) -> None:
-        monkeypatch.setattr(fix, "mended", lambda _: text)
-        where = "line 4: description: holds ': ' and stands in no quotes"
+        monkeypatch.setattr(fix, "fixed_text", lambda _: text)
+        where = "line 4: description: contains ': ' and is not quoted"
         reason = f"there is no valid YAML that says the same ({where})"
         self.check(kantan_agents("agents", "fix", "a.md"), reason, line=4)
         assert file.read_bytes() == PLAIN

@@ -13,7 +13,7 @@ import pytest
 from kantan_agents.cli.agents.files import find_files, read_files
 from tests.cli.agent_folder import ERRORS, REPAIRED, agent_file, broken_folder, hostile_file
 from tests.cli.test_agents import is_one_error
-from tests.definitions.wild import WILD, write_wild
+from tests.definitions.real_world_files import SAMPLES, write_samples
 
 LINE = re.compile(r"(?P<path>[^:]+):(?P<line>\d+): (?P<severity>error|warning): (?P<message>.+)")
 
@@ -97,7 +97,7 @@ def test_tools_that_grant_nothing_are_warned_of_where_they_stand(kantan_agents: 
     problems = parsed(kantan_agents("agents", "validate").stdout)
     assert [problem["line"] for problem in problems] == ["5", "6"]
     assert problems[0]["message"].endswith("; it grants nothing")
-    assert problems[1]["message"].endswith("; Write is denied altogether")
+    assert problems[1]["message"].endswith("; Write is denied entirely")
 
 
 def test_a_file_without_a_prompt_is_warned_of(kantan_agents: Any, agents: Path) -> None:
@@ -170,7 +170,7 @@ class TestFiles:
         outcome = kantan_agents("agents", "validate", str(agents / "pipe.md"), str(agents))
         assert outcome.code == 1
         assert [(Path(problem["path"]).name, problem["message"]) for problem in parsed(outcome.stdout)] == [
-            ("pipe.md", "is no regular file [E30]"),
+            ("pipe.md", "is not a regular file [E30]"),
             ("link.md", "the link leads to nothing [E30]"),
         ]
 
@@ -209,9 +209,9 @@ def test_a_problem_stays_on_its_line_whatever_the_file_is_called(kantan_agents: 
 
 
 def test_every_shape_of_the_wild_is_reported_in_its_line(kantan_agents: Any, agents: Path) -> None:
-    outcome = kantan_agents("agents", "validate", str(write_wild(agents)))
+    outcome = kantan_agents("agents", "validate", str(write_samples(agents)))
     assert outcome.code == 1
     found = parsed(outcome.stdout)
-    for name, wild in WILD.items():
+    for name, wild in SAMPLES.items():
         lines = [(one["line"], one["severity"]) for one in found if Path(one["path"]).stem == name]
         assert lines[:1] == ([] if wild.line is None else [(str(wild.line), wild.severity)]), name

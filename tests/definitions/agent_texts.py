@@ -1,4 +1,4 @@
-"""Strategies for definitions, and for texts of the kind that agent files are made of."""
+"""Hypothesis strategies for definitions and for the text of subagent files."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.checks import RESERVED
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, looks_like
+from kantan_agents.definitions.validation import RESERVED
 from kantan_agents.errors import InvalidDefinitionError
 
-# Divided by "¦": what has a meaning to YAML, to Markdown or to a reader of agent files.
+# Separated by "¦": text with a special meaning in YAML, in Markdown or in subagent files.
 HARD = [
     "---",
     "\n",
@@ -99,7 +99,7 @@ contexts = st.one_of(st.none(), texts, st.lists(data, max_size=3), st.dictionari
 maybe = st.none() | texts
 
 
-def is_of_no_meaning(key: str) -> bool:
+def has_no_meaning(key: str) -> bool:
     return key not in FIELD_OF and looks_like(key) is None and "tool" not in key.lower()
 
 
@@ -123,7 +123,7 @@ definitions = st.builds(
     initial_prompt=maybe,
     category=maybe,
     version=maybe,
-    extra=st.dictionaries(texts.filter(is_of_no_meaning), data, max_size=3),
+    extra=st.dictionaries(texts.filter(has_no_meaning), data, max_size=3),
 )
 
 LINES = [

@@ -1,4 +1,4 @@
-"""Agent files on the disc whose dates differ, however fast a test goes about changing them."""
+"""Writes subagent files with distinct modification times, however fast a test changes them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def agent_text(name: str, prompt: str = "Do it.", description: str = "Does it.")
 
 
 def write(path: Path, name: str, prompt: str = "Do it.", description: str = "Does it.") -> Path:
-    """Write an agent file in place, new or over the old one."""
+    """Write a subagent file in place, replacing an existing one."""
     return write_text(path, agent_text(name, prompt, description))
 
 
@@ -24,22 +24,22 @@ def write_text(path: Path, text: str | bytes) -> Path:
     is_new = not path.exists()
     for directory in reversed([above for above in path.parents if not above.exists()]):
         directory.mkdir()
-        dated(directory.parent)
+        set_unique_time(directory.parent)
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    dated(path)
+    set_unique_time(path)
     if is_new:
-        dated(path.parent)
+        set_unique_time(path.parent)
     return path
 
 
-def dated(path: Path) -> None:
-    """Give a file or directory a date that no other has, well in the past."""
+def set_unique_time(path: Path) -> None:
+    """Give a file or directory a unique modification time, well in the past."""
     date = next(_dates)
     os.utime(path, ns=(date, date))
 
 
 def restore_date(path: Path, date: int) -> None:
-    """Give a file its old date back, in another tick of the file system's clock than the last change."""
+    """Restore the modification time of a file, in a later tick of the file system's clock."""
     changed = path.stat().st_ctime_ns
     os.utime(path, ns=(date, date))
     while path.stat().st_ctime_ns == changed:
@@ -47,8 +47,8 @@ def restore_date(path: Path, date: int) -> None:
 
 
 @contextmanager
-def powerless() -> Iterator[None]:
-    """Let the system refuse what it refuses to others than root."""
+def without_root() -> Iterator[None]:
+    """Run without root's permissions."""
     if os.geteuid() != 0:
         yield
         return

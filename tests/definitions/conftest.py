@@ -1,4 +1,4 @@
-"""A home and a project to keep agent files in, and a look into how they are read."""
+"""Fixtures: a home and a project for subagent files, and a record of the files that are read."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import attrs
 import pytest
 
 from kantan_agents.definitions import AgentLoader
-from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
+from kantan_agents.definitions.frontmatter.document import read_regular_file
 from kantan_agents.definitions.loading import cache, scan
 
 
 @attrs.frozen
 class Places:
-    """Where agents are looked for: a repository, the user's home."""
+    """The places searched for subagent files: a repository and the user's home."""
 
     project: Path
     home: Path
@@ -38,19 +38,19 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 
 @pytest.fixture
 def _settled(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every file be old enough to be trusted; the test sees to it that dates differ."""
+    """Make every file old enough not to be racy; the test must use distinct file times."""
     for module in (scan, cache):
         monkeypatch.setattr(module, "clock_ns", lambda: time.time_ns() + 10**10)
 
 
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that have been read, in order."""
+    """Names of the files read so far, in order."""
     names: list[str] = []
 
-    def noted(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+    def recorded(path: str, limit: int) -> tuple[bytes, os.stat_result]:
         names.append(Path(path).name)
         return read_regular_file(path, limit)
 
-    monkeypatch.setattr("kantan_agents.definitions.loading.cache.read_regular_file", noted)
+    monkeypatch.setattr("kantan_agents.definitions.loading.cache.read_regular_file", recorded)
     return names

@@ -1,4 +1,4 @@
-"""A file's bytes, its parts and its prompt (spec subagents, "解析 Agent 文件")."""
+"""Reading the bytes of a file and splitting it into frontmatter and prompt (spec 5, "解析 Agent 文件")."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_an_empty_frontmatter_lacks_name_and_description(front: str) -> None:
         AgentDefinition.loads(front)
 
 
-def test_bytes_that_are_no_utf8_are_reported_with_line_and_place() -> None:
+def test_bytes_that_are_not_utf8_are_reported_with_line_and_position() -> None:
     error = unreadable(b"---\nname: a\ndescription: caf\xe9\n---\n")
 
     assert error.line == 3
@@ -58,7 +58,7 @@ def test_a_file_is_loaded_with_its_path(tmp_path: Path) -> None:
     assert AgentDefinition.load(str(path)) == AgentDefinition.loads(TEXT)
 
 
-def test_a_missing_file_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_missing_file_is_an_agent_file_error(tmp_path: Path) -> None:
     with pytest.raises(AgentFileError, match="No such file"):
         AgentDefinition.load(tmp_path / "a.md")
     with pytest.raises(AgentFileError):
@@ -66,7 +66,7 @@ def test_a_missing_file_is_an_error_of_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs FIFOs")
-def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> None:
+def test_a_file_that_is_not_regular_is_refused_without_blocking(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo.md")
 
     for path in (tmp_path / "fifo.md", tmp_path, Path(os.devnull)):
@@ -88,7 +88,7 @@ def test_what_is_no_regular_file_is_refused_without_waiting(tmp_path: Path) -> N
         ("\n\x00\u2028\x85", "\x00\u2028\x85"),
     ],
 )
-def test_the_prompt_is_what_follows_byte_for_byte(after: str, prompt: str) -> None:
+def test_the_prompt_is_the_rest_of_the_file_byte_for_byte(after: str, prompt: str) -> None:
     """Scenario: 提取提示词."""
     read = AgentDefinition.loads(f"---\nname: a\ndescription: b\n---\n{after}")
 

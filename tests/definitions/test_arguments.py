@@ -1,4 +1,4 @@
-"""What no function of this room can work with is refused by name, before anything is looked for."""
+"""Invalid arguments of this package are refused by name before any file is searched."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ LOADER = AgentLoader([], builtin=[AgentDefinition(name="a", description="b")])
         ("text", LOADER.load_agents_now().search),
     ],
 )
-def test_what_is_no_text_or_path_is_refused(option: str, function: Callable[[Any], Any], value: Any) -> None:
+def test_a_value_of_the_wrong_type_is_refused(
+    option: str, function: Callable[[Any], Any], value: Any
+) -> None:
     with pytest.raises(InvalidOptionError) as caught:
         function(value)
     assert (caught.value.option, repr(value) in str(caught.value)) == (option, True)
 
 
 @pytest.mark.anyio
-async def test_a_name_that_is_none_is_refused_before_anything_is_read() -> None:
+async def test_an_invalid_name_is_refused_before_any_file_is_read() -> None:
     with pytest.raises(InvalidOptionError, match="name: must be a str, not None"):
         await AgentLoader([], builtin=[]).get_agent(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"directories": 5}, "directories: must be a list, not 5"),
         ({"directories": [5]}, "directories: must be a str or a Path, not 5"),
@@ -49,6 +51,6 @@ async def test_a_name_that_is_none_is_refused_before_anything_is_read() -> None:
         ({"directories": [], "builtin": "reviewer"}, "builtin: must be a list"),
     ],
 )
-def test_a_loader_is_refused_what_it_cannot_look_into(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(InvalidOptionError, match=said):
+def test_invalid_loader_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidOptionError, match=message):
         AgentLoader(**options)

@@ -1,4 +1,4 @@
-"""What can be asked of the agents there are (spec subagents, "Agent 元数据")."""
+"""The catalog of loaded agents (spec 5, "Agent 元数据")."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_scenario_the_list_has_all_agents_with_names_and_descriptions(catalog: A
     assert catalog.names() == ("architect", "bent", "built-in", "Reviewer")
 
 
-def test_scenario_details_have_everything_known_and_the_tools_allowed(
+def test_scenario_details_have_all_fields_and_the_allowed_tools(
     catalog: AgentCatalog, places: Places
 ) -> None:
     details = catalog.details("reviewer")
@@ -56,11 +56,11 @@ def test_scenario_details_have_everything_known_and_the_tools_allowed(
     assert json.loads(json.dumps(details)) == details
 
 
-def test_details_of_an_agent_with_all_tools_say_so(catalog: AgentCatalog) -> None:
+def test_details_of_an_agent_with_all_tools_have_a_star(catalog: AgentCatalog) -> None:
     assert catalog.details("architect")["tools"] == "*"
 
 
-def test_details_of_a_repaired_file_have_the_repairs(catalog: AgentCatalog, places: Places) -> None:
+def test_details_of_a_repaired_file_list_the_repairs(catalog: AgentCatalog, places: Places) -> None:
     (repair,) = catalog.details("bent")["repairs"]
     assert repair.startswith(f"{places.project}/.claude/agents/bent.md:3: ")
 
@@ -76,7 +76,7 @@ def test_scenario_search_finds_by_name_or_description(catalog: AgentCatalog) -> 
     assert catalog.search("nothing like it") == ()
 
 
-def test_problems_are_those_of_all_files_by_path_and_line(catalog: AgentCatalog, places: Places) -> None:
+def test_problems_of_all_files_are_sorted_by_path_and_line(catalog: AgentCatalog, places: Places) -> None:
     folder = places.project / ".claude/agents"
     found = [(problem.path, problem.line, problem.severity) for problem in catalog.problems]
     assert found == [(folder / "bent.md", 3, "warning"), (folder / "broken.md", 1, "error")]
@@ -91,7 +91,7 @@ def test_a_file_without_a_prompt_is_loaded_with_a_warning(tmp_path: Path) -> Non
     assert (problem.severity, problem.is_repair, catalog.get("mute").path) == ("warning", False, path)
 
 
-def test_what_is_hidden_and_what_was_repaired_is_listed(catalog: AgentCatalog, places: Places) -> None:
+def test_shadowed_and_repaired_agents_are_listed(catalog: AgentCatalog, places: Places) -> None:
     hidden, used = places.home / ".kode/agents/reviewer.md", places.project / ".claude/agents/Reviewer.md"
     assert catalog.shadowed == (ShadowedAgent("reviewer", hidden, used),)
     assert [agent.name for agent in catalog.repaired] == ["bent"]
@@ -102,18 +102,18 @@ def test_each_agent_has_its_scope(catalog: AgentCatalog) -> None:
     assert scopes == {"architect": "user", "bent": "project", "built-in": "builtin", "Reviewer": "project"}
 
 
-def test_what_was_found_in_a_given_directory_says_so(tmp_path: Path) -> None:
+def test_an_agent_from_a_given_directory_has_the_scope_given(tmp_path: Path) -> None:
     write(tmp_path / "a.md", "a")
     assert AgentLoader([tmp_path]).load_agents_now().details("a")["scope"] == "given"
 
 
-def test_names_match_whatever_case_and_separators(catalog: AgentCatalog) -> None:
+def test_names_match_regardless_of_case_and_separators(catalog: AgentCatalog) -> None:
     assert catalog.get("BUILT IN") is BUILTIN
     found = [name for name in ("REVIEWER", "critic") if catalog.__contains__(name)]
     assert found == ["REVIEWER"]
 
 
-def test_a_definition_is_in_the_catalog_if_it_is_the_one_that_counts(catalog: AgentCatalog) -> None:
+def test_a_definition_is_in_the_catalog_if_it_is_the_one_used(catalog: AgentCatalog) -> None:
     assert catalog[0] in catalog
     assert AgentDefinition(name="Reviewer", description="Another.") not in catalog
     assert AgentDefinition(name="nobody", description="Nobody.") not in catalog
@@ -127,7 +127,7 @@ def test_a_catalog_is_a_sequence(catalog: AgentCatalog) -> None:
 
 
 @pytest.mark.parametrize("ask", ["get", "details"])
-def test_an_unknown_name_is_an_error_that_lists_those_there_are(catalog: AgentCatalog, ask: str) -> None:
+def test_an_unknown_name_is_an_error_that_lists_the_available_names(catalog: AgentCatalog, ask: str) -> None:
     with pytest.raises(AgentNotFoundError) as caught:
         getattr(catalog, ask)("reviewr")
     assert caught.value.available == ("Reviewer", "architect", "bent", "built-in")
@@ -141,7 +141,7 @@ def test_long_names_are_shortened_in_the_message_of_the_error(tmp_path: Path) ->
     assert caught.value.available == ("n" * 500,)
 
 
-def test_the_scope_of_a_strange_agent_is_an_error(catalog: AgentCatalog) -> None:
+def test_the_scope_of_an_unknown_agent_is_an_error(catalog: AgentCatalog) -> None:
     with pytest.raises(AgentNotFoundError):
         catalog.scope_of(AgentDefinition(name="nobody", description="Nobody."))
 

@@ -54,13 +54,13 @@ def test_the_tool_filter_is_all_or_the_tools_named(given: Any, tools: Any) -> No
     assert AgentDefinition(name="a", description="b", tools=given).tools == tools
 
 
-def test_a_ban_on_everything_is_one_entry() -> None:
+def test_a_denial_of_all_tools_is_a_single_entry() -> None:
     assert AgentDefinition(name="a", description="b", disallowed_tools=("Read", "*")).disallowed_tools == (
         "*",
     )
 
 
-def test_the_name_loses_the_white_space_around_it() -> None:
+def test_white_space_around_the_name_is_removed() -> None:
     assert AgentDefinition(name=" a b\n", description="b").name == "a b"
 
 
@@ -124,7 +124,7 @@ def test_all_mistakes_are_listed_together() -> None:
     assert len(found) == 5
 
 
-def test_data_that_holds_itself_is_refused() -> None:
+def test_data_that_contains_itself_is_refused() -> None:
     endless: list[Any] = []
     endless.append(endless)
     wide: list[Any] = []
@@ -138,7 +138,7 @@ def test_data_with_more_values_than_a_file_may_have_is_refused() -> None:
     assert "more than" in problems_of(hooks=[0] * 10_001)[0]
 
 
-def test_a_definition_does_not_share_the_data_it_was_made_of() -> None:
+def test_a_definition_copies_its_data() -> None:
     context = {"a": [1]}
     agent = AgentDefinition(name="a", description="b", context=context)
 
@@ -155,7 +155,7 @@ def test_a_definition_is_frozen() -> None:
         agent.name = "b"  # type: ignore[misc]
 
 
-def test_definitions_that_say_the_same_are_equal_wherever_they_come_from() -> None:
+def test_definitions_with_the_same_content_are_equal_whatever_their_source() -> None:
     text = "---\nname: a\ndescription: b: c\n---\n"
 
     assert AgentDefinition.loads(text) == AgentDefinition(name="a", description="b: c")

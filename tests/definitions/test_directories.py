@@ -1,4 +1,4 @@
-"""Where agents are looked for, and in which order (spec subagents, "Agent 加载优先级")."""
+"""The directories that are searched, and their order (spec 5, "Agent 加载优先级")."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_the_search_walks_up_to_the_root_of_the_repository_the_nearest_first(pla
     assert paths(loader) == [*project, *of(places.home)]
 
 
-def test_the_walk_ends_at_the_nearest_of_nested_repositories(places: Places) -> None:
+def test_the_search_ends_at_the_innermost_of_nested_repositories(places: Places) -> None:
     inner = places.project / "vendored"
     (inner / ".git").mkdir(parents=True)
     assert paths(AgentLoader(cwd=inner, home=places.home)) == [*of(inner), *of(places.home)]
@@ -50,21 +50,21 @@ def test_a_worktree_has_a_file_where_a_repository_has_a_directory(places: Places
     assert paths(loader) == [*of(worktree / "src"), *of(worktree), *of(places.home)]
 
 
-def test_outside_a_repository_nothing_above_the_working_directory_counts(places: Places) -> None:
+def test_outside_a_repository_only_the_working_directory_is_searched(places: Places) -> None:
     (places.project / ".git").rmdir()
     (places.project / "a").mkdir()
     loader = AgentLoader(cwd=places.project / "a", home=places.home)
     assert paths(loader) == [*of(places.project / "a"), *of(places.home)]
 
 
-def test_above_a_linked_directory_lies_what_is_above_its_target(places: Places, tmp_path: Path) -> None:
+def test_the_parents_of_a_linked_directory_are_those_of_its_target(places: Places, tmp_path: Path) -> None:
     (places.project / "a").mkdir()
     (tmp_path / "link").symlink_to(places.project / "a")
     loader = AgentLoader(cwd=tmp_path / "link", home=places.home)
     assert paths(loader) == [*of(places.project / "a"), *of(places.project), *of(places.home)]
 
 
-def test_the_environment_moves_the_directories_of_the_user(
+def test_environment_variables_replace_the_directories_of_the_user(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KODE_CONFIG_DIR", str(tmp_path / "kode"))
@@ -73,12 +73,12 @@ def test_the_environment_moves_the_directories_of_the_user(
     assert paths(places.loader()) == [*of(places.project), *user]
 
 
-def test_a_variable_that_is_empty_moves_nothing(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_environment_variable_is_ignored(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", "")
     assert paths(places.loader()) == [*of(places.project), *of(places.home)]
 
 
-def test_the_environment_is_read_when_the_loader_is_made(
+def test_the_environment_is_read_when_the_loader_is_created(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loader = places.loader()
@@ -88,7 +88,7 @@ def test_the_environment_is_read_when_the_loader_is_made(
     assert places.loader().load_agents_now().names() == ("late",)
 
 
-def test_a_directory_met_twice_counts_once_where_it_is_met_first(places: Places) -> None:
+def test_a_directory_found_twice_is_searched_once_at_its_first_position(places: Places) -> None:
     home = Path(os.path.realpath(places.home))
     loader = AgentLoader(cwd=home, home=home)
     assert [(each.path, each.scope) for each in loader.directories] == [
@@ -96,7 +96,7 @@ def test_a_directory_met_twice_counts_once_where_it_is_met_first(places: Places)
     ]
 
 
-def test_the_working_directory_is_that_of_the_process_when_the_loader_is_made(
+def test_the_working_directory_is_determined_when_the_loader_is_created(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(places.project)
@@ -105,7 +105,7 @@ def test_the_working_directory_is_that_of_the_process_when_the_loader_is_made(
     assert paths(loader) == [*of(places.project), *of(places.home)]
 
 
-def test_given_directories_are_the_only_ones_in_their_order(places: Places, tmp_path: Path) -> None:
+def test_given_directories_are_searched_exclusively_and_in_order(places: Places, tmp_path: Path) -> None:
     loader = places.loader(directories=[tmp_path / "b", "a", "~/c", "a"])
     assert paths(loader) == [tmp_path / "b", places.project / "a", places.home / "c"]
     assert {directory.scope for directory in loader.directories} == {"given"}
@@ -128,7 +128,7 @@ def test_the_repr_names_the_directories(tmp_path: Path) -> None:
 
 
 class TestNoHome:
-    """A user whom the system does not know, as in many containers."""
+    """A user without an entry in the user database, as in many containers."""
 
     @pytest.fixture(autouse=True)
     def _homeless(self, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -139,7 +139,7 @@ class TestNoHome:
         monkeypatch.setattr(pwd, "getpwuid", unknown)
         monkeypatch.chdir(places.project)
 
-    def test_what_needs_none_does_not_ask_for_it(
+    def test_paths_that_do_not_need_it_still_work(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert paths(AgentLoader([tmp_path, "a"])) == [tmp_path, Path.cwd() / "a"]
@@ -150,7 +150,7 @@ class TestNoHome:
         assert paths(loader) == [*of(Path.cwd()), *user]
         assert loader.load_agents_now().problems == ()
 
-    def test_the_directories_of_the_user_are_left_out_and_the_catalog_says_so(
+    def test_the_directories_of_the_user_are_skipped_with_a_warning_in_the_catalog(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
         write(Path.cwd() / ".kode/agents/a.md", "a")
@@ -172,8 +172,8 @@ class TestNoHome:
             tmp_path / "claude/agents",
         ]
 
-    def test_a_directory_that_was_asked_for_there_is_refused(self) -> None:
-        with pytest.raises(InvalidOptionError, match="option home: '~/agents' is in the home of a user"):
+    def test_a_given_directory_in_the_home_is_refused(self) -> None:
+        with pytest.raises(InvalidOptionError, match="option home: '~/agents' needs a home directory"):
             AgentLoader(["~/agents"])
 
 
@@ -184,7 +184,7 @@ class TestNoWorkingDirectory:
         monkeypatch.chdir(tmp_path / "deleted")
         (tmp_path / "deleted").rmdir()
 
-    def test_what_needs_none_does_not_ask_for_it(self, places: Places) -> None:
+    def test_paths_that_do_not_need_it_still_work(self, places: Places) -> None:
         write(places.home / "a.md", "a")
         for loader in (AgentLoader([places.home]), AgentLoader(["~"], home=places.home)):
             assert loader.load_agents_now().names() == ("a",)
@@ -193,7 +193,7 @@ class TestNoWorkingDirectory:
     @pytest.mark.parametrize(
         "options", [{}, {"directories": ["a"]}, {"cwd": "a"}, {"home": "a", "directories": ["~"]}]
     )
-    def test_what_needs_one_is_refused(self, options: Any) -> None:
+    def test_paths_that_need_it_are_refused(self, options: Any) -> None:
         with pytest.raises(InvalidOptionError, match="option cwd: there is no working directory") as caught:
             AgentLoader(**options)
         assert caught.value.option == "cwd"

@@ -1,4 +1,4 @@
-"""What is written, as text (spec subagents, "格式兼容性")."""
+"""The text that ``dump`` writes (spec 5, "格式兼容性")."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def front_of(**values: Any) -> list[str]:
     return definition.dump().split("---\n")[1].splitlines()[2:]
 
 
-def test_what_is_written_is_what_claude_code_and_kode_read() -> None:
+def test_the_dump_can_be_read_by_claude_code_and_kode() -> None:
     """Scenario: Rust 版本 Agent 可被 TS 读取."""
     definition = AgentDefinition(
         name="code-reviewer",
@@ -45,7 +45,7 @@ def test_what_is_written_is_what_claude_code_and_kode_read() -> None:
     )
 
 
-def test_what_is_absent_is_not_written() -> None:
+def test_missing_fields_are_not_written() -> None:
     assert front_of() == []
     assert front_of(tools="*", disallowed_tools=(), extra={}) == []
 
@@ -54,11 +54,11 @@ def test_no_tools_are_an_empty_list() -> None:
     assert front_of(tools=()) == ["tools: []"]
 
 
-def test_a_name_with_a_space_alone_makes_the_tools_a_list() -> None:
+def test_a_single_name_with_a_space_is_written_as_a_list() -> None:
     assert front_of(tools=("My Tool",)) == ["tools:", "  - My Tool"]
 
 
-def test_a_tool_with_a_bracket_that_does_not_close_is_read_back() -> None:
+def test_a_tool_with_an_unclosed_bracket_survives_a_round_trip() -> None:
     definition = AgentDefinition(name="a", description="b", tools=("Bash(git", "Read"))
 
     assert AgentDefinition.loads(definition.dump()) == definition
@@ -99,7 +99,7 @@ def test_a_long_text_stays_on_its_line() -> None:
     assert front_of(category="word " * 200 + "end") == ["category: " + "word " * 200 + "end"]
 
 
-def test_nested_data_is_written_as_people_write_it() -> None:
+def test_nested_data_is_written_in_block_style() -> None:
     hooks = {
         "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command"}]}],
         "none": {},
@@ -121,21 +121,21 @@ def test_nested_data_is_written_as_people_write_it() -> None:
 
 
 @pytest.mark.parametrize("key", ["k" * 2000, "\n" * 900, "a: b", "yes", "", "---", "?", "{a}"])
-def test_any_key_is_read_back(key: str) -> None:
+def test_any_key_survives_a_round_trip(key: str) -> None:
     definition = AgentDefinition(name="a", description="b", extra={key: [{key: [1]}]}, context={key: 1})
 
     assert AgentDefinition.loads(definition.dump()) == definition
     assert yaml.safe_load(definition.dump().rsplit("---\n", 1)[0].removeprefix("---\n"))[key] == [{key: [1]}]
 
 
-def test_a_literal_backslash_n_in_a_description_is_written_so_that_it_stays_one() -> None:
+def test_a_literal_backslash_n_in_a_description_survives_a_round_trip() -> None:
     definition = AgentDefinition(name="a", description="C:\\new \\ \\\\n\nline")
 
     assert "C:\\x5cnew" in definition.dump()
     assert AgentDefinition.loads(definition.dump()) == definition
 
 
-def test_a_number_is_read_back_by_every_reader_as_a_number() -> None:
+def test_a_number_is_read_as_a_number_by_every_parser() -> None:
     numbers = [1e16, 1.5e-7, -0.5, 10**30, -3, 1e300]
 
     assert yaml.safe_load("\n".join(front_of(extra={"x": numbers})))["x"] == numbers

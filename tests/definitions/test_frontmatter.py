@@ -116,19 +116,19 @@ def test_two_lists_of_tools_allow_what_both_allow() -> None:
     assert not read.is_repaired
 
 
-def test_all_tools_but_one_does_not_come_to_mean_all() -> None:
+def test_all_tools_except_one_never_means_all() -> None:
     assert "tools" in str(refused("tools: All tools except Bash"))
 
 
 @pytest.mark.parametrize("line", ["tools: {Read: true}", "tools:\n  - Bash: git", "tools: [[Read]]"])
-def test_tools_that_are_no_names_are_refused(line: str) -> None:
+def test_tools_that_are_not_names_are_refused(line: str) -> None:
     error = refused(line)
 
     assert error.problems[0].startswith("tools: ")
     assert error.line == 4
 
 
-def test_what_is_not_allowed_adds_up() -> None:
+def test_several_lists_of_denied_tools_are_combined() -> None:
     read = agent(
         "disallowedTools: Bash", "disallowed-tools: [Write]", "disallowed_tools: Edit Bash", "deniedTools: x"
     )
@@ -146,7 +146,7 @@ def test_the_model_of_a_file() -> None:
     assert agent().model is None
 
 
-def test_of_two_models_the_one_under_model_counts_and_both_are_written() -> None:
+def test_model_overrides_model_name_and_both_are_written() -> None:
     read = agent("model_name: quick", "model: opus")
 
     assert (read.model, read.extra) == ("opus", {"model_name": "quick"})
@@ -164,18 +164,18 @@ def test_the_context_of_a_file() -> None:
 
 def test_an_error_names_path_line_and_problem() -> None:
     """Scenario: 处理解析错误."""
-    with pytest.raises(AgentFileError, match=r"x\.md:3: its frontmatter is no valid YAML") as raised:
+    with pytest.raises(AgentFileError, match=r"x\.md:3: its frontmatter is not valid YAML") as raised:
         AgentDefinition.loads("---\nfoo: 1\nbar: [\n---\n", path=Path("x.md"))
 
     assert (raised.value.path, raised.value.line) == ("x.md", 3)
 
 
-def test_the_c_parser_is_used_where_there_is_one() -> None:
+def test_the_c_parser_is_used_if_available() -> None:
     """Scenario: 依赖解析库."""
     assert nodes._Loader is getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def test_the_parser_in_python_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_pure_python_parser_gives_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
     fast = AgentDefinition.loads(EXAMPLE)
     monkeypatch.setattr(nodes, "_Loader", yaml.SafeLoader)
 
@@ -249,7 +249,7 @@ def test_unknown_keys_keep_their_values_and_are_written_back() -> None:
 
 
 @pytest.mark.parametrize("written", ["0", "-1", "many", "1.5", "[3]", "9999999999999"])
-def test_max_turns_is_a_whole_number_from_one_on(written: str) -> None:
+def test_max_turns_is_a_whole_number_of_at_least_one(written: str) -> None:
     assert refused(f"maxTurns: {written}").line == 4
 
 
@@ -257,13 +257,13 @@ def test_max_turns_may_be_a_text_of_digits() -> None:
     assert agent("maxTurns: '5'").max_turns == 5
 
 
-def test_a_field_that_must_be_a_text_and_is_none_is_refused() -> None:
+def test_a_text_field_with_another_type_is_refused() -> None:
     error = refused("model: [a]", "color: {a: b}")
 
-    assert error.problems == ("model: must be a text, is a list", "color: must be a text, is a mapping")
+    assert error.problems == ("model: must be text, not a list", "color: must be text, not a mapping")
 
 
-def test_the_last_of_two_equal_keys_counts_and_is_remarked() -> None:
+def test_the_last_of_two_equal_keys_is_used_with_a_warning() -> None:
     read = agent("model: opus", "model: haiku", "x: 1", "x: 2")
 
     assert (read.model, read.extra) == ("haiku", {"x": 2})
@@ -275,7 +275,7 @@ def test_a_literal_backslash_n_in_a_description_is_a_newline(written: str) -> No
     assert AgentDefinition.loads(f"---\nname: a\ndescription: {written}\n---\n").description == "one\ntwo"
 
 
-def test_a_block_keeps_its_backslashes_and_loses_the_line_end_that_closes_it() -> None:
+def test_a_block_scalar_keeps_its_backslashes_and_loses_its_last_line_end() -> None:
     text = "---\nname: a\ndescription: |\n  C:\\new\n\n  line\ninitialPrompt: >-\n  one\n  two\n---\n"
 
     assert AgentDefinition.loads(text).description == "C:\\new\n\nline"
@@ -283,7 +283,7 @@ def test_a_block_keeps_its_backslashes_and_loses_the_line_end_that_closes_it() -
 
 
 @pytest.mark.parametrize("front", ["- a\n- b\n", "just a text\n"])
-def test_a_frontmatter_that_is_no_mapping_is_refused(front: str) -> None:
-    with pytest.raises(InvalidDefinitionError, match="no mapping but") as raised:
+def test_a_frontmatter_that_is_not_a_mapping_is_refused(front: str) -> None:
+    with pytest.raises(InvalidDefinitionError, match="not a mapping") as raised:
         AgentDefinition.loads(f"---\n{front}---\n")
     assert raised.value.line == 2

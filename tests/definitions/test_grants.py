@@ -1,4 +1,4 @@
-"""What the tools of a file mean as tool rules."""
+"""The tool rules for the tool lists of a file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def allows(granted: ToolRules, tool: str, argument: str = "") -> bool:
     return decide_call(granted, ToolFacts(names, parameter="value"), {"value": argument}).allowed
 
 
-def test_all_tools_are_no_rule() -> None:
+def test_all_tools_give_no_rule() -> None:
     assert rules().permits_all
 
 
-def test_an_empty_list_is_no_tool() -> None:
+def test_an_empty_list_allows_no_tool() -> None:
     granted = grants_of(AgentDefinition("a", "does a", tools=())).rules
     assert not allows(granted, "Read")
 
@@ -55,7 +55,7 @@ def test_an_empty_list_is_no_tool() -> None:
         ("Read", "read", [], ["x"]),
     ],
 )
-def test_an_entry_grants_what_it_says(entry: str, tool: str, granted: list[str], refused: list[str]) -> None:
+def test_an_entry_grants_its_calls(entry: str, tool: str, granted: list[str], refused: list[str]) -> None:
     allowed = rules(entry)
     assert [argument for argument in granted if not allows(allowed, tool, argument)] == []
     assert [argument for argument in refused if allows(allowed, tool, argument)] == []
@@ -81,12 +81,12 @@ def test_an_entry_grants_what_it_says(entry: str, tool: str, granted: list[str],
         "Bash(a:*) x",
     ],
 )
-def test_what_cannot_be_understood_grants_nothing_and_denies_more(entry: str) -> None:
+def test_an_unclear_entry_grants_nothing_and_denies_the_whole_tool(entry: str) -> None:
     tool = re.split(r"[()]", entry)[0].strip() or "Bash"
     try:
         allowed = grants_of(AgentDefinition("a", "does a", tools=(entry,)))
     except InvalidDefinitionError:
-        pass  # so no tool is granted either
+        pass  # a definition that cannot be loaded grants nothing
     else:
         assert not allows(allowed.rules, tool, "a")
         assert "it grants nothing" in allowed.remarks[0]
@@ -95,7 +95,7 @@ def test_what_cannot_be_understood_grants_nothing_and_denies_more(entry: str) ->
     except InvalidDefinitionError:
         return
     assert not allows(denied.rules, tool, "a")
-    assert "is denied altogether" in denied.remarks[0]
+    assert "is denied entirely" in denied.remarks[0]
 
 
 @given(
@@ -103,7 +103,7 @@ def test_what_cannot_be_understood_grants_nothing_and_denies_more(entry: str) ->
     st.lists(st.text(min_size=1, max_size=12), max_size=5),
     st.text(alphabet="abRead(*)_ ", min_size=1, max_size=8),
 )
-def test_any_texts_make_rules_and_a_deny_wins(tools: list[str], denied: list[str], tool: str) -> None:
+def test_any_texts_give_rules_and_a_deny_wins(tools: list[str], denied: list[str], tool: str) -> None:
     try:
         definition = AgentDefinition("a", "does a", tools=tuple(tools), disallowed_tools=tuple(denied))
     except InvalidDefinitionError:

@@ -1,4 +1,4 @@
-"""A limit on tools that somebody wrote is kept or refused, and never lost, however it is written."""
+"""A limit on tools is applied or refused, but never lost, however the file spells it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def refused(*lines: str, close: str = "---\n\nP\n") -> InvalidDefinitionError:
     return raised.value
 
 
-def remarks(definition: AgentDefinition) -> list[tuple[int, str]]:
+def warnings_in(definition: AgentDefinition) -> list[tuple[int, str]]:
     return [(note.line, note.message) for note in definition.notes if not note.is_repair]
 
 
@@ -41,7 +41,7 @@ SLIPS = [
 ]
 
 
-class TestLinesThatAreNoKeys:
+class TestLinesThatAreNotKeys:
     @pytest.mark.parametrize("slip", SLIPS)
     @pytest.mark.parametrize("above", ["description: Use: this", "description: b\nmodel: [x"])
     def test_a_line_that_looks_like_tools_is_refused(self, slip: str, above: str) -> None:
@@ -54,26 +54,26 @@ class TestLinesThatAreNoKeys:
         [slip.replace("allowedTools", "deniedTools").replace("tools", "denied tools") for slip in SLIPS[:11]]
         + ["deniedTools Bash", "- disallowed-tools: Bash", "? 'disallowedTools'"],
     )
-    def test_so_is_one_that_looks_like_a_denial_though_tools_are_there(self, denial: str) -> None:
+    def test_a_line_that_looks_like_a_denial_is_refused_even_with_a_tools_key(self, denial: str) -> None:
         error = refused("description: Use: this", denial, "tools: Read, Bash")
         assert error.line == 4
         assert "looks like disallowedTools" in error.problems[0]
 
-    def test_so_is_one_before_any_field(self) -> None:
+    def test_such_a_line_before_any_field_is_refused(self) -> None:
         text = "---\n tools: Read\nname: a\ndescription: b\n---\n"
         with pytest.raises(InvalidDefinitionError, match=r"line 2: .*looks like tools"):
             AgentDefinition.loads(text)
 
     @pytest.mark.parametrize("separator", ["\x0b", "\x85", "\u2028"])
-    def test_so_is_one_behind_a_line_end_that_yaml_does_not_know(self, separator: str) -> None:
+    def test_such_a_line_after_a_line_end_unknown_to_yaml_is_refused(self, separator: str) -> None:
         refused(f"description: a: b{separator}tools: Read")
 
-    def test_so_is_one_within_another_list(self) -> None:
+    def test_such_a_line_inside_another_list_is_refused(self) -> None:
         refused("description: b", "tools: Read\n  disallowedTools: Bash", "x: y: z")
 
     @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
     @pytest.mark.parametrize("line", ["tools: Read", "Tools: Read", '"tools": Read', "tools = Read"])
-    def test_so_is_one_within_quotes_that_close_too_late(self, newline: str, line: str) -> None:
+    def test_such_a_line_inside_quotes_that_close_too_late_is_refused(self, newline: str, line: str) -> None:
         quoted = f"'Use this\n{line}\nmodel: x'" if '"' in line else f'"Use this\n{line}\nmodel: x"'
         with pytest.raises(InvalidDefinitionError, match=r"line 4: .*looks like tools"):
             AgentDefinition.loads(f"---\nname: a\ndescription: {quoted}\n---\n".replace("\n", newline))
@@ -81,11 +81,11 @@ class TestLinesThatAreNoKeys:
     @pytest.mark.parametrize(
         "key", ['"tools"', "'tools'", "Tools", "TOOLS", "Allowed tools", "Allowed-Tools"]
     )
-    def test_a_key_in_quotes_or_another_case_is_the_key(self, key: str) -> None:
+    def test_a_quoted_key_or_one_in_another_case_is_recognized(self, key: str) -> None:
         assert loads("description: Use: this", f"{key}: Read").tools == ("Read",)
         assert loads("description: Use: this", f"{key} :Read", "x: y").tools == ("Read",)
 
-    def test_where_there_is_a_key_prose_is_left_alone(self) -> None:
+    def test_with_a_real_key_prose_may_mention_tools(self) -> None:
         read = loads("description: Use: this", "Tools: it has some", "  tools: some", "tools: Read")
         assert read.description == "Use: this\nTools: it has some\n  tools: some"
         assert read.tools == ("Read",)
@@ -99,7 +99,7 @@ class TestLinesThatAreNoKeys:
             "description: Use: the tools: all of them",
         ],
     )
-    def test_blocks_data_and_comments_hold_no_limit(self, lines: str) -> None:
+    def test_blocks_data_and_comments_may_mention_tools(self, lines: str) -> None:
         assert loads(*lines.split("\n"), "x: [y").tools == "*"
 
 
@@ -113,28 +113,28 @@ class TestWithoutAClosingLine:
         assert (read.tools, read.model, read.system_prompt) == (("Read",), "x", "You are\n")
 
     @pytest.mark.parametrize("line", ["--", "...", "\u2014\u2014", " ---", "***"])
-    def test_a_line_that_was_meant_to_close_it_closes_it(self, line: str) -> None:
+    def test_a_line_meant_as_a_closing_line_ends_the_frontmatter(self, line: str) -> None:
         read = loads("description: b", "tools: Read", line, "", "You are", close="")
         assert (read.tools, read.system_prompt) == (("Read",), "You are\n")
         read = loads("description: b", "", "Examples.", "tools: Read", line, "You are", close="")
         assert (read.tools, read.system_prompt) == (("Read",), "You are\n")
 
     @pytest.mark.parametrize("slip", ["Tools: Read", '"tools": Read', "**tools**: Read", "tools = Read"])
-    def test_what_only_looks_like_tools_in_the_prompt_is_refused(self, slip: str) -> None:
+    def test_a_line_of_the_prompt_that_looks_like_tools_is_refused(self, slip: str) -> None:
         error = refused("description: b", "", "You are.", slip, close="")
         assert error.line == 6
 
-    def test_below_a_heading_it_is_prompt(self) -> None:
+    def test_below_a_heading_such_a_line_is_prompt(self) -> None:
         read = loads("description: b", "", "You are.", "", "# Tools", "", "tools: all of them", close="")
         assert read.system_prompt.startswith("You are.\n\n# Tools")
 
-    def test_a_comment_right_above_the_key_is_no_heading(self) -> None:
+    def test_a_comment_directly_above_the_key_is_not_a_heading(self) -> None:
         read = loads(
             "description: b", "", "user: hi", "", "# the tools", "tools: Read", "", "You are", close=""
         )
         assert (read.tools, read.system_prompt) == (("Read",), "You are\n")
 
-    def test_where_tools_are_named_above_the_prompt_may_speak_of_them(self) -> None:
+    def test_with_a_tools_key_the_prompt_may_mention_tools(self) -> None:
         read = loads("description: b", "tools: Read", "", "You are.", "tools: Read and more", close="")
         assert (read.tools, read.system_prompt) == (("Read",), "You are.\ntools: Read and more\n")
         assert (
@@ -147,9 +147,9 @@ class TestWithoutAClosingLine:
         read = loads("description: x", "model: sonnet", "", f"{key}: [Read]", "perm: a: b")
         assert (read.tools, read.model, read.system_prompt) == (("Read",), "sonnet", "P\n")
 
-    def test_a_key_below_the_closing_line_is_remarked(self) -> None:
+    def test_a_key_below_the_closing_line_gives_a_warning(self) -> None:
         read = loads("description: b", close="---\n\ntools: Read\n\nYou are")
-        assert remarks(read) == [(4, "tools: stands below the frontmatter, so it limits nothing")]
+        assert warnings_in(read) == [(4, "tools: is below the frontmatter, so it has no effect")]
 
 
 class TestReferences:
@@ -165,49 +165,49 @@ class TestReferences:
             ("base: &d x\ninitialPrompt: *d", 4),
         ],
     )
-    def test_what_a_repair_cannot_follow_is_refused(self, lines: str, line: int) -> None:
+    def test_references_in_an_invalid_file_are_refused(self, lines: str, line: int) -> None:
         error = refused(*lines.split("\n"), "description: x: y")
         assert error.line == line
-        assert "is not followed" in error.problems[0]
+        assert "is not supported in a file that is not valid YAML" in error.problems[0]
         assert loads(*lines.split("\n"), "description: x").notes == ()
 
-    def test_a_merge_key_that_a_description_swallowed_is_refused(self) -> None:
+    def test_a_merge_key_inside_a_description_is_refused(self) -> None:
         assert refused("description: x: y", "<<: {disallowedTools: Bash}").line == 4
 
-    def test_stars_and_ampersands_in_prose_are_no_references(self) -> None:
+    def test_stars_and_ampersands_in_prose_are_not_references(self) -> None:
         read = loads("description: Use: &x and *x", "tools: *")
         assert (read.description, read.tools) == ("Use: &x and *x", "*")
 
-    def test_a_pattern_is_no_alias(self) -> None:
+    def test_a_tool_pattern_is_not_an_alias(self) -> None:
         assert loads("description: b", "disallowedTools: *_write").disallowed_tools == ("*_write",)
 
 
 class TestOtherSpellings:
     @pytest.mark.parametrize("key", ["Tools", "TOOLS", "Allowed-Tools", "allowed tools", "allowedtools"])
-    def test_tools_are_read_and_remarked(self, key: str) -> None:
+    def test_other_spellings_of_tools_are_read_with_a_warning(self, key: str) -> None:
         read = loads("description: b", f"{key}: Read")
         assert (read.tools, read.extra, read.is_repaired) == (("Read",), {}, False)
-        assert remarks(read) == [(4, f"{key}: read as tools")]
+        assert warnings_in(read) == [(4, f"{key}: read as tools")]
 
     @pytest.mark.parametrize(
         "key", ["disallowedtools", "Disallowed-Tools", "disallowed tools", "DeniedTools"]
     )
-    def test_denials_are_read_and_remarked(self, key: str) -> None:
+    def test_other_spellings_of_denials_are_read_with_a_warning(self, key: str) -> None:
         read = loads("description: b", f"{key}: Bash", "disallowedTools: Write")
         assert read.disallowed_tools == ("Bash", "Write")
-        assert remarks(read) == [(4, f"{key}: read as disallowedTools")]
+        assert warnings_in(read) == [(4, f"{key}: read as disallowedTools")]
 
     @pytest.mark.parametrize("key", ["'*tools*'", '"\\u200Btools"', "tools:", "-tools"])
-    def test_a_key_that_has_more_to_it_is_refused(self, key: str) -> None:
+    def test_a_similar_key_with_other_characters_is_refused(self, key: str) -> None:
         error = refused("description: b", f"{key}: Read")
         assert error.line == 4
         assert "looks like tools" in error.problems[0]
 
-    def test_other_keys_are_kept_and_remarked(self) -> None:
+    def test_other_keys_are_kept_with_a_warning(self) -> None:
         read = loads("description: b", "Model: opus", "maxturns: 5", "tool: cursor")
         assert read.extra == {"Model": "opus", "maxturns": 5, "tool": "cursor"}
-        assert remarks(read) == [
-            (4, "Model: not read as model, which is spelled otherwise"),
-            (5, "maxturns: not read as maxTurns, which is spelled otherwise"),
-            (6, "tool: limits no tools; the keys that do are tools and disallowedTools"),
+        assert warnings_in(read) == [
+            (4, "Model: not read as model, which is spelled differently"),
+            (5, "maxturns: not read as maxTurns, which is spelled differently"),
+            (6, "tool: does not limit the tools; use tools and disallowedTools"),
         ]

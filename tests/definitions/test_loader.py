@@ -1,4 +1,4 @@
-"""Which agents are loaded from the directories, and how the rest is reported (spec subagents)."""
+"""Which agents are loaded, and how other files are reported (spec 5, "Agent 加载优先级")."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from kantan_agents.definitions import AgentDefinition, AgentLoader, ShadowedAgent
-from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
+from kantan_agents.definitions.frontmatter.document import read_regular_file
 from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
-from tests.definitions.agent_tree import agent_text, powerless, write, write_text
+from tests.definitions.agent_tree import agent_text, without_root, write, write_text
 from tests.definitions.conftest import Places
 
 BUILTIN = AgentDefinition(name="helper", description="Built in.", system_prompt="builtin")
@@ -34,7 +34,7 @@ def put(places: Places, place: str) -> Path:
 
 
 @pytest.mark.parametrize(("first", "second"), [*itertools.combinations(IN_ORDER, 2)])
-def test_the_first_found_is_used_and_the_other_is_listed_as_shadowed(
+def test_the_first_definition_is_used_and_the_other_is_listed_as_shadowed(
     places: Places, first: str, second: str
 ) -> None:
     winner = put(places, first)
@@ -80,7 +80,7 @@ async def test_scenario_the_loader_has_directories_and_loads_all_or_one(places: 
     assert (await loader.get_agent("helper")).path == path
 
 
-def test_names_match_whatever_case_and_separators(places: Places) -> None:
+def test_names_match_regardless_of_case_and_separators(places: Places) -> None:
     write(places.project / ".claude/agents/a.md", "Code Reviewer", "first")
     shadowed = write(places.project / ".claude/agents/b.md", "code_reviewer", "second")
     loader = places.loader()
@@ -90,14 +90,14 @@ def test_names_match_whatever_case_and_separators(places: Places) -> None:
     ]
 
 
-def test_of_two_built_in_agents_of_one_name_the_first_counts(tmp_path: Path) -> None:
+def test_the_first_of_two_built_in_agents_with_one_name_is_used(tmp_path: Path) -> None:
     twin = AgentDefinition(name="Helper", description="Another.")
     loader = AgentLoader([tmp_path], builtin=[BUILTIN, twin])
     assert loader.get_agent_now("helper") is BUILTIN
     assert loader.load_agents_now().shadowed == (ShadowedAgent("Helper", None, None),)
 
 
-def test_an_unknown_name_is_answered_with_those_there_are_the_likely_ones_first(places: Places) -> None:
+def test_the_error_for_an_unknown_name_lists_all_names_similar_ones_first(places: Places) -> None:
     for name in ("architect", "code-reviewer", "writer"):
         write(places.project / f".claude/agents/{name}.md", name)
     with pytest.raises(AgentNotFoundError) as caught:
@@ -109,8 +109,8 @@ def test_an_unknown_name_is_answered_with_those_there_are_the_likely_ones_first(
 
 
 @pytest.mark.anyio
-async def test_an_unknown_name_asked_for_asynchronously_is_the_same_error(places: Places) -> None:
-    with pytest.raises(AgentNotFoundError, match="available: none"):
+async def test_get_agent_async_raises_the_same_error_for_an_unknown_name(places: Places) -> None:
+    with pytest.raises(AgentNotFoundError, match="there are: none"):
         await places.loader().get_agent("nobody")
 
 
@@ -119,7 +119,7 @@ def test_a_cache_of_a_negative_size_is_refused(tmp_path: Path) -> None:
         AgentLoader([tmp_path], cache_size=-1)
 
 
-# Trees
+# Directory trees
 
 
 def names(directory: Path) -> list[str]:
@@ -127,19 +127,19 @@ def names(directory: Path) -> list[str]:
     return [agent.name for agent in loader.load_agents_now()]
 
 
-def test_files_are_found_in_directories_of_directories(tmp_path: Path) -> None:
+def test_files_are_found_in_subdirectories(tmp_path: Path) -> None:
     for number, place in enumerate(["a.md", "x/b.MD", "x/y/z/c.Md", "notes.md/d.md", "README.txt"]):
         write(tmp_path / place, f"agent-{number}")
     assert names(tmp_path) == ["agent-0", "agent-1", "agent-2", "agent-3"]
 
 
-def test_what_begins_with_a_dot_is_left_out(tmp_path: Path) -> None:
+def test_names_that_begin_with_a_dot_are_skipped(tmp_path: Path) -> None:
     for place in (".hidden.md", ".md", ".git/a.md", "x/.#lock.md"):
         write(tmp_path / place, "hidden")
     assert names(tmp_path) == []
 
 
-def test_a_tree_is_read_however_deep_it_is(tmp_path: Path) -> None:
+def test_a_directory_tree_of_any_depth_is_read(tmp_path: Path) -> None:
     deep = tmp_path
     for _ in range(150):
         deep /= "d"
@@ -166,7 +166,7 @@ def test_links_to_files_and_directories_are_followed(tmp_path: Path) -> None:
     assert names(tmp_path / "agents") == ["a", "b"]
 
 
-def test_loops_of_links_end(tmp_path: Path) -> None:
+def test_loops_of_links_are_followed_once(tmp_path: Path) -> None:
     write(tmp_path / "x/a.md", "a")
     (tmp_path / "x/up").symlink_to(tmp_path)
     (tmp_path / "x/self").symlink_to(tmp_path / "x/self")
@@ -174,43 +174,43 @@ def test_loops_of_links_end(tmp_path: Path) -> None:
     assert ([agent.name for agent in catalog], catalog.shadowed, catalog.problems) == (["a"], (), ())
 
 
-def test_a_directory_reached_in_two_ways_counts_once(tmp_path: Path) -> None:
+def test_a_directory_reached_by_two_paths_is_listed_once(tmp_path: Path) -> None:
     write(tmp_path / "one/x/a.md", "a")
     (tmp_path / "two").symlink_to(tmp_path / "one")
     catalog = AgentLoader([tmp_path / "one/x", tmp_path / "one", tmp_path / "two"]).load_agents_now()
     assert ([agent.path for agent in catalog], catalog.shadowed) == ([tmp_path / "one/x/a.md"], ())
 
 
-def test_a_file_that_links_to_nothing_or_itself_is_a_problem(tmp_path: Path) -> None:
+def test_a_broken_or_circular_link_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "gone.md").symlink_to(tmp_path / "nowhere")
     (tmp_path / "self.md").symlink_to(tmp_path / "self.md")
     problems = AgentLoader([tmp_path]).load_agents_now().problems
     assert [str(problem) for problem in problems] == [
-        f"{tmp_path}/gone.md:1: the link leads to nothing",
+        f"{tmp_path}/gone.md:1: the target of the link does not exist",
         f"{tmp_path}/self.md:1: {os.strerror(errno.ELOOP)}",
     ]
 
 
-def test_a_file_named_in_the_place_of_a_directory_is_a_problem(tmp_path: Path) -> None:
+def test_a_file_given_as_a_directory_is_a_problem(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", "a")
     (problem,) = AgentLoader([path]).load_agents_now().problems
     assert str(problem) == f"{path}:1: the directory cannot be read: Not a directory"
 
 
-def test_a_directory_that_cannot_exist_is_a_problem(tmp_path: Path) -> None:
+def test_an_impossible_directory_path_is_a_problem(tmp_path: Path) -> None:
     (problem,) = AgentLoader([tmp_path / "a\0b"]).load_agents_now().problems
     assert problem.message == "the directory cannot be read: Invalid argument"
 
 
-def test_a_pipe_is_a_problem_and_nobody_waits_for_it(tmp_path: Path) -> None:
+def test_a_pipe_is_a_problem_and_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     write(tmp_path / "a.md", "a")
     catalog = AgentLoader([tmp_path]).load_agents_now()
-    assert [str(problem) for problem in catalog.problems] == [f"{tmp_path}/pipe.md:1: is no regular file"]
+    assert [str(problem) for problem in catalog.problems] == [f"{tmp_path}/pipe.md:1: is not a regular file"]
     assert catalog.names() == ("a",)
 
 
-def test_a_name_whose_bytes_are_no_text_is_loaded_and_reported(
+def test_a_file_name_that_is_not_text_is_loaded_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.md")
@@ -221,7 +221,7 @@ def test_a_name_whose_bytes_are_no_text_is_loaded_and_reported(
     assert "\\udcff.md" in vars(record)["problems"][0]
 
 
-# Refused by the system
+# Missing permissions
 
 
 @pytest.fixture
@@ -232,7 +232,7 @@ def open_to_all() -> Iterator[Path]:
     shutil.rmtree(path)
 
 
-def test_what_may_not_be_read_is_a_problem_and_the_rest_loads(open_to_all: Path) -> None:
+def test_an_unreadable_file_is_a_problem_and_the_others_load(open_to_all: Path) -> None:
     write(open_to_all / "closed/a.md", "a")
     secret = write(open_to_all / "secret.md", "secret")
     write(open_to_all / "open.md", "open")
@@ -240,7 +240,7 @@ def test_what_may_not_be_read_is_a_problem_and_the_rest_loads(open_to_all: Path)
     loader.load_agents_now()
     (open_to_all / "closed").chmod(0)
     secret.chmod(0)
-    with powerless():
+    with without_root():
         catalog = loader.load_agents_now()
     assert [agent.name for agent in catalog] == ["open"]
     assert [(str(problem), problem.severity, problem.code) for problem in catalog.problems] == [
@@ -249,26 +249,26 @@ def test_what_may_not_be_read_is_a_problem_and_the_rest_loads(open_to_all: Path)
     ]
     (open_to_all / "closed").chmod(0o755)
     secret.chmod(0o644)
-    with powerless():
+    with without_root():
         assert loader.get_agent_now("secret").name == "secret"
         assert loader.get_agent_now("a").name == "a"
 
 
-def test_a_directory_below_one_that_may_not_be_searched_is_a_problem(open_to_all: Path) -> None:
+def test_a_directory_below_one_without_access_is_a_problem(open_to_all: Path) -> None:
     write(open_to_all / "closed/agents/a.md", "a")
     loader = AgentLoader([open_to_all / "closed/agents"])
     loader.load_agents_now()
     (open_to_all / "closed").chmod(0)
-    with powerless():
+    with without_root():
         (problem,) = loader.load_agents_now().problems
     (open_to_all / "closed").chmod(0o755)
     assert problem.message == "the directory cannot be read: Permission denied"
 
 
-# Vanishing
+# Files that disappear
 
 
-def test_a_file_that_vanishes_between_listing_and_reading_is_just_gone(
+def test_a_file_deleted_between_listing_and_reading_is_skipped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "a.md", "a")
@@ -284,7 +284,7 @@ def test_a_file_that_vanishes_between_listing_and_reading_is_just_gone(
     assert ([agent.name for agent in catalog], catalog.problems) == (["b"], ())
 
 
-def test_files_made_and_deleted_all_the_while_disturb_no_others(tmp_path: Path) -> None:
+def test_files_created_and_deleted_during_loads_do_not_affect_others(tmp_path: Path) -> None:
     for number in range(5):
         write(tmp_path / f"{number}/stays.md", f"stays-{number}")
     done = threading.Event()
@@ -317,7 +317,7 @@ def test_files_made_and_deleted_all_the_while_disturb_no_others(tmp_path: Path) 
     assert len(loader.load_agents_now()) == 5
 
 
-# Files that are no agents
+# Files that are not agents
 
 
 def test_a_broken_file_is_reported_with_its_line_and_the_others_load(tmp_path: Path) -> None:
@@ -340,16 +340,14 @@ def test_an_agent_whose_only_file_is_broken_is_not_found(tmp_path: Path) -> None
         AgentLoader([tmp_path]).get_agent_now("a")
 
 
-def test_a_file_of_any_length_is_read_no_further_than_the_limit(tmp_path: Path, reads: list[str]) -> None:
+def test_a_file_is_never_read_beyond_the_size_limit(tmp_path: Path, reads: list[str]) -> None:
     with (tmp_path / "huge.md").open("wb") as file:
         file.truncate(10**12)
     (problem,) = AgentLoader([tmp_path]).load_agents_now().problems
     assert problem.message == "is larger than 4 MiB"
 
 
-def test_errors_are_logged_when_they_appear_and_not_again(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_new_errors_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     bad = write_text(tmp_path / "bad.md", "nothing")
     loader = AgentLoader([tmp_path])
     for _ in range(2):
@@ -364,6 +362,6 @@ def test_errors_are_logged_when_they_appear_and_not_again(
 
 
 @pytest.mark.parametrize("options", [{"recheck_seconds": -1}, {"cache_size": 1.5}, {"builtin": ["reviewer"]}])
-def test_an_option_it_cannot_have_is_refused(options: Any) -> None:
+def test_an_invalid_option_is_refused(options: Any) -> None:
     with pytest.raises(InvalidOptionError, match=next(iter(options))):
         AgentLoader([], **options)

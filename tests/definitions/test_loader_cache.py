@@ -1,4 +1,4 @@
-"""What is kept of the files, and when it is read again (spec subagents, "Agent 缓存")."""
+"""What the loader caches, and when it reads files again (spec 5, "Agent 缓存")."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from kantan_agents.definitions import AgentLoader
 from kantan_agents.definitions.loading import cache, loader, scan
 from kantan_agents.definitions.loading.signature import is_racy
 from kantan_agents.errors import AgentNotFoundError
-from tests.definitions.agent_tree import agent_text, dated, restore_date, write, write_text
+from tests.definitions.agent_tree import agent_text, restore_date, set_unique_time, write, write_text
 
 settled = pytest.mark.usefixtures("_settled")
 
 
 def keeping(directory: Path, **options: Any) -> AgentLoader:
-    """Return a loader that looks at all files only when it must."""
+    """Return a loader that checks all files only when it must."""
     return AgentLoader([directory], **{"recheck_seconds": 3600, **options})
 
 
@@ -27,9 +27,7 @@ def keeping(directory: Path, **options: Any) -> AgentLoader:
 
 
 @settled
-def test_scenario_the_files_used_last_are_kept_as_many_as_the_cache_holds(
-    tmp_path: Path, reads: list[str]
-) -> None:
+def test_scenario_the_cache_keeps_the_most_recently_used_files(tmp_path: Path, reads: list[str]) -> None:
     for name in "abc":
         write(tmp_path / f"{name}.md", name)
     agents = keeping(tmp_path, cache_size=2)
@@ -75,7 +73,7 @@ def test_scenario_a_file_that_was_modified_is_read_again_and_only_that(
 
 
 @settled
-def test_failures_are_kept_too(tmp_path: Path, reads: list[str]) -> None:
+def test_failures_are_cached_too(tmp_path: Path, reads: list[str]) -> None:
     write_text(tmp_path / "a.md", "nothing")
     agents = keeping(tmp_path)
     before = agents.load_agents_now().problems
@@ -85,7 +83,7 @@ def test_failures_are_kept_too(tmp_path: Path, reads: list[str]) -> None:
     assert agents.load_agents_now().problems == ()
 
 
-def test_a_cache_of_none_reads_each_time(tmp_path: Path, reads: list[str]) -> None:
+def test_a_cache_of_size_zero_reads_every_time(tmp_path: Path, reads: list[str]) -> None:
     write(tmp_path / "a.md", "a", "one")
     agents = keeping(tmp_path, cache_size=0)
     assert agents.get_agent_now("a").system_prompt == "one"
@@ -95,7 +93,7 @@ def test_a_cache_of_none_reads_each_time(tmp_path: Path, reads: list[str]) -> No
     assert len(reads) == 3
 
 
-# What must be noticed
+# Changes that must be noticed
 
 
 def test_an_edit_within_the_same_tick_of_the_clock_is_noticed(tmp_path: Path) -> None:
@@ -109,7 +107,7 @@ def test_an_edit_within_the_same_tick_of_the_clock_is_noticed(tmp_path: Path) ->
 
 
 @settled
-def test_an_edit_whose_old_date_was_put_back_is_noticed(tmp_path: Path) -> None:
+def test_an_edit_is_noticed_even_if_the_old_modification_time_is_restored(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", "a", "old")
     agents = keeping(tmp_path)
     agents.get_agent_now("a")
@@ -120,7 +118,7 @@ def test_an_edit_whose_old_date_was_put_back_is_noticed(tmp_path: Path) -> None:
 
 
 @settled
-def test_another_file_of_the_same_date_and_size_in_its_place_is_noticed(tmp_path: Path) -> None:
+def test_a_replacement_file_with_the_same_time_and_size_is_noticed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", "a", "old")
     agents = keeping(tmp_path)
     agents.get_agent_now("a")
@@ -133,7 +131,7 @@ def test_another_file_of_the_same_date_and_size_in_its_place_is_noticed(tmp_path
 
 
 @settled
-def test_a_file_that_was_given_another_name_is_noticed(tmp_path: Path) -> None:
+def test_a_renamed_file_is_noticed(tmp_path: Path) -> None:
     path = write(tmp_path / "a.md", "a")
     agents = keeping(tmp_path)
     agents.get_agent_now("a")
@@ -144,18 +142,18 @@ def test_a_file_that_was_given_another_name_is_noticed(tmp_path: Path) -> None:
 
 
 @settled
-def test_a_deleted_file_uncovers_the_one_it_shadowed(tmp_path: Path) -> None:
+def test_deleting_a_file_reveals_the_one_it_shadowed(tmp_path: Path) -> None:
     first = write(tmp_path / "1/a.md", "a", "first")
     write(tmp_path / "2/a.md", "a", "second")
     agents = keeping(tmp_path)
     assert agents.get_agent_now("a").system_prompt == "first"
     first.unlink()
-    dated(first.parent)
+    set_unique_time(first.parent)
     assert agents.get_agent_now("a").system_prompt == "second"
 
 
 @settled
-def test_a_new_file_and_a_new_directory_before_it_take_the_name_over(tmp_path: Path) -> None:
+def test_a_new_file_with_higher_priority_replaces_the_agent(tmp_path: Path) -> None:
     write(tmp_path / "m/m.md", "a", "third")
     agents = keeping(tmp_path)
     assert agents.get_agent_now("a").system_prompt == "third"
@@ -166,7 +164,7 @@ def test_a_new_file_and_a_new_directory_before_it_take_the_name_over(tmp_path: P
 
 
 @settled
-def test_a_directory_that_went_and_came_back_is_noticed(tmp_path: Path) -> None:
+def test_a_directory_deleted_and_recreated_is_noticed(tmp_path: Path) -> None:
     write(tmp_path / "agents/a.md", "a", "old")
     agents = keeping(tmp_path / "agents")
     assert agents.get_agent_now("a").system_prompt == "old"
@@ -178,7 +176,7 @@ def test_a_directory_that_went_and_came_back_is_noticed(tmp_path: Path) -> None:
 
 
 @settled
-def test_a_linked_directory_that_leads_elsewhere_is_noticed(tmp_path: Path) -> None:
+def test_a_directory_link_with_a_new_target_is_noticed(tmp_path: Path) -> None:
     write(tmp_path / "one/a.md", "a", "one")
     write(tmp_path / "two/a.md", "a", "two")
     (tmp_path / "way").symlink_to(tmp_path / "one")
@@ -193,7 +191,7 @@ def test_a_linked_directory_that_leads_elsewhere_is_noticed(tmp_path: Path) -> N
 
 @settled
 @pytest.mark.parametrize("name", ["link", "link.md"])
-def test_what_a_link_led_to_in_vain_may_appear_and_take_a_name_over(tmp_path: Path, name: str) -> None:
+def test_the_target_of_a_broken_link_may_appear_and_replace_an_agent(tmp_path: Path, name: str) -> None:
     write(tmp_path / "agents/z.md", "a", "second")
     (tmp_path / "agents" / name).symlink_to(tmp_path / "later")
     agents = keeping(tmp_path / "agents")
@@ -225,7 +223,7 @@ def test_a_file_that_appears_within_the_same_tick_of_the_clock_is_noticed(tmp_pa
 
 
 @settled
-def test_a_name_taken_over_in_place_is_noticed_when_all_files_are_looked_at(
+def test_a_name_taken_by_an_edit_in_place_is_noticed_at_the_next_full_check(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seconds = 1000.0
@@ -241,22 +239,20 @@ def test_a_name_taken_over_in_place_is_noticed_when_all_files_are_looked_at(
     assert agents.get_agent_now("a").system_prompt == "first"
 
 
-# What need not be read
+# Files that need not be read
 
 
 @settled
-def test_a_file_that_was_only_touched_gives_the_very_same_definition(
-    tmp_path: Path, reads: list[str]
-) -> None:
+def test_a_touched_file_gives_the_same_definition_object(tmp_path: Path, reads: list[str]) -> None:
     path = write(tmp_path / "a.md", "a")
     agents = keeping(tmp_path)
     first = agents.get_agent_now("a")
-    dated(path)
+    set_unique_time(path)
     assert agents.get_agent_now("a") is first
     assert len(reads) == 2
 
 
-def test_a_file_too_new_to_be_trusted_is_read_again_and_gives_the_very_same_definition(
+def test_a_racy_file_is_read_again_and_gives_the_same_definition_object(
     tmp_path: Path, reads: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path / "a.md", "a")
@@ -271,15 +267,13 @@ def test_a_file_too_new_to_be_trusted_is_read_again_and_gives_the_very_same_defi
     assert len(reads) == 3
 
 
-def test_a_directory_too_new_to_be_trusted_is_listed_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_racy_directory_is_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     at = tmp_path.stat().st_ctime_ns + 10_000_000
     monkeypatch.setattr(scan, "clock_ns", lambda: at)
     directories = AgentLoader([tmp_path]).directories
-    assert not scan.listed(directories).holds()
+    assert not scan.list_files(directories).is_current()
     at += 50_000_000
-    assert scan.listed(directories).holds()
+    assert scan.list_files(directories).is_current()
 
 
 @pytest.mark.parametrize(
@@ -292,10 +286,10 @@ def test_a_directory_too_new_to_be_trusted_is_listed_again(
         (10**18, 10**18 + 1, 10**18 + 51_000_000, False),
         (5, 10**18 + 1, 10**18 + 2, True),
         (10**18 + 1, 5, 10**18 + 2, True),
-        # Dates in the future: the system's own says that its clock is not ours, the other one says nothing.
+        # Times in the future: a change time means that the clocks differ, a modification time means nothing.
         (5, 10**19, 10**18, True),
         (10**19, 5, 10**18, False),
     ],
 )
-def test_what_is_too_new_to_be_trusted(written: int, changed: int, now: int, *, racy: bool) -> None:
+def test_which_signatures_are_racy(written: int, changed: int, now: int, *, racy: bool) -> None:
     assert is_racy((written, changed, 1, 2, 3), now) is racy

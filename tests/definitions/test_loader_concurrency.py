@@ -1,4 +1,4 @@
-"""One loader, many tasks and threads: nothing blocks, nothing is lost."""
+"""One loader used by many tasks and threads: nothing blocks, no change is missed."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 from blockbuster import blockbuster_ctx
 
 from kantan_agents.definitions import AgentDefinition, AgentLoader
-from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
+from kantan_agents.definitions.frontmatter.document import read_regular_file
 from kantan_agents.definitions.loading import loader, scan
-from kantan_agents.definitions.loading.signature import Seen, seen_at
+from kantan_agents.definitions.loading.signature import PathState, signature_at
 from kantan_agents.errors import AgentNotFoundError
 from tests.definitions.agent_tree import write, write_text
 
@@ -31,14 +31,14 @@ def agents(tmp_path: Path) -> AgentLoader:
 
 
 @pytest.mark.anyio
-async def test_nothing_blocks_the_event_loop_but_a_stat(tmp_path: Path) -> None:
+async def test_only_a_stat_runs_on_the_event_loop(tmp_path: Path) -> None:
     write(tmp_path / "a.md", "a")
     agents = AgentLoader([tmp_path], recheck_seconds=3600)
     await agents.load_agents()
     with blockbuster_ctx() as found:
         with pytest.raises(Exception, match=r"(?i)blocking"):
             os.stat(tmp_path)  # noqa: PTH116 - the check itself is checked
-        found.functions["os.stat"].can_block_in("definitions/signature.py", {"seen_at"})
+        found.functions["os.stat"].can_block_in("definitions/signature.py", {"signature_at"})
         assert (await agents.load_agents()).names() == ("a",)
         assert (await agents.get_agent("a")).name == "a"
         await anyio.to_thread.run_sync(write, tmp_path / "a.md", "a", "new")
@@ -48,7 +48,7 @@ async def test_nothing_blocks_the_event_loop_but_a_stat(tmp_path: Path) -> None:
 
 
 @pytest.mark.anyio
-async def test_eight_tasks_and_four_threads_get_what_the_files_say(
+async def test_eight_tasks_and_four_threads_get_current_definitions(
     agents: AgentLoader, tmp_path: Path
 ) -> None:
     wrong: list[str] = []
@@ -58,7 +58,7 @@ async def test_eight_tasks_and_four_threads_get_what_the_files_say(
         number = 0
         while not done.is_set():
             number += 1
-            # In one step, as editors and version control do: nobody reads half a file.
+            # Replace the file atomically, as editors and version control do.
             write(tmp_path / "new", NAMES[number % 8], str(number)).replace(
                 tmp_path / f"{NAMES[number % 8]}.md"
             )
@@ -97,7 +97,7 @@ async def test_eight_tasks_and_four_threads_get_what_the_files_say(
 
 
 @pytest.mark.anyio
-async def test_a_task_that_waits_can_be_cancelled_and_the_others_go_on(
+async def test_cancelling_a_waiting_task_does_not_affect_the_others(
     agents: AgentLoader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, go_on = threading.Event(), threading.Event()
@@ -130,7 +130,7 @@ async def test_a_task_that_waits_can_be_cancelled_and_the_others_go_on(
 
 
 class TestManyDirectories:
-    """More than are looked at on an event loop."""
+    """More directories than are checked on the event loop."""
 
     @pytest.fixture
     def many(self, tmp_path: Path) -> AgentLoader:
@@ -140,17 +140,17 @@ class TestManyDirectories:
 
     @pytest.mark.anyio
     @pytest.mark.usefixtures("_settled")
-    async def test_none_of_them_is_looked_at_on_the_event_loop(
+    async def test_no_stat_runs_on_the_event_loop(
         self, many: AgentLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await many.load_agents()
         looking: list[int] = []
 
-        def noted(path: str) -> Seen:
+        def recorded(path: str) -> PathState:
             looking.append(threading.get_ident())
-            return seen_at(path)
+            return signature_at(path)
 
-        monkeypatch.setattr(scan, "seen_at", noted)
+        monkeypatch.setattr(scan, "signature_at", recorded)
         assert (await many.get_agent("agent-7")).name == "agent-7"
         assert len(looking) == 61
         assert threading.get_ident() not in looking
@@ -160,21 +160,21 @@ class TestManyDirectories:
 
     @pytest.mark.anyio
     @pytest.mark.usefixtures("_settled")
-    async def test_tasks_that_ask_together_share_a_look(
+    async def test_concurrent_calls_share_one_check(
         self, many: AgentLoader, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await many.load_agents()
         looked: list[str] = []
         looking, go_on = threading.Event(), threading.Event()
 
-        def slowly(path: str) -> Seen:
+        def slowly(path: str) -> PathState:
             looked.append(path)
             if not looking.is_set():
                 looking.set()
                 go_on.wait(60)
-            return seen_at(path)
+            return signature_at(path)
 
-        monkeypatch.setattr(scan, "seen_at", slowly)
+        monkeypatch.setattr(scan, "signature_at", slowly)
         found: list[str] = []
 
         async def ask(name: str) -> None:
@@ -192,7 +192,7 @@ class TestManyDirectories:
 
 
 @pytest.mark.anyio
-async def test_loads_that_are_asked_for_during_one_are_one_and_see_what_changed_before_they_were_asked_for(
+async def test_loads_requested_during_a_load_share_the_next_one_and_see_earlier_changes(
     agents: AgentLoader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, go_on = threading.Event(), threading.Event()
@@ -203,12 +203,12 @@ async def test_loads_that_are_asked_for_during_one_are_one_and_see_what_changed_
         go_on.wait(60)
         return read_regular_file(path, limit)
 
-    def noted(directories: Any) -> scan.Listing:
-        listings.append(scan.listed(directories))
+    def recorded(directories: Any) -> scan.Listing:
+        listings.append(scan.list_files(directories))
         return listings[-1]
 
     monkeypatch.setattr("kantan_agents.definitions.loading.cache.read_regular_file", slowly)
-    monkeypatch.setattr(loader, "listed", noted)
+    monkeypatch.setattr(loader, "list_files", recorded)
     loaded: list[int] = []
 
     async def load() -> None:
@@ -227,13 +227,13 @@ async def test_loads_that_are_asked_for_during_one_are_one_and_see_what_changed_
 
 
 @pytest.mark.anyio
-async def test_who_handles_the_log_may_ask_the_loader(agents: AgentLoader, tmp_path: Path) -> None:
+async def test_a_log_handler_may_call_the_loader(agents: AgentLoader, tmp_path: Path) -> None:
     write_text(tmp_path / "broken.md", "nothing")
     asked: list[str] = []
 
     class Asking(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            # In a thread that can be left behind: if the loader were still at work, it would wait for ever.
+            # In a daemon thread: if the loader still held its lock, this call would never return.
             asking = threading.Thread(target=self.ask, daemon=True)
             asking.start()
             asking.join(60)

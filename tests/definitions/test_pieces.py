@@ -1,4 +1,4 @@
-"""Where the fields of a broken frontmatter begin and end."""
+"""Where the fields of an invalid frontmatter begin and end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.definitions.test_repair import remarks, repaired
+from tests.definitions.test_repair import repaired, warnings_in
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from tests.definitions.test_repair import remarks, repaired
         ("triggers: [x]", "triggers", ["x"]),
     ],
 )
-def test_well_known_keys_end_a_broken_description(line: str, key: str, value: Any) -> None:
+def test_well_known_keys_end_an_invalid_description(line: str, key: str, value: Any) -> None:
     read = repaired("description: b: c", "user: hi", line)
 
     assert (read.description, read.extra) == ("b: c\nuser: hi", {key: value})
@@ -42,11 +42,11 @@ def test_well_known_keys_end_a_broken_description(line: str, key: str, value: An
         "  author: me",
     ],
 )
-def test_labels_in_a_broken_description_are_part_of_it(line: str) -> None:
+def test_labels_in_an_invalid_description_are_part_of_it(line: str) -> None:
     assert repaired("description: b: c", line, "more").description.split("\n")[1].strip() == line.strip()
 
 
-def test_an_indented_block_ends_where_it_is_not_indented() -> None:
+def test_an_indented_block_ends_at_the_first_unindented_line() -> None:
     read = repaired("description: |", "  one: x", "", "    two", "  three", "foo: a: b", "user: c")
 
     assert read.description == "one: x\n\n  two\nthree"
@@ -67,8 +67,8 @@ def test_a_context_that_is_a_line_of_a_dialogue_is_part_of_it() -> None:
     assert repaired("description: Ask: this", "context: the office", "tools: Read").context == "the office"
 
 
-def test_a_name_within_a_broken_description_does_not_count() -> None:
+def test_a_name_line_inside_an_invalid_description_is_not_a_key() -> None:
     read = repaired("description: Ask: this", "name: John asks", "user: hi", "tools: Read")
 
     assert (read.name, read.description) == ("a", "Ask: this\nname: John asks\nuser: hi")
-    assert (4, "name: stands there twice; this one is read as part of description") in remarks(read)
+    assert (4, "name: appears twice; this one is read as part of description") in warnings_in(read)

@@ -1,4 +1,4 @@
-"""Searching by words: what is found, and in which order."""
+"""Search by words: which agents match, and in which order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def searched(text: str) -> list[str]:
     return [agent.name for agent in SearchIndex.of(agents).search(text)]
 
 
-def test_the_closer_a_match_the_earlier_it_comes() -> None:
+def test_better_matches_come_first() -> None:
     assert searched("code review") == [
         "code-review",
         "code-reviewer",
@@ -39,7 +39,7 @@ def test_the_closer_a_match_the_earlier_it_comes() -> None:
     ]
 
 
-def test_those_that_match_alike_stay_in_order() -> None:
+def test_equal_matches_keep_their_order() -> None:
     assert searched("judges") == ["code-reviewer", "strict-code-reviewer", "review-of-code"]
 
 
@@ -54,7 +54,7 @@ def test_a_text_without_words_finds_all(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["STRASSE", "wide figures", "CAFE\u0301", "\uff33trasse"])
-def test_neither_case_nor_the_way_to_write_a_character_matters(text: str) -> None:
+def test_case_and_unicode_normalization_do_not_matter(text: str) -> None:
     assert searched(text) == ["straße"]
 
 

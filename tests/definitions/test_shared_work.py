@@ -1,4 +1,4 @@
-"""Work that is shared by those who ask before it begins, and by nobody who asks later."""
+"""A run of shared work serves the requests made before it begins, and no later ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kantan_agents.definitions.loading.shared_work import SharedWork
 
 @attrs.define
 class Job:
-    """Work that waits for leave to end, and says how often it was done."""
+    """Work that waits for ``go_on`` and returns how often it has run."""
 
     begun: threading.Event = attrs.field(factory=threading.Event)
     go_on: threading.Event = attrs.field(factory=threading.Event)
@@ -32,8 +32,8 @@ class Job:
         return time
 
 
-def shared(work: Callable[[], int], afterwards: Callable[[int], object] = bool) -> SharedWork[int]:
-    return SharedWork(work, threading.Lock(), afterwards)
+def shared(work: Callable[[], int], on_done: Callable[[int], object] = bool) -> SharedWork[int]:
+    return SharedWork(work, threading.Lock(), on_done)
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ async def wait_until_begun(job: Job) -> None:
 
 
 @pytest.mark.anyio
-async def test_who_asks_while_it_is_done_gets_what_is_done_next(job: Job) -> None:
+async def test_a_request_during_a_run_gets_the_next_run(job: Job) -> None:
     work, found = shared(job), []
 
     async def ask() -> None:
-        found.append(await work.soon())
+        found.append(await work.run_async())
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(ask)
@@ -65,59 +65,59 @@ async def test_who_asks_while_it_is_done_gets_what_is_done_next(job: Job) -> Non
 
 
 @pytest.mark.anyio
-async def test_however_many_ask_and_give_up_one_thread_works_and_one_waits(job: Job) -> None:
+async def test_many_cancelled_requests_use_at_most_two_threads(job: Job) -> None:
     work = shared(job)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(work.soon)
+        tasks.start_soon(work.run_async)
         await wait_until_begun(job)
         before = threading.active_count()
         for _ in range(50):
-            async with anyio.create_task_group() as given_up:
-                given_up.start_soon(work.soon)
+            async with anyio.create_task_group() as cancelled:
+                cancelled.start_soon(work.run_async)
                 await anyio.wait_all_tasks_blocked()
-                given_up.cancel_scope.cancel()
+                cancelled.cancel_scope.cancel()
         assert threading.active_count() <= before + 1
         job.go_on.set()
-    # What was given up is done all the same; this is the time after it, or that time itself.
-    assert await work.soon() in (2, 3)
+    # The cancelled requests still cause a run; this is that run or the next one.
+    assert await work.run_async() in (2, 3)
 
 
 @pytest.mark.anyio
-async def test_who_gives_up_takes_it_from_nobody_else(job: Job) -> None:
+async def test_a_cancelled_request_does_not_affect_the_others(job: Job) -> None:
     work, found = shared(job), []
 
     async def ask() -> None:
-        found.append(await work.soon())
+        found.append(await work.run_async())
 
     async with anyio.create_task_group() as tasks:
-        async with anyio.create_task_group() as given_up:
-            given_up.start_soon(work.soon)
+        async with anyio.create_task_group() as cancelled:
+            cancelled.start_soon(work.run_async)
             tasks.start_soon(ask)
             await anyio.wait_all_tasks_blocked()
-            given_up.cancel_scope.cancel()
+            cancelled.cancel_scope.cancel()
         job.go_on.set()
     assert len(found) == 1
 
 
-def test_threads_share_it_too(job: Job) -> None:
+def test_threads_share_the_work_too(job: Job) -> None:
     work = shared(job)
     with ThreadPoolExecutor(8) as threads:
-        first = threads.submit(work.now)
+        first = threads.submit(work.run)
         assert job.begun.wait(60)
-        others = [threads.submit(work.now) for _ in range(7)]
+        others = [threads.submit(work.run) for _ in range(7)]
         job.go_on.set()
         assert first.result() == 1
         assert all(other.result() > 1 for other in others)
 
 
 @pytest.mark.anyio
-async def test_what_goes_wrong_is_raised_to_all_and_the_next_time_is_another(job: Job) -> None:
+async def test_an_error_is_raised_in_all_callers_and_the_next_run_is_independent(job: Job) -> None:
     work, failed = shared(job), []
     job.fails = True
 
     async def ask() -> None:
         with pytest.raises(LookupError) as caught:
-            await work.soon()
+            await work.run_async()
         failed.append(caught.value.args)
 
     async with anyio.create_task_group() as tasks:
@@ -129,19 +129,19 @@ async def test_what_goes_wrong_is_raised_to_all_and_the_next_time_is_another(job
         job.go_on.set()
     assert failed == [(1,), (2,), (2,)]
     job.fails = False
-    assert await work.soon() == 3
+    assert await work.run_async() == 3
 
 
-def test_what_is_done_afterwards_may_ask_for_it_again(job: Job) -> None:
+def test_on_done_may_request_the_work_again(job: Job) -> None:
     again: list[int] = []
 
     def ask_once_more(found: int) -> None:
         if found == 1:
-            # In a thread that can be left behind: if the turn were still taken, it would wait for ever.
-            asking = threading.Thread(target=lambda: again.append(work.now()), daemon=True)
+            # In a daemon thread: if the lock were still held, this call would never return.
+            asking = threading.Thread(target=lambda: again.append(work.run()), daemon=True)
             asking.start()
             asking.join(60)
 
     work = shared(job, ask_once_more)
     job.go_on.set()
-    assert (work.now(), again) == (1, [2])
+    assert (work.run(), again) == (1, [2])

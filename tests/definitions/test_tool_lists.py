@@ -1,4 +1,4 @@
-"""Lists of tools: what may be used is never more, and what may not never less, than somebody wrote."""
+"""Lists of tools never allow more and never deny less than their author wrote."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.tool_flaws import flaw_of_denied
+from kantan_agents.definitions.tool_list_errors import denied_entry_error
 from kantan_agents.definitions.tool_lists import split_denied
 from kantan_agents.errors import InvalidDefinitionError
 
@@ -24,7 +24,7 @@ def refused(*lines: str, close: str = "---\n\nP\n") -> InvalidDefinitionError:
     return raised.value
 
 
-class TestAllButSome:
+class TestAllExceptSome:
     @pytest.mark.parametrize(
         "written",
         [
@@ -53,22 +53,22 @@ class TestAllButSome:
             "[Read, without Bash]",
         ],
     )
-    def test_all_tools_but_some_are_not_all_tools(self, written: str) -> None:
+    def test_all_tools_except_some_does_not_mean_all_tools(self, written: str) -> None:
         error = refused("description: b", f"tools: {written}")
         assert error.line == 4
         assert error.problems[0].startswith("tools: ")
 
-    def test_the_word_for_all_in_two_lists_is_no_common_entry(self) -> None:
+    def test_the_word_for_all_in_two_lists_is_not_a_common_entry(self) -> None:
         assert refused("description: b", "tools: [Read, '*']", "allowedTools: ['*', Bash]").line == 4
 
     @pytest.mark.parametrize(
         "written", ["'*'", "*", "all", "ALL", "All tools", "[all tools]", "\n  * all", "- *"]
     )
-    def test_the_word_alone_is_all_tools(self, written: str) -> None:
+    def test_the_word_alone_means_all_tools(self, written: str) -> None:
         assert loads("description: b", f"tools: {written}").tools == "*"
 
     @pytest.mark.parametrize("written", ["none", "no", "false", "[]", ""])
-    def test_no_tools_are_no_tools(self, written: str) -> None:
+    def test_an_empty_list_means_no_tools(self, written: str) -> None:
         assert "Bash" not in loads("description: b", f"tools: {written}").tools
 
 
@@ -101,7 +101,7 @@ class TestDenials:
     @pytest.mark.parametrize(
         "first", ["Bash", "mcp__[ab]*", "mcp__x__*", "a.b/c:d", "B\u00e4sh", "?ash", "Bash(rm:*)"]
     )
-    def test_a_name_keeps_what_belongs_to_it(self, first: str) -> None:
+    def test_characters_that_belong_to_a_name_are_kept(self, first: str) -> None:
         for written in (f"Edit, {first}", f"[Edit, '{first}']", f"[Edit, {first}"):
             assert loads("description: b", f"disallowedTools: {written}").disallowed_tools == ("Edit", first)
 
@@ -126,7 +126,7 @@ class TestDenials:
             "Bash(echo #1), Write",
         ],
     )
-    def test_what_would_deny_nothing_is_refused(self, written: str) -> None:
+    def test_an_entry_that_would_deny_nothing_is_refused(self, written: str) -> None:
         error = refused("description: b", f"disallowedTools: {written}")
         assert error.line == 4
         assert error.problems[0].startswith("disallowedTools: ")
@@ -137,12 +137,12 @@ class TestDenials:
     @pytest.mark.parametrize(
         "written", ["*", "* Read", "'*'", "all", "[all, Read]", "- *", "['*', Bash]", "* except Read"]
     )
-    def test_a_denial_of_all_is_one_of_all(self, written: str) -> None:
+    def test_a_denial_of_all_tools_denies_everything(self, written: str) -> None:
         assert loads("description: b", f"disallowedTools: {written}").disallowed_tools == ("*",)
 
     @given(st.text(string.ascii_letters + "_-.*?()[]/:,;{}'`\" \n", max_size=12))
     def test_splitting_again_changes_nothing(self, text: str) -> None:
         names = split_denied([text])
-        if not any(map(flaw_of_denied, names)):
+        if not any(map(denied_entry_error, names)):
             assert split_denied(names) == names
             assert split_denied([", ".join(names)]) == names

@@ -11,11 +11,10 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.definitions import AgentDefinition, AgentDirectory, AgentLoader, Problem
-from kantan_agents.definitions.frontmatter.document import MAX_BYTES
+from kantan_agents.definitions.frontmatter.document import MAX_BYTES, read_regular_file
 from kantan_agents.definitions.frontmatter.keys import field_of
-from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
-from kantan_agents.definitions.loading.file_problems import file_problem, problems_of
-from kantan_agents.definitions.loading.scan import listed
+from kantan_agents.definitions.loading.scan import list_files
+from kantan_agents.definitions.problems import problems_of, unreadable
 from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -77,7 +76,7 @@ def find_files(paths: Sequence[Path]) -> Found:
         if path not in directories:
             found = [(path, path.parent)]
         else:
-            listing = listed([AgentDirectory(path, "given")])
+            listing = list_files([AgentDirectory(path, "given")])
             problems.update(dict.fromkeys(listing.problems))
             found = [(Path(file.path), path) for file in listing.files]
         for file, tree in found:
@@ -98,11 +97,11 @@ def _read(path: Path, tree: Path) -> AgentFile | None:
         data, _ = read_regular_file(str(path), MAX_BYTES + 1)
     except FileNotFoundError:
         if path.is_symlink():
-            return AgentFile(path, tree, errors=(file_problem(str(path), "the link leads to nothing"),))
+            return AgentFile(path, tree, errors=(unreadable(str(path), "the link leads to nothing"),))
         return None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        return AgentFile(path, tree, errors=(file_problem(str(path), reason),))
+        return AgentFile(path, tree, errors=(unreadable(str(path), reason),))
     try:
         return AgentFile(path, tree, data, AgentDefinition.loads(data, path=path))
     except (AgentFileError, InvalidDefinitionError) as error:

@@ -17,8 +17,8 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.rows import print_lines
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.definitions import AgentDefinition, Problem
-from kantan_agents.definitions.fix import mended
-from kantan_agents.definitions.loading.file_problems import file_problem
+from kantan_agents.definitions.fix import fixed_text
+from kantan_agents.definitions.problems import unreadable
 from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
 
 _STYLES = {"+": GOOD, "-": BAD, "@": LABEL}
@@ -53,7 +53,7 @@ def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
     """Show and write what is to change in one file; return why that cannot be done."""
     if file.definition is None or not file.definition.is_repaired:
         return ()
-    text = _mended(file)
+    text = _fixed_text(file)
     if text is None:
         return (_unfixable(file.path, file.definition.repairs),)
     print_lines(wide_terminal(), _changes(file, text))
@@ -62,7 +62,7 @@ def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
     try:
         replace_file(file.path, file.data, text.encode())
     except FileArgumentError as error:
-        return (file_problem(str(file.path), f"cannot be fixed: {error.reason}"),)
+        return (unreadable(str(file.path), f"cannot be fixed: {error.reason}"),)
     typer.echo(f"fixed {path_text(file.path)}", err=True)
     return ()
 
@@ -74,9 +74,9 @@ def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:
     return Problem(path, repairs[0].line, message, "error", AgentFileError.code)
 
 
-def _mended(file: AgentFile) -> str | None:
+def _fixed_text(file: AgentFile) -> str | None:
     """Return the text of a repaired file as valid YAML, None unless it says the very same."""
-    text = mended(file.data.decode())
+    text = fixed_text(file.data.decode())
     if text is None:
         return None
     try:

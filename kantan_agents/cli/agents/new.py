@@ -12,9 +12,9 @@ import typer
 from kantan_agents.cli.agents.problems import path_text
 from kantan_agents.cli.terminal.inputs import text_or_file
 from kantan_agents.definitions import AgentDefinition, AgentLoader, ToolFilter, grants_of
-from kantan_agents.definitions.frontmatter.writing import quoted
-from kantan_agents.definitions.loading.directories import Whereabouts, given_directories
-from kantan_agents.definitions.loading.file_problems import problems_of
+from kantan_agents.definitions.frontmatter.writing import quote
+from kantan_agents.definitions.loading.directories import BaseDirectories, given_directories
+from kantan_agents.definitions.problems import problems_of
 from kantan_agents.errors import (
     AgentFileError,
     AgentNotFoundError,
@@ -72,7 +72,7 @@ def agents_directory(directory: Path | None, *, user: bool) -> Path:
         return directory
     if user:
         house = os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
-        return given_directories([f"{house}/agents"], Whereabouts()).directories[0].path
+        return given_directories([f"{house}/agents"], BaseDirectories()).directories[0].path
     # The outermost of the project's directories, and of the two there the one that Claude Code reads too.
     of_the_project = [place for place in AgentLoader().directories if place.scope == "project"]
     return of_the_project[-1].path
@@ -101,7 +101,7 @@ def _tools(text: str | None) -> ToolFilter:
     if text is None:
         return "*"
     # In quotes, so that whatever the text is, it is the value of this one key.
-    asked = f"---\nname: x\ndescription: x\ntools: {quoted(text)}\n---\n"
+    asked = f"---\nname: x\ndescription: x\ntools: {quote(text)}\n---\n"
     try:
         definition = AgentDefinition.loads(asked)
     except (AgentFileError, InvalidDefinitionError) as error:

@@ -17,7 +17,7 @@ from kantan_agents.cli.terminal.rows import line_width, print_lines
 from kantan_agents.cli.traces.span_details import text_of
 from kantan_agents.cli.traces.span_tree import hanging
 from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
-from kantan_agents.definitions.frontmatter.keys import WRITTEN
+from kantan_agents.definitions.frontmatter.keys import KEY_OF
 from kantan_agents.errors import InvalidOptionError
 
 _GAP = 2
@@ -67,7 +67,7 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
     yield "description", plain(definition.description.strip())
     yield "scope", plain(catalog.scope_of(definition))
     yield "path", plain("" if definition.path is None else path_text(definition.path))
-    for field, key in WRITTEN.items():
+    for field, key in KEY_OF.items():
         if field not in ("name", "description"):
             yield key, _value(field, getattr(definition, field))
     for key, value in definition.extra.items():

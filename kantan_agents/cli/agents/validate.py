@@ -15,7 +15,7 @@ from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import print_lines
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.definitions import AgentDefinition, Problem, grants_of, name_key
-from kantan_agents.definitions.loading.file_problems import warnings_of
+from kantan_agents.definitions.loading.catalog import warnings_of
 
 
 def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:

@@ -1,1 +1,1 @@
-"""Reads and writes one subagent file: frontmatter and prompt, with repair of invalid YAML."""
+"""Reads and writes one subagent file: frontmatter and prompt; repairs invalid YAML."""

@@ -1,4 +1,4 @@
-"""Lists that are no YAML: bullets of every kind, brackets and quotes that do not close."""
+"""Parses lists that are not valid YAML: unusual bullets, brackets and quotes that are not closed."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Final
 
 from kantan_agents.definitions.frontmatter.nodes import Items, Node, Scalar
 from kantan_agents.definitions.frontmatter.pieces import SPACES
-from kantan_agents.definitions.tool_lists import ALL, bare, split_at, split_text
+from kantan_agents.definitions.tool_lists import ALL, split_at, split_text, strip_wrapping
 
 COMMENT: Final = re.compile(r"(?m)(?<=\S)[ \t]+#.*$")
-"""A comment behind a value."""
+"""A comment after a value."""
 
 _BULLET: Final = re.compile(rf"-(?:[{SPACES}]+|\Z)|[*+\u2022](?:[{SPACES}]+(?=\S))")
 _STAR: Final = re.compile(rf"\*[{SPACES}]")
 
 
-def broken_list(text: str, *, is_denied: bool) -> Node:
-    """Return the list that the text behind a key is meant to be.
+def parse_broken_list(text: str, *, is_denied: bool) -> Node:
+    """Return the list that the text after a key probably means.
 
     Args:
-        text: The text, without the indentation of its lines.
-        is_denied: Whether the list says what may not be used. Then every word counts, for what is no name
-            is refused later; and a star on the line of the key is no bullet but all tools.
+        text: The text, with its lines dedented.
+        is_denied: Whether this is the list of denied tools. Then every word becomes an entry, since entries
+            that are not names are refused later, and a ``*`` on the key's own line means all tools.
     """
     first, *below = (line.strip(SPACES) for line in COMMENT.sub("", text).split("\n"))
     lines = [line for line in (first, *below) if not line.startswith("#")]
@@ -37,9 +37,9 @@ def broken_list(text: str, *, is_denied: bool) -> Node:
         whole = items[0].strip().removeprefix("[").removesuffix("]")
         items = list(split_at(whole, commas=True))
         if len(items) == 1:
-            # One text without commas: white space separates, and the reader of the field knows how.
-            return Scalar(" ".join(map(bare, split_text(whole))), 0, '"')
-    return _items(bare(part) for item in items for part in split_at(item, commas=True))
+            # Text without commas is split at white space, which the reader of the field does later.
+            return Scalar(" ".join(map(strip_wrapping, split_text(whole))), 0, '"')
+    return _items(strip_wrapping(part) for item in items for part in split_at(item, commas=True))
 
 
 def _items(names: Iterable[str]) -> Items:

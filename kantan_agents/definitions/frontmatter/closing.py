@@ -1,4 +1,4 @@
-"""Where a frontmatter ends that no closing line ends."""
+"""Finds the end of a frontmatter that has no closing line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import re
 from typing import Final
 
-from kantan_agents.definitions.frontmatter.document import MOST_LETTERS, Document
+from kantan_agents.definitions.frontmatter.document import MAX_FRONTMATTER_CHARS, Document
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, LIMITS, PROSE
 from kantan_agents.definitions.frontmatter.limits import limit_in, refuse_limit
 from kantan_agents.definitions.frontmatter.pieces import KNOWN, SPACES, lines_of
@@ -16,103 +16,103 @@ _HEADING: Final = re.compile(r"#{1,6}[ \t]")
 _RULE: Final = re.compile(r"[ \t]*(?:[-\u2013\u2014]{2,}|\.{3}|={3,}|\*{3,}|_{3,})[ \t]*[\r\n]*\Z")
 
 
-def closed(document: Document, *, ruled: bool) -> Document:
-    """Return the document with its frontmatter ending where it must end, though no line says so.
+def end_frontmatter(document: Document, *, has_dash_line: bool) -> Document:
+    """Return the document split where its frontmatter most probably ends.
 
-    That is before the first blank line that neither a known key, an indented line nor a list item follows,
-    or at a line that was meant to close it. A key that limits the tools is never left to the prompt, as long
-    as that has no heading.
+    That is before the first blank line that is not followed by a known key, an indented line or a list item,
+    or at a line that was meant as a closing line. A key that limits the tools always stays in the
+    frontmatter, unless a heading of the prompt comes before it.
 
     Args:
-        document: A document whose frontmatter goes on into the prompt.
-        ruled: Whether there is a line of dashes below, which may be a rule in the prompt. Then the end
-            is found only after a field in which nobody writes sentences, and with no known key below.
+        document: A document whose frontmatter runs into the prompt.
+        has_dash_line: Whether a line of dashes follows, which may be a horizontal rule in the prompt. Then
+            the frontmatter ends only after a field without prose, and only if no known key follows.
 
     Raises:
-        RefusedYamlError: A line of the prompt looks like a limit on tools that is nowhere else.
+        RefusedYamlError: A line of the prompt looks like a limit on tools that the frontmatter lacks.
     """
     front = document.front
-    finder = _Finder(ruled=ruled)
-    lines = [*lines_of(front[:MOST_LETTERS]), ("", 0, 0)]
-    for (line, start, after), (following, _, beyond) in itertools.pairwise(lines):
-        if not finder.look(line, (start, after), following, beyond):
+    finder = _EndFinder(has_dash_line=has_dash_line)
+    lines = [*lines_of(front[:MAX_FRONTMATTER_CHARS]), ("", 0, 0)]
+    for (line, start, end), (next_line, _, next_end) in itertools.pairwise(lines):
+        if not finder.feed(line, (start, end), next_line, next_end):
             break
     if finder.end is None:
         return document
-    finder.refuse()
-    at, begin = finder.end
-    prompt = front[begin:] + (document.tail or "") + document.prompt
-    return Document(head=document.head, front=front[:at], line=document.line, tail=None, prompt=prompt)
+    finder.refuse_suspects()
+    front_end, prompt_start = finder.end
+    prompt = front[prompt_start:] + (document.tail or "") + document.prompt
+    return Document(head=document.head, front=front[:front_end], line=document.line, tail=None, prompt=prompt)
 
 
-class _Finder:
-    """Looks at one line after another for the end of the frontmatter.
+class _EndFinder:
+    """Looks for the end of the frontmatter, line by line.
 
     Attributes:
-        end: Where the frontmatter ends and the prompt begins, as far as the lines so far say.
+        end: Where the frontmatter ends and the prompt begins, according to the lines so far.
     """
 
-    def __init__(self, *, ruled: bool) -> None:
+    def __init__(self, *, has_dash_line: bool) -> None:
         self.end: tuple[int, int] | None = None
-        self._ruled = ruled
-        self._read: set[str | None] = set()
+        self._has_dash_line = has_dash_line
+        self._fields: set[str | None] = set()
         self._in_prose = True
         self._blank: tuple[int, int] | None = None
         self._has_heading = False
-        self._doubtful: list[tuple[str, int]] = []
+        self._suspects: list[tuple[str, int]] = []
 
-    def look(self, line: str, place: tuple[int, int], following: str, beyond: int) -> bool:
-        """Take the next line, with the one after it and where that ends; return whether to go on."""
+    def feed(self, line: str, span: tuple[int, int], next_line: str, next_end: int) -> bool:
+        """Process a line, given the next line and its end; return whether to continue."""
         key = KNOWN.match(line)
         field = FIELD_OF[key[1]] if key else None
         if self.end is None:
-            self._look_in_front(line, place, field, following, beyond)
+            self._feed_front(line, span, field, next_line, next_end)
         if self.end is not None:
-            self._look_in_prompt(line, place[0], field, following)
-        return self.end is None or self._ruled or not self._has_heading
+            self._feed_prompt(line, span[0], field, next_line)
+        return self.end is None or self._has_dash_line or not self._has_heading
 
-    def refuse(self) -> None:
-        """Refuse lines of the prompt that may be limits which stand nowhere else."""
-        for line, index in self._doubtful:
-            refuse_limit(line, self._read, index)
+    def refuse_suspects(self) -> None:
+        """Refuse lines of the prompt that may be limits on tools, unless the frontmatter has that limit."""
+        for line, index in self._suspects:
+            refuse_limit(line, self._fields, index)
 
-    def _look_in_front(
-        self, line: str, place: tuple[int, int], field: str | None, following: str, beyond: int
+    def _feed_front(
+        self, line: str, span: tuple[int, int], field: str | None, next_line: str, next_end: int
     ) -> None:
         if field:
-            self._take(field)
+            self._extend(field)
         elif not line.strip():
-            self._blank = self._blank or place
-        elif self._blank and not _INSIDE.match(line) and not (self._ruled and self._in_prose):
+            self._blank = self._blank or span
+        elif self._blank and not _INSIDE.match(line) and not (self._has_dash_line and self._in_prose):
             self.end = self._blank
-        elif self._read and not self._ruled and _RULE.match(line) and self._may_close(following):
-            # Such as two dashes, or three dots. The blank line below is no part of the prompt, as ever.
-            self.end = (place[0], place[1] if following.strip() else max(beyond, place[1]))
+        elif self._fields and not self._has_dash_line and _RULE.match(line) and self._may_close(next_line):
+            # For example two dashes or three dots. A blank line after it separates, as usual.
+            self.end = (span[0], span[1] if next_line.strip() else max(next_end, span[1]))
         else:
             self._blank = None
 
-    def _may_close(self, following: str) -> bool:
-        return not self._in_prose or not following.strip()
+    def _may_close(self, next_line: str) -> bool:
+        return not self._in_prose or not next_line.strip()
 
-    def _look_in_prompt(self, line: str, index: int, field: str | None, following: str) -> None:
-        is_limit = field in LIMITS and field not in self._read
-        if (is_limit and not self._has_heading) or (field and self._ruled):
-            self._take(field)
+    def _feed_prompt(self, line: str, index: int, field: str | None, next_line: str) -> None:
+        is_limit = field in LIMITS and field not in self._fields
+        if (is_limit and not self._has_heading) or (field and self._has_dash_line):
+            self._extend(field)
         elif _HEADING.match(line):
-            # A comment stands right above its key.
-            key = KNOWN.match(following)
+            # Directly above a tools key it is a comment, not a heading.
+            key = KNOWN.match(next_line)
             self._has_heading = self._has_heading or not (key and FIELD_OF[key[1]] in LIMITS)
         elif not self._has_heading and not line.startswith((" ", "\t", "-")):
             limit = limit_in(line)
-            if limit and limit not in self._read:
-                if self._ruled:
-                    self._take(None)
+            if limit and limit not in self._fields:
+                if self._has_dash_line:
+                    self._extend(None)
                 else:
-                    self._doubtful.append((line, index))
+                    self._suspects.append((line, index))
 
-    def _take(self, field: str | None) -> None:
-        """Let the frontmatter go on to here at least."""
+    def _extend(self, field: str | None) -> None:
+        """Extend the frontmatter to this line at least."""
         self.end = self._blank = None
         self._has_heading = False
         self._in_prose = field in PROSE
-        self._read.add(field)
+        self._fields.add(field)

@@ -1,30 +1,34 @@
-"""A file's bytes: how they are read, and where the frontmatter ends and the prompt begins."""
+"""Reads the bytes of a file, decodes them and splits the text into frontmatter and prompt."""
 
 from __future__ import annotations
 
 import bisect
+import errno
 import functools
 import os
 import re
+import stat
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
 from kantan_agents.errors import AgentFileError
 
 MAX_BYTES: Final = 4 * 1024 * 1024
-"""A file larger than this is no agent file."""
+"""A larger file is refused."""
 
-MOST_LETTERS: Final = 256 * 1024
-"""A frontmatter longer than this is not read: one file must not hold up all the others."""
+MAX_FRONTMATTER_CHARS: Final = 256 * 1024
+"""A longer frontmatter is refused, so that one file cannot delay the loading of all others."""
 
 _BREAK: Final = r"(?:\r\n|\n|\r)"
 _OPENING: Final = re.compile(rf"(?:[ \t]*{_BREAK})*-{{3,}}[ \t]*({_BREAK}|\Z)")
 _CLOSING: Final = re.compile(rf"(?:\A|(?<=[\n\r]))-{{3,}}[ \t]*({_BREAK}|\Z)")
 _BLANK: Final = re.compile(rf"[ \t]*{_BREAK}")
 _LINE_END: Final = re.compile(_BREAK)
+_FLAGS: Final = (
+    os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+)
 
 
 @attrs.frozen(slots=False)
@@ -32,11 +36,11 @@ class Document:
     """The parts of a file.
 
     Attributes:
-        head: Everything up to the first character of the frontmatter (without a BOM).
-        front: The text between the two lines of dashes.
-        line: The line of the file ``front`` begins in, from 1 on.
-        tail: The closing line with the blank line after it; None where there is no closing line.
-        prompt: What comes after.
+        head: Everything before the frontmatter (without a BOM).
+        front: The frontmatter: the text between the two lines of dashes.
+        line: The line of the file at which ``front`` begins, from 1 on.
+        tail: The closing line with the blank line after it; None if there is no closing line.
+        prompt: The text after that.
     """
 
     head: str
@@ -46,7 +50,7 @@ class Document:
     prompt: str
 
     def line_at(self, index: int) -> int:
-        """Return the line of the file in which the character ``index`` of ``front`` stands."""
+        """Return the line of the file that contains the character ``index`` of ``front``."""
         return self.line + bisect.bisect_right(self._breaks, index)
 
     @functools.cached_property
@@ -59,26 +63,53 @@ def lines_before(text: str, index: int) -> int:
     return len(_LINE_END.findall(text[:index]))
 
 
-def read_file(path: Path) -> bytes:
-    """Return the bytes of an agent file.
+def read_regular_file(path: str, limit: int) -> tuple[bytes, os.stat_result]:
+    """Read a regular file. Refuse pipes, which may block forever, and devices, where opening has effects.
+
+    Args:
+        path: The file; links are followed.
+        limit: Maximum number of bytes to read.
 
     Raises:
-        AgentFileError: E30; it is missing, unreadable, no regular file or larger than `MAX_BYTES`.
+        OSError: The file cannot be read, or is not a regular file.
+
+    Returns:
+        The bytes, and the status of the opened file from before they were read.
+    """
+    # Checked before opening, because opening alone can have an effect, and after, because the path may
+    # lead to another file by then.
+    _check_regular(os.stat(path), path)  # noqa: PTH116 - a Path would double the cost
+    with open(os.open(path, _FLAGS), "rb") as file:  # noqa: PTH123 - the flags
+        status = os.fstat(file.fileno())
+        _check_regular(status, path)
+        return file.read(limit), status
+
+
+def _check_regular(status: os.stat_result, path: str) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "is not a regular file", path)
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of a subagent file.
+
+    Raises:
+        AgentFileError: E30; it is missing, unreadable, not a regular file, or larger than `MAX_BYTES`.
     """
     try:
         return read_regular_file(os.fspath(path), MAX_BYTES + 1)[0]
     except OSError as error:
         raise AgentFileError(path=path, reason=error.strerror or str(error)) from error
     except ValueError as error:
-        # A path with a null character in it.
+        # The path contains a null character.
         raise AgentFileError(path=path, reason=str(error)) from error
 
 
-def decoded(text: str | bytes, path: Path | None) -> str:
+def decode(text: str | bytes, path: Path | None) -> str:
     """Return the text of a file, without its BOM.
 
     Raises:
-        AgentFileError: E30; it is larger than `MAX_BYTES` or no UTF-8.
+        AgentFileError: E30; it is larger than `MAX_BYTES` or not valid UTF-8.
     """
     size = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_BYTES:
@@ -89,22 +120,22 @@ def decoded(text: str | bytes, path: Path | None) -> str:
         before = error.object[: error.start].decode()
         line = 1 + lines_before(before, len(before))
         raise AgentFileError(
-            path=path, line=line, reason=f"byte {error.start} is no UTF-8 ({error.reason})"
+            path=path, line=line, reason=f"byte {error.start} is not valid UTF-8 ({error.reason})"
         ) from error
     except UnicodeEncodeError as error:
         line = 1 + lines_before(error.object, error.start)
-        reason = f"character {error.start} is no Unicode (a lone surrogate)"
+        reason = f"character {error.start} is not valid Unicode (a lone surrogate)"
         raise AgentFileError(path=path, line=line, reason=reason) from error
     return decoded.removeprefix("\ufeff")
 
 
-def split(text: str, path: Path | None) -> Document:
+def split_document(text: str, path: Path | None) -> Document:
     """Return the parts of a file's text.
 
-    One blank line after the closing line separates and is no part of the prompt.
+    One blank line after the closing line is a separator and does not belong to the prompt.
 
     Raises:
-        AgentFileError: E30; the first line is no line of dashes.
+        AgentFileError: E30; the first line is not a line of dashes.
     """
     opening = _OPENING.match(text)
     if opening is None:

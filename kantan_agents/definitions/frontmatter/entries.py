@@ -1,4 +1,4 @@
-"""From the keys of a frontmatter to the fields of a definition."""
+"""Translates the keys and values of a frontmatter into the fields of a definition."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import attrs
 from kantan_agents.definitions.frontmatter.keys import (
     DATA,
     FIELD_OF,
+    KEY_OF,
     LIMITS,
     LISTS,
-    WRITTEN,
     field_of,
     looks_like,
 )
 from kantan_agents.definitions.frontmatter.nodes import Fields, Items, Node, RefusedYamlError, Scalar
-from kantan_agents.definitions.frontmatter.values import data, is_null
-from kantan_agents.definitions.tool_flaws import flaw_of_allowed, flaw_of_denied
+from kantan_agents.definitions.frontmatter.values import is_null, to_data
+from kantan_agents.definitions.tool_list_errors import allowed_list_error, denied_entry_error
 from kantan_agents.definitions.tool_lists import (
     ALL,
     ToolFilter,
-    both,
-    means_all,
-    names_all,
+    includes_all,
+    intersection,
+    is_all,
     split_denied,
     split_items,
     split_text,
-    unwrapped,
+    strip_quotes,
 )
 
 _LITERAL_NEWLINE: Final = re.compile(r"\\{1,2}n")
@@ -38,7 +38,7 @@ _DIGITS: Final = re.compile(r"[0-9]{1,18}\Z")
 
 @attrs.frozen
 class Entry:
-    """One top-level key of a frontmatter with its value; ``index`` is where it stands."""
+    """One top-level key of a frontmatter with its value, and the index of the key in the text."""
 
     key: str
     node: Node
@@ -46,150 +46,149 @@ class Entry:
 
 
 @attrs.define
-class Meaning:
-    """What the entries say.
+class ParsedFields:
+    """The fields of a definition as parsed from the entries of a file.
 
     Attributes:
         values: Arguments for the definition.
-        places: Field -> index of its key.
-        mistakes: (field, what is wrong with it).
-        remarks: (index, what is worth knowing).
+        positions: Field -> index of its key.
+        errors: (field, message).
+        warnings: (index, message).
     """
 
     values: dict[str, Any] = attrs.field(factory=dict)
-    places: dict[str, int] = attrs.field(factory=dict)
-    mistakes: list[tuple[str, str]] = attrs.field(factory=list)
-    remarks: list[tuple[int, str]] = attrs.field(factory=list)
+    positions: dict[str, int] = attrs.field(factory=dict)
+    errors: list[tuple[str, str]] = attrs.field(factory=list)
+    warnings: list[tuple[int, str]] = attrs.field(factory=list)
 
 
-def meaning(entries: Iterable[Entry]) -> Meaning:
-    """Return what the entries of one file say, all mistakes gathered."""
-    found = Meaning()
+def parse_fields(entries: Iterable[Entry]) -> ParsedFields:
+    """Return the fields in the entries of one file, with all errors."""
+    parsed = ParsedFields()
     grouped: dict[str, list[Entry]] = {}
-    listed = list(entries)
-    # Kode writes `model_name`, Claude Code `model`: where both stand there the second one counts.
-    has_model = any(entry.key == "model" and not is_null(entry.node) for entry in listed)
-    for entry in listed:
+    entries = list(entries)
+    # Kode writes `model_name`, Claude Code `model`. If a file has both, `model` is used.
+    has_model = any(entry.key == "model" and not is_null(entry.node) for entry in entries)
+    for entry in entries:
         field = "" if has_model and entry.key == "model_name" else FIELD_OF.get(entry.key, "")
         if not field:
-            field = _of_another_spelling(entry, found)
+            field = _field_of_other_spelling(entry, parsed)
         grouped.setdefault(field, []).append(entry)
-    _extra(grouped.pop("", []), found)
+    _parse_extra(grouped.pop("", []), parsed)
     for field, same in grouped.items():
-        found.places[field] = same[-1].index
+        parsed.positions[field] = same[-1].index
         try:
-            _field(field, same, found)
-        except _MistakeError as error:
-            found.mistakes.append((field, str(error)))
+            _parse_field(field, same, parsed)
+        except _FieldError as error:
+            parsed.errors.append((field, str(error)))
         except RefusedYamlError as error:
-            found.mistakes.append((field, error.reason))
-    found.mistakes[:0] = [(field, "is missing") for field in ("name", "description") if _lacks(field, found)]
-    return found
+            parsed.errors.append((field, error.reason))
+    missing = [field for field in ("name", "description") if _is_missing(field, parsed)]
+    parsed.errors[:0] = [(field, "is missing") for field in missing]
+    return parsed
 
 
-def with_newlines(text: str) -> str:
-    r"""Return a description with its literal ``\n`` made newlines."""
+def unescape_newlines(text: str) -> str:
+    r"""Return a description with each literal ``\n`` replaced by a newline."""
     return _LITERAL_NEWLINE.sub("\n", text) if "\\n" in text else text
 
 
-class _MistakeError(Exception):
+class _FieldError(Exception):
     pass
 
 
-def _lacks(field: str, found: Meaning) -> bool:
-    return field not in found.values and all(field != wrong for wrong, _ in found.mistakes)
+def _is_missing(field: str, parsed: ParsedFields) -> bool:
+    return field not in parsed.values and all(field != wrong for wrong, _ in parsed.errors)
 
 
-def _of_another_spelling(entry: Entry, found: Meaning) -> str:
-    """Return the field of a key that is not known as it is spelled, "" for none; remark what it may mean."""
+def _field_of_other_spelling(entry: Entry, parsed: ParsedFields) -> str:
+    """Return the field of a key in an unknown spelling, or "". Warn if the key may mean a field."""
     key = entry.key
     if key in FIELD_OF:
         return ""
-    field, meant = field_of(key), looks_like(key)
+    field, similar = field_of(key), looks_like(key)
     if field is not None:
-        found.remarks.append((entry.index, f"{key}: read as {WRITTEN[field]}"))
+        parsed.warnings.append((entry.index, f"{key}: read as {KEY_OF[field]}"))
         return field
-    if meant in LIMITS:
-        found.places.setdefault(key, entry.index)
-        words = f"looks like {WRITTEN[meant]}, but is spelled {key[:60]!a}"
-        found.mistakes.append((key, words))
-    elif meant is not None:
-        found.remarks.append(
-            (entry.index, f"{key}: not read as {WRITTEN[meant]}, which is spelled otherwise")
-        )
+    if similar in LIMITS:
+        parsed.positions.setdefault(key, entry.index)
+        parsed.errors.append((key, f"looks like {KEY_OF[similar]}, but is spelled {key[:60]!a}"))
+    elif similar is not None:
+        message = f"{key}: not read as {KEY_OF[similar]}, which is spelled differently"
+        parsed.warnings.append((entry.index, message))
     elif "tool" in key.lower():
-        words = "limits no tools; the keys that do are tools and disallowedTools"
-        found.remarks.append((entry.index, f"{key}: {words}"))
+        message = f"{key}: does not limit the tools; use tools and disallowedTools"
+        parsed.warnings.append((entry.index, message))
     return ""
 
 
-def _extra(entries: list[Entry], found: Meaning) -> None:
+def _parse_extra(entries: list[Entry], parsed: ParsedFields) -> None:
     extra: dict[str, Any] = {}
     for entry in entries:
         key = entry.key
         if key in extra:
-            found.remarks.append((entry.index, f"{key}: stands there twice; the last one counts"))
+            parsed.warnings.append((entry.index, f"{key}: appears twice; the last value is used"))
         try:
-            extra[key] = data(entry.node)
+            extra[key] = to_data(entry.node)
         except RefusedYamlError as error:
-            found.places.setdefault(key, entry.index)
-            found.mistakes.append((key, error.reason))
-        found.places.setdefault("extra", entry.index)
+            parsed.positions.setdefault(key, entry.index)
+            parsed.errors.append((key, error.reason))
+        parsed.positions.setdefault("extra", entry.index)
     if extra:
-        found.values["extra"] = extra
+        parsed.values["extra"] = extra
 
 
-def _field(field: str, same: list[Entry], found: Meaning) -> None:
+def _parse_field(field: str, same: list[Entry], parsed: ParsedFields) -> None:
     if field == "tools":
-        found.values[field] = _allowed(same, found)
+        parsed.values[field] = _parse_allowed(same, parsed)
         return
     if field == "disallowed_tools":
-        found.values[field] = _denied(same, found)
+        parsed.values[field] = _parse_denied(same, parsed)
         return
-    said = [entry for entry in same if not is_null(entry.node)]
+    present = [entry for entry in same if not is_null(entry.node)]
     if len(same) > 1:
-        found.remarks.append((same[-1].index, f"{same[-1].key}: stands there twice; the last one counts"))
-    if said:
-        found.values[field] = _READERS.get(field, _text)(said[-1].node)
+        parsed.warnings.append((same[-1].index, f"{same[-1].key}: appears twice; the last value is used"))
+    if present:
+        parsed.values[field] = _READERS.get(field, _text)(present[-1].node)
 
 
-def _allowed(same: list[Entry], found: Meaning) -> ToolFilter:
+def _parse_allowed(same: list[Entry], parsed: ParsedFields) -> ToolFilter:
     allowed: ToolFilter = ALL
     for entry in same:
-        found.places["tools"] = entry.index
-        allowed = both(allowed, _filter(entry.node))
+        parsed.positions["tools"] = entry.index
+        allowed = intersection(allowed, _tool_filter(entry.node))
     if len(same) > 1:
-        message = f"{same[-1].key}: a second list of tools; only what is in each of them is allowed"
-        found.remarks.append((same[-1].index, message))
+        message = f"{same[-1].key}: a second list of tools; only tools in both lists are allowed"
+        parsed.warnings.append((same[-1].index, message))
     return allowed
 
 
-def _filter(node: Node) -> ToolFilter:
+def _tool_filter(node: Node) -> ToolFilter:
     if isinstance(node, Scalar) and node.text.strip().lower() == "all tools":
         return ALL
-    entries = unwrapped(_listed(node))
-    # Here and not only for what both lists allow: two lists may share the very word that is wrong.
-    flaw = flaw_of_allowed(entries)
-    if flaw is not None:
-        raise _MistakeError(flaw)
-    return ALL if means_all(entries) else entries
+    entries = strip_quotes(_list(node))
+    # Each list is checked by itself, because the intersection may drop the entry that is wrong.
+    error = allowed_list_error(entries)
+    if error is not None:
+        raise _FieldError(error)
+    return ALL if is_all(entries) else entries
 
 
-def _denied(same: list[Entry], found: Meaning) -> tuple[str, ...]:
+def _parse_denied(same: list[Entry], parsed: ParsedFields) -> tuple[str, ...]:
     denied: list[str] = []
     for entry in same:
-        found.places["disallowed_tools"] = entry.index
+        parsed.positions["disallowed_tools"] = entry.index
         names = split_denied(_texts(entry.node))
-        if names_all(names):
+        if includes_all(names):
             names = (ALL,)
-        flaw = next(filter(None, map(flaw_of_denied, names)), None)
-        if flaw is not None:
-            raise _MistakeError(flaw)
+        error = next(filter(None, map(denied_entry_error, names)), None)
+        if error is not None:
+            raise _FieldError(error)
         denied += names
     return (ALL,) if ALL in denied else tuple(dict.fromkeys(denied))
 
 
-def _listed(node: Node) -> tuple[str, ...]:
+def _list(node: Node) -> tuple[str, ...]:
     if isinstance(node, Scalar):
         return () if is_null(node) else split_text(node.text)
     return split_items(_texts(node))
@@ -197,35 +196,35 @@ def _listed(node: Node) -> tuple[str, ...]:
 
 def _texts(node: Node) -> list[str]:
     if isinstance(node, Fields):
-        raise _MistakeError("must be a list of names or a text, is a mapping")
+        raise _FieldError("must be a list of names or a text, not a mapping")
     items = [node] if isinstance(node, Scalar) else node.items
     wrong = next((item for item in items if not isinstance(item, Scalar)), None)
     if wrong is not None:
-        raise _MistakeError(f"holds {_kind(wrong)} where a name must stand")
+        raise _FieldError(f"contains {_kind(wrong)} where a name is expected")
     return [item.text for item in items if not is_null(item)]
 
 
 def _text(node: Node) -> str:
     if not isinstance(node, Scalar):
-        raise _MistakeError(f"must be a text, is {_kind(node)}")
-    # The line end that closes a block is YAML's, not the author's.
+        raise _FieldError(f"must be text, not {_kind(node)}")
+    # The last line end of a block scalar is YAML syntax, not part of the author's text.
     return node.text.rstrip("\n") if node.style in ("|", ">") else node.text
 
 
 def _description(node: Node) -> str:
     text = _text(node)
-    return text if isinstance(node, Scalar) and node.as_it_is else with_newlines(text)
+    return text if isinstance(node, Scalar) and node.keeps_backslashes else unescape_newlines(text)
 
 
 def _turns(node: Node) -> int:
     text = _text(node).strip()
     if not _DIGITS.match(text):
-        raise _MistakeError(f"must be a whole number, is {text[:40]!r}")
+        raise _FieldError(f"must be a whole number, not {text[:40]!r}")
     return int(text)
 
 
 def _context(node: Node) -> Any:
-    return _text(node) if isinstance(node, Scalar) else data(node)
+    return _text(node) if isinstance(node, Scalar) else to_data(node)
 
 
 def _kind(node: Node) -> str:
@@ -236,6 +235,6 @@ _READERS: Final[dict[str, Callable[[Node], Any]]] = {
     "description": _description,
     "max_turns": _turns,
     "context": _context,
-    **dict.fromkeys(DATA - {"context"}, data),
-    **dict.fromkeys(LISTS - {"tools", "disallowed_tools"}, _listed),
+    **dict.fromkeys(DATA - {"context"}, to_data),
+    **dict.fromkeys(LISTS - {"tools", "disallowed_tools"}, _list),
 }

@@ -1,4 +1,4 @@
-"""The keys an agent file may have, and the field of the definition each of them means."""
+"""The keys of a subagent file, and the field of the definition that each key sets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import unicodedata
 from types import MappingProxyType
 from typing import Final
 
-WRITTEN: Final = MappingProxyType(
+KEY_OF: Final = MappingProxyType(
     {
         "name": "name",
         "description": "description",
@@ -28,9 +28,9 @@ WRITTEN: Final = MappingProxyType(
         "context": "context",
     }
 )
-"""The field -> the key it is written under, in the order of writing."""
+"""Field -> the key it is written with, in the order of writing."""
 
-_OTHERS: Final = {
+_ALIASES: Final = {
     "tools": ("allowedTools", "allowed-tools", "allowed_tools"),
     "disallowed_tools": (
         "disallowed-tools",
@@ -47,24 +47,24 @@ _OTHERS: Final = {
 }
 
 FIELD_OF: Final = MappingProxyType(
-    {key: field for field, key in WRITTEN.items()}
-    | {key: field for field, keys in _OTHERS.items() for key in keys}
+    {key: field for field, key in KEY_OF.items()}
+    | {key: field for field, keys in _ALIASES.items() for key in keys}
 )
-"""Every key that means something -> the field it means. Keys are told by case."""
+"""Every known key -> its field. Keys are case-sensitive."""
 
 LIMITS: Final = frozenset({"tools", "disallowed_tools"})
-"""Fields that limit what an agent may use. Their keys are known in every spelling."""
+"""Fields that limit the tools of an agent. Their keys are recognized in every spelling."""
 
 LISTS: Final = frozenset({"tools", "disallowed_tools", "skills"})
 DATA: Final = frozenset({"context", "mcp_servers", "hooks"})
 PROSE: Final = frozenset({"description", "initial_prompt"})
-"""Fields people write sentences in."""
+"""Fields that contain sentences."""
 
 _SPELLED: Final = re.compile(r"[^\W\d_](?:[\w-]|[ \t\u00a0\u202f](?=\S))*")
 
 
 def folded(key: str) -> str:
-    """Return what the spellings of a key share: its letters and digits, in lower case."""
+    """Return the letters and digits of a key in lower case; all its spellings have the same."""
     return "".join(char for char in unicodedata.normalize("NFKC", key).casefold() if char.isalnum())
 
 
@@ -72,11 +72,11 @@ _BY_LETTERS: Final = {folded(key): field for key, field in FIELD_OF.items()}
 LIMIT_OF: Final = MappingProxyType(
     {letters: field for letters, field in _BY_LETTERS.items() if field in LIMITS}
 )
-"""The letters of a key that limits tools -> its field."""
+"""Folded key -> field, for fields that limit the tools."""
 
 
 def field_of(key: str) -> str | None:
-    """Return the field a key means: those that limit tools in any case, with dashes, blanks or without."""
+    """Return the field of a key; keys that limit the tools may have any case, dashes and blanks."""
     field = FIELD_OF.get(key)
     if field is None and _SPELLED.fullmatch(key):
         field = LIMIT_OF.get(folded(key))
@@ -84,5 +84,5 @@ def field_of(key: str) -> str | None:
 
 
 def looks_like(key: str) -> str | None:
-    """Return the field whose key has the same letters, None where there is none."""
+    """Return the field whose key has the same letters and digits, or None."""
     return _BY_LETTERS.get(folded(key))

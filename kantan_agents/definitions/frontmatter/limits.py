@@ -1,4 +1,4 @@
-"""Lines that look like a limit on tools and are not read as one: a slip of the pen must not lift it."""
+"""Refuses lines that look like a limit on tools but are not parsed as one, so that no typo lifts a limit."""
 
 from __future__ import annotations
 
@@ -7,73 +7,77 @@ import unicodedata
 from collections.abc import Collection
 from typing import Final
 
-from kantan_agents.definitions.frontmatter.keys import LIMITS, WRITTEN
+from kantan_agents.definitions.frontmatter.keys import KEY_OF, LIMITS
 from kantan_agents.definitions.frontmatter.nodes import RefusedYamlError
 
 _AFTER: Final = "[:=\ufe55\uff1a\ua789\u2236\u2192]"
 _NAME: Final = r"(?:(?P<kind>(?:dis[\W_]?)?allowed|denied)[\W_]{0,3})?tools"
 _LOOKALIKE: Final = re.compile(rf"[\W_]*{_NAME}[\W_]*{_AFTER}", re.IGNORECASE)
-# Without a colon only what is no word of prose is taken for a key.
+# Without a colon, only a word that does not occur in prose counts as a key.
 _WORD: Final = re.compile(r"[\W_]*(?P<kind>(?:dis)?allowed|denied)[-_]?tools(?!\S)", re.IGNORECASE)
-_ASKED: Final = re.compile(rf"\s*\?\s*[\"']?{_NAME}[\"']?\s*\Z", re.IGNORECASE)
+# YAML's complex key: `? tools`.
+_COMPLEX_KEY: Final = re.compile(rf"\s*\?\s*[\"']?{_NAME}[\"']?\s*\Z", re.IGNORECASE)
 
 
 def limit_in(line: str) -> str | None:
-    """Return the field a line may be meant to set, however it is written; None for comments and other lines.
+    """Return the tool field that a line probably means to set; None for comments and other lines.
 
-    ``"tools": Read``, ``- tools: Read``, ``**tools**: Read``, ``Tools = Read`` and ``allowed-tools Read`` are
-    meant to, as far as one can tell.
+    Examples are ``"tools": Read``, ``- tools: Read``, ``**tools**: Read``, ``Tools = Read`` and
+    ``allowed-tools Read``.
     """
     if not line.isascii():
         plain = unicodedata.normalize("NFKC", line)
         line = "".join(char for char in plain if unicodedata.category(char) != "Cf")
     if "tools" not in line.lower() or line.lstrip().startswith("#"):
         return None
-    found = _LOOKALIKE.match(line) or _WORD.match(line) or _ASKED.match(line)
+    found = _LOOKALIKE.match(line) or _WORD.match(line) or _COMPLEX_KEY.match(line)
     if found is None:
         return None
     kind = found["kind"]
     return "tools" if not kind or kind.lower() == "allowed" else "disallowed_tools"
 
 
-def refuse_limits(text: str, read: Collection[str | None], offset: int = 0) -> None:
-    """Refuse a text with a line that looks like a limit on tools, unless a key of that kind is read.
+def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) -> None:
+    """Refuse text with a line that looks like a limit on tools, unless the file sets that field elsewhere.
 
     Args:
-        text: A part of the frontmatter that is not read as a limit.
-        read: The fields that the file sets.
-        offset: Where the text begins in the frontmatter.
+        text: A part of the frontmatter that was not parsed as a limit.
+        fields: The fields that the file sets.
+        offset: Index of the text in the frontmatter.
 
     Raises:
-        RefusedYamlError: It has such a line.
+        RefusedYamlError: The text has such a line.
     """
-    if frozenset(read) >= LIMITS:
+    if frozenset(fields) >= LIMITS:
         return
     for line in text.splitlines(keepends=True):
-        refuse_limit(line, read, offset)
+        refuse_limit(line, fields, offset)
         offset += len(line)
 
 
-def refuse_limit(line: str, read: Collection[str | None], index: int) -> None:
+def refuse_limit(line: str, fields: Collection[str | None], index: int) -> None:
     """Refuse one line; see `refuse_limits`."""
     field = limit_in(line)
-    if field is not None and field not in read:
-        key = WRITTEN[field]
-        reason = f"a line that looks like {key} and cannot be read as it; write '{key}:' where a line begins"
+    if field is not None and field not in fields:
+        key = KEY_OF[field]
+        reason = (
+            f"this line looks like {key} but cannot be read as that key; "
+            f"write '{key}:' at the beginning of a line"
+        )
         raise RefusedYamlError(index, reason)
 
 
-def refuse_swallowed(front: str, read: Collection[str | None]) -> None:
-    """Refuse YAML in which a line at column 0 looks like a limit on tools, but is part of a text in quotes.
+def refuse_swallowed(front: str, fields: Collection[str | None]) -> None:
+    """Refuse YAML in which a line at column 0 looks like a limit on tools but is part of a quoted text.
 
     Raises:
-        RefusedYamlError: There is one, and no key of that kind is read.
+        RefusedYamlError: There is such a line, and the file does not set that field.
     """
-    if frozenset(read) >= LIMITS:
+    if frozenset(fields) >= LIMITS:
         return
     offset = 0
     for line in front.splitlines(keepends=True):
-        # Keys of data are indented or stand behind a dash.
+        # Keys of nested data are indented or follow a dash.
         if line[0] not in " \t-":
-            refuse_limit(line, read, offset)
+            refuse_limit(line, fields, offset)
         offset += len(line)

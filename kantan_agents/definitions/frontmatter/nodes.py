@@ -1,7 +1,7 @@
-"""YAML as far as agent files need it: scalars stay text, no tag makes an object, nothing grows without end.
+"""A safe YAML parser for frontmatter: scalars stay text, tags create no objects, size is limited.
 
-Built from PyYAML's events (the C parser where there is one), not from its nodes: the events come one
-after another, so no depth of nesting can exhaust the interpreter's stack.
+It builds on PyYAML's events (from the C parser if available) and not on its nodes: events arrive one by
+one, so deep nesting cannot exhaust the interpreter's stack.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import attrs
 import yaml
 
 DEPTH: Final = 50
-MOST_NODES: Final = 100_000
-MOST_REPEATED: Final = 10_000
-"""How many nodes aliases may stand for in one file."""
+MAX_NODES: Final = 100_000
+MAX_REPEATED: Final = 10_000
+"""Maximum number of nodes that the aliases of one file may repeat."""
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS: Final = frozenset({None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))})
@@ -24,25 +24,25 @@ _NOT_PRINTABLE: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U000
 
 @attrs.frozen
 class Scalar:
-    """A text of the file.
+    """A scalar.
 
     Attributes:
         text: The text, unquoted and unescaped.
         index: Where it begins in the source.
         style: None for plain, else ``'``, ``"``, ``|`` or ``>``.
-        as_it_is: Whether a literal ``\\n`` in it is meant: in block scalars, and where the source writes
-            its backslashes as ``\\x5c``.
+        keeps_backslashes: Whether a literal ``\\n`` in it is intended: in block scalars, and if the source
+            writes its backslashes as ``\\x5c``.
     """
 
     text: str
     index: int
     style: str | None = None
-    as_it_is: bool = False
+    keeps_backslashes: bool = False
 
 
 @attrs.frozen
 class Items:
-    """A list of the file."""
+    """A list."""
 
     items: list[Any]
     index: int
@@ -50,7 +50,7 @@ class Items:
 
 @attrs.frozen
 class Fields:
-    """A mapping of the file, as pairs in their order: a key may stand there twice."""
+    """A mapping, as pairs in source order; a key may appear twice."""
 
     pairs: list[tuple[Scalar, Any]]
     index: int
@@ -60,7 +60,7 @@ Node = Scalar | Items | Fields
 
 
 class NotYamlError(Exception):
-    """The text is not YAML: ``index`` says where, ``reason`` why."""
+    """The text is not valid YAML; ``index`` is the position, ``reason`` the explanation."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -68,7 +68,7 @@ class NotYamlError(Exception):
 
 
 class RefusedYamlError(Exception):
-    """The text is YAML, but nothing an agent file may hold: ``index`` says where, ``reason`` why."""
+    """The text is not allowed in a subagent file; ``index`` is the position, ``reason`` the explanation."""
 
     def __init__(self, index: int, reason: str) -> None:
         super().__init__(reason)
@@ -76,11 +76,11 @@ class RefusedYamlError(Exception):
 
 
 def parse(source: str) -> Node | None:
-    """Return the one document in ``source``, None where it holds nothing.
+    """Return the root node of ``source``, None if it is empty.
 
     Raises:
-        NotYamlError: It is not valid YAML, or more than one document.
-        RefusedYamlError: It holds a tag, a key that is no text, or too much.
+        NotYamlError: The text is not valid YAML, or contains more than one document.
+        RefusedYamlError: It contains a tag, a key that is not text, or too many values.
     """
     unreadable = _NOT_PRINTABLE.search(source)
     if unreadable:
@@ -93,11 +93,11 @@ def parse(source: str) -> Node | None:
         return _Builder(source).build(loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        # What does not close is found missing behind the last line.
+        # The parser reports an unclosed quote or bracket after the last line.
         index = min(mark.index, len(source.rstrip())) if mark else 0
-        raise NotYamlError(index, error.problem or error.context or "is no YAML") from error
+        raise NotYamlError(index, error.problem or error.context or "is not YAML") from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        # The last two come from the parser in Python, for an escape that names no character.
+        # The pure Python parser raises the last two for an escape that is not a character.
         raise NotYamlError(0, str(error)) from error
     finally:
         if loader is not None:
@@ -105,15 +105,15 @@ def parse(source: str) -> Node | None:
 
 
 class _Builder:
-    """Puts one document together from events."""
+    """Builds the nodes of one document from events."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.anchors: dict[str, tuple[Node, int]] = {}
-        self.made = 0
-        self.repeated = 0
-        # Collections under construction: node, anchor, nodes made before it, the key that waits for a value.
-        self.open: list[list[Any]] = []
+        self.node_count = 0
+        self.repeated_count = 0
+        # Open collections: node, anchor, node count before it, key that waits for its value.
+        self.stack: list[list[Any]] = []
         self.root: Node | None = None
 
     def build(self, loader: Any) -> Node | None:
@@ -142,59 +142,59 @@ class _Builder:
         style, value, start = event.style or None, event.value, event.start_mark.index
         self.check(event)
         if style in ("|", ">"):
-            return Scalar(value, start, style, as_it_is=True)
+            return Scalar(value, start, style, keeps_backslashes=True)
         escaped = (
             style == '"' and "\\" in value and "\\x5c" in self.source[start : event.end_mark.index].lower()
         )
-        return Scalar(value, start, style, as_it_is=escaped)
+        return Scalar(value, start, style, keeps_backslashes=escaped)
 
     def check(self, event: Any) -> None:
         index = event.start_mark.index
         if event.tag not in _TAGS:
-            raise RefusedYamlError(index, f"holds the YAML tag {event.tag[:80]!r}, which is not read")
-        self.made += 1
-        if self.made > MOST_NODES:
-            raise RefusedYamlError(index, f"holds more than {MOST_NODES} values")
+            raise RefusedYamlError(index, f"contains the YAML tag {event.tag[:80]!r}, which is not supported")
+        self.node_count += 1
+        if self.node_count > MAX_NODES:
+            raise RefusedYamlError(index, f"contains more than {MAX_NODES} values")
 
     def begin(self, node: Items | Fields, event: Any) -> None:
         self.check(event)
-        if len(self.open) >= DEPTH:
+        if len(self.stack) >= DEPTH:
             raise RefusedYamlError(node.index, f"is nested deeper than {DEPTH} levels")
-        self.open.append([node, event.anchor, self.made, None])
+        self.stack.append([node, event.anchor, self.node_count, None])
 
     def end(self, event: Any) -> None:
-        node, anchor, before, _ = self.open.pop()
+        node, anchor, before, _ = self.stack.pop()
         if anchor is not None:
-            self.anchors[anchor] = (node, self.made - before + 1)
+            self.anchors[anchor] = (node, self.node_count - before + 1)
         self.add(node, event, fresh=False)
 
     def aliased(self, event: Any) -> Node:
         index = event.start_mark.index
-        if any(anchor == event.anchor for _, anchor, _, _ in self.open):
-            raise RefusedYamlError(index, f"the alias *{event.anchor} stands within what it repeats")
+        if any(anchor == event.anchor for _, anchor, _, _ in self.stack):
+            raise RefusedYamlError(index, f"the alias *{event.anchor} is inside the value it repeats")
         if event.anchor not in self.anchors:
-            raise NotYamlError(index, f"the alias *{event.anchor} repeats nothing")
+            raise NotYamlError(index, f"the alias *{event.anchor} has no anchor")
         node, size = self.anchors[event.anchor]
-        # What is repeated counts in full, so aliases of aliases are bounded as well.
-        self.made += size
-        self.repeated += size
-        if self.repeated > MOST_REPEATED:
-            raise RefusedYamlError(index, f"aliases repeat more than {MOST_REPEATED} values")
+        # A repeated value counts with its full size, so that aliases of aliases are bounded as well.
+        self.node_count += size
+        self.repeated_count += size
+        if self.repeated_count > MAX_REPEATED:
+            raise RefusedYamlError(index, f"aliases repeat more than {MAX_REPEATED} values")
         return node
 
     def add(self, node: Node, event: Any, *, fresh: bool = True) -> None:
         if fresh and event.anchor is not None:
             self.anchors[event.anchor] = (node, 1)
-        if not self.open:
+        if not self.stack:
             self.root = node
             return
-        around = self.open[-1]
-        if isinstance(around[0], Items):
-            around[0].items.append(node)
-        elif around[3] is None:
+        parent = self.stack[-1]
+        if isinstance(parent[0], Items):
+            parent[0].items.append(node)
+        elif parent[3] is None:
             if not isinstance(node, Scalar):
-                raise RefusedYamlError(node.index, "a key is no text")
-            around[3] = node
+                raise RefusedYamlError(node.index, "a key is not text")
+            parent[3] = node
         else:
-            around[0].pairs.append((around[3], node))
-            around[3] = None
+            parent[0].pairs.append((parent[3], node))
+            parent[3] = None

@@ -1,4 +1,4 @@
-"""Frontmatter that is no YAML, cut into fields at its keys."""
+"""Splits a frontmatter that is not valid YAML into fields at its keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPACES: Final = " \t\u00a0\u202f"
 DIALOGUE: Final = frozenset(
     {"user", "assistant", "system", "human", "context", "commentary", "example", "examples", "note"}
 )
-"""What people begin lines of a description with, followed by a colon."""
+"""Words that begin lines of a description, followed by a colon, without being keys."""
 
 
 def _one_of(keys: Iterator[str]) -> str:
@@ -28,8 +28,8 @@ _LIMITS: Final = _one_of(key for key, field in FIELD_OF.items() if field in LIMI
 _QUOTED: Final = re.compile(rf"([\"'])({_LIMITS})\1[{SPACES}]*:")
 _SPELLED: Final = re.compile(rf"([A-Za-z](?:[A-Za-z_-]|[{SPACES}](?=[A-Za-z]))*)[{SPACES}]*:")
 _UNKNOWN: Final = re.compile(rf"([A-Za-z_][A-Za-z0-9_.-]*)[{SPACES}]*:(?=[{SPACES}\r\n]|\Z)")
-# Keys of Claude Code and of well-known collections that end a description; of words that are labels in prose
-# as well only what looks like data.
+# Keys of Claude Code and of well-known collections that end a description. Words that are labels in prose
+# as well count only with a value that looks like data.
 _ENDING: Final = re.compile(
     r"(isolation|tags|author|license|metadata|created|updated|argument-hint|when_to_use|whenToUse|subagents"
     r"|omitClaudeMd"
@@ -38,17 +38,17 @@ _ENDING: Final = re.compile(
     r"|(?:triggers|capabilities)(?=:[ \t]*\[)"
     r"):(?=[ \t\r\n]|\Z)"
 )
-_SAID: Final = re.compile(rf"(?:user|assistant|human|system)[{SPACES}]*:", re.IGNORECASE)
+_DIALOGUE_LINE: Final = re.compile(rf"(?:user|assistant|human|system)[{SPACES}]*:", re.IGNORECASE)
 _BLOCK: Final = re.compile(r"[ \t]*[|>][-+0-9]{0,2}[ \t]*(?:#.*)?[\r\n]*\Z")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 
 
 @attrs.frozen
 class Piece:
-    """Some lines of a frontmatter that belong together.
+    """Consecutive lines of a frontmatter that belong together.
 
     Attributes:
-        key: The key they give a value; None for comments and for lines that belong to no key.
+        key: The key of the lines; None for comments and for lines that belong to no key.
         start: Index of the first character.
         colon: Index of the first character after the colon.
         end: Index after the last character.
@@ -62,33 +62,33 @@ class Piece:
 
 @attrs.frozen
 class Pieces:
-    """The fields of a frontmatter, and remarks on how they were told apart as (index, words)."""
+    """The pieces of a frontmatter, and warnings about how it was split, as (index, message)."""
 
     pieces: list[Piece]
-    remarks: list[tuple[int, str]]
+    warnings: list[tuple[int, str]]
 
 
-def cut(front: str) -> Pieces:
-    """Return the fields of a frontmatter, with what stands before and between them.
+def split_fields(front: str) -> Pieces:
+    """Return the fields of a frontmatter, and the lines before and between them.
 
-    A field begins with a known key at column 0 and goes on to the next one, so that a description may
-    have unindented lines such as ``user: ...`` in it. After a field in which nobody writes sentences
-    (``model``), and after an indented block, any key begins a new one. Comment lines right before a key are
-    pieces of their own.
+    A field begins with a known key at column 0 and continues to the next one, so that a description may
+    contain unindented lines such as ``user: ...``. After a field without prose (``model``) and after an
+    indented block, any key begins a new field. Comment lines directly before a key are separate pieces.
     """
     lines = list(lines_of(front))
-    cutter = _Cutter(frozenset(FIELD_OF[found[1]] for line, _, _ in lines if (found := KNOWN.match(line))))
+    matches = (KNOWN.match(line) for line, _, _ in lines)
+    splitter = _Splitter(frozenset(FIELD_OF[match[1]] for match in matches if match))
     starts: list[tuple[str | None, int, int]] = []
-    for (line, start, _), following in zip(lines, _following(lines), strict=True):
-        begun = cutter.begins(line, start, following)
-        if begun:
-            starts.append((begun[0], start, start + begun[1]))
+    for (line, start, _), next_line in zip(lines, _next_lines(lines), strict=True):
+        found = splitter.match_field(line, start, next_line)
+        if found:
+            starts.append((found[0], start, start + found[1]))
         elif not starts:
             starts.append((None, start, start))
     ends = [start for _, start, _ in starts[1:]]
-    pieces = [_without_comments(front, Piece(*begin, end)) for begin, end in zip(starts, ends, strict=False)]
+    pieces = [_split_comments(front, Piece(*begin, end)) for begin, end in zip(starts, ends, strict=False)]
     last = [[Piece(*starts[-1], len(front))]] if starts else []
-    return Pieces([piece for parts in pieces + last for piece in parts], cutter.remarks)
+    return Pieces([piece for parts in pieces + last for piece in parts], splitter.warnings)
 
 
 def has_known_key(front: str) -> bool:
@@ -97,47 +97,47 @@ def has_known_key(front: str) -> bool:
 
 
 def lines_of(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield the lines of a text with their line ends, each with where it begins and ends."""
+    """Yield each line of a text, including its line end, with its start and end index."""
     for found in _LINE.finditer(text):
         if found[0]:
             yield found[0], found.start(), found.end()
 
 
-class _Cutter:
-    """Says of one line after another whether it begins a field."""
+class _Splitter:
+    """Decides for each line in turn whether it begins a field."""
 
     def __init__(self, known: frozenset[str]) -> None:
         self.known = known
-        self.remarks: list[tuple[int, str]] = []
+        self.warnings: list[tuple[int, str]] = []
         self._field: str | None = None
         self._in_prose = False
-        self._is_named = False
-        # Of an indented block: "expected", "inside" and "over", then any key ends it.
+        self._has_name = False
+        # State of an indented block: "" if there is none, "expected" after its key, "inside" in its lines.
         self._block = ""
 
-    def begins(self, line: str, index: int, following: str) -> tuple[str, int] | None:
-        """Return the key a line begins with and the length up to its value, None if it begins no field."""
-        found = self._key(line, index, following)
+    def match_field(self, line: str, index: int, next_line: str) -> tuple[str, int] | None:
+        """Return the key of the field that a line begins, and the length up to its value; else None."""
+        found = self._key(line, index, next_line)
         if found is None:
             self._follow_block(line)
             return None
         key, colon = found
         self._field = field_of(key)
         self._in_prose = self._field in PROSE or self._field == "context"
-        self._is_named = self._is_named or self._field == "name"
+        self._has_name = self._has_name or self._field == "name"
         self._block = "expected" if self._in_prose and _BLOCK.match(line, colon) else ""
         return found
 
-    def _key(self, line: str, index: int, following: str) -> tuple[str, int] | None:
+    def _key(self, line: str, index: int, next_line: str) -> tuple[str, int] | None:
         known = KNOWN.match(line)
         if known:
-            return (known[1], known.end()) if self._is_field(known[1], index, following) else None
+            return (known[1], known.end()) if self._is_field(known[1], index, next_line) else None
         quoted = _QUOTED.match(line)
         if quoted:
             return quoted[2], quoted.end()
         spelled = _SPELLED.match(line)
         field = field_of(spelled[1]) if spelled else None
-        # Where the file has that key as well, `Tools: ...` in a description is part of its text.
+        # If the file has that key as well, `Tools: ...` in a description is part of its text.
         if spelled and field and not (self._in_prose and field in self.known):
             return spelled[1], spelled.end()
         ending = _ENDING.match(line)
@@ -146,15 +146,13 @@ class _Cutter:
         unknown = _UNKNOWN.match(line) if self._ends_at_any_key(line) else None
         return (unknown[1], unknown.end()) if unknown else None
 
-    def _is_field(self, key: str, index: int, following: str) -> bool:
+    def _is_field(self, key: str, index: int, next_line: str) -> bool:
         if self._field not in PROSE:
             return True
-        if key == "name" and self._is_named:
-            self.remarks.append(
-                (index, f"name: stands there twice; this one is read as part of {self._field}")
-            )
+        if key == "name" and self._has_name:
+            self.warnings.append((index, f"name: appears twice; this one is read as part of {self._field}"))
             return False
-        return key != "context" or not _SAID.match(following)
+        return key != "context" or not _DIALOGUE_LINE.match(next_line)
 
     def _ends_at_any_key(self, line: str) -> bool:
         if not self._in_prose:
@@ -167,17 +165,20 @@ class _Cutter:
             self._block = "inside" if line.startswith((" ", "\t")) else ""
 
 
-def _following(lines: list[tuple[str, int, int]]) -> list[str]:
-    """Return for each line the next one that is not blank, "" where there is none."""
-    found, following = [], ""
+def _next_lines(lines: list[tuple[str, int, int]]) -> list[str]:
+    """Return for each line the next one that is not blank, or ""."""
+    found, next_line = [], ""
     for line, _, _ in reversed(lines):
-        found.append(following)
-        following = line if line.strip() else following
+        found.append(next_line)
+        next_line = line if line.strip() else next_line
     return found[::-1]
 
 
-def _without_comments(front: str, piece: Piece) -> list[Piece]:
-    """Return a piece, and the comment lines at its end, which belong to the key after it, as another."""
+def _split_comments(front: str, piece: Piece) -> list[Piece]:
+    """Return a piece without the comment lines at its end, and those as another piece.
+
+    Such comments belong to the next key.
+    """
     if piece.key is None:
         return [piece]
     end = piece.end

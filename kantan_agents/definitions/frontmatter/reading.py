@@ -1,4 +1,4 @@
-"""An agent file's text made a definition: valid YAML as it is, what is not valid repaired."""
+"""Reads the text of a subagent file into a definition; repairs frontmatter that is not valid YAML."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from kantan_agents.definitions.frontmatter.closing import closed
-from kantan_agents.definitions.frontmatter.colours import with_colours
-from kantan_agents.definitions.frontmatter.cut_texts import cut_texts
-from kantan_agents.definitions.frontmatter.document import MOST_LETTERS, Document, decoded, split
-from kantan_agents.definitions.frontmatter.entries import Entry, Meaning, meaning
-from kantan_agents.definitions.frontmatter.keys import FIELD_OF, LIMITS, WRITTEN, field_of
+from kantan_agents.definitions.frontmatter.closing import end_frontmatter
+from kantan_agents.definitions.frontmatter.comments import repair_colors, truncated_texts
+from kantan_agents.definitions.frontmatter.document import (
+    MAX_FRONTMATTER_CHARS,
+    Document,
+    decode,
+    split_document,
+)
+from kantan_agents.definitions.frontmatter.entries import Entry, ParsedFields, parse_fields
+from kantan_agents.definitions.frontmatter.keys import FIELD_OF, KEY_OF, LIMITS, field_of
 from kantan_agents.definitions.frontmatter.limits import refuse_swallowed
 from kantan_agents.definitions.frontmatter.nodes import Fields, NotYamlError, RefusedYamlError, Scalar, parse
 from kantan_agents.definitions.frontmatter.pieces import KNOWN, has_known_key
-from kantan_agents.definitions.frontmatter.repair import Repaired, repaired
-from kantan_agents.definitions.frontmatter.values import is_null, unmerged
+from kantan_agents.definitions.frontmatter.repair import RepairedFrontmatter, repair_frontmatter
+from kantan_agents.definitions.frontmatter.values import is_null, merged_pairs
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 
@@ -29,132 +33,132 @@ _NOT_CLOSED: Final = "the frontmatter has no closing line '---'"
 
 
 @attrs.frozen
-class Reading:
-    """How a text was read.
+class ParsedFile:
+    """The parts and entries of a file, before they become a definition.
 
     Attributes:
-        document: Its parts.
+        document: The parts of the text.
         entries: The keys with their values.
-        repair: How they were told apart where the frontmatter is no YAML, else None.
+        repair: The repaired fields if the frontmatter is not valid YAML, else None.
         repairs: (index in the frontmatter, reason).
     """
 
     document: Document
     entries: list[Entry]
-    repair: Repaired | None
+    repair: RepairedFrontmatter | None
     repairs: list[tuple[int, str]]
 
 
-def read(cls: type[D], text: str | bytes, path: Path | None) -> D:
-    """Return the definition (``cls``) that the text of an agent file is.
+def read_definition(cls: type[D], text: str | bytes, path: Path | None) -> D:
+    """Return the definition (an instance of ``cls``) in the text of a subagent file.
 
     Raises:
-        AgentFileError: E30; it cannot be read at all.
-        InvalidDefinitionError: E31; what it says is no definition. All mistakes are listed.
+        AgentFileError: E30; the text cannot be read.
+        InvalidDefinitionError: E31; the content is not a valid definition. The error lists all mistakes.
     """
-    reading = taken_apart(text, path)
-    document = reading.document
-    said = meaning(reading.entries)
-    if said.mistakes:
-        raise _invalid(said.mistakes, said, document, path)
+    parsed = parse_file(text, path)
+    document = parsed.document
+    fields = parse_fields(parsed.entries)
+    if fields.errors:
+        raise _definition_error(fields.errors, fields, document, path)
     notes = [
-        *((at, words, True) for at, words in reading.repairs),
-        *((at, words, False) for at, words in said.remarks),
-        *((at, words, False) for at, words in cut_texts(document.front, reading.entries)),
-        *((at, words, False) for at, words in _limit_below(document, said)),
+        *((at, message, True) for at, message in parsed.repairs),
+        *((at, message, False) for at, message in fields.warnings),
+        *((at, message, False) for at, message in truncated_texts(document.front, parsed.entries)),
+        *((at, message, False) for at, message in _limit_in_prompt(document, fields)),
     ]
     problems = [
-        Problem(path=path, line=document.line_at(at), message=words, severity="warning", is_repair=is_repair)
-        for at, words, is_repair in sorted(notes)
+        Problem(
+            path=path, line=document.line_at(at), message=message, severity="warning", is_repair=is_repair
+        )
+        for at, message, is_repair in sorted(notes)
     ]
     values: dict[str, Any] = {
         "system_prompt": document.prompt,
-        **said.values,
+        **fields.values,
         "path": path,
         "notes": problems,
     }
     try:
         return cls(**values)
     except InvalidDefinitionError as error:
-        mistakes = [
-            (field, words) for field, _, words in (problem.partition(": ") for problem in error.problems)
-        ]
-        raise _invalid(mistakes, said, document, path) from None
+        parts = (problem.partition(": ") for problem in error.problems)
+        errors = [(field, message) for field, _, message in parts]
+        raise _definition_error(errors, fields, document, path) from None
 
 
-def taken_apart(text: str | bytes, path: Path | None) -> Reading:
-    """Return the parts and keys of the text of an agent file.
+def parse_file(text: str | bytes, path: Path | None) -> ParsedFile:
+    """Return the parts and entries of a subagent file's text.
 
     Raises:
-        AgentFileError: E30; it cannot be read at all.
-        InvalidDefinitionError: E31; its frontmatter is no mapping, or holds what is refused.
+        AgentFileError: E30; the text cannot be read.
+        InvalidDefinitionError: E31; the frontmatter is not a mapping, or contains something not allowed.
     """
-    document = split(decoded(text, path), path)
+    document = split_document(decode(text, path), path)
     repairs: list[tuple[int, str]] = []
     try:
         if document.tail is None:
-            document = closed(document, ruled=False)
+            document = end_frontmatter(document, has_dash_line=False)
             repairs.append((len(document.front), _NOT_CLOSED))
-        return _read(document, repairs, path)
+        return _parse(document, repairs, path)
     except RefusedYamlError as error:
         raise InvalidDefinitionError(
             path=path, line=document.line_at(error.index), problems=[error.reason]
         ) from None
 
 
-def _read(document: Document, repairs: list[tuple[int, str]], path: Path | None) -> Reading:
-    if len(document.front) > MOST_LETTERS:
-        reason = f"its frontmatter is longer than {MOST_LETTERS // 1024} kB"
+def _parse(document: Document, repairs: list[tuple[int, str]], path: Path | None) -> ParsedFile:
+    if len(document.front) > MAX_FRONTMATTER_CHARS:
+        reason = f"its frontmatter is longer than {MAX_FRONTMATTER_CHARS // 1024} kB"
         raise AgentFileError(path=path, line=document.line, reason=reason)
     try:
         root = parse(document.front)
     except NotYamlError as error:
-        return _repaired(document, repairs, error, path)
+        return _parse_repaired(document, repairs, error, path)
     if root is None or (isinstance(root, Scalar) and is_null(root)):
         root = Fields([], 0)
     if not isinstance(root, Fields):
-        problem = f"the frontmatter is no mapping but {'a text' if isinstance(root, Scalar) else 'a list'}"
+        problem = f"the frontmatter is {'text' if isinstance(root, Scalar) else 'a list'}, not a mapping"
         if isinstance(root, Scalar) and root.style is None and has_known_key(document.front):
-            # `name:a` and `name:` with a no-break space behind it are texts to YAML.
-            return _repaired(document, repairs, NotYamlError(root.index, problem), path)
+            # To YAML, `name:a` is text, and so is `name:` followed by a no-break space.
+            return _parse_repaired(document, repairs, NotYamlError(root.index, problem), path)
         raise InvalidDefinitionError(path=path, line=document.line_at(root.index), problems=[problem])
-    entries = [Entry(key.text, value, key.index) for key, value in unmerged(root)]
+    entries = [Entry(key.text, value, key.index) for key, value in merged_pairs(root)]
     refuse_swallowed(document.front, {field_of(entry.key) for entry in entries})
-    entries, colours = with_colours(document.front, entries)
-    return Reading(document, entries, None, repairs + colours)
+    entries, color_repairs = repair_colors(document.front, entries)
+    return ParsedFile(document, entries, None, repairs + color_repairs)
 
 
-def _repaired(
+def _parse_repaired(
     document: Document, repairs: list[tuple[int, str]], error: NotYamlError, path: Path | None
-) -> Reading:
-    reason = f"is no valid YAML: {error.reason}"
-    shorter = closed(document, ruled=True) if document.tail is not None else document
+) -> ParsedFile:
+    reason = f"is not valid YAML: {error.reason}"
+    shorter = end_frontmatter(document, has_dash_line=True) if document.tail is not None else document
     if shorter is not document:
         repairs = [(len(shorter.front), _NOT_CLOSED)]
-        return _read(shorter, repairs, path)
-    repair = repaired(document.front)
+        return _parse(shorter, repairs, path)
+    repair = repair_frontmatter(document.front)
     if not any(field_of(entry.key) for entry in repair.entries):
         raise AgentFileError(
             path=path, line=document.line_at(error.index), reason=f"its frontmatter {reason}"
         )
-    found = repairs + repair.causes or [(error.index, f"the frontmatter {reason}")]
-    return Reading(document, repair.entries, repair, found)
+    causes = repairs + repair.causes or [(error.index, f"the frontmatter {reason}")]
+    return ParsedFile(document, repair.entries, repair, causes)
 
 
-def _limit_below(document: Document, said: Meaning) -> Iterator[tuple[int, str]]:
-    """Yield a remark if the prompt begins with a key that would limit the tools, had it come sooner."""
+def _limit_in_prompt(document: Document, fields: ParsedFields) -> Iterator[tuple[int, str]]:
+    """Yield a warning if the prompt begins with a key that would limit the tools in the frontmatter."""
     blank = _BLANK.match(document.prompt)
     key = KNOWN.match(document.prompt, blank.end() if blank else 0)
-    if key and FIELD_OF[key[1]] in LIMITS and FIELD_OF[key[1]] not in said.values:
-        yield len(document.front), f"{key[1]}: stands below the frontmatter, so it limits nothing"
+    if key and FIELD_OF[key[1]] in LIMITS and FIELD_OF[key[1]] not in fields.values:
+        yield len(document.front), f"{key[1]}: is below the frontmatter, so it has no effect"
 
 
-def _invalid(
-    mistakes: list[tuple[str, str]], said: Meaning, document: Document, path: Path | None
+def _definition_error(
+    errors: list[tuple[str, str]], fields: ParsedFields, document: Document, path: Path | None
 ) -> InvalidDefinitionError:
-    # What is missing has no place of its own: then it is the line that opens the frontmatter.
-    places = [said.places[field] for field, _ in mistakes if field in said.places]
-    line = document.line_at(min(places)) if places else max(1, document.line - 1)
-    return InvalidDefinitionError(
-        path=path, line=line, problems=[f"{WRITTEN.get(field, field)}: {words}" for field, words in mistakes]
-    )
+    # A missing field has no position; its line is the one that opens the frontmatter.
+    positions = [fields.positions[field] for field, _ in errors if field in fields.positions]
+    line = document.line_at(min(positions)) if positions else max(1, document.line - 1)
+    problems = [f"{KEY_OF.get(field, field)}: {message}" for field, message in errors]
+    return InvalidDefinitionError(path=path, line=line, problems=problems)

@@ -1,4 +1,4 @@
-"""What a YAML node means: plain scalars as YAML 1.2 reads them, where both versions of YAML agree."""
+"""Converts YAML nodes to values; a plain scalar is converted only if YAML 1.1 and 1.2 agree on it."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]{0,299})\Z")
 _HEX: Final = re.compile(r"0x[0-9a-fA-F]{1,200}\Z")
 _FLOAT: Final = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+][0-9]+)?\Z")
 MERGE: Final = "<<"
-"""The key under which YAML takes over what another mapping holds."""
+"""The YAML key that merges another mapping."""
 
 
 def is_null(node: Node) -> bool:
-    """Return whether the node says that there is nothing."""
+    """Return whether the node is null."""
     return isinstance(node, Scalar) and node.style is None and node.text in _NULLS
 
 
-def data(node: Node) -> Any:
-    """Return JSON-like data: numbers, truth values and null where YAML 1.1 and 1.2 see the same, else text.
+def to_data(node: Node) -> Any:
+    """Return JSON-like data: numbers, booleans and null if YAML 1.1 and 1.2 agree on them, else text.
 
-    So ``010`` (8 or 10), ``1_000``, ``yes`` and dates are texts, and what is read here and written back
-    is the same to other readers.
+    So ``010`` (8 or 10), ``1_000``, ``yes`` and dates are text. A value that is read and written back is
+    the same for every other parser.
 
     Raises:
-        RefusedYamlError: A merge key merges what is no mapping.
+        RefusedYamlError: A merge key refers to something that is not a mapping.
     """
     if isinstance(node, Scalar):
-        return scalar(node)
+        return to_scalar(node)
     if isinstance(node, Items):
-        return [data(item) for item in node.items]
-    return {key.text: data(value) for key, value in unmerged(node)}
+        return [to_data(item) for item in node.items]
+    return {key.text: to_data(value) for key, value in merged_pairs(node)}
 
 
-def scalar(node: Scalar) -> Any:
-    """Return the value of a scalar: of a plain one maybe a number, a truth value or None, else its text."""
+def to_scalar(node: Scalar) -> Any:
+    """Return a number, a boolean or None for a plain scalar that is one, else its text."""
     text = node.text
     if node.style is not None:
         return text
@@ -60,16 +60,16 @@ def scalar(node: Scalar) -> Any:
     return text
 
 
-def unmerged(node: Fields) -> Iterator[tuple[Scalar, Node]]:
-    """Yield the pairs of a mapping, those of its merge keys (``<<: *base``) first, so that its own win."""
+def merged_pairs(node: Fields) -> Iterator[tuple[Scalar, Node]]:
+    """Yield the pairs of a mapping. Pairs from merge keys (``<<: *base``) come first, so its own win."""
     own = []
     for key, value in node.pairs:
         if key.text != MERGE or key.style is not None:
             own.append((key, value))
             continue
-        # Of several bases the first one wins, so it comes last.
+        # The first of several bases wins, so it comes last.
         for base in reversed(value.items) if isinstance(value, Items) else [value]:
             if not isinstance(base, Fields):
-                raise RefusedYamlError(key.index, "the merge key '<<' merges what is no mapping")
-            yield from unmerged(base)
+                raise RefusedYamlError(key.index, "the merge key '<<' must refer to a mapping")
+            yield from merged_pairs(base)
     yield from own

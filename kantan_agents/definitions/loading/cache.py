@@ -1,4 +1,4 @@
-"""Agent files as they were read last, and whether that still holds."""
+"""Caches parsed subagent files and checks whether they are still current."""
 
 from __future__ import annotations
 
@@ -11,101 +11,105 @@ import attrs
 from cachetools import LRUCache
 
 from kantan_agents.definitions.definition import AgentDefinition
-from kantan_agents.definitions.frontmatter.document import MAX_BYTES
-from kantan_agents.definitions.frontmatter.regular_file import read_regular_file
-from kantan_agents.definitions.loading.file_problems import file_problem, problems_of
-from kantan_agents.definitions.loading.signature import Signature, clock_ns, is_racy, seen_at, signature_of
-from kantan_agents.definitions.problems import Problem
+from kantan_agents.definitions.frontmatter.document import MAX_BYTES, read_regular_file
+from kantan_agents.definitions.loading.signature import (
+    Signature,
+    clock_ns,
+    is_racy,
+    signature_at,
+    signature_of,
+)
+from kantan_agents.definitions.problems import Problem, problems_of, unreadable
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 
-# One byte more than a file may have: enough to see that it has too many.
+# One byte more than allowed is enough to detect a file that is too large.
 _LIMIT = MAX_BYTES + 1
 
 
 @attrs.frozen(eq=False)
-class Reading:
-    """What reading a file gave: a definition, or the errors that stand in its way."""
+class FileResult:
+    """The result of reading a file: a definition, or the errors that prevent one."""
 
     definition: AgentDefinition | None = None
     errors: tuple[Problem, ...] = ()
 
 
 @attrs.frozen(eq=False)
-class _Kept:
-    reading: Reading
+class _CacheEntry:
+    result: FileResult
     signature: Signature
     settled: bool
     digest: bytes
 
 
 class FileCache:
-    """Keeps the last readings of so many files; safe from any number of threads.
+    """Caches the results of the most recently used files; thread-safe.
 
-    A reading holds as long as the file has the same signature, unless the file was so new when it was read
-    that a later change could have left the signature as it is: then it is read again. A file that holds the
-    same bytes again gives the very same reading.
+    A result is valid while the file has the same signature. If the file was so new when it was read that a
+    later change could leave the signature the same, it is read again. A file with the same bytes as before
+    gives the same result object.
 
     Args:
-        size: How many files are kept, those used last; with 0 every file is read each time.
+        size: Number of files to keep, the most recently used; with 0 every file is read each time.
     """
 
     def __init__(self, size: int) -> None:
-        self._kept: LRUCache[str, _Kept] = LRUCache(max(size, 1))
-        self._keeps = size > 0
-        # Held for a look into the cache only, never while a file is read.
+        self._entries: LRUCache[str, _CacheEntry] = LRUCache(max(size, 1))
+        self._is_enabled = size > 0
+        # Held only while the cache is accessed, never while a file is read.
         self._lock = threading.Lock()
 
-    def current(self, path: str) -> Reading | None:
-        """Return the reading of an unchanged file, None where it must be read. It costs a ``stat``."""
-        kept = self._of(path)
-        if kept is None or not kept.settled or seen_at(path) != kept.signature:
+    def current(self, path: str) -> FileResult | None:
+        """Return the result of an unchanged file; None if it must be read. Costs one ``stat``."""
+        entry = self._get(path)
+        if entry is None or not entry.settled or signature_at(path) != entry.signature:
             return None
-        return kept.reading
+        return entry.result
 
-    def read(self, path: str) -> Reading | None:
-        """Return the reading of a file, from the cache if it holds; None if the file has vanished."""
-        known = self.current(path)
-        if known is not None:
-            return known
+    def read(self, path: str) -> FileResult | None:
+        """Return the result of a file, from the cache if it is valid; None if the file does not exist."""
+        current = self.current(path)
+        if current is not None:
+            return current
         now = clock_ns()
         try:
             data, status = read_regular_file(path, _LIMIT)
         except (FileNotFoundError, NotADirectoryError):
-            self._forget(path)
-            return _leading_nowhere(path)
+            self._remove(path)
+            return _broken_link(path)
         except (OSError, ValueError) as error:
-            # Not kept: what a file's neighbours and its mount let us do does not show in its signature.
-            self._forget(path)
+            # Not cached: permissions of parent directories and mounts do not change the file's signature.
+            self._remove(path)
             reason = error.strerror if isinstance(error, OSError) else None
-            return Reading(errors=(file_problem(path, reason or str(error)),))
+            return FileResult(errors=(unreadable(path, reason or str(error)),))
         digest = hashlib.blake2b(data).digest()
-        kept = self._of(path)
-        same = kept is not None and kept.digest == digest
-        reading = kept.reading if kept is not None and same else _parsed(path, data)
+        entry = self._get(path)
+        is_same = entry is not None and entry.digest == digest
+        result = entry.result if entry is not None and is_same else _parse(path, data)
         signature = signature_of(status)
-        if self._keeps and len(data) == min(status.st_size, _LIMIT):
+        if self._is_enabled and len(data) == min(status.st_size, _LIMIT):
             with self._lock:
-                self._kept[path] = _Kept(reading, signature, not is_racy(signature, now), digest)
-        return reading
+                self._entries[path] = _CacheEntry(result, signature, not is_racy(signature, now), digest)
+        return result
 
-    def _of(self, path: str) -> _Kept | None:
+    def _get(self, path: str) -> _CacheEntry | None:
         with self._lock:
-            kept: _Kept | None = self._kept.get(path)
-            return kept
+            entry: _CacheEntry | None = self._entries.get(path)
+            return entry
 
-    def _forget(self, path: str) -> None:
+    def _remove(self, path: str) -> None:
         with self._lock:
-            self._kept.pop(path, None)
+            self._entries.pop(path, None)
 
 
-def _parsed(path: str, data: bytes) -> Reading:
+def _parse(path: str, data: bytes) -> FileResult:
     try:
-        return Reading(AgentDefinition.loads(data, path=Path(path)))
+        return FileResult(AgentDefinition.loads(data, path=Path(path)))
     except (AgentFileError, InvalidDefinitionError) as error:
-        return Reading(errors=problems_of(path, error))
+        return FileResult(errors=problems_of(path, error))
 
 
-def _leading_nowhere(path: str) -> Reading | None:
-    if os.path.islink(path):  # noqa: PTH114 - the paths of a scan are texts
-        return Reading(errors=(file_problem(path, "the link leads to nothing"),))
+def _broken_link(path: str) -> FileResult | None:
+    if os.path.islink(path):  # noqa: PTH114 - scanned paths are str
+        return FileResult(errors=(unreadable(path, "the target of the link does not exist"),))
     return None

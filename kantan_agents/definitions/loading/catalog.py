@@ -1,4 +1,4 @@
-"""The agents there are: each name once, with what was wrong, hidden or repaired on the way."""
+"""The catalog of loaded agents, each name once, with the problems, shadowed agents and repairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import attrs
 
 from kantan_agents.definitions.definition import AgentDefinition
 from kantan_agents.definitions.loading.directories import DirectoryScope
-from kantan_agents.definitions.loading.file_problems import warnings_of
 from kantan_agents.definitions.loading.search import SearchIndex
 from kantan_agents.definitions.names import name_key
 from kantan_agents.definitions.problems import Problem
@@ -24,12 +23,12 @@ AgentScope = DirectoryScope | Literal["builtin"]
 
 @attrs.frozen
 class ShadowedAgent:
-    """A definition that is not used because another of the same name comes before it.
+    """A definition that is not used because another one with the same name has priority.
 
     Attributes:
-        name: The name as this definition writes it.
+        name: The name, as this definition spells it.
         path: Its file; None for a built-in definition.
-        by: The file of the one that is used; None for a built-in definition.
+        by: The file of the definition that is used; None for a built-in definition.
     """
 
     name: str
@@ -39,7 +38,7 @@ class ShadowedAgent:
 
 @attrs.frozen
 class CatalogEntry:
-    """A definition that counts, and where it comes from."""
+    """A definition that is used, and its scope."""
 
     definition: AgentDefinition
     scope: AgentScope
@@ -47,15 +46,14 @@ class CatalogEntry:
 
 @attrs.frozen(eq=False, repr=False, slots=False)
 class AgentCatalog(Sequence[AgentDefinition]):
-    """The agents as they were when they were loaded, sorted by name; it does not change.
+    """An immutable snapshot of the loaded agents, sorted by name.
 
-    Names match whatever their case and whatever separates their words: ``Code Reviewer`` is
-    ``code-reviewer``.
+    Names match regardless of case and separators: ``Code Reviewer`` is ``code-reviewer``.
 
     Attributes:
         problems: Errors and warnings of all files, by path and line.
-        shadowed: The definitions that are not used because another of their name comes first.
-        repaired: What was read from files that are not valid YAML, also where it is shadowed.
+        shadowed: Definitions that are not used because another one with the same name has priority.
+        repaired: Definitions from files that are not valid YAML, shadowed ones included.
     """
 
     _entries: Mapping[str, CatalogEntry]
@@ -64,29 +62,29 @@ class AgentCatalog(Sequence[AgentDefinition]):
     repaired: tuple[AgentDefinition, ...] = ()
 
     def get(self, name: str) -> AgentDefinition:
-        """Return the agent of a name.
+        """Return the agent with this name.
 
         Raises:
-            AgentNotFoundError: E32: there is none; the error lists those there are, names like it first.
+            AgentNotFoundError: E32: there is no such agent; the error lists all agents, similar names first.
         """
         return self._entry(name).definition
 
     def search(self, text: str) -> tuple[AgentDefinition, ...]:
-        """Return the agents that hold every word of ``text`` in name or description, the best first.
+        """Return the agents with every word of ``text`` in name or description, the best match first.
 
-        A text without words finds them all.
+        A text without words matches all agents.
         """
         return self._index.search(checked_text("text", text))
 
     def details(self, name: str) -> dict[str, Any]:
-        """Return everything known of an agent, as data for JSON.
+        """Return all information about an agent as JSON data.
 
         Raises:
-            AgentNotFoundError: E32: there is none of this name.
+            AgentNotFoundError: E32: there is no agent with this name.
 
         Returns:
-            The fields of the definition (``tools`` is the list of tools it may use, or ``"*"``); and
-            ``path`` (None for a built-in one), ``scope`` and ``repairs``, a list of texts.
+            The fields of the definition (``tools`` is a list or ``"*"``), and ``path`` (None for a built-in
+            agent), ``scope`` and ``repairs``, a list of strings.
         """
         entry = self._entry(name)
         definition = entry.definition
@@ -99,10 +97,10 @@ class AgentCatalog(Sequence[AgentDefinition]):
         }
 
     def scope_of(self, definition: AgentDefinition) -> AgentScope:
-        """Return where an agent of this catalog comes from.
+        """Return the scope of an agent: where its definition was found.
 
         Raises:
-            AgentNotFoundError: E32: there is none of its name.
+            AgentNotFoundError: E32: there is no agent with this name.
         """
         return self._entry(definition.name).scope
 
@@ -140,13 +138,13 @@ class AgentCatalog(Sequence[AgentDefinition]):
         key = name_key(checked_text("name", name))
         entry = self._entries.get(key)
         if entry is None:
-            raise AgentNotFoundError(name=name, available=self._like(key))
+            raise AgentNotFoundError(name=name, available=self._names_similar_first(key))
         return entry
 
-    def _like(self, key: str) -> tuple[str, ...]:
+    def _names_similar_first(self, key: str) -> tuple[str, ...]:
         close = difflib.get_close_matches(key, self._entries, n=5)
-        first = [self._entries[found].definition.name for found in close]
-        return tuple(dict.fromkeys([*first, *self.names()]))
+        similar = [self._entries[found].definition.name for found in close]
+        return tuple(dict.fromkeys([*similar, *self.names()]))
 
     @cached_property
     def _definitions(self) -> tuple[AgentDefinition, ...]:
@@ -162,19 +160,19 @@ class AgentCatalog(Sequence[AgentDefinition]):
 
 @attrs.frozen(eq=False)
 class Candidate:
-    """A file that was read: its definition or its errors, and the scope it belongs to."""
+    """A file that was read: its definition or its errors, and its scope."""
 
     definition: AgentDefinition | None
     errors: tuple[Problem, ...]
     scope: AgentScope
 
 
-def assembled(candidates: Iterable[Candidate], problems: Iterable[Problem] = ()) -> AgentCatalog:
-    """Make the catalog of what was found; of a name, what comes first counts.
+def build_catalog(candidates: Iterable[Candidate], problems: Iterable[Problem] = ()) -> AgentCatalog:
+    """Build a catalog; the first candidate with a name is used, the others are shadowed.
 
     Args:
-        candidates: What was found, in the order that decides.
-        problems: What was wrong before any file was read.
+        candidates: The candidates, in order of priority.
+        problems: Problems that do not belong to a candidate.
     """
     entries: dict[str, CatalogEntry] = {}
     shadowed, repaired, all_problems = [], [], list(problems)
@@ -191,3 +189,11 @@ def assembled(candidates: Iterable[Candidate], problems: Iterable[Problem] = ())
             shadowed.append(ShadowedAgent(definition.name, definition.path, entry.definition.path))
     all_problems.sort(key=lambda problem: (str(problem.path or ""), problem.line))
     return AgentCatalog(entries, tuple(all_problems), tuple(shadowed), tuple(repaired))
+
+
+def warnings_of(definition: AgentDefinition) -> tuple[Problem, ...]:
+    """Return the notes on a definition, and a warning if its file has no prompt."""
+    if definition.path is None or definition.system_prompt.strip():
+        return definition.notes
+    no_prompt = Problem(definition.path, 1, "has no prompt: it cannot be run", "warning")
+    return (no_prompt, *definition.notes)

@@ -1,4 +1,4 @@
-"""Where agent files are looked for, what comes first first."""
+"""Determines the directories to search for subagent files, in order of priority."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from kantan_agents.support.arguments import checked_path
 
 DirectoryScope = Literal["project", "user", "given"]
 
-_HOUSES = (("KODE_CONFIG_DIR", ".kode"), ("CLAUDE_CONFIG_DIR", ".claude"))
+_CONFIG_DIRS = (("KODE_CONFIG_DIR", ".kode"), ("CLAUDE_CONFIG_DIR", ".claude"))
 _AGENTS = "agents"
 
 
 @attrs.frozen
 class AgentDirectory:
-    """A directory that agent files are looked for in, with all below it.
+    """A directory that is searched for subagent files, including its subdirectories.
 
     Attributes:
         path: The directory, absolute. It need not exist.
         scope: ``project`` for a directory between the working directory and the root of its repository,
-            ``user`` for one of the user's own, ``given`` for one that the caller named.
+            ``user`` for a directory of the user, ``given`` for a directory passed by the caller.
     """
 
     path: Path
     scope: DirectoryScope
 
 
-class Whereabouts:
-    """The working directory and the home, each looked up only when a path needs it.
+class BaseDirectories:
+    """The working directory and the home directory, each determined only when a path needs it.
 
     Args:
-        cwd: The working directory, else that of the process at that moment.
-        home: The home, else that of the process' user, who may have none.
+        cwd: The working directory; by default that of the process.
+        home: The home directory; by default that of the process' user, who may have none.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Whereabouts:
         """The working directory, absolute.
 
         Raises:
-            InvalidOptionError: E75, it has been deleted, or may not be looked at.
+            InvalidOptionError: E75, it has been deleted or cannot be accessed.
         """
         given = Path(self._cwd or "")
         if given.is_absolute():
@@ -66,10 +66,10 @@ class Whereabouts:
 
     @cached_property
     def home(self) -> Path | None:
-        """The home, absolute; None for a user who has none.
+        """The home directory, absolute; None if the user has none.
 
         Raises:
-            InvalidOptionError: E75, it is relative to a working directory that there is not.
+            InvalidOptionError: E75, it is relative and there is no working directory.
         """
         try:
             home = Path.home() if self._home is None else Path(self._home)
@@ -78,98 +78,97 @@ class Whereabouts:
         return home if home.is_absolute() else self.cwd / home
 
     def absolute(self, path: str) -> Path | None:
-        """Return a path as an absolute one, None where it is in the home of a user who has none.
+        """Return an absolute path; None if it begins with ``~`` and the user has no home directory.
 
         Raises:
-            InvalidOptionError: E75, it is relative to a working directory that there is not.
+            InvalidOptionError: E75, it is relative and there is no working directory.
         """
         first, *rest = Path(path).parts or (".",)
         if first == "~":
             return None if self.home is None else self.home.joinpath(*rest)
-        # Asked for the working directory only where there is need of it.
+        # An absolute path must not fail if there is no working directory.
         return Path(path) if Path(path).is_absolute() else self.cwd / path
 
 
 @attrs.frozen
-class Places:
-    """Where agents are looked for, what comes first first.
+class SearchPath:
+    """The directories to search, in order of priority.
 
     Attributes:
-        directories: The directories, whether or not they exist; each one once, where it is met first.
-        left_out: What is said of those that nobody can look into.
+        directories: The distinct directories, whether or not they exist.
+        skipped: A warning for each directory that cannot be determined.
     """
 
     directories: tuple[AgentDirectory, ...]
-    left_out: tuple[Problem, ...] = ()
+    skipped: tuple[Problem, ...] = ()
 
 
-def default_directories(here: Whereabouts, environ: Mapping[str, str]) -> Places:
-    """Return the directories of a project and of its user (spec subagents, search order).
+def default_directories(bases: BaseDirectories, environ: Mapping[str, str]) -> SearchPath:
+    """Return the directories of a project and of its user (spec 5, search order).
 
     Args:
-        here: From its working directory up to the root of the repository, the nearest first, and of each
-            ``.kode/agents`` before ``.claude/agents``. Outside a repository it stands alone. ``.kode`` and
-            ``.claude`` of its home come after the project; without a home they are left out.
-        environ: ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` in it stand for the user's two directories.
+        bases: The project's directories are those from the working directory up to the root of the
+            repository, the nearest first, and in each ``.kode/agents`` before ``.claude/agents``. Outside a
+            repository only the working directory is used. ``.kode`` and ``.claude`` in the home directory
+            come after the project; without a home directory they are skipped.
+        environ: ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace the user's two directories.
 
     Raises:
         InvalidOptionError: E75, there is no working directory.
     """
     found: dict[Path, AgentDirectory] = {}
-    left_out = []
-    for directory in _of_the_project(here.cwd):
+    skipped = []
+    for directory in _project_directories(bases.cwd):
         found.setdefault(directory.path, directory)
-    for base in _of_the_user(environ):
-        path = here.absolute(base)
+    for base in _user_directories(environ):
+        path = bases.absolute(base)
         if path is None:
-            left_out.append(_left_out(base))
+            skipped.append(_skipped(base))
         else:
             found.setdefault(path / _AGENTS, AgentDirectory(path / _AGENTS, "user"))
-    return Places(tuple(found.values()), tuple(left_out))
+    return SearchPath(tuple(found.values()), tuple(skipped))
 
 
-def given_directories(paths: Iterable[str | os.PathLike[str]], here: Whereabouts) -> Places:
-    """Return the directories a caller named; ``~`` is the home, relative ones are in the working directory.
+def given_directories(paths: Iterable[str | os.PathLike[str]], bases: BaseDirectories) -> SearchPath:
+    """Return the directories a caller passed; ``~`` is the home directory, relative paths start at the cwd.
 
     Raises:
-        InvalidOptionError: E75, a path is relative to a home or a working directory that there is not.
+        InvalidOptionError: E75, a path needs a home or working directory that does not exist.
     """
-    found = dict.fromkeys(_given(checked_path("directories", path), here) for path in paths)
-    return Places(tuple(AgentDirectory(path, "given") for path in found))
+    found = dict.fromkeys(_given(checked_path("directories", path), bases) for path in paths)
+    return SearchPath(tuple(AgentDirectory(path, "given") for path in found))
 
 
-def _given(path: str, here: Whereabouts) -> Path:
-    absolute = here.absolute(path)
+def _given(path: str, bases: BaseDirectories) -> Path:
+    absolute = bases.absolute(path)
     if absolute is None:
-        reason = (
-            f"{path!r} is in the home of a user who has none: name a home, set HOME, or name another path"
-        )
+        reason = f"{path!r} needs a home directory, but the user has none: pass home or set HOME"
         raise InvalidOptionError(option="home", reason=reason)
     return absolute
 
 
-def _left_out(base: str) -> Problem:
-    message = "the directory is left out: the user has no home, and HOME is not set"
+def _skipped(base: str) -> Problem:
+    message = "the directory is skipped: the user has no home directory, and HOME is not set"
     return Problem(Path(base) / _AGENTS, 1, message, "warning")
 
 
-def _of_the_project(cwd: Path) -> Iterator[AgentDirectory]:
+def _project_directories(cwd: Path) -> Iterator[AgentDirectory]:
     for directory in _up_to_the_root(cwd):
-        for _, house in _HOUSES:
-            yield AgentDirectory(directory / house / _AGENTS, "project")
+        for _, name in _CONFIG_DIRS:
+            yield AgentDirectory(directory / name / _AGENTS, "project")
 
 
-def _of_the_user(environ: Mapping[str, str]) -> Iterator[str]:
-    for variable, house in _HOUSES:
-        yield environ.get(variable) or f"~/{house}"
+def _user_directories(environ: Mapping[str, str]) -> Iterator[str]:
+    for variable, name in _CONFIG_DIRS:
+        yield environ.get(variable) or f"~/{name}"
 
 
 def _up_to_the_root(cwd: Path) -> tuple[Path, ...]:
-    # The real path: what lies above a linked directory is what lies above its target.
+    # The real path: the parents of a linked directory are those of its target.
     nearest = Path(os.path.realpath(cwd))
     upward = (nearest, *nearest.parents)
     for number, directory in enumerate(upward, start=1):
-        # A file in a worktree or a submodule, else a directory.
+        # `.git` is a file in a worktree or a submodule, else a directory.
         if os.path.exists(directory / ".git"):  # noqa: PTH110 - Path.exists raises where a parent cannot be searched
             return upward[:number]
     return (nearest,)

@@ -1,4 +1,4 @@
-"""Loads the agents of a project and its user from their files, and keeps them as long as the files stay."""
+"""Loads the agents of a project and its user from files, and caches them until the files change."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import attrs
 from anyio import to_thread
 
 from kantan_agents.definitions.definition import AgentDefinition
-from kantan_agents.definitions.loading.cache import FileCache, Reading
-from kantan_agents.definitions.loading.catalog import AgentCatalog, Candidate, assembled
+from kantan_agents.definitions.loading.cache import FileCache, FileResult
+from kantan_agents.definitions.loading.catalog import AgentCatalog, Candidate, build_catalog
 from kantan_agents.definitions.loading.directories import (
     AgentDirectory,
-    Whereabouts,
+    BaseDirectories,
     default_directories,
     given_directories,
 )
-from kantan_agents.definitions.loading.scan import Listing, listed
+from kantan_agents.definitions.loading.scan import Listing, list_files
 from kantan_agents.definitions.loading.shared_work import SharedWork
 from kantan_agents.definitions.names import name_key
 from kantan_agents.definitions.problems import Problem
@@ -35,58 +35,58 @@ from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.definitions")
 
-_LOGGED = 20
-"""How many errors one line of the log names."""
+_MAX_LOGGED = 20
+"""Maximum number of errors in one log line."""
 
-_FEW = 50
-"""How many directories are looked at on an event loop: with more it would be held up for too long."""
+_MAX_WATCHED_ON_LOOP = 50
+"""With more watched paths, their ``stat`` calls would block the event loop for too long."""
 
 
 def monotonic() -> float:
-    """Return the seconds that tell when everything was looked at last."""
+    """Return the time in seconds that measures the age of a snapshot."""
     return time.monotonic()
 
 
 @attrs.frozen(eq=False)
-class _Known:
-    """Where the agents were found last: a file, or the built-in definition itself."""
+class _Snapshot:
+    """Where each agent was found in the last load: its file, or the built-in definition itself."""
 
     listing: Listing
-    places: dict[str, str | AgentDefinition]
+    sources: dict[str, str | AgentDefinition]
     since: float
 
 
 @attrs.frozen(eq=False)
 class _Loaded:
-    """All agents, and the errors that are new since the last time."""
+    """All agents, and the errors that are new since the last load."""
 
     catalog: AgentCatalog
-    appeared: list[Problem]
+    new_errors: list[Problem]
 
 
 class AgentLoader:
-    """Finds agents by name in the files of a project and its user.
+    """Loads agents by name from the subagent files of a project and its user.
 
-    Names match whatever their case and separators. Of two agents of one name, the one of the directory that
-    comes first is used: project before user before built-in, the nearest directory of a project first, in
-    each ``.kode/agents`` before ``.claude/agents``. Safe from any number of tasks and threads. What it
-    returns is what the files say at that moment, with one exception, which ``recheck_seconds`` is about.
+    Names match regardless of case and separators. If two agents have the same name, the one in the directory
+    with the higher priority is used: project before user before built-in; in a project the nearest
+    directory first, and in each ``.kode/agents`` before ``.claude/agents``. Safe to use from any number of
+    tasks and threads. Results always reflect the current files, with one exception: see ``recheck_seconds``.
 
     Args:
-        directories: Where to look instead, with all that is below; the first comes first. They need not
-            exist.
-        cwd: The working directory to start from, else that of the process now.
-        home: The home to look for the user's agents in, else that of the process' user. A user may have
-            none, as in many containers; the catalog's ``problems`` then say where nobody looks.
-        builtin: Definitions made in code, used where no file has their name.
-        cache_size: How many files are kept parsed; 0 for none.
-        recheck_seconds: ``get_agent`` looks at the directories and at the agent's own file. It does not see
-            that some other file was edited in place and now has that name, unless all files were looked at
-            less than so many seconds ago. With 0 it looks at all files each time.
+        directories: Directories to search instead, including subdirectories, in order of priority. They need
+            not exist.
+        cwd: The working directory to start from; by default that of the process.
+        home: The home directory with the user's agents; by default that of the process' user. If the user
+            has none, as in many containers, the catalog's ``problems`` list the skipped directories.
+        builtin: Definitions made in code, used if no file has their name.
+        cache_size: Number of parsed files to keep; 0 for none.
+        recheck_seconds: ``get_agent`` checks the directories and the agent's own file. If another file was
+            edited in place and now has that name, it notices only when all files are checked again, which
+            happens once they were last checked this many seconds ago. With 0 it checks all files each time.
 
     Raises:
-        InvalidOptionError: E75, an argument has a value it cannot have, or a path is relative to a working
-            directory or a home that there is not.
+        InvalidOptionError: E75, an argument has an invalid value, or a path needs a working or home directory
+            that does not exist.
     """
 
     def __init__(
@@ -99,131 +99,134 @@ class AgentLoader:
         cache_size: int = 4096,
         recheck_seconds: float = 1.0,
     ) -> None:
-        here = Whereabouts(
+        bases = BaseDirectories(
             None if cwd is None else checked_path("cwd", cwd),
             None if home is None else checked_path("home", home),
         )
-        places = (
-            default_directories(here, os.environ)
+        search_path = (
+            default_directories(bases, os.environ)
             if directories is None
-            else given_directories(checked_list("directories", directories), here)
+            else given_directories(checked_list("directories", directories), bases)
         )
-        self.directories: tuple[AgentDirectory, ...] = places.directories
-        self._left_out = places.left_out
+        self.directories: tuple[AgentDirectory, ...] = search_path.directories
+        self._skipped = search_path.skipped
         self._builtin = _checked_definitions(builtin)
         self._recheck_seconds = checked_number("recheck_seconds", recheck_seconds)
         self._files = FileCache(checked_int("cache_size", cache_size, 0))
-        self._known: _Known | None = None
+        self._snapshot: _Snapshot | None = None
         self._errors: frozenset[Problem] = frozenset()
-        # Held while files are read, so never taken on an event loop.
+        # Held while files are read, so it is never acquired on an event loop.
         lock = threading.Lock()
-        self._loads = SharedWork(self._load, lock, _report)
-        self._looks = SharedWork(self._look, lock, _report)
+        self._load_work = SharedWork(self._load, lock, _log_errors)
+        self._refresh_work = SharedWork(self._refresh, lock, _log_errors)
 
     async def load_agents(self) -> AgentCatalog:
         """Load all agents.
 
-        What cannot be read stands in the catalog's ``problems``; it does not keep the others from loading.
-        Tasks that ask while another load is under way share the next one.
+        Files that cannot be read are listed in the catalog's ``problems`` and do not prevent the others from
+        loading. Tasks that call this while another load is running share the next one.
 
         Returns:
-            The agents there are now. Files that have not changed give the very same definitions again.
+            The current agents. Unchanged files give the same definition objects as before.
         """
-        return (await self._loads.soon()).catalog
+        return (await self._load_work.run_async()).catalog
 
     async def get_agent(self, name: str) -> AgentDefinition:
-        """Return the agent of a name.
+        """Return the agent with this name.
 
-        Where nothing has changed it costs a ``stat`` for each directory and one for the file. These are
-        made right on the event loop, which on a local disc takes a microsecond or two each; those of more
-        than 50 directories, and whatever costs more, in a thread that tasks share.
+        If nothing has changed, it costs one ``stat`` for each directory and one for the file. These run
+        directly on the event loop and take a microsecond or two each on a local disk. With more than 50
+        directories, and for anything that costs more, the work runs in a thread that tasks share.
 
         Args:
             name: The name, in any case and with any separators.
 
         Raises:
-            AgentNotFoundError: E32: there is none; the error lists those there are.
-            InvalidOptionError: E75, ``name`` is no str.
+            AgentNotFoundError: E32: there is no such agent; the error lists all agents.
+            InvalidOptionError: E75, ``name`` is not a str.
         """
         checked_text("name", name)
-        known = self._known
-        found: _Known | _Loaded = (
-            known
-            if known is not None and len(known.listing.watched) <= _FEW and self._holds(known)
-            else await self._looks.soon()
+        snapshot = self._snapshot
+        found: _Snapshot | _Loaded = (
+            snapshot
+            if snapshot is not None
+            and len(snapshot.listing.watched) <= _MAX_WATCHED_ON_LOOP
+            and self._is_current(snapshot)
+            else await self._refresh_work.run_async()
         )
         if isinstance(found, _Loaded):
             return found.catalog.get(name)
-        definition = self._kept(found, name)
+        definition = self._cached(found, name)
         if definition is None:
             definition = await to_thread.run_sync(self._read, found, name, abandon_on_cancel=True)
         return (await self.load_agents()).get(name) if definition is None else definition
 
     def load_agents_now(self) -> AgentCatalog:
-        """Load all agents, as ``load_agents`` does, where there is no event loop."""
-        return self._loads.now().catalog
+        """Load all agents, as ``load_agents`` does, without an event loop."""
+        return self._load_work.run().catalog
 
     def get_agent_now(self, name: str) -> AgentDefinition:
-        """Return the agent of a name, as ``get_agent`` does, where there is no event loop.
+        """Return the agent with this name, as ``get_agent`` does, without an event loop.
 
         Raises:
-            AgentNotFoundError: E32: there is none.
+            AgentNotFoundError: E32: there is no such agent.
         """
         checked_text("name", name)
-        known = self._known
-        found = known if known is not None and self._holds(known) else self._looks.now()
+        snapshot = self._snapshot
+        is_current = snapshot is not None and self._is_current(snapshot)
+        found = snapshot if snapshot is not None and is_current else self._refresh_work.run()
         if isinstance(found, _Loaded):
             return found.catalog.get(name)
-        definition = self._kept(found, name) or self._read(found, name)
+        definition = self._cached(found, name) or self._read(found, name)
         return self.load_agents_now().get(name) if definition is None else definition
 
     def __repr__(self) -> str:
         return f"AgentLoader([{', '.join(repr(str(directory.path)) for directory in self.directories)}])"
 
-    def _holds(self, known: _Known) -> bool:
-        return monotonic() - known.since < self._recheck_seconds and known.listing.holds()
+    def _is_current(self, snapshot: _Snapshot) -> bool:
+        return monotonic() - snapshot.since < self._recheck_seconds and snapshot.listing.is_current()
 
-    def _kept(self, known: _Known, name: str) -> AgentDefinition | None:
-        """Return an agent that is where it was found last, if its file need not be read. It costs a ``stat``.
+    def _cached(self, snapshot: _Snapshot, name: str) -> AgentDefinition | None:
+        """Return an agent from its known source, if its file need not be read. Costs one ``stat``.
 
-        A file that still has the name it had is still the one that counts as long as no directory changed.
+        While no directory has changed, a file that still has its name still has priority.
         """
-        place = known.places.get(name_key(name))
-        if place is None or isinstance(place, AgentDefinition):
-            return place
-        return _called(name, self._files.current(place))
+        source = snapshot.sources.get(name_key(name))
+        if source is None or isinstance(source, AgentDefinition):
+            return source
+        return _if_named(name, self._files.current(source))
 
-    def _read(self, known: _Known, name: str) -> AgentDefinition | None:
-        """Return an agent that is where it was found last, None where only loading everything can tell."""
-        place = known.places.get(name_key(name))
-        return _called(name, self._files.read(place)) if isinstance(place, str) else None
+    def _read(self, snapshot: _Snapshot, name: str) -> AgentDefinition | None:
+        """Read an agent from its known source; None if only loading all files can find it."""
+        source = snapshot.sources.get(name_key(name))
+        return _if_named(name, self._files.read(source)) if isinstance(source, str) else None
 
-    def _look(self) -> _Known | _Loaded:
-        """Return where the agents are; load them if that cannot be told from what was found last."""
-        known = self._known
-        return self._load() if known is None or not self._holds(known) else known
+    def _refresh(self) -> _Snapshot | _Loaded:
+        """Return the snapshot if it is still current, else load all agents."""
+        snapshot = self._snapshot
+        return self._load() if snapshot is None or not self._is_current(snapshot) else snapshot
 
     def _load(self) -> _Loaded:
         since = monotonic()
-        listing = listed(self.directories)
-        places: dict[str, str | AgentDefinition] = {}
-        catalog = assembled(self._candidates(listing, places), (*self._left_out, *listing.problems))
-        self._known = _Known(listing, places, since)
+        listing = list_files(self.directories)
+        sources: dict[str, str | AgentDefinition] = {}
+        catalog = build_catalog(self._candidates(listing, sources), (*self._skipped, *listing.problems))
+        self._snapshot = _Snapshot(listing, sources, since)
         errors = [problem for problem in catalog.problems if problem.severity == "error"]
-        appeared = [problem for problem in errors if problem not in self._errors]
+        new_errors = [problem for problem in errors if problem not in self._errors]
         self._errors = frozenset(errors)
-        return _Loaded(catalog, appeared)
+        return _Loaded(catalog, new_errors)
 
-    def _candidates(self, listing: Listing, places: dict[str, str | AgentDefinition]) -> Iterator[Candidate]:
+    def _candidates(self, listing: Listing, sources: dict[str, str | AgentDefinition]) -> Iterator[Candidate]:
         for file in listing.files:
-            reading = self._files.read(file.path)
-            if reading is None:
+            result = self._files.read(file.path)
+            if result is None:
                 continue
-            if reading.definition is not None:
-                places.setdefault(name_key(reading.definition.name), file.path)
-            yield Candidate(reading.definition, reading.errors, file.scope)
+            if result.definition is not None:
+                sources.setdefault(name_key(result.definition.name), file.path)
+            yield Candidate(result.definition, result.errors, file.scope)
         for definition in self._builtin:
-            places.setdefault(name_key(definition.name), definition)
+            sources.setdefault(name_key(definition.name), definition)
             yield Candidate(definition, (), "builtin")
 
 
@@ -236,16 +239,16 @@ def _checked_definitions(builtin: Iterable[AgentDefinition]) -> tuple[AgentDefin
     return definitions
 
 
-def _called(name: str, reading: Reading | None) -> AgentDefinition | None:
-    definition = None if reading is None else reading.definition
+def _if_named(name: str, result: FileResult | None) -> AgentDefinition | None:
+    definition = None if result is None else result.definition
     return definition if definition is not None and name_key(definition.name) == name_key(name) else None
 
 
-def _report(found: _Known | _Loaded) -> None:
-    if isinstance(found, _Loaded) and found.appeared:
-        # A file's name can hold bytes that are no text; a log is text.
-        listed_errors = [_printable(str(problem)) for problem in found.appeared[:_LOGGED]]
-        _log.warning("agent files cannot be used", count=len(found.appeared), problems=listed_errors)
+def _log_errors(found: _Snapshot | _Loaded) -> None:
+    if isinstance(found, _Loaded) and found.new_errors:
+        # A file name may contain bytes that are not text, which a log cannot hold.
+        problems = [_printable(str(problem)) for problem in found.new_errors[:_MAX_LOGGED]]
+        _log.warning("agent files cannot be used", count=len(found.new_errors), problems=problems)
 
 
 def _printable(text: str) -> str:

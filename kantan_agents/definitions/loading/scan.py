@@ -1,4 +1,4 @@
-"""Lists the agent files below some directories, and what to watch to know that the list still holds."""
+"""Lists the subagent files below directories, and the paths to watch for changes of the list."""
 
 from __future__ import annotations
 
@@ -8,16 +8,22 @@ from collections.abc import Iterable
 import attrs
 
 from kantan_agents.definitions.loading.directories import AgentDirectory, DirectoryScope
-from kantan_agents.definitions.loading.file_problems import file_problem
-from kantan_agents.definitions.loading.signature import ABSENT, Seen, clock_ns, identity_of, is_racy, seen_at
-from kantan_agents.definitions.problems import Problem
+from kantan_agents.definitions.loading.signature import (
+    ABSENT,
+    PathState,
+    clock_ns,
+    identity_of,
+    is_racy,
+    signature_at,
+)
+from kantan_agents.definitions.problems import Problem, unreadable
 
 _SUFFIX = ".md"
 
 
 @attrs.frozen
 class FoundFile:
-    """A path that ends as agent files do, and the scope of the directory it was found in."""
+    """A path with the suffix of subagent files, and the scope of its directory."""
 
     path: str
     scope: DirectoryScope
@@ -25,34 +31,34 @@ class FoundFile:
 
 @attrs.frozen
 class Listing:
-    """What is in some directories, what came first first.
+    """The files found in directories, in order of priority.
 
     Attributes:
-        files: The files; those of one tree by the parts of their paths.
+        files: The files; within one directory tree sorted by path.
         problems: Directories that cannot be read.
-        watched: Every place whose change changes the list, as it was before it was listed.
-        racy: Whether a place was changed so shortly before that a change after it might not be seen.
+        watched: Every path that affects the list, with its state from before it was listed.
+        racy: Whether a path changed so recently that a further change might go unnoticed.
     """
 
     files: tuple[FoundFile, ...]
     problems: tuple[Problem, ...]
-    watched: tuple[tuple[str, Seen], ...]
+    watched: tuple[tuple[str, PathState], ...]
     racy: bool
 
-    def holds(self) -> bool:
-        """Whether listing again would give the same. It costs a ``stat`` for each place that is watched."""
-        return not self.racy and all(seen_at(path) == seen for path, seen in self.watched)
+    def is_current(self) -> bool:
+        """Return whether a new listing would be the same. Costs one ``stat`` for each watched path."""
+        return not self.racy and all(signature_at(path) == state for path, state in self.watched)
 
 
-def listed(directories: Iterable[AgentDirectory]) -> Listing:
-    """List the agent files in and below some directories.
+def list_files(directories: Iterable[AgentDirectory]) -> Listing:
+    """List the subagent files in directories and their subdirectories.
 
-    Links are followed; a directory that is reached a second time, in a loop or by another way, counts once.
-    Names that begin with a dot are left out: they are the leftovers and lock files of editors.
+    Links are followed. A directory that is reached twice, by a loop or another path, is listed once. Names
+    that begin with a dot are skipped, because editors use them for temporary and lock files.
     """
     walk = _Walk()
     for directory in directories:
-        walk.tree(str(directory.path), directory.scope)
+        walk.add_tree(str(directory.path), directory.scope)
     return Listing(tuple(walk.files), tuple(walk.problems), tuple(walk.watched), walk.racy)
 
 
@@ -60,43 +66,43 @@ def listed(directories: Iterable[AgentDirectory]) -> Listing:
 class _Walk:
     files: list[FoundFile] = attrs.field(factory=list)
     problems: list[Problem] = attrs.field(factory=list)
-    watched: list[tuple[str, Seen]] = attrs.field(factory=list)
+    watched: list[tuple[str, PathState]] = attrs.field(factory=list)
     racy: bool = False
     _entered: set[tuple[int, int]] = attrs.field(factory=set)
 
-    def tree(self, root: str, scope: DirectoryScope) -> None:
-        # A stack of our own: a tree may be deeper than Python's.
+    def add_tree(self, root: str, scope: DirectoryScope) -> None:
+        # An explicit stack, because a tree may be deeper than Python's recursion limit.
         pending = [(root, True)]
         while pending:
             path, is_directory = pending.pop()
             if is_directory:
-                pending.extend(reversed(self._within(path)))
+                pending.extend(reversed(self._list(path)))
             else:
                 self.files.append(FoundFile(path, scope))
 
-    def _within(self, directory: str) -> list[tuple[str, bool]]:
-        """Return what to look at in a directory: paths, and which of them are directories."""
+    def _list(self, directory: str) -> list[tuple[str, bool]]:
+        """Return the relevant paths in a directory, each with whether it is a directory."""
         now = clock_ns()
-        seen = seen_at(directory)
-        self.watched.append((directory, seen))
-        if isinstance(seen, int):
-            if seen not in ABSENT:
-                self._cannot_be_read(directory, os.strerror(seen))
+        state = signature_at(directory)
+        self.watched.append((directory, state))
+        if isinstance(state, int):
+            if state not in ABSENT:
+                self._add_problem(directory, os.strerror(state))
             return []
-        if identity_of(seen) in self._entered:
+        if identity_of(state) in self._entered:
             return []
-        self._entered.add(identity_of(seen))
-        self.racy = self.racy or is_racy(seen, now)
+        self._entered.add(identity_of(state))
+        self.racy = self.racy or is_racy(state, now)
         try:
             with os.scandir(directory) as entries:
-                return self._kinds(sorted(entries, key=lambda entry: entry.name))
+                return self._classify(sorted(entries, key=lambda entry: entry.name))
         except FileNotFoundError:
             return []
         except OSError as error:
-            self._cannot_be_read(directory, error.strerror or str(error))
+            self._add_problem(directory, error.strerror or str(error))
             return []
 
-    def _kinds(self, entries: Iterable[os.DirEntry[str]]) -> list[tuple[str, bool]]:
+    def _classify(self, entries: Iterable[os.DirEntry[str]]) -> list[tuple[str, bool]]:
         found = []
         for entry in entries:
             if entry.name.startswith("."):
@@ -104,20 +110,20 @@ class _Walk:
             if _is_directory(entry):
                 found.append((entry.path, True))
                 continue
-            if entry.is_symlink() and isinstance(seen := seen_at(entry.path), int):
-                # What it points to may appear, which does not touch the directory the link is in.
-                self.watched.append((entry.path, seen))
+            if entry.is_symlink() and isinstance(state := signature_at(entry.path), int):
+                # The target may appear later, which does not change the directory of the link.
+                self.watched.append((entry.path, state))
             if entry.name.lower().endswith(_SUFFIX):
                 found.append((entry.path, False))
         return found
 
-    def _cannot_be_read(self, directory: str, reason: str) -> None:
-        self.problems.append(file_problem(directory, f"the directory cannot be read: {reason}"))
+    def _add_problem(self, directory: str, reason: str) -> None:
+        self.problems.append(unreadable(directory, f"the directory cannot be read: {reason}"))
 
 
 def _is_directory(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_dir()
     except OSError:
-        # A link to itself, or one into a place that cannot be searched: who reads it says so.
+        # A link to itself or into a directory without access. Reading it as a file reports the error.
         return False

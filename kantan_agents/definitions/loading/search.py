@@ -1,4 +1,4 @@
-"""Finds agents by words of their names and descriptions, the best match first."""
+"""Searches agents by words in their names and descriptions, the best match first."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from kantan_agents.definitions.names import name_key
 
 @attrs.frozen(eq=False)
 class SearchIndex:
-    """Definitions with their texts ready to be searched."""
+    """Definitions with their normalized texts."""
 
     _entries: tuple[_Entry, ...]
 
     @classmethod
     def of(cls, definitions: Iterable[AgentDefinition]) -> SearchIndex:
-        """Make an index; definitions that rank alike are found in the order given here."""
+        """Build an index. Search results of equal rank keep the order given here."""
         return cls(tuple(map(_entry, definitions)))
 
     def search(self, text: str) -> tuple[AgentDefinition, ...]:
-        """Return the definitions that hold every word of a text, in the name or the description.
+        """Return the definitions that contain every word of a text, in the name or the description.
 
-        Case does not matter, nor which of several ways to write a character was chosen. First come those of
-        this name, then those whose names begin with the text, then those that hold it in the name, all
-        three whatever stands between the words; then those with every word in the name, with some of them,
-        with the text as it stands in the description, with its words anywhere there.
+        Case and Unicode normalization do not matter. The order is: name equals the text, name begins with
+        it, name contains it (all three regardless of separators), every word in the name, some words in the
+        name, the whole text in the description, all words in the description.
         """
         folded = " ".join(_folded(text).split())
         words, key = folded.split(), name_key(text)
@@ -52,7 +51,7 @@ def _entry(definition: AgentDefinition) -> _Entry:
 
 
 def _rank(entry: _Entry, text: str, words: list[str], key: str) -> int | None:
-    """Return the place of an entry among those found, 0 the best; None where a word is missing."""
+    """Return the rank of an entry, 0 for the best match; None if a word is missing."""
     if key:
         if entry.key == key:
             return 0
@@ -71,6 +70,6 @@ def _rank(entry: _Entry, text: str, words: list[str], key: str) -> int | None:
 
 
 def _folded(text: str) -> str:
-    # Folding the case can leave a text that is not normalised any more.
+    # Case folding can produce text that is no longer normalized.
     folded = unicodedata.normalize("NFKC", text).casefold()
     return folded if folded.isascii() else unicodedata.normalize("NFKC", folded)

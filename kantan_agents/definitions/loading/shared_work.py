@@ -1,4 +1,4 @@
-"""One piece of work for all who ask for it before it begins."""
+"""Runs work in a thread, once for all callers that request it before it begins."""
 
 from __future__ import annotations
 
@@ -13,54 +13,52 @@ T = TypeVar("T")
 
 
 class SharedWork(Generic[T]):
-    """Does its work in a thread; who asks while it waits for its turn shares it, who asks later does not.
+    """Runs a function in a thread and shares each run among the callers that requested it in time.
 
-    So nobody gets what was found out before they asked, and however many ask, and give up again, there is
-    never more than one thread at work and one that waits.
+    A caller never gets a result from a run that began before its request. However many callers request the
+    work and cancel, at most one thread works and one waits.
 
     Args:
-        work: What is to be done.
-        turn: Held while the work is done; works with the same lock take turns.
-        afterwards: Called with what the work gave, in its thread, when the lock is free again.
+        work: The function to run.
+        lock: Held while the function runs; instances with the same lock never run at the same time.
+        on_done: Called with the result, in the same thread, after the lock is released.
     """
 
-    def __init__(
-        self, work: Callable[[], T], turn: threading.Lock, afterwards: Callable[[T], object]
-    ) -> None:
+    def __init__(self, work: Callable[[], T], lock: threading.Lock, on_done: Callable[[T], object]) -> None:
         self._work = work
-        self._turn = turn
-        self._afterwards = afterwards
-        self._waiting: Future[T] | None = None
-        # Held for a moment only, never while the work is done.
-        self._guard = threading.Lock()
+        self._lock = lock
+        self._on_done = on_done
+        self._pending: Future[T] | None = None
+        # Protects `_pending`; never held while the work runs.
+        self._pending_lock = threading.Lock()
 
-    async def soon(self) -> T:
-        """Return what work gives that has not begun yet, where there is an event loop."""
-        return await asyncio.wrap_future(self._asked())
+    async def run_async(self) -> T:
+        """Return the result of a run that begins after this call; for callers on an event loop."""
+        return await asyncio.wrap_future(self._request())
 
-    def now(self) -> T:
-        """Return what work gives that has not begun yet, where there is no event loop."""
-        return self._asked().result()
+    def run(self) -> T:
+        """Return the result of a run that begins after this call; blocks the calling thread."""
+        return self._request().result()
 
-    def _asked(self) -> Future[T]:
-        with self._guard:
-            if self._waiting is None:
+    def _request(self) -> Future[T]:
+        with self._pending_lock:
+            if self._pending is None:
                 outcome: Future[T] = Future()
-                # One of those who wait may give up; that must not cancel it for the others.
+                # Marked as running, so that one caller cannot cancel it for the others.
                 outcome.set_running_or_notify_cancel()
-                # A thread of its own and no pool's: those do not live on in a process that is forked.
-                threading.Thread(target=copy_context().run, args=(self._do, outcome), daemon=True).start()
-                self._waiting = outcome
-            return self._waiting
+                # A new thread, not a pool's: the threads of a pool do not survive a fork.
+                threading.Thread(target=copy_context().run, args=(self._run, outcome), daemon=True).start()
+                self._pending = outcome
+            return self._pending
 
-    def _do(self, outcome: Future[T]) -> None:
+    def _run(self, outcome: Future[T]) -> None:
         try:
-            with self._turn:
-                with self._guard:
-                    self._waiting = None
-                found = self._work()
-            self._afterwards(found)
-        except BaseException as error:  # noqa: BLE001 - it is raised where the outcome is waited for
+            with self._lock:
+                with self._pending_lock:
+                    self._pending = None
+                result = self._work()
+            self._on_done(result)
+        except BaseException as error:  # noqa: BLE001 - raised again in the callers that wait
             outcome.set_exception(error)
         else:
-            outcome.set_result(found)
+            outcome.set_result(result)

@@ -1,4 +1,4 @@
-"""By what a file or a directory is known to be unchanged since it was read."""
+"""Signatures of files and directories, to detect changes since they were read."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import os
 import time
 
 Signature = tuple[int, int, int, int, int]
-"""When it was written and when it was changed in nanoseconds, its size, its inode, its device."""
+"""Modification time and change time in nanoseconds, size, inode, device."""
 
-Seen = Signature | int
-"""A signature; or the ``errno`` where there is none to be had."""
+PathState = Signature | int
+"""The signature of a path, or the ``errno`` of the ``stat`` that failed."""
 
 ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR})
-"""What ``errno`` says of a path that leads to nothing."""
+"""The ``errno`` values of a path that does not exist."""
 
 _SECOND = 1_000_000_000
 _TICK = 50_000_000
@@ -21,17 +21,17 @@ _COARSE_TICK = 2 * _SECOND
 
 
 def clock_ns() -> int:
-    """Return the time of the clock that files are dated by, in nanoseconds."""
+    """Return the time of the clock used for file times, in nanoseconds."""
     return time.time_ns()
 
 
 def signature_of(status: os.stat_result) -> Signature:
-    """Return the signature in what ``stat`` says."""
+    """Return the signature in a ``stat`` result."""
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_dev)
 
 
-def seen_at(path: str) -> Seen:
-    """Return what stands at a path now; links are followed. It costs one ``stat``."""
+def signature_at(path: str) -> PathState:
+    """Return the current state of a path; links are followed. Costs one ``stat``."""
     try:
         return signature_of(os.stat(path))  # noqa: PTH116 - a Path would double the cost
     except OSError as error:
@@ -41,22 +41,22 @@ def seen_at(path: str) -> Seen:
 
 
 def identity_of(signature: Signature) -> tuple[int, int]:
-    """Return what two paths to the same file have in common."""
+    """Return the part that is equal for two paths to the same file."""
     return signature[3:]
 
 
 def is_racy(signature: Signature, now: int) -> bool:
-    """Whether a change right after ``now`` could leave this signature as it is.
+    """Return whether a change right after ``now`` could leave this signature the same.
 
-    File systems date in ticks of some milliseconds, old ones of two seconds. What was dated in the tick in
-    which it was looked at can change once more in that tick, and nobody would see it.
+    File times advance in ticks of some milliseconds, on old file systems of two seconds. A file that was
+    changed in the tick in which it was examined can change again in that tick without a new signature.
 
     Args:
-        signature: What was seen.
-        now: ``clock_ns()`` from before it was seen.
+        signature: The signature of the file.
+        now: ``clock_ns()`` from before the signature was taken.
     """
-    written, changed, *_ = signature
-    tick = _TICK if written % _SECOND or changed % _SECOND else _COARSE_TICK
-    # The date of the last change is the system's own; in the future, its clock is not ours. When a file was
-    # written is for anyone to set: a date far ahead is no sign of haste, as the next writing sets another.
-    return changed > now - tick or abs(now - written) < tick
+    modified, changed, *_ = signature
+    tick = _TICK if modified % _SECOND or changed % _SECOND else _COARSE_TICK
+    # The system sets the change time; one in the future means its clock differs from ours. Programs can set
+    # the modification time freely, so one in the far future is harmless: the next write changes it.
+    return changed > now - tick or abs(now - modified) < tick

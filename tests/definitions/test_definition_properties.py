@@ -1,4 +1,4 @@
-"""What holds for every definition and every text."""
+"""Properties of every definition and of every text of a file."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.definitions.fix import mended
-from kantan_agents.definitions.frontmatter.keys import WRITTEN
+from kantan_agents.definitions.fix import fixed_text
+from kantan_agents.definitions.frontmatter.keys import KEY_OF
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 from tests.definitions.agent_texts import definitions, file_texts
 
@@ -21,7 +21,7 @@ def loaded(text: str | bytes) -> AgentDefinition | None:
 
 
 @given(definitions)
-def test_a_definition_written_and_read_is_the_same(definition: AgentDefinition) -> None:
+def test_a_definition_survives_a_round_trip(definition: AgentDefinition) -> None:
     read = AgentDefinition.loads(definition.dump().encode())
 
     assert read == definition
@@ -29,24 +29,24 @@ def test_a_definition_written_and_read_is_the_same(definition: AgentDefinition) 
 
 
 @given(definitions)
-def test_other_yaml_readers_read_what_is_written_as_the_same(definition: AgentDefinition) -> None:
+def test_other_yaml_parsers_read_the_dump_the_same_way(definition: AgentDefinition) -> None:
     front = definition.dump().split("\n---\n", 1)[0].removeprefix("---\n")
 
     read = yaml.safe_load(front)
 
     said = definition.to_dict()
     for field in ("name", "description", "model", "max_turns", "context", "hooks", "mcp_servers", "memory"):
-        assert read.get(WRITTEN[field]) == said[field]
-    assert {key: value for key, value in read.items() if key not in WRITTEN.values()} == said["extra"]
+        assert read.get(KEY_OF[field]) == said[field]
+    assert {key: value for key, value in read.items() if key not in KEY_OF.values()} == said["extra"]
 
 
 @given(st.binary(max_size=60) | st.binary(max_size=60).map(b"---\n".__add__) | file_texts.map(str.encode))
-def test_bytes_either_load_or_give_an_error_of_ours(content: bytes) -> None:
+def test_any_bytes_load_or_raise_a_documented_error(content: bytes) -> None:
     loaded(content)
 
 
 @given(file_texts)
-def test_a_file_read_and_written_says_the_same_and_keeps_its_prompt(text: str) -> None:
+def test_dumping_a_loaded_file_keeps_content_and_prompt(text: str) -> None:
     definition = loaded(text)
     if definition is None:
         return
@@ -58,24 +58,24 @@ def test_a_file_read_and_written_says_the_same_and_keeps_its_prompt(text: str) -
 
 
 @given(file_texts)
-def test_a_mended_file_is_valid_and_says_the_same(text: str) -> None:
+def test_a_fixed_file_is_valid_and_has_the_same_content(text: str) -> None:
     definition = loaded(text)
     if definition is None:
         return
 
-    result = mended(text)
+    result = fixed_text(text)
 
-    # Data that is broken inside is kept as text, and nobody can say what valid YAML it would be.
-    is_clear = not any(note.message.endswith("; kept as text") for note in definition.repairs)
-    assert (result is None) == (not (definition.is_repaired and is_clear))
+    # A data field with invalid content is kept as text, and its meaning as YAML is unknown.
+    is_fixable = not any(note.message.endswith("; kept as text") for note in definition.repairs)
+    assert (result is None) == (not (definition.is_repaired and is_fixable))
     if result is not None:
         assert AgentDefinition.loads(result) == definition
         assert not AgentDefinition.loads(result).is_repaired
         assert result.endswith(definition.system_prompt)
-        assert mended(result) is None
+        assert fixed_text(result) is None
 
 
 @given(definitions)
 def test_valid_yaml_is_never_repaired(definition: AgentDefinition) -> None:
     assert not AgentDefinition.loads(definition.dump()).is_repaired
-    assert mended(definition.dump()) is None
+    assert fixed_text(definition.dump()) is None

@@ -1,4 +1,4 @@
-"""The cache never gives anything but a fresh load would, whatever happens to the files."""
+"""Property: the cache always gives the same result as a fresh load, whatever happens to the files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from hypothesis.stateful import (
 
 from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
 from kantan_agents.errors import AgentNotFoundError
-from tests.definitions.agent_tree import dated, restore_date, write, write_text
+from tests.definitions.agent_tree import restore_date, set_unique_time, write, write_text
 
 NAMES = ("alpha", "Beta one", "beta-one", "gamma")
 PATHS = ("a/1.md", "a/2.md", "a/sub/3.md", "b/1.md", "b/sub/2.md", "b/notes.txt")
@@ -37,27 +37,27 @@ RULES = settings(
 )
 
 
-def said(ask: Callable[[str], AgentDefinition], name: str) -> Any:
+def outcome(get: Callable[[str], AgentDefinition], name: str) -> Any:
     try:
-        agent = ask(name)
+        agent = get(name)
     except AgentNotFoundError as error:
         return sorted(error.available)
     return (agent, agent.path)
 
 
 class Files(RuleBasedStateMachine):
-    """Agent files that are written, edited, renamed, deleted, touched, and given back their old dates."""
+    """Subagent files that are written, edited, renamed, deleted, touched, and whose times are restored."""
 
     recheck_seconds = 0.0
     reads: list[str] | None = None
-    """Set where all files are old enough to be trusted: what is read then."""
+    """Names of the files read, if files are never racy in this test."""
 
     def __init__(self) -> None:
         super().__init__()
         self.root = Path(tempfile.mkdtemp())
         self.agents = self.loader()
         self.taken: set[str] = set()
-        """Names that files have got by being edited in place since all were looked at."""
+        """Names that files got by edits in place since the last full check."""
 
     def loader(self) -> AgentLoader:
         return AgentLoader(
@@ -93,7 +93,7 @@ class Files(RuleBasedStateMachine):
     @rule(path=paths)
     def touch(self, path: str) -> None:
         if (self.root / path).exists():
-            dated(self.root / path)
+            set_unique_time(self.root / path)
 
     @rule(path=paths)
     def delete(self, path: str) -> None:
@@ -130,14 +130,14 @@ class Files(RuleBasedStateMachine):
     def date_directories(self) -> None:
         for directory in (self.root, *self.root.rglob("*")):
             if directory.is_dir() and not directory.is_symlink():
-                dated(directory)
+                set_unique_time(directory)
 
     @invariant()
     def one_agent_is_as_fresh(self) -> None:
         fresh = self.loader().load_agents_now()
         for name in NAMES:
             if self.recheck_seconds == 0 or name_key(name) not in self.taken:
-                assert said(self.agents.get_agent_now, name) == said(fresh.get, name)
+                assert outcome(self.agents.get_agent_now, name) == outcome(fresh.get, name)
 
     @invariant()
     def all_agents_are_as_fresh(self) -> None:
@@ -162,14 +162,14 @@ class Files(RuleBasedStateMachine):
         shutil.rmtree(self.root)
 
 
-class FilesSeldomLookedAt(Files):
-    """The same where `get_agent` looks at all files only when it must."""
+class FilesRarelyChecked(Files):
+    """The same with a loader whose `get_agent` checks all files only when it must."""
 
     recheck_seconds = 3600.0
 
     @invariant()
     def all_agents_are_as_fresh(self) -> None:
-        """Not after each step: that would bring everything up to date."""
+        """Do nothing after a step: a full load would bring everything up to date."""
 
     @rule()
     @precondition(lambda self: bool(self.taken))
@@ -178,7 +178,7 @@ class FilesSeldomLookedAt(Files):
 
 
 @pytest.mark.usefixtures("_settled")
-def test_all_and_one_are_what_a_fresh_loader_gives(reads: list[str]) -> None:
+def test_results_equal_those_of_a_fresh_loader(reads: list[str]) -> None:
     class Counted(Files):
         pass
 
@@ -187,9 +187,9 @@ def test_all_and_one_are_what_a_fresh_loader_gives(reads: list[str]) -> None:
 
 
 @pytest.mark.usefixtures("_settled")
-def test_one_is_what_a_fresh_loader_gives_unless_another_file_took_its_name_in_place() -> None:
-    run_state_machine_as_test(FilesSeldomLookedAt, settings=RULES)
+def test_get_agent_equals_a_fresh_loader_unless_another_file_took_its_name_in_place() -> None:
+    run_state_machine_as_test(FilesRarelyChecked, settings=RULES)
 
 
-def test_the_laws_hold_with_a_clock_that_does_not_help() -> None:
-    run_state_machine_as_test(FilesSeldomLookedAt, settings=RULES)
+def test_the_properties_hold_with_real_file_times() -> None:
+    run_state_machine_as_test(FilesRarelyChecked, settings=RULES)

@@ -1,0 +1,77 @@
+"""JSON-like data in definitions: copies it, and finds values that YAML cannot represent."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+DEPTH: Final = 40
+"""Maximum nesting depth."""
+
+MAX_VALUES: Final = 10_000
+"""Maximum number of values."""
+
+_TOO_LARGE: Final = 10**300
+_MAX_SHOWN: Final = 60
+
+
+def is_text(value: Any) -> bool:
+    """Return whether ``value`` is a str that can be written to a file (no lone surrogates)."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def copy_data(value: Any) -> Any:
+    """Return a copy of JSON-like data with tuples as lists.
+
+    Other values stay as they are, for `find_invalid_value` to report.
+    """
+    return _copy(value, DEPTH, itertools.count(1))
+
+
+def _copy(value: Any, depth: int, counter: Iterator[int]) -> Any:
+    # The limits stop data that contains itself, or that repeats one part twice on each of forty levels.
+    if not isinstance(value, Mapping | list | tuple) or depth < 0 or next(counter) > MAX_VALUES:
+        return value
+    if isinstance(value, Mapping):
+        return {key: _copy(inner, depth - 1, counter) for key, inner in value.items()}
+    return [_copy(inner, depth - 1, counter) for inner in value]
+
+
+def find_invalid_value(value: Any) -> str | None:
+    """Return what in ``value`` is not JSON-like data that YAML can represent; None if all of it is."""
+    return _find_invalid(value, DEPTH, itertools.count(1))
+
+
+def _find_invalid(value: Any, depth: int, counter: Iterator[int]) -> str | None:
+    if next(counter) > MAX_VALUES:
+        return f"contains more than {MAX_VALUES} values"
+    if not isinstance(value, dict | list):
+        return _find_invalid_scalar(value)
+    if depth <= 0:
+        return f"is nested deeper than {DEPTH} levels"
+    wrong = next((key for key in value if not is_text(key)), None) if isinstance(value, dict) else None
+    if wrong is not None:
+        return f"contains the key {repr(wrong)[:_MAX_SHOWN]}, which is not text"
+    inner = value.values() if isinstance(value, dict) else value
+    errors = (_find_invalid(part, depth - 1, counter) for part in inner)
+    return next((error for error in errors if error), None)
+
+
+def _find_invalid_scalar(value: Any) -> str | None:
+    if value is None or isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return None if is_text(value) else "contains text that is not valid Unicode (a lone surrogate)"
+    if isinstance(value, int):
+        return None if abs(value) < _TOO_LARGE else "contains a number of more than 300 digits"
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "contains a number that is not finite"
+    return f"contains a value of the type {type(value).__name__}"
