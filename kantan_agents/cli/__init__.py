@@ -1,5 +1,5 @@
 """The command line: ``kantan-agents demo``, ``run``, ``agents``, ``tools`` and ``traces``.
 
-One file per command, and one per thing both need. What imports the SDK, a matter of seconds, is
-imported inside the commands, so that ``--help`` and mistakes in the arguments are answered at once.
+Each command group has a package; ``terminal`` is shared. Importing the SDK takes seconds, so modules that
+need it are imported inside the commands. ``--help`` and wrong arguments are answered at once.
 """

@@ -30,7 +30,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
 )
 
-# Typer reads these annotations at run time and knows no `X | None` on Python 3.10 in older versions.
+# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
 ModelOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
@@ -45,7 +45,7 @@ DatabaseOption = Annotated[
     typer.Option(
         "--db",
         metavar="PATH",
-        help="SQLite database for the traces; made if it is not there, else added to.",
+        help="SQLite database for the traces; created if it does not exist.",
         show_default=False,
     ),
 ]
@@ -63,7 +63,7 @@ def _version_of(distribution: str) -> str:
     try:
         return version(distribution)
     except PackageNotFoundError:
-        return "unknown"  # run from a source tree that was never installed
+        return "unknown"  # run from a source tree that is not installed
 
 
 @app.callback(invoke_without_command=True)
@@ -74,8 +74,8 @@ def main_options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Agents on the OpenAI Agents SDK, every run recorded and found again."""
-    del show_version  # its callback has answered already
+    """Run agents on the OpenAI Agents SDK; record every run and find it again."""
+    del show_version  # handled by its callback
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -88,7 +88,7 @@ def demo(
         bool, typer.Option("--keep", help="Keep the temporary database when there is no --db.")
     ] = False,
 ) -> None:
-    """Show the main job: an agent runs, is judged, and is found again in its traces.
+    """Show the main workflow: run an agent, judge its answer, find both in the traces.
 
     Needs no network and no key: without --model, a scripted model on 127.0.0.1 answers over HTTP.
     """
@@ -101,14 +101,16 @@ def demo(
 def run(
     question: Annotated[
         str,
-        typer.Argument(metavar="QUESTION", help="What to ask, or a /command; - reads a question from stdin."),
+        typer.Argument(
+            metavar="QUESTION", help="The question, or a /command; - reads a question from stdin."
+        ),
     ],
     agent: Annotated[
         Optional[str],  # noqa: UP045
         typer.Option(
             "--agent",
             metavar="NAME",
-            help="Ask this agent, one of those that agents list shows; it may delegate to the others.",
+            help="Run this agent from `agents list`; it may delegate to the others.",
             show_default=False,
         ),
     ] = None,
@@ -118,8 +120,8 @@ def run(
         typer.Option(
             "--instructions",
             metavar="TEXT|@FILE",
-            help="What the agent is told; may hold markers such as {{ $ctx.customer.name }}. "
-            f'Without it: "{INSTRUCTIONS}"',
+            help="System prompt; may contain markers such as {{ $ctx.customer.name }}. "
+            f'Default: "{INSTRUCTIONS}"',
             show_default=False,
         ),
     ] = None,
@@ -128,7 +130,7 @@ def run(
         typer.Option(
             "--context",
             metavar="FILE.json",
-            help="Context of the run, a JSON object; what --json printed may be given again.",
+            help="Context of the run, a JSON object such as --json prints.",
             show_default=False,
         ),
     ] = None,
@@ -138,7 +140,7 @@ def run(
     ] = False,
     no_commands: Annotated[
         bool,
-        typer.Option("--no-commands", help="The question is a question, even if it begins with /."),
+        typer.Option("--no-commands", help="Do not treat a question that begins with / as a command."),
     ] = False,
 ) -> None:
     """Ask one question and print the answer, for use in scripts.
@@ -146,31 +148,31 @@ def run(
     The answer goes to standard output, an error as one line to standard error.
     Exit codes: 0 answered, 1 the run failed, 2 bad arguments, 130 interrupted.
 
-    A question such as /read notes.txt runs the tool read, no model; /help lists what there is, //
-    begins a question with /. Not so with -: what is piped in is always a question, and with --no-commands.
+    A question such as /read notes.txt runs the tool read without a model. /help lists the commands; begin a
+    question with // if it starts with /. Questions from - are never commands, nor are any with --no-commands.
 
     Without --model the default model of the SDK answers.
-    With --agent, --model stands for short names in its file, and for none.
+    With --agent, --model replaces short names or a missing model in its file.
     Without --db nothing is recorded, neither here nor on any server.
     """
     from kantan_agents.cli.agents.named import read_agent
-    from kantan_agents.cli.run import database
+    from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal import inputs
 
     if agent is not None and instructions is not None:
-        raise InvalidOptionError(option="--agent", reason="cannot stand beside --instructions")
-    asked = inputs.read_question(question)
-    told = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
+        raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
+    text = inputs.read_question(question)
+    prompt = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
     context = inputs.read_context(context_file)
-    database.check_database(db)
+    recording.check_database(db)
     named = None if agent is None else read_agent(agent)
 
     from kantan_agents.cli.run.run import answer
 
-    # What comes through a pipe may be anybody's words.
+    # Piped text may come from anyone, so it must not run tools.
     commands = question != inputs.STDIN and not no_commands
     answer(
-        asked, named or told, model=model, context=context, database=db, as_json=as_json, commands=commands
+        text, named or prompt, model=model, context=context, database=db, as_json=as_json, commands=commands
     )
 
 
@@ -180,7 +182,7 @@ app.add_typer(traces, name="traces")
 
 
 def invoke(arguments: Sequence[str]) -> int:
-    """Run the program with ``arguments`` and return its exit code; errors are told on stderr."""
+    """Run the program with ``arguments`` and return its exit code; print errors to stderr."""
     command = typer.main.get_command(app)
     try:
         code = command.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
@@ -188,36 +190,36 @@ def invoke(arguments: Sequence[str]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone (`| head`); the flush at exit must not complain about it again.
+        # The reader has closed the pipe (`| head`); the flush at exit must not fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_FAILED
     except SystemExit as leaving:
-        # Typer and rich have seen the broken pipe first and silenced the stream themselves.
+        # Typer and rich handle a broken pipe themselves and raise SystemExit.
         return leaving.code if isinstance(leaving.code, int) else EXIT_FAILED
-    except Exception as error:  # noqa: BLE001 - whatever went wrong, the user sees one line
+    except Exception as error:  # noqa: BLE001 - every error becomes one line for the user
         typer.echo(f"error: {describe(error)}", err=True)
         return exit_code(error)
     return code if isinstance(code, int) else 0
 
 
 def _open_missing_streams() -> None:
-    """Give stdout and stderr to a program that was started without, as by ``>&-``: what it says is lost.
+    """Open stdout and stderr on the null device if the program was started without them, as by ``>&-``.
 
-    Also, no file that is opened later may get their numbers, and with that what is printed.
+    Otherwise a file opened later could get their descriptors and receive the printed text.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - until the end
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123 - open until exit
 
 
 def main() -> None:
     """Entry point of the console script."""
     _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
-        # A model may say what the terminal's encoding lacks; that must not cost the answer.
+        # An answer may contain characters that the terminal's encoding lacks.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    # stderr is for our own line alone: libraries log and warn there unless told otherwise.
+    # Keep stderr for the error line: by default libraries log and warn there.
     logging.getLogger().addHandler(logging.NullHandler())
     if not sys.warnoptions:
         warnings.simplefilter("ignore")

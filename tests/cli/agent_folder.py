@@ -1,4 +1,4 @@
-"""Folders of agent files: sound ones, every broken shape, and texts that would like to be more than text."""
+"""Folders of subagent files: valid ones, invalid ones of every kind, and files with hostile texts."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ REPAIRED = {
     "bom.md": b"\xef\xbb\xbf---\nname: bom\ndescription: A: b\nmine: [1, 2]\n---\n\n---\nuser: x\n",
     "open.md": b"---\nname: open\ndescription: no closing line\n\nPrompt\n",
 }
-"""Files that are no valid YAML and are read all the same."""
+"""Files that are not valid YAML and are repaired while they are read."""
 
 
 def agent_file(
     path: Path, name: str, description: str = "Does it.", more: str = "", prompt: str = "Do."
 ) -> Path:
-    """Write a sound agent file."""
+    """Write a valid subagent file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(f"---\nname: {name}\ndescription: {description}\n{more}---\n\n{prompt}".encode())
     return path
@@ -49,7 +49,7 @@ def broken_folder(directory: Path) -> Path:
 
 
 def hostile_file(path: Path) -> Path:
-    """Write an agent file whose name, description and prompt are hostile."""
+    """Write a subagent file with hostile name, description and prompt."""
     path.parent.mkdir(parents=True, exist_ok=True)
     name, description = (
         text.replace("\x1b", "\\e").replace("\x07", "\\a").replace("\x9b", "\\x9b")

@@ -1,4 +1,4 @@
-"""The program as tests use it: in this process where that shows the same, else as a process of its own."""
+"""Fixtures that run the program: in this process where possible, else in a separate process."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACT
 
 @attrs.frozen
 class Outcome:
-    """What a caller of the program sees."""
+    """Exit code and output of the program."""
 
     code: int
     stdout: str
@@ -78,7 +78,7 @@ def start() -> Callable[..., subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def process() -> Invoke:
-    """``process("run", "hi", env=server.environment())`` as a process of its own."""
+    """``process("run", "hi", env=server.environment())`` in a separate process."""
 
     def run(*arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
         finished = subprocess.run(
@@ -97,7 +97,7 @@ def process() -> Invoke:
 
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[OfflineServer], None]:
-    """Let every provider of this process be ``server``."""
+    """Redirect every provider of this process to ``server``."""
 
     def use(server: OfflineServer) -> None:
         for name, value in server.environment().items():
@@ -108,7 +108,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Callable[[OfflineServer], None]:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository to stand in, and a home, both without agents."""
+    """A repository as working directory, and a home, both without agents."""
     home, root = tmp_path / "home", Path(os.path.realpath(tmp_path)) / "project"
     home.mkdir()
     (root / ".git").mkdir(parents=True)
@@ -122,7 +122,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The directory that temporary files are made in."""
+    """The directory for temporary files."""
     directory = tmp_path / "temporary"
     directory.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(directory))
@@ -157,11 +157,11 @@ def database(tmp_path: Path) -> Database:
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """Runs of a shop, recorded once; whoever changes the file takes a copy."""
+    """Runs of a shop, recorded once; tests that change the file use a copy."""
     return record_shop(tmp_path_factory.mktemp("shop") / "traces.sqlite3")
 
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    """A run whose every text is hostile."""
+    """A run with hostile texts only."""
     return record_hostile(tmp_path_factory.mktemp("hostile") / "traces.sqlite3")

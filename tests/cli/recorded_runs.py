@@ -1,4 +1,4 @@
-"""Real runs in a trace database: what the tests of ``kantan-agents traces`` look at."""
+"""Records real runs in a trace database for the tests of ``kantan-agents traces``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from agents import set_trace_processors
 from openai import OpenAIError
 
 from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder
-from kantan_agents.cli.run.note_runs import note_runs
+from kantan_agents.cli.run.recording import collect_runs
 from kantan_agents.pipeline import Run
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 
@@ -36,7 +36,7 @@ def look_up_order(order_id: str) -> str:
 
 @attrs.frozen
 class Recorded:
-    """A database, and by name the trace ids of the runs in it."""
+    """A database, and the trace ids of its runs by name."""
 
     path: Path
     ids: dict[str, str]
@@ -44,7 +44,7 @@ class Recorded:
 
 @contextmanager
 def recording(path: Path) -> Iterator[None]:
-    """Send the traces of all runs to ``path``, and what is recorded to nobody else."""
+    """Send the traces of all runs to ``path`` only."""
     recorder = SQLiteRecorder(path)
     set_trace_processors([recorder])
     try:
@@ -55,17 +55,17 @@ def recording(path: Path) -> Iterator[None]:
 
 
 def ask(agent: str, prompt: str | Prompt, question: Any, replies: Sequence[Any], **options: Any) -> str:
-    """Let an agent run and return the id of its trace; a run that fails has one too."""
+    """Run an agent and return its trace id, even if the run fails."""
     runs: list[Run] = []
     with OfflineServer(list(replies)) as server:
-        asked = Agent(agent, prompt, model=server.bundle(), middleware=[note_runs(runs)], **options)
+        asked = Agent(agent, prompt, model=server.bundle(), middleware=[collect_runs(runs)], **options)
         with suppress(OpenAIError):  # recorded as the error of the run
             asked.run(question)
     return str(runs[0].trace_id)
 
 
 def verdict(judged: str, score: float, *comments: str) -> str:
-    """Let a judge judge the answer in a trace."""
+    """Run a judge on the answer in a trace."""
     replies = [{"score": score, "comments": list(comments)}]
     judge = Prompt("answer-quality", "v1", "Judge.")
     return ask("judge", judge, "Judge it.", replies, output_type=RUBRIC, metadata={"judged_trace_id": judged})
@@ -101,7 +101,7 @@ def record_shop(path: Path) -> Recorded:
 
 
 def record_hostile(path: Path) -> Recorded:
-    """Record a run whose every text is hostile, then make those hostile too that no run can be given."""
+    """Record a run with hostile texts, then replace the texts in the database that a run cannot set."""
     with recording(path):
         trace_id = ask(
             f"agent {MARKUP}",

@@ -1,4 +1,4 @@
-"""``kantan-agents agents``: the agents of a project listed, shown and found."""
+"""``kantan-agents agents list``, ``show`` and ``search``."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TestHelp:
         assert "│ agents " in kantan_agents("--help").stdout
 
     @pytest.mark.parametrize("command", COMMANDS)
-    def test_it_fits_80_columns_and_says_the_exit_codes(self, kantan_agents: Any, command: str) -> None:
+    def test_help_fits_80_columns_and_lists_the_exit_codes(self, kantan_agents: Any, command: str) -> None:
         outcome = kantan_agents("agents", command, "--help")
         assert outcome.code == 0
         assert max(map(len, outcome.stdout.splitlines())) <= 80
@@ -69,7 +69,7 @@ class TestHelp:
     def test_mistakes_in_the_arguments(self, kantan_agents: Any, arguments: list[str], message: str) -> None:
         is_one_error(kantan_agents("agents", *arguments), f"[usage] {message}")
 
-    def test_nothing_of_it_waits_for_the_sdk(self, agents: Path) -> None:
+    def test_no_command_imports_the_sdk(self, agents: Path) -> None:
         (agents / "repaired.md").write_bytes(REPAIRED["colon.md"])
         program = (
             "import sys; from kantan_agents.cli.app import invoke; "
@@ -109,7 +109,7 @@ class TestList:
         assert (tester["tools"], tester["scope"], tester["extra"]) == ([], "project", {"mine": {"a": [1]}})
         assert "system_prompt" not in tester
 
-    def test_what_is_wrong_is_counted_and_with_all_listed(
+    def test_problems_are_counted_and_listed_with_all(
         self, kantan_agents: Any, project: Path, agents: Path
     ) -> None:
         broken_folder(agents)
@@ -129,7 +129,7 @@ class TestList:
             f"shadowed\n{agents}/deep/tester.md: tester is shadowed by {project}/.kode/agents/t.md\n"
         )
 
-    def test_json_of_what_is_wrong(self, kantan_agents: Any, project: Path, agents: Path) -> None:
+    def test_json_lists_the_problems(self, kantan_agents: Any, project: Path, agents: Path) -> None:
         broken_folder(agents)
         agent_file(project / ".kode" / "agents" / "t.md", "TESTER", "Another.")
         outcome = kantan_agents("agents", "list", "--json")
@@ -154,7 +154,9 @@ class TestList:
 
 
 class TestNoAgents:
-    def test_it_says_where_it_looked(self, kantan_agents: Any, project: Path, tmp_path: Path) -> None:
+    def test_it_lists_the_searched_directories(
+        self, kantan_agents: Any, project: Path, tmp_path: Path
+    ) -> None:
         outcome = kantan_agents("agents", "list")
         assert outcome.code == 0
         assert outcome.stdout.splitlines() == [
@@ -176,8 +178,8 @@ class TestNoAgents:
         is_one_error(kantan_agents("agents", "show", "x"), "[E32] Agent not found: x (available: none)")
 
 
-class TestNoPlaceToLook:
-    def test_a_working_directory_that_is_gone_is_said_in_one_line(
+class TestMissingDirectories:
+    def test_a_deleted_working_directory_is_a_one_line_error(
         self, kantan_agents: Any, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (project / "gone").mkdir()
@@ -202,16 +204,14 @@ class TestNoPlaceToLook:
         monkeypatch.setattr(pwd, "getpwuid", unknown)
         outcome = kantan_agents("agents", "list", "--all")
         assert outcome.code == 0
-        assert (
-            "~/.claude/agents:1: warning: the directory is skipped: the user has no home" in outcome.stdout
-        )
+        assert "~/.claude/agents:1: warning: the directory is skipped: the user has no home" in outcome.stdout
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--user")
-        is_one_error(outcome, "[E75] Invalid option home: '~/.claude/agents' is in the home of a user")
+        is_one_error(outcome, "[E75] Invalid option home: '~/.claude/agents' needs a home directory")
 
 
 @pytest.mark.usefixtures("agents")
 class TestShow:
-    def test_everything_a_file_says(self, kantan_agents: Any, agents: Path) -> None:
+    def test_all_fields_of_a_file_are_shown(self, kantan_agents: Any, agents: Path) -> None:
         more = "tools: *\nmaxTurns: 5\nhooks: {Stop: [x]}\n"
         agent_file(agents / "colon.md", "colon", "Use: this", more, prompt="Prompt\n")
         outcome = kantan_agents("agents", "show", "COLON")
@@ -223,7 +223,7 @@ class TestShow:
             assert line in lines
         assert "description: contains ': ' and is not quoted" in " ".join(outcome.stdout.split())
 
-    def test_tools_that_are_allowed(self, kantan_agents: Any) -> None:
+    def test_allowed_tools_are_shown(self, kantan_agents: Any) -> None:
         def tools(name: str) -> str:
             lines = kantan_agents("agents", "show", name).stdout.splitlines()
             return " ".join(next(line for line in lines if line.startswith("tools ")).split()[1:])
@@ -246,14 +246,14 @@ class TestShow:
         assert invoke(["agents", "show", "exact", "--prompt"]) == 0
         assert capsysbinary.readouterr().out == prompt.encode()
 
-    def test_on_a_terminal_a_prompt_cannot_steer_it(
+    def test_a_prompt_cannot_send_control_characters_to_a_terminal(
         self, kantan_agents: Any, agents: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hostile_file(agents / "hostile.md")
         monkeypatch.setattr(type(sys.stdout), "isatty", lambda _self: True)
         assert "\x1b" not in kantan_agents("agents", "show", HOSTILE_NAME, "--prompt").stdout
 
-    def test_an_unknown_name_is_answered_with_names_like_it_first(self, kantan_agents: Any) -> None:
+    def test_the_error_for_an_unknown_name_lists_similar_names_first(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "tster")
         is_one_error(outcome, "[E32] Agent not found: tster (available: tester, Code Reviewer, planner)")
 
@@ -264,16 +264,16 @@ class TestShow:
             ("No_Name", "[E31] Agent definition is not valid: {path}:1: name: is missing"),
         ],
     )
-    def test_a_file_of_that_name_that_cannot_be_loaded_says_why(
+    def test_the_error_of_an_invalid_file_with_that_name_is_shown(
         self, kantan_agents: Any, agents: Path, name: str, message: str
     ) -> None:
         broken_folder(agents)
         path = agents / f"{name.lower().replace('_', '-')}.md"
         is_one_error(kantan_agents("agents", "show", name), message.format(path=path))
 
-    def test_the_prompt_alone_is_no_json(self, kantan_agents: Any) -> None:
+    def test_prompt_and_json_cannot_be_combined(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "tester", "--prompt", "--json")
-        is_one_error(outcome, "[E75] Invalid option --prompt: cannot stand beside --json")
+        is_one_error(outcome, "[E75] Invalid option --prompt: cannot be combined with --json")
 
 
 @pytest.mark.usefixtures("agents")
@@ -287,7 +287,7 @@ class TestSearch:
             "planner",
         ]
 
-    def test_all_words_must_be_there(self, kantan_agents: Any) -> None:
+    def test_all_words_must_match(self, kantan_agents: Any) -> None:
         found = json.loads(kantan_agents("agents", "search", "code", "tests", "--json").stdout)
         assert [agent["name"] for agent in found] == ["tester"]
 

@@ -1,4 +1,4 @@
-"""``kantan-agents agents fix``: repaired files written as valid YAML that says the very same."""
+"""``kantan-agents agents fix``: invalid files become valid YAML with the same content."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_dry_run_only_shows_it(kantan_agents: Any, file: Path) -> None:
     assert file.read_bytes() == PLAIN
 
 
-def test_every_repaired_shape_says_the_same_afterwards_and_a_second_time_nothing_is_done(
+def test_every_fixed_file_keeps_its_content_and_needs_no_second_fix(
     kantan_agents: Any, project: Path
 ) -> None:
     folder = broken_folder(project / ".claude" / "agents")
@@ -80,7 +80,7 @@ def test_every_repaired_shape_says_the_same_afterwards_and_a_second_time_nothing
     assert {path: path.stat().st_mtime_ns for path in folder.iterdir()} == files
 
 
-def test_sound_files_are_left_alone(kantan_agents: Any, project: Path) -> None:
+def test_valid_files_are_not_changed(kantan_agents: Any, project: Path) -> None:
     path = agent_file(project / ".claude" / "agents" / "a.md", "a")
     inode = path.stat().st_ino
     outcome = kantan_agents("agents", "fix")
@@ -88,7 +88,9 @@ def test_sound_files_are_left_alone(kantan_agents: Any, project: Path) -> None:
     assert path.stat().st_ino == inode
 
 
-def test_a_file_without_a_last_line_end_says_so(kantan_agents: Any, file: Path) -> None:
+def test_the_difference_shows_a_missing_line_end_at_the_end_of_the_file(
+    kantan_agents: Any, file: Path
+) -> None:
     file.write_bytes(b"---\nname: a\ndescription: b: c\n---\nPrompt")
     assert kantan_agents("agents", "fix", "a.md").stdout.endswith(
         " ---\n Prompt\n\\ No newline at end of file\n"
@@ -110,7 +112,7 @@ def test_the_mode_is_kept_and_a_link_followed(kantan_agents: Any, project: Path,
     assert leftovers(project) == leftovers(link.parent) == []
 
 
-def test_paths_that_are_not_there(kantan_agents: Any, file: Path) -> None:
+def test_missing_paths_are_an_error(kantan_agents: Any, file: Path) -> None:
     is_one_error(kantan_agents("agents", "fix", "a.md", "none"), "[E79] Cannot use none: No such file")
     assert file.read_bytes() == PLAIN
 
@@ -121,7 +123,7 @@ class TestNotFixed:
         error = f"a.md:{line}: error: cannot be fixed: {reason} [E30]"
         assert outcome.stderr == f"{error}\n1 file, 0 fixed, 1 error\n"
 
-    def test_a_file_that_is_changed_meanwhile(
+    def test_a_file_changed_by_another_program_is_not_overwritten(
         self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def changed(text: str) -> str | None:
@@ -133,7 +135,7 @@ class TestNotFixed:
         assert file.read_bytes() == b"another"
         assert leftovers(file.parent) == []
 
-    def test_a_file_that_vanishes(
+    def test_a_file_deleted_by_another_program_is_an_error(
         self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def vanished(text: str) -> str | None:
@@ -168,23 +170,25 @@ class TestNotFixed:
         assert file.read_bytes() == PLAIN
 
     @pytest.mark.parametrize("text", [None, "---\nname: a\ndescription: other\n---\n", "no front"])
-    def test_a_text_that_would_not_say_the_same(
+    def test_a_text_with_another_meaning_is_not_written(
         self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch, text: str | None
     ) -> None:
         monkeypatch.setattr(fix, "fixed_text", lambda _: text)
         where = "line 4: description: contains ': ' and is not quoted"
-        reason = f"there is no valid YAML that says the same ({where})"
+        reason = f"no valid YAML has the same meaning ({where})"
         self.check(kantan_agents("agents", "fix", "a.md"), reason, line=4)
         assert file.read_bytes() == PLAIN
 
-    def test_a_file_with_a_second_name(self, kantan_agents: Any, file: Path) -> None:
+    def test_a_file_with_a_hard_link_is_not_written(self, kantan_agents: Any, file: Path) -> None:
         (file.parent / "b").hardlink_to(file)
         reason = "it has 2 names (hard links), and only this one would change"
         assert f"cannot be fixed: {reason} [E30]" in kantan_agents("agents", "fix", "a.md").stderr
         assert file.read_bytes() == PLAIN
 
 
-def test_nothing_in_a_file_can_steer_the_terminal(kantan_agents: Any, file: Path) -> None:
+def test_text_in_a_file_cannot_send_control_characters_to_the_terminal(
+    kantan_agents: Any, file: Path
+) -> None:
     file.write_bytes(b"---\nname: a\ndescription: b: c\ncolor: '[bold]'\n---\n\n\x1b[2J\x07\n")
     file.rename(file.with_name("a\x1b[2J.md"))
     outcome = kantan_agents("agents", "fix", ".")

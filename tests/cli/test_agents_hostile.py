@@ -1,4 +1,4 @@
-"""``kantan-agents agents`` where a text would like to be more than text, or longer than a line."""
+"""``kantan-agents agents`` with control characters, markup and very long names in files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TestHostileTexts:
         "arguments",
         [["list"], ["list", "--all"], ["show", HOSTILE_NAME], ["search", "evil"], ["validate"]],
     )
-    def test_nothing_in_a_file_can_steer_the_terminal_or_is_markup(
+    def test_text_in_a_file_is_never_markup_or_control_characters(
         self, kantan_agents: Any, project: Path, arguments: list[str]
     ) -> None:
         hostile_file(project / ".claude" / "agents" / "evil\x1b[2J\n[bold].md")
@@ -30,7 +30,7 @@ class TestHostileTexts:
             assert "[red]d[/nope] :smile:" in " ".join(outcome.stdout.split())
 
     @pytest.mark.parametrize("arguments", [["list"], ["show", "a"], ["search", "a"], ["list", "--json"]])
-    def test_nothing_in_a_file_turns_the_direction_of_writing(
+    def test_text_in_a_file_cannot_change_the_writing_direction(
         self, kantan_agents: Any, project: Path, arguments: list[str]
     ) -> None:
         description = "Deletes \u202eton\u202c \u2066it\u2069 \u200fall\u061c."
@@ -43,7 +43,7 @@ class TestHostileTexts:
         else:
             assert "Deletes ton it all." in outcome.stdout
 
-    def test_json_keeps_them_as_they_are(self, kantan_agents: Any, project: Path) -> None:
+    def test_json_contains_the_texts_unchanged(self, kantan_agents: Any, project: Path) -> None:
         hostile_file(project / ".kode" / "agents" / "hostile.md")
         outcome = kantan_agents("agents", "list", "--json")
         assert not {"\x1b", "\x07", "\x9b"} & set(outcome.stdout)
@@ -52,7 +52,7 @@ class TestHostileTexts:
 
 
 class TestLongNames:
-    """Names that would push everything else out of the line."""
+    """Names that would leave no space for other columns."""
 
     LONG = "n" * 120
 
@@ -62,7 +62,7 @@ class TestLongNames:
         agent_file(project / ".claude" / "agents" / "b.md", self.LONG, "Long one.")
 
     @pytest.mark.parametrize("command", [["list"], ["search", "one"]])
-    def test_on_a_terminal_they_are_cut(
+    def test_on_a_terminal_long_names_are_cut(
         self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch, command: list[str]
     ) -> None:
         monkeypatch.setenv("COLUMNS", "100")
@@ -71,7 +71,7 @@ class TestLongNames:
         assert second == f"{'short':40}  project  Short one."
 
     @pytest.mark.parametrize("command", [["list"], ["search", "one"]])
-    def test_in_a_pipe_they_are_whole_and_push_no_other_row(
+    def test_in_a_pipe_long_names_are_complete_and_shift_only_their_own_row(
         self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch, command: list[str]
     ) -> None:
         monkeypatch.delenv("COLUMNS")
@@ -79,6 +79,6 @@ class TestLongNames:
         assert first == f"{self.LONG}  project  Long one."
         assert second == f"{'short':40}  project  Short one."
 
-    def test_an_error_names_their_beginnings(self, kantan_agents: Any) -> None:
+    def test_an_error_shows_the_beginning_of_long_names(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "show", "x")
         is_one_error(outcome, f"[E32] Agent not found: x (available: {'n' * 57}..., short)")

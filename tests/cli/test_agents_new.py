@@ -1,4 +1,4 @@
-"""``kantan-agents agents new``: a file that validates, where it belongs, and never over another one."""
+"""``kantan-agents agents new``: writes a valid file to the right directory and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_tools(kantan_agents: Any, text: str, tools: Any) -> None:
     assert AgentDefinition.load(path).tools == tools
 
 
-class TestToolsThatAreNotClear:
+class TestUnclearTools:
     @pytest.mark.parametrize(
         "text",
         [
@@ -79,7 +79,7 @@ class TestToolsThatAreNotClear:
         is_one_error(outcome, "[E75] Invalid option --tools: ")
         assert not (project / ".claude").exists()
 
-    def test_the_reason_is_said(self, kantan_agents: Any, project: Path) -> None:
+    def test_the_error_gives_the_reason(self, kantan_agents: Any, project: Path) -> None:
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", "Bash(git diff:*")
         is_one_error(
             outcome, "[E75] Invalid option --tools: 'Bash(git diff:*' is neither a tool name nor Tool("
@@ -89,9 +89,7 @@ class TestToolsThatAreNotClear:
     @pytest.mark.parametrize(
         "text", ["Read\nmodel: opus", "Read # not Bash", '"Read", model: "opus"', "Read\udcff"]
     )
-    def test_a_text_is_the_value_of_this_key_and_of_no_other(
-        self, kantan_agents: Any, project: Path, text: str
-    ) -> None:
+    def test_a_text_cannot_set_another_key(self, kantan_agents: Any, project: Path, text: str) -> None:
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", text)
         if outcome.code == 0:
             assert AgentDefinition.load(made(outcome)).model is None
@@ -101,7 +99,7 @@ class TestToolsThatAreNotClear:
 
 
 class TestWhere:
-    def test_from_below_it_goes_to_the_root_of_the_repository(
+    def test_from_a_subdirectory_the_file_goes_to_the_root_of_the_repository(
         self, kantan_agents: Any, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         below = project / "src" / "deep"
@@ -110,32 +108,36 @@ class TestWhere:
         path = made(kantan_agents("agents", "new", "x", "--description", "y"))
         assert path == project / ".claude" / "agents" / "x.md"
 
-    def test_outside_a_repository_to_the_current_directory(self, kantan_agents: Any, project: Path) -> None:
+    def test_outside_a_repository_the_file_goes_to_the_current_directory(
+        self, kantan_agents: Any, project: Path
+    ) -> None:
         (project / ".git").rmdir()
         path = made(kantan_agents("agents", "new", "x", "--description", "y"))
         assert path == project / ".claude" / "agents" / "x.md"
 
     @pytest.mark.usefixtures("project")
-    def test_for_the_user(self, kantan_agents: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_with_user_the_file_goes_to_the_home(
+        self, kantan_agents: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         new = ("agents", "new", "x", "--description", "y", "--user")
         home = tmp_path / "home"
         assert made(kantan_agents(*new)) == home / ".claude" / "agents" / "x.md"
-        # Also where the home is the project, and the directory therefore the project's.
+        # Even if the home is the project, so that the directory belongs to the project.
         monkeypatch.chdir(home)
         assert kantan_agents(*new).code == 2
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "config"))
         assert made(kantan_agents(*new)) == tmp_path / "config" / "agents" / "x.md"
 
     @pytest.mark.usefixtures("project")
-    def test_in_a_directory_that_is_named(self, kantan_agents: Any) -> None:
+    def test_with_dir_the_file_goes_to_that_directory(self, kantan_agents: Any) -> None:
         path = made(kantan_agents("agents", "new", "x", "--description", "y", "--dir", "some/where"))
         assert path == Path("some/where/x.md")
         assert path.exists()
 
     @pytest.mark.usefixtures("project")
-    def test_not_in_two(self, kantan_agents: Any) -> None:
+    def test_user_and_dir_cannot_be_combined(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("agents", "new", "x", "--description", "y", "--dir", ".", "--user")
-        is_one_error(outcome, "[E75] Invalid option --user: cannot stand beside --dir")
+        is_one_error(outcome, "[E75] Invalid option --user: cannot be combined with --dir")
 
 
 class TestRefused:
@@ -146,14 +148,14 @@ class TestRefused:
         is_one_error(outcome, f"[E79] Cannot use {path}: File exists")
         assert path.read_bytes() == before
 
-    def test_nor_is_a_link_followed(self, kantan_agents: Any, project: Path) -> None:
+    def test_a_link_is_not_followed(self, kantan_agents: Any, project: Path) -> None:
         directory = project / ".claude" / "agents"
         directory.mkdir(parents=True)
         (directory / "x.md").symlink_to(project / "target")
         assert kantan_agents("agents", "new", "x", "--description", "y").code == 2
         assert not (project / "target").exists()
 
-    def test_a_name_that_is_there_already(self, kantan_agents: Any, project: Path) -> None:
+    def test_an_existing_agent_name_is_refused(self, kantan_agents: Any, project: Path) -> None:
         known = agent_file(project / ".claude" / "agents" / "deep" / "a.md", "Code Reviewer")
         outcome = kantan_agents("agents", "new", "code-reviewer", "--description", "y")
         path = project / ".claude" / "agents" / "code-reviewer.md"
@@ -168,7 +170,7 @@ class TestRefused:
                 "[E31] Agent definition is not valid: line 1: name: must not be blank",
             ),
             (["x", "--description", " "], "[E31] "),
-            (["../..", "--description", "y"], "[E75] Invalid option NAME: must hold a letter or a digit"),
+            (["../..", "--description", "y"], "[E75] Invalid option NAME: must contain a letter or a digit"),
             (
                 ["x", "--description", "y", "--prompt", " "],
                 "[E75] Invalid option --prompt: must not be empty",
@@ -183,7 +185,7 @@ class TestRefused:
         is_one_error(kantan_agents("agents", "new", *arguments), message)
         assert not (project / ".claude").exists()
 
-    def test_a_full_disc_leaves_no_half_file(
+    def test_a_full_disk_leaves_no_partial_file(
         self, kantan_agents: Any, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Full(io.FileIO):
@@ -196,7 +198,7 @@ class TestRefused:
         is_one_error(outcome, f"[E79] Cannot use {path}: No space left on device")
         assert not path.exists()
 
-    def test_a_place_where_no_directory_can_be(self, kantan_agents: Any, project: Path) -> None:
+    def test_an_impossible_directory_is_an_error(self, kantan_agents: Any, project: Path) -> None:
         (project / ".claude").write_bytes(b"a file")
         outcome = kantan_agents("agents", "new", "x", "--description", "y")
         is_one_error(outcome, f"[E79] Cannot use {project}/.claude/agents/x.md: ")
@@ -217,7 +219,7 @@ def test_a_name_is_never_a_path(name: str, slug: str) -> None:
 
 
 @given(st.text(max_size=200))
-def test_a_slug_is_a_name_of_a_file_and_nothing_else(name: str) -> None:
+def test_a_slug_is_a_plain_file_name(name: str) -> None:
     try:
         slug = slug_of(name)
     except InvalidOptionError:

@@ -1,4 +1,4 @@
-"""``kantan-agents agents validate``: every mistake in agent files, one per line, as editors understand it."""
+"""``kantan-agents agents validate``: every problem in subagent files, one per line for editors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LINE = re.compile(r"(?P<path>[^:]+):(?P<line>\d+): (?P<severity>error|warning): 
 
 @pytest.fixture
 def agents(project: Path) -> Path:
-    """The project's directory of agents, which is not there yet."""
+    """The project's directory of agents, which does not exist yet."""
     return project / ".claude" / "agents"
 
 
@@ -33,7 +33,7 @@ def parsed(text: str) -> list[dict[str, str]]:
     return lines
 
 
-def test_a_process_finds_every_broken_shape(process: Any, agents: Path) -> None:
+def test_a_process_reports_every_invalid_file(process: Any, agents: Path) -> None:
     broken_folder(agents)
     agent_file(agents / "sound.md", "sound")
     outcome = process("agents", "validate", ".claude/agents")
@@ -59,7 +59,7 @@ def test_the_exact_form_of_a_line(kantan_agents: Any, project: Path) -> None:
     assert outcome.stderr == "1 file, 1 error, 0 warnings\n"
 
 
-def test_sound_files_are_0(kantan_agents: Any, agents: Path) -> None:
+def test_valid_files_exit_with_0(kantan_agents: Any, agents: Path) -> None:
     agent_file(agents / "a.md", "a")
     agent_file(agents / "deep" / "b.md", "b")
     for arguments in ([], ["--strict"], [str(agents)], [str(agents / "a.md"), str(agents / "deep")]):
@@ -84,14 +84,14 @@ def test_without_paths_the_usual_directories_are_searched(
     ]
 
 
-def test_warnings_are_0_and_with_strict_1(kantan_agents: Any, agents: Path) -> None:
+def test_warnings_exit_with_0_and_with_strict_1(kantan_agents: Any, agents: Path) -> None:
     agent_file(agents / "a.md", "a", "Use: this")
     outcome = kantan_agents("agents", "validate")
     assert (outcome.code, outcome.stderr) == (0, "1 file, 0 errors, 1 warning\n")
     assert kantan_agents("agents", "validate", "--strict").code == 1
 
 
-def test_tools_that_grant_nothing_are_warned_of_where_they_stand(kantan_agents: Any, agents: Path) -> None:
+def test_tools_that_grant_nothing_give_a_warning_on_their_line(kantan_agents: Any, agents: Path) -> None:
     more = "model: opus\nallowedTools: Read, Bash(x\ndisallowedTools: Write(docs/*)\n"
     agent_file(agents / "a.md", "a", more=more)
     problems = parsed(kantan_agents("agents", "validate").stdout)
@@ -100,7 +100,7 @@ def test_tools_that_grant_nothing_are_warned_of_where_they_stand(kantan_agents: 
     assert problems[1]["message"].endswith("; Write is denied entirely")
 
 
-def test_a_file_without_a_prompt_is_warned_of(kantan_agents: Any, agents: Path) -> None:
+def test_a_file_without_a_prompt_gives_a_warning(kantan_agents: Any, agents: Path) -> None:
     path = agent_file(agents / "mute.md", "mute", prompt=" \n")
     outcome = kantan_agents("agents", "validate")
     assert (outcome.code, outcome.stdout) == (0, f"{path}:1: warning: has no prompt: it cannot be run\n")
@@ -109,7 +109,7 @@ def test_a_file_without_a_prompt_is_warned_of(kantan_agents: Any, agents: Path) 
 
 
 class TestNames:
-    def test_a_name_that_stands_twice_in_one_directory_is_warned_of(
+    def test_a_duplicate_name_in_one_directory_gives_a_warning(
         self, kantan_agents: Any, agents: Path
     ) -> None:
         agent_file(agents / "a.md", "Code Reviewer")
@@ -118,29 +118,29 @@ class TestNames:
             outcome = kantan_agents("agents", "validate", *arguments)
             assert outcome.code == 0
             assert outcome.stdout == (
-                f"{agents}/deep/b.md:2: warning: name: code-reviewer is the name of {agents}/a.md already, "
-                "which is the one used\n"
+                f"{agents}/deep/b.md:2: warning: name: {agents}/a.md also has the name "
+                "code-reviewer, and is the one used\n"
             )
 
-    def test_in_two_directories_one_is_meant_to_hide_the_other(
+    def test_a_duplicate_name_in_two_directories_gives_no_warning(
         self, kantan_agents: Any, project: Path, agents: Path
     ) -> None:
         agent_file(agents / "a.md", "a")
         agent_file(project / ".kode" / "agents" / "a.md", "a")
         assert kantan_agents("agents", "validate", "--strict").code == 0
 
-    def test_a_file_named_twice_is_read_once(self, kantan_agents: Any, agents: Path) -> None:
+    def test_a_file_given_twice_is_read_once(self, kantan_agents: Any, agents: Path) -> None:
         path = str(agent_file(agents / "a.md", "a"))
         outcome = kantan_agents("agents", "validate", path, str(agents), path)
         assert (outcome.code, outcome.stderr) == (0, "1 file, 0 errors, 0 warnings\n")
 
 
 class TestFiles:
-    def test_a_file_that_is_named_may_be_called_anything(self, kantan_agents: Any, project: Path) -> None:
+    def test_a_given_file_may_have_any_suffix(self, kantan_agents: Any, project: Path) -> None:
         (project / ".hidden.txt").write_bytes(b"")
         assert kantan_agents("agents", "validate", ".hidden.txt").code == 1
 
-    def test_paths_that_are_not_there(self, kantan_agents: Any, project: Path) -> None:
+    def test_missing_paths_are_an_error(self, kantan_agents: Any, project: Path) -> None:
         (project / "link.md").symlink_to("nowhere.md")
         for path in ("none", "link.md"):
             outcome = kantan_agents("agents", "validate", ".", path)
@@ -154,7 +154,7 @@ class TestFiles:
         outcome = kantan_agents("agents", "validate", ".")
         assert (outcome.code, outcome.stderr) == (0, "no agent files found in .\n")
 
-    def test_files_that_vanish_meanwhile_are_none(self, agents: Path) -> None:
+    def test_files_deleted_during_the_command_are_skipped(self, agents: Path) -> None:
         vanishing = agent_file(agents / "a.md", "a")
         staying = agent_file(agents / "b.md", "b")
         found = find_files([agents])
@@ -162,7 +162,9 @@ class TestFiles:
         assert [file.path for file in read_files(found.files)] == [staying]
 
     @pytest.mark.skipif(os.name == "nt", reason="no pipes and links there")
-    def test_what_is_no_file_is_reported_and_nothing_waits(self, kantan_agents: Any, agents: Path) -> None:
+    def test_paths_that_are_not_regular_files_are_reported_without_blocking(
+        self, kantan_agents: Any, agents: Path
+    ) -> None:
         agents.mkdir(parents=True)
         os.mkfifo(agents / "pipe.md")
         (agents / "link.md").symlink_to("nowhere.md")
@@ -171,7 +173,7 @@ class TestFiles:
         assert outcome.code == 1
         assert [(Path(problem["path"]).name, problem["message"]) for problem in parsed(outcome.stdout)] == [
             ("pipe.md", "is not a regular file [E30]"),
-            ("link.md", "the link leads to nothing [E30]"),
+            ("link.md", "the target of the link does not exist [E30]"),
         ]
 
 
@@ -202,13 +204,13 @@ def test_json(kantan_agents: Any, agents: Path) -> None:
     }
 
 
-def test_a_problem_stays_on_its_line_whatever_the_file_is_called(kantan_agents: Any, agents: Path) -> None:
+def test_a_problem_is_one_line_whatever_the_file_name(kantan_agents: Any, agents: Path) -> None:
     hostile_file(agents / "a\nb\x1b[2J\t[bold].md")
     (problem,) = parsed(kantan_agents("agents", "validate").stdout)
     assert problem["path"] == f"{agents}/a b[2J [bold].md"
 
 
-def test_every_shape_of_the_wild_is_reported_in_its_line(kantan_agents: Any, agents: Path) -> None:
+def test_every_real_world_file_is_reported_with_its_line(kantan_agents: Any, agents: Path) -> None:
     outcome = kantan_agents("agents", "validate", str(write_samples(agents)))
     assert outcome.code == 1
     found = parsed(outcome.stdout)

@@ -1,4 +1,4 @@
-"""The program as a whole: help, version, mistakes in the arguments, errors as one line."""
+"""The program as a whole: help, version, wrong arguments, errors as one line."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_version(kantan_agents: Any) -> None:
     "arguments",
     ["['--help']", "['run', '--help']", "['--version']", "['run', 'a', '--context', '/none.json']"],
 )
-def test_what_needs_no_model_does_not_wait_for_the_sdk(arguments: Any) -> None:
+def test_commands_without_a_model_do_not_import_the_sdk(arguments: Any) -> None:
     program = (
         "import sys; from kantan_agents.cli.app import invoke; "
         f"invoke({arguments}); sys.exit('agents' in sys.modules)"
@@ -63,7 +63,7 @@ def test_what_needs_no_model_does_not_wait_for_the_sdk(arguments: Any) -> None:
     assert finished.returncode == 0
 
 
-def test_it_is_a_program_of_its_own(process: Any) -> None:
+def test_it_can_be_run_as_a_program(process: Any) -> None:
     outcome = process("run", "hi", "--modle", "x")
     assert outcome.code == 2
     assert outcome.stdout == ""
@@ -81,7 +81,7 @@ def test_it_is_a_program_of_its_own(process: Any) -> None:
         (["run", "a", "--model"], "Option '--model' requires an argument"),
     ],
 )
-def test_a_mistake_in_the_arguments_is_one_line_and_exit_code_2(
+def test_a_wrong_argument_gives_one_line_and_exit_code_2(
     kantan_agents: Any, arguments: Any, message: str
 ) -> None:
     outcome = kantan_agents(*arguments)
@@ -91,7 +91,7 @@ def test_a_mistake_in_the_arguments_is_one_line_and_exit_code_2(
     assert outcome.stderr.count("\n") == 1
 
 
-def test_what_joins_characters_is_kept() -> None:
+def test_joiners_between_characters_are_kept() -> None:
     family = "\N{MAN}\u200d\N{WOMAN}\u200d\N{GIRL}"
     assert printable(f"\u202e{family}\u202c \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645") == (
         f"{family} \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
@@ -110,7 +110,7 @@ def test_what_joins_characters_is_kept() -> None:
         (["agents", "fix", "none"], 2),
     ],
 )
-def test_without_standard_output_it_does_the_same_and_says_nothing(
+def test_without_standard_output_it_works_and_prints_nothing(
     project: Path, arguments: list[str], code: int
 ) -> None:
     for closed in (">&-", ">&- 2>&-"):
@@ -136,19 +136,19 @@ def test_every_error_is_one_line_with_its_code(error: Exception, line: str) -> N
     assert describe(error) == line
 
 
-def test_a_page_of_an_error_is_cut() -> None:
+def test_a_very_long_error_is_cut() -> None:
     line = describe(RuntimeError("<html>" * 1000))
     assert len(line) == MAX_LINE
     assert line.endswith("<html ...")
 
 
-def test_a_bad_argument_is_2_and_a_failed_run_1() -> None:
+def test_a_bad_argument_exits_with_2_and_a_failed_run_with_1() -> None:
     assert exit_code(ModelNotFoundError(model="x")) == 2
     assert exit_code(RuntimeError("x")) == 1
 
 
 @given(st.text())
-def test_one_line_is_one_line(text: str) -> None:
+def test_one_line_returns_one_line(text: str) -> None:
     line = one_line(text)
     assert len(line.splitlines()) <= 1
     assert len(line) <= MAX_LINE

@@ -1,4 +1,4 @@
-"""``kantan-agents demo``: what it shows, what it leaves behind, what it does when something fails."""
+"""``kantan-agents demo``: its output, its database, and errors."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def flat(text: str) -> str:
     return " ".join(re.sub(r"[│╭╮╰╯─├└]", " ", text).split())
 
 
-def test_a_process_shows_the_main_job_and_records_it(process: Any, database: Any) -> None:
-    # A proxy of the environment cannot reach the loopback server and must not be asked to.
+def test_a_process_shows_the_main_workflow_and_records_it(process: Any, database: Any) -> None:
+    # A proxy from the environment cannot reach the loopback server and must not be used.
     proxy = dict.fromkeys(("HTTP_PROXY", "http_proxy", "ALL_PROXY"), "http://127.0.0.1:9")
     outcome = process("demo", "--db", str(database.path), env=proxy)
     assert (outcome.code, outcome.stderr) == (0, "")
@@ -31,7 +31,7 @@ def test_a_process_shows_the_main_job_and_records_it(process: Any, database: Any
     assert max(map(len, outcome.stdout.splitlines())) <= 80
     shown = flat(outcome.stdout)
     for part in (
-        "The model is scripted. No provider is asked",
+        "The model is scripted. No provider is called",
         "The customer is {{ $ctx.customer.name }} ({{ $ctx.customer.plan }} plan).",
         "The customer is Aiko Tanaka (premium plan).",
         "version v2",
@@ -66,7 +66,9 @@ def test_its_traces_are_found_by_keyword_version_and_failed_rubric(kantan_agents
         tracer.shutdown()
 
 
-def test_an_existing_database_is_added_to_and_the_newest_found(kantan_agents: Any, database: Any) -> None:
+def test_runs_are_added_to_an_existing_database_and_the_newest_are_shown(
+    kantan_agents: Any, database: Any
+) -> None:
     first = kantan_agents("demo", "--db", str(database.path))
     second = kantan_agents("demo", "--db", str(database.path))
     assert (first.code, second.code) == (0, 0)
@@ -95,30 +97,30 @@ def test_keep_keeps_the_temporary_database(kantan_agents: Any, temporary_files: 
     tracer.shutdown()
 
 
-def test_a_model_by_name_is_asked_at_its_provider(kantan_agents: Any, serve: Any, database: Any) -> None:
+def test_a_model_name_is_called_at_its_provider(kantan_agents: Any, serve: Any, database: Any) -> None:
     with OfflineServer(script()) as server:
         serve(server)
         outcome = kantan_agents("demo", "--model", "ollama/llama3.2", "--db", str(database.path))
     assert (outcome.code, outcome.stderr) == (0, "")
-    assert "The model is ollama/llama3.2, asked at its provider." in outcome.stdout
+    assert "The model is ollama/llama3.2, called at its provider." in outcome.stdout
     assert "scripted" not in outcome.stdout
     assert "HTTP requests" not in outcome.stdout
     assert {request.model for request in server.requests} == {"llama3.2"}
     assert len(database.traces(keywords=["4711"])) == 2
 
 
-def test_an_answer_that_passes_is_not_found_as_failed(
+def test_an_answer_that_passes_is_not_listed_as_failed(
     kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = [*script()[:2], {"score": 0.9, "comments": ["accuracy - all of it is so"]}]
-    monkeypatch.setattr(agents, "script", lambda: told)
+    replies = [*script()[:2], {"score": 0.9, "comments": ["accuracy - all of it is so"]}]
+    monkeypatch.setattr(agents, "script", lambda: replies)
     outcome = kantan_agents("demo")
     assert outcome.code == 0
     assert "score  0.9  passed, the pass mark is 0.7" in outcome.stdout
     assert "nothing failed" in outcome.stdout
 
 
-def test_a_model_that_calls_no_tool_and_comments_nothing(
+def test_a_model_that_calls_no_tool_and_gives_no_comments(
     kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agents, "script", lambda: [script()[1], {"score": 0, "comments": []}])
@@ -127,21 +129,21 @@ def test_a_model_that_calls_no_tool_and_comments_nothing(
     assert "look_up_order(" not in outcome.stdout
 
 
-def test_what_a_model_says_is_never_markup(kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_output_is_never_markup(kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     said = "[bold red]x[/] [/nope] :smile: \x1b[31mred\x07"
-    told = [
+    replies = [
         script()[0],
         {"reply": said, "order_status": "late", "needs_human": False},
         {"score": 0.1, "comments": [f"[{said}"]},
     ]
-    monkeypatch.setattr(agents, "script", lambda: told)
+    monkeypatch.setattr(agents, "script", lambda: replies)
     outcome = kantan_agents("demo")
     assert outcome.code == 0
     assert "[bold red]x[/] [/nope] :smile: [31mred" in outcome.stdout
     assert "\x1b" not in outcome.stdout
 
 
-def test_colours_where_they_are_wanted(kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_colours_can_be_forced(kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")
     outcome = kantan_agents("demo")
@@ -167,7 +169,7 @@ def test_an_unknown_model_is_refused_before_anything_is_shown(
     assert list(temporary_files.iterdir()) == []
 
 
-def test_a_provider_that_refuses_is_one_line(kantan_agents: Any, serve: Any, temporary_files: Path) -> None:
+def test_an_error_of_the_provider_is_one_line(kantan_agents: Any, serve: Any, temporary_files: Path) -> None:
     with OfflineServer([Reply("no\nmoney", status=401)]) as server:
         serve(server)
         outcome = kantan_agents("demo", "--model", "ollama/llama3.2")

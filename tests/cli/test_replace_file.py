@@ -1,4 +1,4 @@
-"""A file's content replaced: in one moment, and nobody gets to read it who could not before."""
+"""A file is replaced atomically and never becomes readable for more users."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_the_mode_is_kept(file: Path, bits: int) -> None:
 
 
 @pytest.mark.parametrize("call", ["fchmod", "fchown"])
-def test_until_it_has_its_mode_and_owner_nobody_else_may_read_it(
+def test_other_users_cannot_read_the_new_file_before_its_mode_and_owner_are_set(
     file: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     modes: list[int] = []
@@ -66,7 +66,7 @@ def test_owner_and_group_are_kept(file: Path) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o640, 0o600), (0o664, 0o644), (0o660, 0o600)])
-def test_a_group_that_cannot_be_kept_is_no_way_for_another_one(
+def test_if_the_group_cannot_be_kept_the_new_group_gets_no_extra_permissions(
     file: Path, monkeypatch: pytest.MonkeyPatch, before: int, after: int
 ) -> None:
     def refused(*_: Any) -> None:
@@ -78,7 +78,7 @@ def test_a_group_that_cannot_be_kept_is_no_way_for_another_one(
     assert (file.read_bytes(), mode(file)) == (b"new", after)
 
 
-def test_a_file_with_a_second_name_is_left_alone(file: Path, tmp_path: Path) -> None:
+def test_a_file_with_a_hard_link_is_not_replaced(file: Path, tmp_path: Path) -> None:
     (tmp_path / "b.md").hardlink_to(file)
     with pytest.raises(FileArgumentError, match=r"it has 2 names \(hard links\), and only this one would"):
         replace_file(file, b"old", b"new")
@@ -86,7 +86,7 @@ def test_a_file_with_a_second_name_is_left_alone(file: Path, tmp_path: Path) -> 
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_of_a_link_the_file_it_leads_to_is_replaced(file: Path, tmp_path: Path) -> None:
+def test_the_target_of_a_link_is_replaced(file: Path, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "link.md").symlink_to("../a.md")
     replace_file(tmp_path / "sub" / "link.md", b"old", b"new")
@@ -94,7 +94,7 @@ def test_of_a_link_the_file_it_leads_to_is_replaced(file: Path, tmp_path: Path) 
     assert file.read_bytes() == b"new"
 
 
-def test_a_full_disc_leaves_the_old_content_and_nothing_beside_it(
+def test_a_full_disk_leaves_the_old_content_and_no_temporary_file(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:

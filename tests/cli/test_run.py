@@ -35,13 +35,13 @@ class TestAnswer:
         assert server.requests[0].body["input"] == [{"content": "Capital of France?", "role": "user"}]
         assert server.requests[0].body["instructions"] == "You are a helpful assistant."
 
-    def test_markup_in_an_answer_is_left_alone(self, kantan_agents: Any, serve: Any) -> None:
+    def test_markup_in_an_answer_is_printed_unchanged(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(["[bold]x[/bold] [/nope] :smile: \x1b[31m"]) as server:
             serve(server)
             outcome = kantan_agents("run", "hi")
         assert outcome.stdout == "[bold]x[/bold] [/nope] :smile: \x1b[31m\n"
 
-    def test_on_a_terminal_an_answer_cannot_steer_it(
+    def test_an_answer_cannot_send_control_characters_to_a_terminal(
         self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with OfflineServer(["\x1b[2Jgone?\ttab"]) as server:
@@ -50,7 +50,7 @@ class TestAnswer:
             outcome = kantan_agents("run", "hi")
         assert outcome.stdout == "[2Jgone?\ttab\n"
 
-    def test_model_and_provider_are_those_asked_for(self, kantan_agents: Any, serve: Any) -> None:
+    def test_the_given_model_and_provider_are_used(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(["Bonjour."]) as server:
             serve(server)
             outcome = kantan_agents("run", "hi", "--model", "ollama/llama3.2")
@@ -67,13 +67,15 @@ class TestAnswer:
     def test_instructions_and_context_from_files(
         self, kantan_agents: Any, serve: Any, tmp_path: Path
     ) -> None:
-        told = tmp_path / "told.md"
-        told.write_text("Be kind to {{ $ctx.customer.name }}.", encoding="utf-8-sig")
+        instructions = tmp_path / "instructions.md"
+        instructions.write_text("Be kind to {{ $ctx.customer.name }}.", encoding="utf-8-sig")
         context = tmp_path / "context.json"
         context.write_text('{"customer": {"name": "Aïko"}}', encoding="utf-8")
         with OfflineServer(["ok"]) as server:
             serve(server)
-            outcome = kantan_agents("run", "hi", "--instructions", f"@{told}", "--context", str(context))
+            outcome = kantan_agents(
+                "run", "hi", "--instructions", f"@{instructions}", "--context", str(context)
+            )
         assert outcome.code == 0
         assert server.requests[0].body["instructions"] == "Be kind to Aïko."
 
@@ -85,7 +87,7 @@ class TestAnswer:
 
 
 class TestJson:
-    def test_it_is_the_completed_context(
+    def test_json_is_the_completed_context(
         self, kantan_agents: Any, serve: Any, tmp_path: Path, database: Any
     ) -> None:
         context = tmp_path / "context.json"
@@ -120,7 +122,7 @@ class TestJson:
             outcome = kantan_agents("run", "hi", "--json")
         assert json.loads(outcome.stdout)["result"]["trace_id"] is None
 
-    def test_what_it_prints_may_be_the_context_of_the_next_run(
+    def test_the_output_can_be_the_context_of_the_next_run(
         self, kantan_agents: Any, serve: Any, tmp_path: Path
     ) -> None:
         context = tmp_path / "context.json"
@@ -131,14 +133,14 @@ class TestJson:
         said = [entry["text"] for entry in json.loads(outcome.stdout)["history"]]
         assert said == ["first", "one", "second", "two"]
 
-    def test_no_control_character_stands_in_it(self, kantan_agents: Any, serve: Any) -> None:
+    def test_the_output_has_no_control_characters(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(["\x1b[2J\x7f\x9b2J"]) as server:
             serve(server)
             outcome = kantan_agents("run", "hi", "--json")
         assert not {"\x1b", "\x7f", "\x9b"} & set(outcome.stdout)
         assert json.loads(outcome.stdout)["result"]["final_output"] == "\x1b[2J\x7f\x9b2J"
 
-    def test_where_the_encoding_lacks_a_letter_the_json_is_still_json(
+    def test_the_json_is_valid_if_the_encoding_lacks_a_character(
         self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         written = io.BytesIO()
@@ -161,7 +163,9 @@ class TestDatabase:
         assert trace.metadata["agent_name"] == "assistant"
         assert database.spans(has_error=True) == []
 
-    def test_an_existing_database_is_added_to(self, kantan_agents: Any, serve: Any, database: Any) -> None:
+    def test_runs_are_added_to_an_existing_database(
+        self, kantan_agents: Any, serve: Any, database: Any
+    ) -> None:
         with OfflineServer(["one", "two"]) as server:
             serve(server)
             for question in ("first", "second"):
@@ -170,7 +174,7 @@ class TestDatabase:
         (newest,) = database.traces(limit=1)
         assert database.traces(keywords=["second"]) == [newest]
 
-    def test_it_is_written_to_although_the_environment_turns_tracing_off(
+    def test_the_database_is_used_even_if_an_environment_variable_disables_tracing(
         self, kantan_agents: Any, serve: Any, database: Any
     ) -> None:
         from agents import set_tracing_disabled
@@ -191,7 +195,7 @@ class TestDatabase:
         assert len(database.traces(has_error=True, keywords=["hi"])) == 1
 
     @pytest.mark.parametrize("with_database", [False, True])
-    def test_no_trace_goes_anywhere_else(
+    def test_traces_go_nowhere_else(
         self, kantan_agents: Any, serve: Any, database: Any, with_database: bool
     ) -> None:
         seen: list[Any] = []
@@ -223,7 +227,7 @@ class TestDatabase:
         assert seen == []
         assert [request.path for request in server.requests] == ["/v1/responses"]
 
-    def test_no_file_is_made_without_it(
+    def test_without_a_database_no_file_is_created(
         self, kantan_agents: Any, serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -232,7 +236,7 @@ class TestDatabase:
             kantan_agents("run", "hi")
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_name_that_means_something_to_sqlite_is_a_file(
+    def test_a_special_sqlite_name_is_a_plain_file_name(
         self, kantan_agents: Any, serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -241,7 +245,7 @@ class TestDatabase:
             kantan_agents("run", "hi", "--db", ":memory:")
         assert [path.name for path in tmp_path.iterdir()] == [":memory:"]
 
-    def test_tables_lost_on_the_way_are_made_anew(
+    def test_tables_dropped_during_the_run_are_created_again(
         self, kantan_agents: Any, serve: Any, database: Any
     ) -> None:
         def drop_tables(_request: Any) -> str:
@@ -256,7 +260,7 @@ class TestDatabase:
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "the answer\n", "")
         assert len(database.traces(keywords=["the answer"])) == 1
 
-    def test_a_database_lost_on_the_way_is_an_error_and_the_answer_is_printed(
+    def test_a_database_lost_during_the_run_is_an_error_after_the_answer_is_printed(
         self, kantan_agents: Any, serve: Any, database: Any
     ) -> None:
         def put_a_directory_there(_request: Any) -> str:
@@ -300,12 +304,12 @@ class TestBadInput:
         self.check(kantan_agents("run", question), message)
         self.check(kantan_agents("run", "-", stdin=question.encode()), message)
 
-    def test_standard_input_that_is_no_text(self, kantan_agents: Any) -> None:
+    def test_standard_input_that_is_not_text(self, kantan_agents: Any) -> None:
         self.check(
-            kantan_agents("run", "-", stdin=b"\xff\xfe\xff"), "[E79] Cannot use -: it is no UTF-8 text"
+            kantan_agents("run", "-", stdin=b"\xff\xfe\xff"), "[E79] Cannot use -: it is not UTF-8 text"
         )
 
-    def test_no_standard_input_at_all(self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_standard_input(self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", None)
         self.check(kantan_agents("run", "-"), "[E79] Cannot use -: there is no standard input")
 
@@ -331,22 +335,22 @@ class TestBadInput:
         binary.write_bytes(b"\x80\x81")
         self.check(
             kantan_agents("run", "hi", name, f"{mark}{binary}"),
-            f"[E79] Cannot use {binary}: it is no UTF-8 text",
+            f"[E79] Cannot use {binary}: it is not UTF-8 text",
         )
 
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            ("[1, 2]", "it must hold a JSON object, not a list"),
-            ('"text"', "it must hold a JSON object, not a str"),
-            ("null", "it must hold a JSON object, not a NoneType"),
-            ("{", "it is no JSON (Expecting property name enclosed in double quotes: "),
-            ("", "it is no JSON (Expecting value: line 1 column 1 (char 0))"),
-            ('{"score": NaN}', "it is no JSON (NaN is not allowed)"),
-            ("[" * 200_000, "it is no JSON ("),
+            ("[1, 2]", "it must contain a JSON object, not a list"),
+            ('"text"', "it must contain a JSON object, not a str"),
+            ("null", "it must contain a JSON object, not a NoneType"),
+            ("{", "it is not JSON (Expecting property name enclosed in double quotes: "),
+            ("", "it is not JSON (Expecting value: line 1 column 1 (char 0))"),
+            ('{"score": NaN}', "it is not JSON (NaN is not allowed)"),
+            ("[" * 200_000, "it is not JSON ("),
         ],
     )
-    def test_a_context_that_is_no_json_object(
+    def test_a_context_that_is_not_a_json_object(
         self, kantan_agents: Any, tmp_path: Path, text: str, reason: str
     ) -> None:
         context = tmp_path / "context.json"
@@ -383,9 +387,7 @@ class TestBadInput:
         self.check(outcome(text), f"[E79] Cannot use {text}: file is not a database")
         assert text.read_text().startswith("no database")
 
-    def test_a_database_with_tables_of_somebody_else(
-        self, kantan_agents: Any, serve: Any, database: Any
-    ) -> None:
+    def test_a_database_with_other_tables(self, kantan_agents: Any, serve: Any, database: Any) -> None:
         with sqlite3.connect(database.path) as connection:
             connection.execute("CREATE TABLE spans (x TEXT)")
         connection.close()
@@ -415,7 +417,7 @@ class TestFailedRun:
         assert (outcome.code, outcome.stdout) == (1, "")
         assert outcome.stderr == "error: [openai][401] Incorrect API key provided: x\n"
 
-    def test_a_server_that_is_not_there_is_named(
+    def test_the_error_names_an_unreachable_server(
         self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -444,7 +446,7 @@ class TestFailedRun:
         ],
         ids=["no JSON", "a page", "another JSON"],
     )
-    def test_a_reply_that_is_no_reply(
+    def test_an_invalid_reply_is_an_error(
         self, kantan_agents: Any, serve: Any, model: list[str], reply: Reply
     ) -> None:
         with OfflineServer([reply]) as server:
@@ -454,16 +456,14 @@ class TestFailedRun:
         assert "the server's reply cannot be read: " in outcome.stderr
         assert outcome.stderr.count("\n") == 1
 
-    def test_a_model_that_calls_nothing_but_tools_that_do_not_exist_is_stopped(
-        self, kantan_agents: Any, serve: Any
-    ) -> None:
+    def test_a_model_that_only_calls_unknown_tools_is_stopped(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(lambda _request: ScriptedToolCall("no_such_tool")) as server:
             serve(server)
             outcome = kantan_agents("run", "hi")
         assert (outcome.code, len(server.requests)) == (1, 5)
         assert outcome.stderr.startswith("error: [kantan-agents][E21] ")
 
-    def test_errors_of_the_sdk_keep_their_name(self, kantan_agents: Any, serve: Any, use: Use) -> None:
+    def test_errors_of_the_sdk_show_their_class_name(self, kantan_agents: Any, serve: Any, use: Use) -> None:
         use(ACME)
         with OfflineServer(lambda _request: ScriptedToolCall("search", {"query": "lamps"})) as server:
             serve(server)
@@ -471,9 +471,7 @@ class TestFailedRun:
         assert outcome.code == 1
         assert outcome.stderr.startswith("error: [agents][MaxTurnsExceeded] ")
 
-    def test_providers_that_cannot_be_used_are_for_the_caller_to_mend(
-        self, kantan_agents: Any, serve: Any, use: Use
-    ) -> None:
+    def test_unusable_tool_providers_exit_with_2(self, kantan_agents: Any, serve: Any, use: Use) -> None:
         use(HALF)
         with OfflineServer() as server:
             serve(server)
@@ -482,7 +480,7 @@ class TestFailedRun:
         assert outcome.stderr.startswith("error: [kantan-agents][E7] Tool provider must implement ")
         assert server.requests == []
 
-    def test_a_reader_that_goes_away_is_no_scandal(
+    def test_a_closed_pipe_ends_the_program_quietly(
         self, kantan_agents: Any, serve: Any, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         reading, writing = os.pipe()

@@ -1,4 +1,4 @@
-"""``kantan-agents run --agent``: an agent of the project answers, and has the others work for it."""
+"""``kantan-agents run --agent``: an agent of the project answers and delegates to others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.cli.test_agents import is_one_error
 
 @pytest.fixture
 def agents(project: Path) -> Path:
-    """An orchestrator, and two agents to delegate to."""
+    """An orchestrator and two agents it can delegate to."""
     directory = project / ".claude" / "agents"
     agent_file(directory / "lead.md", "lead", "Leads.", "tools: Task\nmodel: sonnet\n", "You lead.\n")
     agent_file(directory / "coder.md", "coder", "Codes.", "model: inherit\n", "You code.\n")
@@ -28,16 +28,16 @@ def delegate(agent: str, prompt: str) -> ScriptedToolCall:
     return ScriptedToolCall("Task", {"description": "part of it", "prompt": prompt, "subagent_type": agent})
 
 
-def told(request: RecordedRequest) -> str:
+def instructions_of(request: RecordedRequest) -> str:
     if "instructions" in request.body:
         return str(request.body["instructions"]).strip()
     return str(request.body["messages"][0]["content"]).strip()
 
 
 def reply(request: RecordedRequest) -> Any:
-    if told(request) == "You code.":
+    if instructions_of(request) == "You code.":
         return "coded"
-    if told(request) == "You test.":
+    if instructions_of(request) == "You test.":
         return "tested"
     answered = json.dumps(request.body)
     if "coded" in answered:
@@ -56,9 +56,9 @@ class TestRun:
                 *("run", "--agent", "LEAD", "Build it.", "--model", EXAMPLE_MODEL, "--db", str(database.path))
             )
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "All done.\n", "")
-        asked = {told(request): request.model for request in server.requests}
-        # A short name and none are --model's, a full name in a file stays.
-        assert asked == {"You lead.": EXAMPLE_MODEL, "You code.": EXAMPLE_MODEL, "You test.": "tester"}
+        models = {instructions_of(request): request.model for request in server.requests}
+        # --model replaces a short name or a missing one; a full name in a file stays.
+        assert models == {"You lead.": "gpt-5-mini", "You code.": "gpt-5-mini", "You test.": "tester"}
         last = json.dumps(server.requests[-1].body)
         assert "coded" in last
         assert "tested" in last
@@ -67,7 +67,7 @@ class TestRun:
         ran = {span.name for span in database.spans() if span.span_type == "agent"}
         assert ran == {"lead", "coder", "tester"}
 
-    def test_json_is_the_context_of_the_agent_that_was_asked(self, kantan_agents: Any, serve: Any) -> None:
+    def test_json_is_the_context_of_the_named_agent(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(reply) as server:
             serve(server)
             outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", "gpt-5", "--json")
@@ -77,7 +77,9 @@ class TestRun:
         assert context["result"]["usage"]["requests"] == 4
         assert [entry["text"] for entry in context["history"]] == ["Build it.", "All done."]
 
-    def test_the_model_is_told_whom_there_is_to_delegate_to(self, kantan_agents: Any, serve: Any) -> None:
+    def test_the_tool_description_lists_the_agents_to_delegate_to(
+        self, kantan_agents: Any, serve: Any
+    ) -> None:
         with OfflineServer(["ok"]) as server:
             serve(server)
             assert kantan_agents("run", "hi", "--agent", "lead", "--model", "gpt-5").code == 0
@@ -87,9 +89,7 @@ class TestRun:
         assert "- tester: Tests." in tool["description"]
         assert "- lead:" not in tool["description"]
 
-    def test_without_model_a_file_that_names_none_gets_the_default(
-        self, kantan_agents: Any, serve: Any
-    ) -> None:
+    def test_without_model_a_file_without_one_uses_the_default(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(["ok", "ok"]) as server:
             serve(server)
             assert kantan_agents("run", "hi").code == 0
@@ -97,7 +97,7 @@ class TestRun:
         first, second = server.requests
         assert first.model == second.model
 
-    def test_no_prompt_reads_the_environment(
+    def test_prompts_cannot_read_the_environment(
         self, kantan_agents: Any, serve: Any, agents: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("SECRET", "s3cret")
@@ -105,7 +105,7 @@ class TestRun:
         with OfflineServer(["ok"]) as server:
             serve(server)
             assert kantan_agents("run", "hi", "--agent", "curious").code == 0
-        assert told(server.requests[0]) == "Say ."
+        assert instructions_of(server.requests[0]) == "Say ."
 
 
 @pytest.mark.usefixtures("agents")
@@ -125,6 +125,6 @@ class TestBadArguments:
         is_one_error(outcome, "[E75] Invalid option --agent: mute has no prompt")
         assert str(path) in outcome.stderr
 
-    def test_instructions_are_the_file_s(self, kantan_agents: Any) -> None:
+    def test_agent_and_instructions_cannot_be_combined(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("run", "hi", "--agent", "lead", "--instructions", "Be brief.")
-        is_one_error(outcome, "[E75] Invalid option --agent: cannot stand beside --instructions")
+        is_one_error(outcome, "[E75] Invalid option --agent: cannot be combined with --instructions")

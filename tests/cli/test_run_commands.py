@@ -1,4 +1,4 @@
-"""``kantan-agents run "/name ..."``: the person at the terminal runs tools, and no model."""
+"""``kantan-agents run "/name ..."``: slash commands run tools without a model."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_command_is_answered_without_a_model(kantan_agents: Any, use: Use) -> 
     assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "Hello Ada Lovelace!\n", "")
 
 
-def test_help_lists_the_tools_there_are(kantan_agents: Any, use: Use) -> None:
+def test_help_lists_the_available_tools(kantan_agents: Any, use: Use) -> None:
     use(PROVIDER)
     outcome = kantan_agents("run", "/help")
     assert outcome.stdout.splitlines() == [
@@ -53,7 +53,7 @@ def test_json_shows_the_completed_context(kantan_agents: Any, use: Use) -> None:
 @pytest.mark.parametrize(
     ("question", "code"), [("/gret Ada", "E54"), ("/greet", "E55"), ("/etc/hosts?", "E54"), ("/", "E55")]
 )
-def test_a_mistake_is_one_line_and_exit_code_2(
+def test_an_invalid_command_gives_one_line_and_exit_code_2(
     question: str, code: str, kantan_agents: Any, use: Use
 ) -> None:
     use(PROVIDER)
@@ -63,7 +63,7 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     assert outcome.stderr.count("\n") == 1
 
 
-def test_two_slashes_ask_the_model(kantan_agents: Any, serve: Any) -> None:
+def test_two_slashes_begin_a_question_for_the_model(kantan_agents: Any, serve: Any) -> None:
     with OfflineServer(["A file."]) as server:
         serve(server)
         outcome = kantan_agents("run", "//etc/hosts is what?")
@@ -71,7 +71,7 @@ def test_two_slashes_ask_the_model(kantan_agents: Any, serve: Any) -> None:
     assert server.requests[0].body["input"] == [{"content": "/etc/hosts is what?", "role": "user"}]
 
 
-def test_what_is_piped_in_is_a_question(
+def test_piped_input_is_always_a_question(
     kantan_agents: Any, serve: Any, use: Use, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     use(PROVIDER)
@@ -105,7 +105,7 @@ def test_without_commands_it_is_a_question(kantan_agents: Any, serve: Any, use: 
         ({"user_rules": 5}, 2),
     ],
 )
-def test_the_rules_of_the_context_hold(
+def test_the_rules_in_the_context_apply(
     context: Any, code: int, kantan_agents: Any, use: Use, tmp_path: Path
 ) -> None:
     use(PROVIDER)

@@ -1,4 +1,4 @@
-"""``kantan-agents tools``: what rules decide, every mistake in a file of them, installed providers."""
+"""``kantan-agents tools``: explains rules, checks files of rules, lists installed providers."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class TestHelp:
         "arguments",
         [["--help"], ["check", "/none.json"], ["explain", "x", "--rules", "/none.json"], ["check", "-"]],
     )
-    def test_what_needs_no_provider_does_not_wait_for_the_sdk(self, arguments: list[str]) -> None:
+    def test_commands_without_providers_do_not_import_the_sdk(self, arguments: list[str]) -> None:
         program = (
             "import sys; from kantan_agents.cli.app import invoke; "
             f"invoke(['tools', *{arguments}]); sys.exit('agents' in sys.modules)"
@@ -121,16 +121,16 @@ class TestCheck:
         assert outcome.code == 2
         assert outcome.stdout.startswith("deny: ")
 
-    def test_keys_that_stand_twice_and_what_is_wrong_in_each(self, kantan_agents: Any, written: Any) -> None:
+    def test_duplicate_keys_and_the_mistakes_in_each_of_them(self, kantan_agents: Any, written: Any) -> None:
         text = """{"deny": ["rm"], "deny": "a", "deny": "b", "params": {"t": {
             "p": {"type": "string", "type": "text"}, "p": {"minimum": 1, "minimum": 2}}}}"""
         outcome = kantan_agents("tools", "check", written(text))
         assert outcome.code == 2
         assert outcome.stdout.splitlines() == [
-            "deny: stands 3 times, only the last one counts",
-            "params.t.p: stands 2 times, only the last one counts",
-            "params.t.p.type: stands 2 times, only the last one counts",
-            "params.t.p.minimum: stands 2 times, only the last one counts",
+            "deny: appears 3 times; only the last one is used",
+            "params.t.p: appears 2 times; only the last one is used",
+            "params.t.p.type: appears 2 times; only the last one is used",
+            "params.t.p.minimum: appears 2 times; only the last one is used",
             "deny: must be \"*\", a list of tool names or None, not 'a'",
             "deny: must be \"*\", a list of tool names or None, not 'b'",
         ]
@@ -147,7 +147,7 @@ class TestCheck:
     def test_in_a_context_the_path_begins_with_its_key(self, kantan_agents: Any, written: Any) -> None:
         outcome = kantan_agents("tools", "check", written({"tool_rules": {"deny": "rm"}, "deny": ["rm"]}))
         assert outcome.stdout.splitlines() == [
-            "deny: stands beside tool_rules, where it rules nothing",
+            "deny: has no effect outside tool_rules",
             "tool_rules.deny: must be \"*\", a list of tool names or None, not 'rm'",
         ]
         outcome = kantan_agents("tools", "check", written({"tool_rules": "deny_all"}))
@@ -156,20 +156,20 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            ("[]", "it must hold a JSON object, not a list"),
-            ("{", "it is no JSON (Expecting property name"),
-            ("", "it is no JSON (Expecting value"),
-            ("[" * 200_000, "it is no JSON ("),
-            ('{"params": ' * 5000 + "1" + "}" * 5000, "it is "),  # nested too deeply for the one or the other
+            ("[]", "it must contain a JSON object, not a list"),
+            ("{", "it is not JSON (Expecting property name"),
+            ("", "it is not JSON (Expecting value"),
+            ("[" * 200_000, "it is not JSON ("),
+            ('{"params": ' * 5000 + "1" + "}" * 5000, "it is "),  # too deep for the parser or for the check
         ],
     )
-    def test_a_file_that_holds_no_rules(
-        self, kantan_agents: Any, written: Any, text: str, reason: str
-    ) -> None:
+    def test_a_file_without_rules(self, kantan_agents: Any, written: Any, text: str, reason: str) -> None:
         path = written(text)
         is_one_error(kantan_agents("tools", "check", path), f"[E79] Cannot use {path}: {reason}")
 
-    def test_nesting_as_deep_as_the_parser_goes_is_no_crash(self, kantan_agents: Any, written: Any) -> None:
+    def test_the_deepest_nesting_the_parser_accepts_does_not_crash(
+        self, kantan_agents: Any, written: Any
+    ) -> None:
         for depth in (300, 700):
             outcome = kantan_agents("tools", "check", written('{"params": ' * depth + "1" + "}" * depth))
             assert outcome.code == 2
@@ -179,14 +179,16 @@ class TestCheck:
         for path in (tmp_path, tmp_path / "none.json"):
             is_one_error(kantan_agents("tools", "check", str(path)), f"[E79] Cannot use {path}: ")
         is_one_error(
-            kantan_agents("tools", "check", "-", stdin=b"\xff"), "[E79] Cannot use -: it is no UTF-8"
+            kantan_agents("tools", "check", "-", stdin=b"\xff"), "[E79] Cannot use -: it is not UTF-8"
         )
 
     def test_no_standard_input(self, kantan_agents: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(sys, "stdin", None)
         is_one_error(kantan_agents("tools", "check", "-"), "[E79] Cannot use -: there is no standard input")
 
-    def test_nothing_in_a_file_can_steer_the_terminal(self, kantan_agents: Any, written: Any) -> None:
+    def test_text_in_a_file_cannot_send_control_characters_to_the_terminal(
+        self, kantan_agents: Any, written: Any
+    ) -> None:
         rules = {"\x1b[2J\n[bold]x": 1, "params": {"t": {"p\x9b2J\nq": {"minimum": "\x07"}}}}
         lines = kantan_agents("tools", "check", written(rules)).stdout.splitlines()
         assert lines == [
@@ -218,7 +220,7 @@ RULE_LIKE = st.fixed_dictionaries(
 
 
 @given(RULE_LIKE | JSON_VALUES)
-def test_any_json_gives_rules_or_an_error_of_ours(tmp_path_factory: Any, content: Any) -> None:
+def test_any_json_gives_rules_or_a_documented_error(tmp_path_factory: Any, content: Any) -> None:
     path = tmp_path_factory.getbasetemp() / "any.json"
     path.write_text(json.dumps(content), encoding="utf-8")
     try:
@@ -231,7 +233,9 @@ def test_any_json_gives_rules_or_an_error_of_ours(tmp_path_factory: Any, content
 class TestExplain:
     RULES = '{"deny": ["rm"], "params": {"search": {"query": {"maxLength": 3}}}}'
 
-    def test_a_process_says_what_decides(self, process: Any, written: Any, installed: Installed) -> None:
+    def test_a_process_shows_the_deciding_rule(
+        self, process: Any, written: Any, installed: Installed
+    ) -> None:
         outcome = process(
             *("tools", "explain", "search", "--rules", written(self.RULES), "--args", '{"query": "shoes"}'),
             env=installed.environment(ACME),
@@ -243,7 +247,7 @@ class TestExplain:
             "  error: [kantan-agents][E14] Tool parameter maxLength mismatch: search.query",
         ]
 
-    def test_allowed_is_0_and_refused_is_1(self, kantan_agents: Any, written: Any) -> None:
+    def test_allowed_exits_with_0_and_refused_with_1(self, kantan_agents: Any, written: Any) -> None:
         rules = written(self.RULES)
         assert kantan_agents("tools", "explain", "anything").code == 0
         assert kantan_agents("tools", "explain", "search", "--rules", rules).code == 0
@@ -252,13 +256,15 @@ class TestExplain:
         assert (refused.code, refused.stderr) == (1, "")
         assert refused.stdout.startswith("rm: refused\n  rule: deny: rm, in explicit\n")
 
-    def test_rules_of_providers_lie_beneath(self, kantan_agents: Any, use: Use, written: Any) -> None:
+    def test_rules_of_providers_apply_below_explicit_rules(
+        self, kantan_agents: Any, use: Use, written: Any
+    ) -> None:
         use(ACME)
         outcome = kantan_agents("tools", "explain", "refund", "--rules", written({"allow": "*"}))
         assert outcome.code == 1
         assert "  rule: deny: refund, in provider acme-shop\n" in outcome.stdout
 
-    def test_a_context_is_as_good_as_rules(self, kantan_agents: Any, written: Any) -> None:
+    def test_the_rules_may_be_in_a_context(self, kantan_agents: Any, written: Any) -> None:
         path = written({"tool_rules": {"deny": ["rm"]}, "history": []})
         assert kantan_agents("tools", "explain", "rm", "--rules", path).code == 1
         assert kantan_agents("tools", "explain", "rm", "--rules", written({"tool_rules": None})).code == 0
@@ -272,7 +278,7 @@ class TestExplain:
         assert kantan_agents("tools", "explain", "search", *rules, "--args", f"@{arguments}").code == 1
         is_one_error(kantan_agents("tools", "explain", "x", "--args", "@/none"), "[E79] Cannot use /none: ")
 
-    def test_arguments_that_are_no_json_object_are_refused_as_in_a_run(
+    def test_arguments_that_are_not_a_json_object_are_refused_as_in_a_run(
         self, kantan_agents: Any, written: Any
     ) -> None:
         rules = ("--rules", written(self.RULES))
@@ -330,7 +336,8 @@ class TestExplain:
     def test_mistakes_in_the_rules(self, kantan_agents: Any, written: Any) -> None:
         outcome = kantan_agents("tools", "explain", "x", "--rules", written('{"deny": [], "deny": "rm"}'))
         is_one_error(
-            outcome, "[E20] Invalid tool rules: deny: stands 2 times, only the last one counts; deny: must be"
+            outcome,
+            "[E20] Invalid tool rules: deny: appears 2 times; only the last one is used; deny: must be",
         )
 
     def test_providers_that_cannot_be_used(self, kantan_agents: Any, use: Use) -> None:
@@ -339,7 +346,7 @@ class TestExplain:
         use(HALF)
         is_one_error(kantan_agents("tools", "explain", "x"), "[E7] Tool provider must implement")
 
-    def test_nothing_can_steer_the_terminal(self, kantan_agents: Any, use: Use) -> None:
+    def test_the_explanation_has_no_control_characters(self, kantan_agents: Any, use: Use) -> None:
         use(LOUD)
         outcome = kantan_agents("tools", "explain", "\x1b[2J\n[bold]\x9b")
         assert (outcome.code, outcome.stderr) == (0, "")
@@ -352,7 +359,7 @@ class TestExplain:
 
 
 class TestList:
-    def test_without_providers_it_says_how_one_is_declared(self, kantan_agents: Any) -> None:
+    def test_without_providers_it_shows_how_to_declare_one(self, kantan_agents: Any) -> None:
         outcome = kantan_agents("tools", "list")
         assert (outcome.code, outcome.stderr) == (0, "")
         assert '[project.entry-points."kantan_agents.tools"]\n' in outcome.stdout
@@ -379,7 +386,7 @@ class TestList:
             '  rules  {"allow": null, "deny": ["refund"], "params": {}}\n'
         )
 
-    def test_what_cannot_be_used_is_listed_with_its_code(self, kantan_agents: Any, use: Use) -> None:
+    def test_unusable_providers_are_listed_with_the_error_code(self, kantan_agents: Any, use: Use) -> None:
         use(HALF, RIVAL, TORN, WRONG)
         outcome = kantan_agents("tools", "list")
         assert (outcome.code, outcome.stderr) == (1, "")
@@ -432,7 +439,9 @@ class TestList:
             ],
         }
 
-    def test_nothing_a_provider_says_can_steer_the_terminal(self, kantan_agents: Any, use: Use) -> None:
+    def test_text_from_a_provider_cannot_send_control_characters_to_the_terminal(
+        self, kantan_agents: Any, use: Use
+    ) -> None:
         use(LOUD)
         outcome = kantan_agents("tools", "list")
         assert (outcome.code, outcome.stderr) == (0, "")
@@ -442,7 +451,9 @@ class TestList:
             '  rules  {"allow": null, "deny": ["\\u001b[2J2J"], "params": {}}\n'
         )
 
-    def test_what_a_provider_prints_is_no_part_of_the_json(self, process: Any, installed: Installed) -> None:
+    def test_output_printed_by_a_provider_is_not_in_the_json(
+        self, process: Any, installed: Installed
+    ) -> None:
         outcome = process("tools", "list", "--json", env=installed.environment(LOUD))
         assert (outcome.code, outcome.stderr) == (0, "")
         (provider,) = json.loads(outcome.stdout)["providers"]

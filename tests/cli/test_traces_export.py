@@ -1,4 +1,4 @@
-"""``kantan-agents traces export``: JSON Lines, to standard output or a file that is complete or not there."""
+"""``kantan-agents traces export``: JSON Lines to standard output or to a file that appears when complete."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_line_is_a_run_with_its_spans(process: Any, shop: Recorded) -> None:
     assert {span["span_type"] for span in oldest["spans"]} >= {"agent", "function", "generation"}
 
 
-def test_the_same_with_json_to_a_dash_and_into_a_file(
+def test_json_a_dash_and_a_file_give_the_same_lines(
     kantan_agents: Any, shop: Recorded, tmp_path: Path
 ) -> None:
     target = tmp_path / "runs.jsonl"
@@ -83,37 +83,39 @@ def test_numbers_that_json_does_not_have(kantan_agents: Any, database: Any) -> N
 
 
 class TestFile:
-    def test_one_that_is_there_is_only_replaced_by_force(
+    def test_an_existing_file_is_only_replaced_with_force(
         self, kantan_agents: Any, shop: Recorded, tmp_path: Path
     ) -> None:
         target = tmp_path / "runs.jsonl"
         target.write_text("mine")
         target.chmod(0o640)
         command = ("traces", "export", "--db", str(shop.path), "--output", str(target))
-        refused(kantan_agents(*command), target, "it is there already; --force replaces it")
+        refused(kantan_agents(*command), target, "it exists already; --force replaces it")
         assert target.read_text() == "mine"
         assert kantan_agents(*command, "--force").code == 0
         assert len(target.read_text(encoding="utf-8").splitlines()) == 9
         assert target.stat().st_mode & 0o777 == 0o640
 
-    def test_a_link_stays(self, kantan_agents: Any, shop: Recorded, tmp_path: Path) -> None:
+    def test_a_link_is_kept_and_its_target_written(
+        self, kantan_agents: Any, shop: Recorded, tmp_path: Path
+    ) -> None:
         target, link = tmp_path / "runs.jsonl", tmp_path / "link.jsonl"
         link.symlink_to(target)
         assert kantan_agents("traces", "export", "--db", str(shop.path), "--output", str(link)).code == 0
         assert link.is_symlink()
         assert target.is_file()
 
-    def test_never_the_database_itself(self, kantan_agents: Any, shop: Recorded) -> None:
+    def test_the_database_itself_is_never_overwritten(self, kantan_agents: Any, shop: Recorded) -> None:
         before = shop.path.read_bytes()
         command = ("traces", "export", "--force", "--db", str(shop.path), "--output", str(shop.path))
         refused(kantan_agents(*command), shop.path, "it is the trace database")
         assert shop.path.read_bytes() == before
 
-    def test_places_where_no_file_can_be(self, kantan_agents: Any, shop: Recorded, tmp_path: Path) -> None:
+    def test_impossible_output_paths(self, kantan_agents: Any, shop: Recorded, tmp_path: Path) -> None:
         def outcome(path: object) -> Any:
             return kantan_agents("traces", "export", "--force", "--db", str(shop.path), "--output", str(path))
 
-        refused(outcome(tmp_path), tmp_path, "it is no regular file")
+        refused(outcome(tmp_path), tmp_path, "it is not a regular file")
         nowhere = tmp_path / "nowhere" / "runs.jsonl"
         refused(outcome(nowhere), nowhere, "its directory does not exist")
         long = tmp_path / ("x" * 300)
@@ -123,10 +125,10 @@ class TestFile:
     @pytest.mark.skipif(not Path("/dev/null").exists(), reason="there is none")
     def test_a_device_is_not_replaced_by_a_file(self, kantan_agents: Any, shop: Recorded) -> None:
         command = ("traces", "export", "--force", "--db", str(shop.path), "--output", "/dev/null")
-        refused(kantan_agents(*command), "/dev/null", "it is no regular file")
+        refused(kantan_agents(*command), "/dev/null", "it is not a regular file")
 
     @pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError(28, "No space left on device")])
-    def test_of_a_failure_nothing_is_left(
+    def test_a_failure_leaves_no_file(
         self,
         kantan_agents: Any,
         shop: Recorded,
@@ -145,7 +147,7 @@ class TestFile:
         assert list(tmp_path.iterdir()) == []
 
 
-def test_a_reader_that_goes_away_is_no_scandal(
+def test_a_closed_pipe_ends_the_program_quietly(
     kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reading, writing = os.pipe()

@@ -51,7 +51,7 @@ class TestHelp:
             ["prune"],
         ],
     )
-    def test_what_needs_no_database_does_not_wait_for_the_sdk(
+    def test_commands_without_a_database_do_not_import_the_sdk(
         self, arguments: list[str], tmp_path: Path
     ) -> None:
         program = (
@@ -64,7 +64,7 @@ class TestHelp:
         assert finished.returncode == 0
         assert list(tmp_path.iterdir()) == []
 
-    def test_what_only_reads_does_not_wait_for_the_sdk(self, shop: Recorded) -> None:
+    def test_commands_that_only_read_do_not_import_the_sdk(self, shop: Recorded) -> None:
         program = (
             "import sys; from kantan_agents.cli.app import invoke; "
             "commands = ['list'], ['show', 'LAST'], ['search', 'a'], ['prompts'], ['failed'], ['export']; "
@@ -93,7 +93,7 @@ class TestDatabase:
     @pytest.mark.parametrize(
         "command", [["list"], ["show", "LAST"], ["search", "x"], ["prompts"], ["failed"]]
     )
-    def test_one_that_is_not_there(self, kantan_agents: Any, tmp_path: Path, command: list[str]) -> None:
+    def test_a_missing_database(self, kantan_agents: Any, tmp_path: Path, command: list[str]) -> None:
         path = tmp_path / "none.sqlite3"
         outcome = kantan_agents("traces", *command, "--db", str(path))
         is_one_error(
@@ -103,11 +103,11 @@ class TestDatabase:
         )
         assert not path.exists()
 
-    def test_one_whose_name_no_file_can_have(self, kantan_agents: Any) -> None:
+    def test_an_impossible_file_name(self, kantan_agents: Any) -> None:
         for command in ("list", "tail"):
             is_one_error(kantan_agents("traces", command, "--db", "x" * 5000), "[E60] ")
 
-    def test_something_else(self, kantan_agents: Any, tmp_path: Path) -> None:
+    def test_a_file_that_is_not_a_database(self, kantan_agents: Any, tmp_path: Path) -> None:
         is_one_error(kantan_agents("traces", "list", "--db", str(tmp_path)), "[E60] ")
         notes = tmp_path / "notes.txt"
         notes.write_text("no database, whatever it is called\n" * 100)
@@ -118,14 +118,14 @@ class TestDatabase:
             connection.execute("CREATE TABLE songs (x TEXT)")
         is_one_error(kantan_agents("traces", "list", "--db", str(other)), "[E60] ")
 
-    def test_without_db_it_is_in_the_current_directory(
+    def test_the_default_database_is_in_the_current_directory(
         self, kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("KANTAN_AGENTS_DB", raising=False)
         monkeypatch.chdir(shop.path.parent)
         assert shop.ids["v1"] in kantan_agents("traces", "list").stdout
 
-    def test_the_environment_names_it(
+    def test_an_environment_variable_names_the_database(
         self, kantan_agents: Any, shop: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
@@ -134,15 +134,15 @@ class TestDatabase:
         monkeypatch.setenv("KANTAN_AGENTS_DB", "")
         is_one_error(kantan_agents("traces", "list"), "[E60] ")
 
-    def test_looking_leaves_it_as_it_is(self, kantan_agents: Any, shop: Recorded) -> None:
+    def test_reading_does_not_change_the_database(self, kantan_agents: Any, shop: Recorded) -> None:
         before = shop.path.read_bytes()
         for command in (["list"], ["show", "LAST"], ["search", "order"], ["prompts"], ["failed"], ["export"]):
             assert kantan_agents("traces", *command, "--db", str(shop.path)).code == 0
         assert shop.path.read_bytes() == before
         assert [path.name for path in shop.path.parent.iterdir()] == [shop.path.name]
 
-    def test_an_empty_one_says_so(self, kantan_agents: Any, database: Any) -> None:
-        assert database.traces() == []  # which makes the tables
+    def test_an_empty_database_is_reported_as_such(self, kantan_agents: Any, database: Any) -> None:
+        assert database.traces() == []  # creates the tables
         for command, said in (
             (["list"], "The database holds no runs.\n"),
             (["list", "--agent", "x"], "No run passes these filters.\n"),
@@ -160,7 +160,7 @@ class TestDatabase:
 
 
 class TestRows:
-    def test_a_process_lists_the_newest_first_and_whole(
+    def test_a_process_lists_the_newest_first_without_cutting(
         self, process: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("COLUMNS")
@@ -202,11 +202,11 @@ class TestRows:
         monkeypatch.setenv("COLUMNS", str(columns))
         outcome = kantan_agents("traces", *command, "--db", str(shop.path))
         assert outcome.code == 0
-        # An id is never cut, not even where it is longer than the line.
+        # An id is never cut, even if it is longer than the line.
         assert max(map(cell_len, outcome.stdout.splitlines())) <= max(columns, len(shop.ids["v1"]))
         assert shop.ids["v1"] in outcome.stdout
 
-    def test_wide_characters_stand_under_one_another(
+    def test_wide_characters_are_aligned(
         self, kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("COLUMNS", "200")
@@ -216,7 +216,7 @@ class TestRows:
         (wide,) = (row for row in rows if "天気予報" in row)
         assert cell_len(wide[: wide.index(WIDE[:10])]) == column
 
-    def test_of_a_list_of_items_the_last_question_is_shown(self, kantan_agents: Any, shop: Recorded) -> None:
+    def test_the_last_question_of_a_list_of_items_is_shown(self, kantan_agents: Any, shop: Recorded) -> None:
         outcome = kantan_agents("traces", "list", "--agent", "assistant", "--db", str(shop.path))
         assert "And the second question?" in outcome.stdout
         assert '"role"' not in outcome.stdout
@@ -242,7 +242,7 @@ class TestRows:
             assert max(map(cell_len, lines)) <= int(columns)
             assert len(lines) <= 3 * 6
 
-    def test_hostile_texts_in_a_pipe_leave_a_run_on_its_line(
+    def test_a_run_with_hostile_texts_is_one_line_in_a_pipe(
         self, process: Any, hostile: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("COLUMNS")
@@ -371,7 +371,9 @@ class TestFilters:
         is_one_error(kantan_agents("traces", "list", "--db", str(shop.path), *options), message)
 
 
-def test_the_way_of_the_page(kantan_agents: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_steps_of_the_documentation_page(
+    kantan_agents: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert kantan_agents("demo", "--db", "t.sqlite3").code == 0
     listed = kantan_agents("traces", "list", "--db", "t.sqlite3")

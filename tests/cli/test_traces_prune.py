@@ -1,4 +1,4 @@
-"""``kantan-agents traces prune``: says what would go, and with ``--yes`` lets it go."""
+"""``kantan-agents traces prune``: shows what would be deleted, and deletes it with ``--yes``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.cli.recorded_runs import Recorded
 
 @pytest.fixture
 def copy(shop: Recorded, tmp_path: Path) -> Recorded:
-    """A database of one's own."""
+    """A private copy of the database."""
     path = tmp_path / "copy.sqlite3"
     shutil.copyfile(shop.path, path)
     return Recorded(path, shop.ids)
@@ -26,17 +26,17 @@ def ids(kantan_agents: Any, copy: Recorded) -> list[str]:
     return [run["trace_id"] for run in json.loads(outcome.stdout)]
 
 
-def test_without_yes_it_only_says_what_would_go(kantan_agents: Any, copy: Recorded) -> None:
+def test_without_yes_it_only_shows_what_would_be_deleted(kantan_agents: Any, copy: Recorded) -> None:
     before = copy.path.read_bytes()
     outcome = kantan_agents("traces", "prune", "--keep", "2", "--db", str(copy.path))
     assert (outcome.code, outcome.stderr) == (0, "")
     first, second = outcome.stdout.splitlines()
     assert first.startswith("Would delete 7 traces with ")
-    assert second == "Nothing was deleted. Give the same with --yes to do it."
+    assert second == "Nothing was deleted. Add --yes to delete."
     assert copy.path.read_bytes() == before
 
 
-def test_with_yes_it_goes(kantan_agents: Any, copy: Recorded) -> None:
+def test_with_yes_runs_are_deleted(kantan_agents: Any, copy: Recorded) -> None:
     outcome = kantan_agents("traces", "prune", "--keep", "2", "--yes", "--db", str(copy.path))
     assert (outcome.code, outcome.stderr) == (0, "")
     assert outcome.stdout.startswith("Deleted 7 traces with ")
@@ -63,12 +63,12 @@ def test_by_size_and_limits_together(kantan_agents: Any, copy: Recorded) -> None
 
 def test_json(kantan_agents: Any, copy: Recorded) -> None:
     command = ("traces", "prune", "--keep", "8", "--json", "--db", str(copy.path))
-    told = json.loads(kantan_agents(*command).stdout)
-    assert (told["traces"], told["dry_run"]) == (1, True)
-    assert told["spans"] > 1
-    assert told["bytes_before"] >= told["bytes_after"] > 0
-    told = json.loads(kantan_agents(*command, "--yes").stdout)
-    assert (told["traces"], told["dry_run"]) == (1, False)
+    result = json.loads(kantan_agents(*command).stdout)
+    assert (result["traces"], result["dry_run"]) == (1, True)
+    assert result["spans"] > 1
+    assert result["bytes_before"] >= result["bytes_after"] > 0
+    result = json.loads(kantan_agents(*command, "--yes").stdout)
+    assert (result["traces"], result["dry_run"]) == (1, False)
 
 
 def test_a_terminal_gets_a_progress_bar_on_standard_error(

@@ -1,4 +1,4 @@
-"""``kantan-agents traces search``, ``prompts`` and ``failed``: found by words, by version, by verdict."""
+"""``kantan-agents traces search``, ``prompts`` and ``failed``."""
 
 from __future__ import annotations
 
@@ -33,23 +33,25 @@ class TestSearch:
     ) -> None:
         assert self.found(kantan_agents, shop, *words) == found
 
-    def test_what_a_tool_said_is_found(self, kantan_agents: Any, shop: Recorded) -> None:
+    def test_text_in_a_tool_result_is_found(self, kantan_agents: Any, shop: Recorded) -> None:
         ((name, snippet),) = self.found(kantan_agents, shop, "lantern")
         assert name == "v1"
         assert snippet.endswith('"carrier": "Lantern Post"}')
 
-    def test_filters_count_too(self, kantan_agents: Any, shop: Recorded) -> None:
+    def test_filters_apply_too(self, kantan_agents: Any, shop: Recorded) -> None:
         assert [name for name, _ in self.found(kantan_agents, shop, "e", "--errors")] == ["failed"]
         assert len(self.found(kantan_agents, shop, "e", "--limit", "2")) == 2
 
-    def test_rows_have_the_place(self, kantan_agents: Any, shop: Recorded, monkeypatch: Any) -> None:
+    def test_rows_show_the_text_around_the_match(
+        self, kantan_agents: Any, shop: Recorded, monkeypatch: Any
+    ) -> None:
         monkeypatch.setenv("COLUMNS", "220")
         outcome = kantan_agents("traces", "search", "paris", "--db", str(shop.path))
         head, row = outcome.stdout.splitlines()
         assert head.split()[-2:] == ["input", "found"]
         assert row.endswith("  Capital of France?  Paris.")
 
-    def test_a_word_that_is_a_pattern_elsewhere(self, kantan_agents: Any, shop: Recorded) -> None:
+    def test_pattern_characters_are_literal(self, kantan_agents: Any, shop: Recorded) -> None:
         for word in ("(", "[", "\\", "."):
             assert kantan_agents("traces", "search", word, "--db", str(shop.path)).code == 0
 
@@ -91,7 +93,7 @@ class TestPrompts:
         assert facts["tokens a run"] == ["30", "10"]
         assert set(facts) > {"latency p50", "latency p95", "first run", "last run"}
 
-    def test_those_that_do_not_fit_follow_below(
+    def test_versions_that_do_not_fit_follow_below(
         self, kantan_agents: Any, shop: Recorded, monkeypatch: Any
     ) -> None:
         monkeypatch.setenv("COLUMNS", "40")

@@ -1,4 +1,4 @@
-"""``kantan-agents traces show``: which run, its header, the tree, what is cut and what is not."""
+"""``kantan-agents traces show``: selecting a run, its header, the tree, and cut texts."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TestView:
             "      out     Paris.\n"
         )
 
-    def test_a_hand_off_says_from_whom_to_whom(self, kantan_agents: Any, database: Any) -> None:
+    def test_a_hand_off_shows_source_and_target(self, kantan_agents: Any, database: Any) -> None:
         billing = Agent("billing", "Bill.", model=ScriptedModel([[assistant_message("Paid.")]]))
         with recording(database.path):
             replies = [ScriptedToolCall("transfer_to_billing")]
@@ -138,9 +138,7 @@ class TestView:
         assert max(map(cell_len, text.splitlines())) <= 60
         assert [int(found) for found in re.findall(r"└─ function  step (\d+)\n", text)] == list(range(60))
 
-    def test_spans_that_run_in_circles_are_shown_all_the_same(
-        self, kantan_agents: Any, database: Any
-    ) -> None:
+    def test_spans_in_a_cycle_are_shown_nevertheless(self, kantan_agents: Any, database: Any) -> None:
         database.traces()
         with closing(sqlite3.connect(database.path)) as connection, connection:
             connection.execute("INSERT INTO traces VALUES ('trace_circle', 'circle', NULL, NULL)")
@@ -164,12 +162,12 @@ class TestView:
 
 
 class TestLength:
-    def test_long_texts_are_cut_and_say_so(self, kantan_agents: Any, hostile: Recorded) -> None:
+    def test_long_texts_are_cut_and_show_their_length(self, kantan_agents: Any, hostile: Recorded) -> None:
         text = shown(kantan_agents, hostile, hostile.ids["hostile"])
         assert re.search(r"wor?d? \.\.\. \(1\d,\d{3}\s+characters\)", text)
         assert "xxx" not in text
 
-    def test_full_shows_them_whole_with_their_lines(
+    def test_full_shows_complete_texts_with_their_line_ends(
         self, process: Any, hostile: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("COLUMNS")
@@ -190,7 +188,7 @@ class TestLength:
         assert "[bold red]x[/]" in text
         assert max(map(cell_len, text.splitlines())) <= 80
 
-    def test_ascii_where_the_terminal_knows_no_more(
+    def test_ascii_guides_on_an_ascii_terminal(
         self, process: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("PYTHONIOENCODING", "ascii")

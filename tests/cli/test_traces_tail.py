@@ -1,4 +1,4 @@
-"""``kantan-agents traces tail``: new runs as they end, until Ctrl-C or a broken pipe."""
+"""``kantan-agents traces tail``: prints new runs when they end, until Ctrl-C or a closed pipe."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Tail = Callable[..., subprocess.Popen[bytes]]
 
 @pytest.fixture
 def tail(start: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tail]:
-    """``tail(path, "--json")`` follows a database; no process is left behind."""
+    """``tail(path, "--json")`` follows a database; the fixture ends the process."""
     monkeypatch.delenv("COLUMNS")
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # else a child ignores it
     started: list[subprocess.Popen[bytes]] = []
@@ -51,7 +51,7 @@ def record(path: Path, question: str) -> str:
 
 
 def first_line(path: Path, process: subprocess.Popen[bytes], question: str) -> str:
-    """Let a process that waits for its database see the first run in it; return what it prints."""
+    """Record the first run for a process that waits for its database; return what it prints."""
     assert process.stderr is not None
     assert process.stderr.readline().decode() == f"waiting for {path} ...\n"
     assert not path.exists()
@@ -68,7 +68,7 @@ def test_new_runs_are_printed_until_ctrl_c(tail: Tail, tmp_path: Path) -> None:
     assert process.stdout is not None
     reader = Thread(target=lambda stream: lines.append(stream.readline()), args=(process.stdout,))
     reader.start()
-    while reader.is_alive():  # the process takes its time to begin
+    while reader.is_alive():  # the process needs time to start
         record(path, "hello")
         reader.join(0.5)
     assert lines[0].decode().endswith("  ok  assistant  assistant    hello\n")
@@ -77,7 +77,7 @@ def test_new_runs_are_printed_until_ctrl_c(tail: Tail, tmp_path: Path) -> None:
     assert (process.returncode, stderr) == (130, b"")
 
 
-def test_a_database_that_is_not_there_yet_is_waited_for(tail: Tail, tmp_path: Path) -> None:
+def test_it_waits_for_a_database_that_does_not_exist_yet(tail: Tail, tmp_path: Path) -> None:
     path = tmp_path / "later.sqlite3"
     process = tail(path, "--json")
     run = json.loads(first_line(path, process, "the very first"))
@@ -89,7 +89,7 @@ def test_a_database_that_is_not_there_yet_is_waited_for(tail: Tail, tmp_path: Pa
     assert process.returncode == 130
 
 
-def test_a_file_without_tables_is_waited_for_too(tail: Tail, tmp_path: Path) -> None:
+def test_it_waits_for_tables_in_an_empty_file(tail: Tail, tmp_path: Path) -> None:
     path = tmp_path / "empty.sqlite3"
     path.touch()
     process = tail(path, "--json")
@@ -110,7 +110,7 @@ def test_ctrl_c_while_it_waits(tail: Tail, tmp_path: Path) -> None:
     assert process.returncode == 130
 
 
-def test_a_reader_that_goes_away_ends_it_quietly(tail: Tail, tmp_path: Path) -> None:
+def test_a_closed_pipe_ends_it_quietly(tail: Tail, tmp_path: Path) -> None:
     path = tmp_path / "traces.sqlite3"
     process = tail(path, "--json")
     assert first_line(path, process, "hello")
@@ -131,7 +131,7 @@ def test_a_hostile_run_is_one_line(tail: Tail, tmp_path: Path) -> None:
     assert interrupt(process) == (b"", b"")
 
 
-def test_something_else_than_a_database_is_an_error(kantan_agents: Any, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_an_error(kantan_agents: Any, tmp_path: Path) -> None:
     notes = tmp_path / "notes.txt"
     notes.write_text("no database\n" * 100)
     for path in (notes, tmp_path):

@@ -1,4 +1,4 @@
-"""What the views of ``kantan-agents traces`` are made of: amounts, rows, trees."""
+"""The parts of the views of ``kantan-agents traces``: quantities, rows, trees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kantan_agents.cli.terminal.show_quantities import (
     rate_text,
     size_text,
 )
-from kantan_agents.cli.traces.input_items import asked, newest_item
+from kantan_agents.cli.traces.input_items import newest_item, question_in
 from kantan_agents.cli.traces.span_details import draw_span, readable
 from kantan_agents.cli.traces.span_tree import Guides, tree_lines
 from kantan_agents.errors import InvalidOptionError
@@ -72,7 +72,7 @@ class TestQuantities:
         assert read_size(text, "--x") == size
 
     @given(st.text())
-    def test_anything_else_is_an_error_that_says_what_is_expected(self, text: str) -> None:
+    def test_other_text_is_an_error_that_names_the_expected_form(self, text: str) -> None:
         for read in (read_duration, read_size, read_moment):
             reason = _reason(read, text)
             assert reason is None or reason.startswith("must be a")
@@ -121,7 +121,7 @@ class TestQuantities:
 
     def test_moments_are_shown(self) -> None:
         aware = datetime(2026, 11, 20, 9, 30, tzinfo=timezone.utc)
-        moment = aware.replace(tzinfo=None)  # kantan-llm's own are naive
+        moment = aware.replace(tzinfo=None)  # kantan-llm's times are naive
         assert iso_time(moment) == iso_time(aware) == "2026-11-20T09:30:00+00:00"
         assert local_time(moment) == aware.astimezone().strftime("%Y-%m-%d %H:%M:%S")
         assert (iso_time(None), local_time(None)) == (None, "")
@@ -133,7 +133,7 @@ class TestQuantities:
 class TestJson:
     @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
     @given(text=st.text(st.characters()))
-    def test_any_text_is_json_on_one_line_that_everybody_reads(self, encoding: str, text: str) -> None:
+    def test_any_text_gives_valid_json_on_one_line(self, encoding: str, text: str) -> None:
         stdout = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
         with redirect_stdout(stdout):
             line = json_line({"x": text})
@@ -152,11 +152,11 @@ class TestInputItems:
     )
 
     def test_the_question_is_the_last_message_of_the_user(self) -> None:
-        assert asked(json.dumps(self.ITEMS)) == "one two"
+        assert question_in(json.dumps(self.ITEMS)) == "one two"
 
     @pytest.mark.parametrize("text", ["", "a text", "[no JSON", "[1, 2]", "[]", "[" * 100_000])
-    def test_anything_else_is_the_text_it_is(self, text: str) -> None:
-        assert asked(text) == newest_item(text) == text
+    def test_other_text_is_returned_unchanged(self, text: str) -> None:
+        assert question_in(text) == newest_item(text) == text
 
     @pytest.mark.parametrize(
         ("count", "text"),
@@ -167,7 +167,7 @@ class TestInputItems:
             (4, '4 items, the last: {"role": "assistant", "content": []}'),
         ],
     )
-    def test_of_the_input_of_a_model_call_the_last_item_is_new(self, count: int, text: str) -> None:
+    def test_the_last_item_of_a_model_calls_input_is_shown(self, count: int, text: str) -> None:
         assert newest_item(json.dumps(self.ITEMS[:count])) == text
 
 
@@ -176,7 +176,7 @@ class TestRows:
         st.lists(st.tuples(st.text(), st.integers(), st.text(), st.text()), min_size=1, max_size=4),
         st.integers(min_value=20, max_value=200),
     )
-    def test_no_line_is_longer_than_it_may_be_unless_one_cell_is(
+    def test_no_line_exceeds_the_width_unless_a_single_cell_does(
         self, values: list[tuple[str, int, str, str]], width: int
     ) -> None:
         rows = [[cell(value, longest=16) for value in row[:-1]] + [cell(row[-1])] for row in values]
@@ -184,7 +184,7 @@ class TestRows:
         assert max(line.cell_len for line in lines) <= max(width, 16)
         assert not any("\n" in line.plain for line in lines)
 
-    def test_in_a_pipe_nothing_but_the_text_is_cut(self) -> None:
+    def test_in_a_pipe_only_texts_are_cut(self) -> None:
         rows = [[cell("x" * 50), cell(1), cell("a long name"), cell("word " * 100)]]
         head, line = row_lines(COLUMNS, rows, None)
         assert head.plain.split() == ["id", "count", "name", "text"]
@@ -192,7 +192,7 @@ class TestRows:
         assert line.plain.endswith(" wo...")
 
     @given(st.text(), st.integers(min_value=0, max_value=40))
-    def test_a_text_is_cut_to_the_columns_it_has(self, text: str, cells: int) -> None:
+    def test_a_text_is_cut_to_its_column_width(self, text: str, cells: int) -> None:
         shown = cut(cell(text), cells)
         assert shown.cell_len <= cells
         assert shown.plain == cell(text).plain or shown.plain.endswith("..."[:cells])
@@ -215,11 +215,11 @@ class TestTree:
         drawn: list[str] = []
         draw = draw_span(full=True)
 
-        def noted(span: SpanRecord) -> tuple[Text, object]:
+        def recorded(span: SpanRecord) -> tuple[Text, object]:
             drawn.append(span.span_id)
             return draw(span)
 
-        lines = list(tree_lines(console, list(records.values()), noted, width=width, guides=Guides()))  # type: ignore[arg-type]
+        lines = list(tree_lines(console, list(records.values()), recorded, width=width, guides=Guides()))  # type: ignore[arg-type]
         assert sorted(drawn) == sorted(records)
         assert max((cell_len(line.plain) for line in lines), default=0) <= width
 

@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents agents``: agents as Markdown files, listed, checked, made and mended."""
+"""The options of ``kantan-agents agents``: lists, searches, validates, creates and fixes subagent files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 
 app = typer.Typer(rich_markup_mode="rich")
 
-# Typer reads these annotations at run time and knows no `X | None` on Python 3.10 in older versions.
+# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of an agent, in any case and with any separators.")
@@ -18,8 +18,8 @@ PathsArgument = Annotated[
     Optional[list[Path]],  # noqa: UP045
     typer.Argument(
         metavar="PATHS",
-        help="Files, and directories with all their .md files; without any the usual directories.",
-        readable=False,  # one that cannot be read is reported as any other mistake in a file
+        help="Files, or directories with .md files; by default the usual directories.",
+        readable=False,  # an unreadable file is reported like any other mistake in a file
         show_default=False,
     ),
 ]
@@ -27,7 +27,7 @@ PathsArgument = Annotated[
 
 @app.callback(invoke_without_command=True)
 def agents(context: typer.Context) -> None:
-    """Look at the agents kept as Markdown files: list, show, search, validate, make, fix."""
+    """Work with agents in Markdown files: list, show, search, validate, create, fix."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -35,13 +35,13 @@ def agents(context: typer.Context) -> None:
 @app.command("list")
 def list_(
     show_all: Annotated[
-        bool, typer.Option("--all", help="Also what could not be read, was repaired or is shadowed.")
+        bool, typer.Option("--all", help="Also list unreadable, repaired and shadowed files.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """List the agents of this project and its user.
 
-    Exit codes: 0 listed, even if there is none, 1 some file cannot be loaded.
+    Exit codes: 0 listed, even if there is none, 1 a file cannot be loaded.
     """
     from kantan_agents.cli.agents.list import list_agents
 
@@ -54,7 +54,7 @@ def show(
     prompt: Annotated[bool, typer.Option("--prompt", help="Print the prompt and nothing else.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one agent: what its file says, the tools it may use, where it is, its prompt.
+    """Show one agent: its settings, its tools, its file and its prompt.
 
     Exit codes: 0 shown, 2 no such agent, or its file cannot be loaded.
     """
@@ -72,7 +72,7 @@ def search(
 
     Exit codes: 0 found, 1 nothing found.
     """
-    from kantan_agents.cli.agents.search import search_agents
+    from kantan_agents.cli.agents.list import search_agents
 
     search_agents(" ".join(words), as_json=as_json)
 
@@ -83,9 +83,9 @@ def validate(
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Print what is wrong in agent files, a line each: path, line, error or warning, message.
+    """Check agent files; print one line per problem: path, line, error or warning, message.
 
-    Exit codes: 0 no errors, even if there is no file, 1 errors, 2 a path that is not there.
+    Exit codes: 0 no errors, even if there is no file, 1 errors, 2 a path does not exist.
     """
     from kantan_agents.cli.agents.validate import validate_agents
 
@@ -94,7 +94,7 @@ def validate(
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="What the agent is called.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the agent.")],
     description: Annotated[
         str, typer.Option("--description", metavar="TEXT", help="When to use the agent.", show_default=False)
     ],
@@ -103,7 +103,7 @@ def new(
         typer.Option(
             "--tools",
             metavar="NAMES",
-            help='Tools it may use, such as "Read, Grep"; without it all, with "" none.',
+            help='Tools it may use, such as "Read, Grep"; default: all, "": none.',
             show_default=False,
         ),
     ] = None,
@@ -116,19 +116,21 @@ def new(
         typer.Option(
             "--prompt",
             metavar="TEXT|@FILE",
-            help="What it is told; without it a line to begin with.",
+            help="System prompt; default: one line to begin with.",
             show_default=False,
         ),
     ] = None,
-    user: Annotated[bool, typer.Option("--user", help="For this user, instead of this project.")] = False,
+    user: Annotated[
+        bool, typer.Option("--user", help="Write to the user's directory, not the project's.")
+    ] = False,
     directory: Annotated[
         Optional[Path],  # noqa: UP045
-        typer.Option("--dir", metavar="PATH", help="In this directory.", show_default=False),
+        typer.Option("--dir", metavar="PATH", help="Write to this directory.", show_default=False),
     ] = None,
 ) -> None:
-    """Write a new agent file and print its path; nothing is ever overwritten.
+    """Write a new agent file and print its path; never overwrite a file.
 
-    Exit codes: 0 written, 2 bad arguments, or there is such a file or agent already.
+    Exit codes: 0 written, 2 bad arguments, or the file or agent exists already.
     """
     from kantan_agents.cli.agents.new import agents_directory, new_agent
 
@@ -147,9 +149,9 @@ def fix(
     paths: PathsArgument = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the changes, write nothing.")] = False,
 ) -> None:
-    """Write files that are no valid YAML as valid YAML, after showing what changes.
+    """Rewrite files that are not valid YAML as valid YAML; show the changes.
 
-    Exit codes: 0 all is well now, 1 some file cannot be fixed, 2 a path that is not there.
+    Exit codes: 0 all files are valid now, 1 a file cannot be fixed, 2 a path does not exist.
     """
     from kantan_agents.cli.agents.fix import fix_agents
 

@@ -1,4 +1,4 @@
-"""Agent files as the commands take them: named ones, and those of directories, read one by one."""
+"""Finds and reads the subagent files named on the command line: files, and all files in directories."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 
 @attrs.frozen(eq=False)
 class AgentFile:
-    """A file, as it was when it was read.
+    """A file that was read.
 
     Attributes:
         path: The file.
-        tree: The directory it was found below.
+        tree: The directory in which it was found, perhaps in a subdirectory.
         data: Its bytes.
-        definition: What it says; None where that cannot be loaded.
-        errors: Why it cannot be loaded.
+        definition: Its definition; None if it cannot be loaded.
+        errors: The reasons why it cannot be loaded.
     """
 
     path: Path
@@ -39,18 +39,18 @@ class AgentFile:
     errors: tuple[Problem, ...] = ()
 
     def line_of(self, *fields: str) -> int:
-        """Return the line that says one of some fields, 1 where none does."""
+        """Return the first line with a key of one of the fields, or 1."""
         lines = _LINE_END.split(self.data.decode("utf-8", "replace"))
         keys = (field_of(line.partition(":")[0].strip()) for line in lines)
         return next((number for number, field in enumerate(keys, start=1) if field in fields), 1)
 
 
 @attrs.frozen
-class Found:
-    """Where agent files are.
+class FoundFiles:
+    """The subagent files that paths on the command line lead to.
 
     Attributes:
-        files: Paths, each with the directory it was found below.
+        files: Paths, each with the directory in which it was found.
         problems: Directories that cannot be read.
         directories: The directories that were searched.
     """
@@ -60,11 +60,11 @@ class Found:
     directories: Sequence[Path]
 
 
-def find_files(paths: Sequence[Path]) -> Found:
-    """Find the files that ``paths`` name, those of the usual directories if there are no paths.
+def find_files(paths: Sequence[Path]) -> FoundFiles:
+    """Find the files at ``paths``; without paths, those in the default directories.
 
     Raises:
-        FileArgumentError: E79, a path is not there.
+        FileArgumentError: E79, a path does not exist.
     """
     if paths:
         directories = [path for path in paths if stat.S_ISDIR(_status(path).st_mode)]
@@ -81,11 +81,11 @@ def find_files(paths: Sequence[Path]) -> Found:
             found = [(Path(file.path), path) for file in listing.files]
         for file, tree in found:
             files.setdefault(os.path.abspath(file), (file, tree))  # noqa: PTH100 - a link is not followed
-    return Found(list(files.values()), list(problems), directories)
+    return FoundFiles(list(files.values()), list(problems), directories)
 
 
 def read_files(files: Iterable[tuple[Path, Path]]) -> Iterator[AgentFile]:
-    """Read files one after another; those that have vanished meanwhile are left out."""
+    """Yield the files, each read when it is needed; skip files that no longer exist."""
     for path, tree in files:
         file = _read(path, tree)
         if file is not None:
@@ -97,7 +97,9 @@ def _read(path: Path, tree: Path) -> AgentFile | None:
         data, _ = read_regular_file(str(path), MAX_BYTES + 1)
     except FileNotFoundError:
         if path.is_symlink():
-            return AgentFile(path, tree, errors=(unreadable(str(path), "the link leads to nothing"),))
+            return AgentFile(
+                path, tree, errors=(unreadable(str(path), "the target of the link does not exist"),)
+            )
         return None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)

@@ -1,4 +1,4 @@
-"""``kantan-agents agents fix``: repaired files written as valid YAML, after showing what changes."""
+"""``kantan-agents agents fix``: rewrites invalid files as valid YAML, after showing the changes."""
 
 from __future__ import annotations
 
@@ -25,32 +25,32 @@ _STYLES = {"+": GOOD, "-": BAD, "@": LABEL}
 
 
 def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
-    """Print the changes that make valid YAML of repaired files, and write them unless it is a ``dry_run``.
+    """Print the changes that turn invalid files into valid YAML; write them unless ``dry_run``.
 
-    The changes go to stdout; what was written, and what could not be, to stderr.
+    The changes go to stdout, the results to stderr.
 
     Raises:
-        FileArgumentError: E79, a path is not there.
-        Exit: With code 1, some file cannot be read or fixed.
+        FileArgumentError: E79, a path does not exist.
+        Exit: With code 1, a file cannot be read or fixed.
     """
     found = find_files(paths)
-    problems, fixed, seen = list(found.problems), 0, 0
-    # Read one after another: where two paths lead to one file, the second finds it fixed.
+    problems, fixed, count = list(found.problems), 0, 0
+    # Each file is read just before it is fixed: if two paths lead to one file, the second is fixed already.
     for file in read_files(found.files):
-        seen += 1
-        failed = file.errors or _fix(file, dry_run=dry_run)
-        problems += failed
-        fixed += not failed and file.definition is not None and file.definition.is_repaired
+        count += 1
+        failures = file.errors or _fix(file, dry_run=dry_run)
+        problems += failures
+        fixed += not failures and file.definition is not None and file.definition.is_repaired
     for problem in problems:
         typer.echo(problem_line(problem).plain, err=True)
-    wrong = f", {counted(len(problems), 'error')}" if problems else ""
-    typer.echo(f"{counted(seen, 'file')}, {fixed} {'to fix' if dry_run else 'fixed'}{wrong}", err=True)
+    errors = f", {counted(len(problems), 'error')}" if problems else ""
+    typer.echo(f"{counted(count, 'file')}, {fixed} {'to fix' if dry_run else 'fixed'}{errors}", err=True)
     if problems:
         raise typer.Exit(EXIT_FAILED)
 
 
 def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
-    """Show and write what is to change in one file; return why that cannot be done."""
+    """Show and write the changes to one file; return the reasons if that is impossible."""
     if file.definition is None or not file.definition.is_repaired:
         return ()
     text = _fixed_text(file)
@@ -68,14 +68,14 @@ def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
 
 
 def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:
-    """Say where a person must look, of a file that cannot be written without changing what it says."""
+    """Return the problem of a file that cannot be rewritten without changing its meaning."""
     places = "; ".join(f"line {repair.line}: {repair.message}" for repair in repairs)
-    message = f"cannot be fixed: there is no valid YAML that says the same ({places})"
+    message = f"cannot be fixed: no valid YAML has the same meaning ({places})"
     return Problem(path, repairs[0].line, message, "error", AgentFileError.code)
 
 
 def _fixed_text(file: AgentFile) -> str | None:
-    """Return the text of a repaired file as valid YAML, None unless it says the very same."""
+    """Return a repaired file as valid YAML; None unless its definition stays the same."""
     text = fixed_text(file.data.decode())
     if text is None:
         return None
@@ -95,6 +95,6 @@ def _changes(file: AgentFile, text: str) -> Iterator[Text]:
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines, which takes more for line ends than diff does.
+    # Not splitlines, which splits at more characters than diff does.
     *lines, last = text.split("\n")
     return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines

@@ -1,4 +1,4 @@
-"""The agent a command names, and why its file cannot be used if that is so."""
+"""Finds the agent that a command names, or the error in its file."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
 
 @attrs.frozen(eq=False)
 class NamedAgent:
-    """An agent that is to run.
+    """An agent to run.
 
     Attributes:
-        definition: What its file says.
-        loader: Finds the agents that it may delegate to.
+        definition: Its definition.
+        loader: Loads the agents that it may delegate to.
     """
 
     definition: AgentDefinition
@@ -22,11 +22,11 @@ class NamedAgent:
 
 
 def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
-    """Return the agent of a name.
+    """Return the agent with this name.
 
     Raises:
-        AgentNotFoundError: E32, there is none.
-        AgentFileError, InvalidDefinitionError: E30, E31, there is none, but a file that is called so and
+        AgentNotFoundError: E32, there is no such agent.
+        AgentFileError, InvalidDefinitionError: E30, E31, there is no such agent, but a file with this name
             cannot be loaded.
     """
     try:
@@ -41,11 +41,11 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
 
 
 def read_agent(name: str) -> NamedAgent:
-    """Return the agent that is to run, and where those are that it may delegate to.
+    """Return the agent to run, and the loader for agents it may delegate to.
 
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``find_agent``.
-        InvalidOptionError: E75, it has no prompt.
+        InvalidOptionError: E75, the agent has no prompt.
     """
     loader = AgentLoader()
     definition = find_agent(loader.load_agents_now(), name)

@@ -1,4 +1,4 @@
-"""``kantan-agents agents new``: a new agent file, where agents are looked for."""
+"""``kantan-agents agents new``: writes a new subagent file into a directory that is searched for agents."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from kantan_agents.errors import (
     InvalidOptionError,
 )
 
-# Four bytes for each letter at the most, and no file system takes more than 255.
-_LONGEST_SLUG = 60
+# A character has at most four bytes in UTF-8, and file systems allow names of 255 bytes.
+_MAX_SLUG = 60
 
 
 def new_agent(
@@ -36,21 +36,20 @@ def new_agent(
     prompt: str | None,
     directory: Path,
 ) -> None:
-    """Write an agent file into ``directory`` and print its path.
+    """Write a subagent file into ``directory`` and print its path.
 
     Raises:
-        InvalidDefinitionError: E31, name or description say nothing, or a text is no text.
-        InvalidOptionError: E75, no file can be named after the agent, the tools are not clear, or the
-            prompt is empty.
-        FileArgumentError: E79, the file or an agent of this name is there already, or it cannot be written.
+        InvalidDefinitionError: E31, name or description are blank, or a text is not valid Unicode.
+        InvalidOptionError: E75, the name gives no file name, the tools are unclear, or the prompt is empty.
+        FileArgumentError: E79, the file or an agent with this name exists, or the file cannot be written.
     """
-    told = f"You are {name}. {description}" if prompt is None else text_or_file(prompt)
-    if not told.strip():
+    text = f"You are {name}. {description}" if prompt is None else text_or_file(prompt)
+    if not text.strip():
         raise InvalidOptionError(option="--prompt", reason="must not be empty")
     definition = AgentDefinition(
         name=name,
         description=description,
-        system_prompt=told if told.endswith("\n") else f"{told}\n",
+        system_prompt=text if text.endswith("\n") else f"{text}\n",
         tools=_tools(tools),
         model=model,
     )
@@ -61,49 +60,50 @@ def new_agent(
 
 
 def agents_directory(directory: Path | None, *, user: bool) -> Path:
-    """Return where a new agent belongs: the project, the user or the ``directory`` that was named.
+    """Return the directory for a new agent: that of the project, of the user, or ``directory``.
 
     Raises:
-        InvalidOptionError: E75, it cannot be two of them, or the user has no home.
+        InvalidOptionError: E75, both options are given, or the user has no home.
     """
     if directory is not None:
         if user:
-            raise InvalidOptionError(option="--user", reason="cannot stand beside --dir")
+            raise InvalidOptionError(option="--user", reason="cannot be combined with --dir")
         return directory
     if user:
-        house = os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
-        return given_directories([f"{house}/agents"], BaseDirectories()).directories[0].path
-    # The outermost of the project's directories, and of the two there the one that Claude Code reads too.
-    of_the_project = [place for place in AgentLoader().directories if place.scope == "project"]
-    return of_the_project[-1].path
+        base = os.environ.get("CLAUDE_CONFIG_DIR") or "~/.claude"
+        return given_directories([f"{base}/agents"], BaseDirectories()).directories[0].path
+    # The last one is `.claude/agents` in the outermost directory of the project; Claude Code reads it too.
+    project = [directory for directory in AgentLoader().directories if directory.scope == "project"]
+    return project[-1].path
 
 
 def slug_of(name: str) -> str:
-    """Return the letters and digits of a name, words joined by dashes; nothing of it can lead elsewhere.
+    """Return the letters and digits of a name with words joined by dashes, safe as a file name.
 
     Raises:
-        InvalidOptionError: E75, nothing is left.
+        InvalidOptionError: E75, the name has no letters or digits.
     """
     folded = unicodedata.normalize("NFKC", name).casefold()
     words = "".join(char if char.isalnum() else " " for char in unicodedata.normalize("NFC", folded)).split()
-    slug = "-".join(words)[:_LONGEST_SLUG].strip("-")
+    slug = "-".join(words)[:_MAX_SLUG].strip("-")
     if not slug:
-        raise InvalidOptionError(option="NAME", reason="must hold a letter or a digit, to name a file after")
+        reason = "must contain a letter or a digit for the file name"
+        raise InvalidOptionError(option="NAME", reason=reason)
     return slug
 
 
 def _tools(text: str | None) -> ToolFilter:
-    """Return what a file would say with this text behind ``tools:``.
+    """Return the tools of a file with this text after ``tools:``.
 
     Raises:
-        InvalidOptionError: E75, it is not clear what is meant, or not everything would be granted.
+        InvalidOptionError: E75, the text is unclear, or a tool in it would not be granted.
     """
     if text is None:
         return "*"
-    # In quotes, so that whatever the text is, it is the value of this one key.
-    asked = f"---\nname: x\ndescription: x\ntools: {quote(text)}\n---\n"
+    # Quoted, so that any text is the value of this one key.
+    file = f"---\nname: x\ndescription: x\ntools: {quote(text)}\n---\n"
     try:
-        definition = AgentDefinition.loads(asked)
+        definition = AgentDefinition.loads(file)
     except (AgentFileError, InvalidDefinitionError) as error:
         raise _bad_tools(problem.message for problem in problems_of("--tools", error)) from error
     remarks = grants_of(definition).remarks
@@ -113,8 +113,8 @@ def _tools(text: str | None) -> ToolFilter:
 
 
 def _bad_tools(reasons: Iterable[str]) -> InvalidOptionError:
-    told = "; ".join(reason.removeprefix("tools: ") for reason in reasons)
-    return InvalidOptionError(option="--tools", reason=told)
+    reason = "; ".join(reason.removeprefix("tools: ") for reason in reasons)
+    return InvalidOptionError(option="--tools", reason=reason)
 
 
 def _check_name(name: str, path: Path, directory: Path) -> None:

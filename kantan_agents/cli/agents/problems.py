@@ -1,4 +1,4 @@
-"""What is wrong in agent files, as editors and programs read it."""
+"""Formats problems in subagent files as lines for editors and as JSON data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _STYLES = {"error": BAD, "warning": NOTICE}
 
 
 def problem_line(problem: Problem) -> Text:
-    """Return ``path:line: severity: message``, the form that editors make a link of."""
+    """Return ``path:line: severity: message``, which editors turn into a link."""
     code = f" [{problem.code}]" if problem.code else ""
     return Text.assemble(
         plain(f"{path_text(problem.path)}:{problem.line}: "),
@@ -39,17 +39,17 @@ def problem_data(problem: Problem) -> dict[str, Any]:
 
 
 def path_text(path: Path | None) -> str:
-    """Return a path on one line, its spaces as they are; a name of a file may hold line ends."""
-    # As plain() shows it: without control characters.
+    """Return a path on one line with its spaces unchanged; file names may contain line ends."""
+    # plain() removes control characters.
     return plain(" ".join(str(path).replace("\t", " ").splitlines())).plain
 
 
 def errors_in(problems: Sequence[Problem]) -> int:
-    """Return how many of them are errors."""
+    """Return the number of errors."""
     return sum(problem.severity == "error" for problem in problems)
 
 
 def counts_text(problems: Sequence[Problem]) -> str:
-    """Return how many errors and warnings there are, in words."""
+    """Return the numbers of errors and warnings in words."""
     errors = errors_in(problems)
     return f"{counted(errors, 'error')}, {counted(len(problems) - errors, 'warning')}"

@@ -1,4 +1,4 @@
-"""A file's new content, there in one moment or not at all."""
+"""Replaces the content of a file atomically."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 from kantan_agents.errors import FileArgumentError
 
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-_ONLY_MINE = 0o600
+_OWNER_ONLY = 0o600
 _GROUP, _OTHERS = 0o070, 0o007
 
 
 def replace_file(path: Path, before: bytes, after: bytes) -> None:
-    """Replace the content of a file; of a link, that of the file it leads to.
+    """Replace the content of a file atomically; links are followed.
 
-    Whoever reads it meanwhile gets the one content or the other, whole. The file keeps its mode, and its
-    owner and group as far as the system allows that; nobody may read it who could not before.
+    Readers see either the old or the new content. The file keeps its mode and, as far as the system allows,
+    its owner and group. It never becomes readable for more users than before.
 
     Args:
         path: The file.
-        before: What it held when it was read.
-        after: What it is to hold.
+        before: Its content when it was read.
+        after: The new content.
 
     Raises:
-        FileArgumentError: E79, it has changed since it was read, has a second name, or cannot be written.
+        FileArgumentError: E79, it has changed since it was read, has hard links, or cannot be written.
     """
     try:
         target = path.resolve(strict=True)
@@ -49,21 +49,21 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
 
 
 def _write(path: Path, content: bytes, like: os.stat_result) -> None:
-    """Write a new file that belongs to whom another belongs to."""
-    with open(os.open(path, _FLAGS, _ONLY_MINE), "wb") as file:  # noqa: PTH123 - the flags
+    """Write a new file with the owner, group and mode of another."""
+    with open(os.open(path, _FLAGS, _OWNER_ONLY), "wb") as file:  # noqa: PTH123 - the flags
         file.write(content)
         file.flush()
         if hasattr(os, "fchown"):
-            # By its number: the name may lead elsewhere by now.
-            _pass_on(file.fileno(), like)
+            # By descriptor, because the path may lead to another file by now.
+            _copy_ownership(file.fileno(), like)
         os.fsync(file.fileno())
 
 
-def _pass_on(file: int, like: os.stat_result) -> None:
-    """Give a file the group, the owner and the mode of another, in this order: each can undo the next."""
+def _copy_ownership(file: int, like: os.stat_result) -> None:
+    """Copy group, owner and mode to a file, in this order, because each step may reset a later one."""
     mode = like.st_mode & 0o777
     if not _chown(file, -1, like.st_gid):
-        # The group is another, which gets no more than everybody has.
+        # The file has a different group, which must not get more permissions than all other users have.
         mode = (mode & ~_GROUP) | ((mode & _OTHERS) << 3)
     _chown(file, like.st_uid, -1)
     os.fchmod(file, mode)
@@ -73,6 +73,6 @@ def _chown(file: int, owner: int, group: int) -> bool:
     try:
         os.fchown(file, owner, group)
     except OSError:
-        # Who may not give files away makes files that are their own.
+        # Without the permission to change it, the file belongs to the current user.
         return False
     return True

@@ -1,4 +1,4 @@
-"""``kantan-agents agents show``: one agent, from its name to the last line of its prompt."""
+"""``kantan-agents agents show``: one agent with all its fields and its prompt."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from kantan_agents.definitions.frontmatter.keys import KEY_OF
 from kantan_agents.errors import InvalidOptionError
 
 _GAP = 2
-_LONGEST_LABEL = 20
+_MAX_LABEL = 20
 
 
 def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
     """Print an agent.
 
     Raises:
-        AgentNotFoundError: E32, there is none of this name.
-        AgentFileError, InvalidDefinitionError: E30, E31, the file that is called so cannot be loaded.
-        InvalidOptionError: E75, the prompt alone is no JSON.
+        AgentNotFoundError: E32, there is no agent with this name.
+        AgentFileError, InvalidDefinitionError: E30, E31, the file with this name cannot be loaded.
+        InvalidOptionError: E75, ``only_prompt`` and ``as_json`` are combined.
     """
     if only_prompt and as_json:
-        raise InvalidOptionError(option="--prompt", reason="cannot stand beside --json")
+        raise InvalidOptionError(option="--prompt", reason="cannot be combined with --json")
     catalog = AgentLoader().load_agents_now()
     definition = find_agent(catalog, name)
     if as_json:
@@ -43,7 +43,7 @@ def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
     elif sys.stdout.isatty():
         typer.echo(printable(definition.system_prompt))
     else:
-        # As bytes, so that no line end and no letter becomes another.
+        # As bytes, so that the text layer changes no line ends and no characters.
         typer.echo(definition.system_prompt.encode(), nl=False)
 
 
@@ -51,10 +51,10 @@ def _lines(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[Text]
     console = terminal()
     width = line_width(console)
     facts = [(one_line(label), text) for label, text in _facts(catalog, definition) if text.plain]
-    longest = min(max(Text(label).cell_len for label, _ in facts), _LONGEST_LABEL) + _GAP
+    width_of_labels = min(max(Text(label).cell_len for label, _ in facts), _MAX_LABEL) + _GAP
     for label, text in facts:
         first = plain(label, LABEL)
-        first.append(" " * max(longest - first.cell_len, _GAP))
+        first.append(" " * max(width_of_labels - first.cell_len, _GAP))
         yield from hanging(console, first, Text(" " * first.cell_len), text, width)
     prompt = plain(definition.system_prompt.strip("\r\n"))
     if prompt.plain.strip():

@@ -1,4 +1,4 @@
-"""``kantan-agents agents validate``: everything that is wrong in agent files, as editors understand it."""
+"""``kantan-agents agents validate``: prints all problems in subagent files, one line each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from kantan_agents.cli.agents.files import AgentFile, Found, find_files, read_files
+from kantan_agents.cli.agents.files import AgentFile, FoundFiles, find_files, read_files
 from kantan_agents.cli.agents.problems import counts_text, errors_in, path_text, problem_data, problem_line
 from kantan_agents.cli.terminal.console import wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
@@ -19,11 +19,11 @@ from kantan_agents.definitions.loading.catalog import warnings_of
 
 
 def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:
-    """Print the problems of the files that ``paths`` name, and on stderr how many there are.
+    """Print the problems of the files at ``paths``, and a summary on stderr.
 
     Raises:
-        FileArgumentError: E79, a path is not there.
-        Exit: With code 1, there are errors; if it is ``strict``, or warnings.
+        FileArgumentError: E79, a path does not exist.
+        Exit: With code 1, there are errors or, if ``strict``, warnings.
     """
     found = find_files(paths)
     files = list(read_files(found.files))
@@ -40,32 +40,32 @@ def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> No
 
 
 def problems_in(files: Iterable[AgentFile]) -> Iterator[Problem]:
-    """Yield what is wrong in files: in the order of the files, and of the lines of each."""
+    """Yield the problems of files, in the order of the files and of their lines."""
     named: dict[tuple[Path, str], AgentFile] = {}
     for file in files:
         problems = list(file.errors)
         definition = file.definition
         if definition is not None:
             problems += warnings_of(definition)
-            problems += _remarks(file, definition)
+            problems += _grant_warnings(file, definition)
             first = named.setdefault((file.tree, name_key(definition.name)), file)
             if first is not file:
-                problems.append(_taken(file, definition, first))
+                problems.append(_duplicate_name(file, definition, first))
         yield from sorted(problems, key=lambda problem: problem.line)
 
 
-def _remarks(file: AgentFile, definition: AgentDefinition) -> Iterator[Problem]:
+def _grant_warnings(file: AgentFile, definition: AgentDefinition) -> Iterator[Problem]:
     for remark in grants_of(definition).remarks:
         field = "tools" if remark.startswith("tools:") else "disallowed_tools"
         yield Problem(file.path, file.line_of(field), remark, "warning")
 
 
-def _taken(file: AgentFile, definition: AgentDefinition, first: AgentFile) -> Problem:
-    message = f"name: {definition.name} is the name of {path_text(first.path)} already, which is the one used"
+def _duplicate_name(file: AgentFile, definition: AgentDefinition, first: AgentFile) -> Problem:
+    message = f"name: {path_text(first.path)} also has the name {definition.name}, and is the one used"
     return Problem(file.path, file.line_of("name"), message, "warning")
 
 
-def _summary(found: Found, files: Sequence[AgentFile], problems: Sequence[Problem]) -> str:
+def _summary(found: FoundFiles, files: Sequence[AgentFile], problems: Sequence[Problem]) -> str:
     if not files and not problems:
         places = ", ".join(map(path_text, found.directories))
         return f"no agent files found in {places}"

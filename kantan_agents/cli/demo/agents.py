@@ -1,4 +1,4 @@
-"""Who appears in the demo: a support agent, a judge, and the script that plays both of them."""
+"""The agents of the demo: a support agent and a judge, and the scripted answers of both."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ JUDGE_PROMPT = Prompt(
 
 
 class SupportAnswer(BaseModel):
-    """What the support agent answers with.
+    """The structured output of the support agent.
 
     Attributes:
-        reply: What the customer reads.
-        order_status: How the order stands.
+        reply: The text for the customer.
+        order_status: The status of the order.
         needs_human: Whether a person must follow up.
     """
 
@@ -56,7 +56,7 @@ class SupportAnswer(BaseModel):
 
 
 def new_context() -> dict[str, Any]:
-    """Return the context the demo begins with."""
+    """Return the initial context of the demo."""
     return {"customer": {"name": "Aiko Tanaka", "plan": "premium"}}
 
 
@@ -88,8 +88,8 @@ def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
 
     Args:
         model: As for ``Agent``.
-        judged: Id of the trace the judged answer stands in; goes into the metadata of the judge's
-            own trace, so that a low score leads back to the prompt version that earned it.
+        judged: Trace id of the judged answer. It goes into the metadata of the judge's own trace, so that
+            a low score can be traced to the prompt version.
     """
     return Agent(
         "judge",
@@ -98,18 +98,18 @@ def judge_agent(model: object, *, judged: str) -> Agent[Rubric]:
         output_type=RUBRIC,
         output_dest="verdict",
         metadata={"judged_trace_id": judged},
-        history=0,  # the conversation is the customer's, the judge takes no part in it
+        history=0,  # the judge must not see the customer's conversation
     )
 
 
 def judge_input(context: dict[str, Any]) -> str:
-    """Return what the judge is asked about the answer in ``context``."""
+    """Return the judge's input: the question and the answer in ``context``."""
     answer = context.get("answer") or {}
     return f"Question: {QUESTION}\nAnswer: {answer.get('reply', '')}"
 
 
 def script() -> list[ReplyLike]:
-    """Return what the scripted model says: a tool call, the answer, the verdict."""
+    """Return the replies of the scripted model: a tool call, the answer, the verdict."""
     return [
         ScriptedToolCall("look_up_order", {"order_id": "4711"}),
         {

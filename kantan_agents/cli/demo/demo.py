@@ -1,4 +1,4 @@
-"""``kantan-agents demo``: the main job from end to end, told in five sections."""
+"""``kantan-agents demo``: the main workflow from end to end, in five sections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 
 from kantan_agents.cli.demo import view
-from kantan_agents.cli.run.database import check_database, recording
+from kantan_agents.cli.run.recording import check_database, collect_runs, recording
 from kantan_agents.cli.terminal.console import terminal, working
 from kantan_agents.cli.traces import view as traces_view
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kantan_agents.pipeline import Run
     from kantan_agents.testing import OfflineServer
 
-FOUND = 5  # of an older database, the newest few say enough
+MAX_SHOWN = 5  # enough, if the database already holds older runs
 
 
 def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
@@ -29,12 +29,12 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
 
     Args:
         model: A model name for kantan-llm, or None for the scripted model.
-        database: Where the traces go; None makes a temporary file.
-        keep: Whether the temporary file stays.
+        database: The trace database; None creates a temporary file.
+        keep: Whether to keep the temporary file.
 
     Raises:
         KantanAgentsError: E19 for the model, E79 for the database.
-        Exception: What made a run fail.
+        Exception: Any error of a run.
     """
     check_database(database)
     console = terminal()
@@ -42,7 +42,7 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
         with working(console, "Loading the OpenAI Agents SDK ..."):
             from kantan_agents.cli.demo import agents
 
-            agents.support_agent(model, [])  # an unknown model is refused before anything is shown
+            agents.support_agent(model, [])  # fails for an unknown model before anything is printed
         console.print(view.header(model, path, temporary=database is None))
         with _model(model) as (answering, server), recording(path):
             support = _play(console, answering)
@@ -52,14 +52,13 @@ def show_demo(*, model: str | None, database: Path | None, keep: bool) -> None:
 
 
 def _play(console: Console, model: object) -> Run:
-    """Let the support agent answer and the judge judge, show both, and return the answering run."""
+    """Run the support agent and the judge, show both, and return the run of the support agent."""
     from kantan_agents.cli.demo import agents as cast
-    from kantan_agents.cli.run.note_runs import note_runs
 
     runs: list[Run] = []
     context = cast.new_context()
     with working(console, "The support agent is at work ..."):
-        _run(cast.support_agent(model, [note_runs(runs)]), cast.QUESTION, context)
+        _run(cast.support_agent(model, [collect_runs(runs)]), cast.QUESTION, context)
     support = runs[0]
     console.print(view.heading(1, "A prompt with a version", "Its markers are filled from the context."))
     console.print(view.prompt_view(cast.SUPPORT_PROMPT, str(support.rendered)))
@@ -78,13 +77,13 @@ def _play(console: Console, model: object) -> Run:
 def _run(agent: Agent[Any], question: str, context: dict[str, Any]) -> None:
     from agents import RunConfig
 
-    # What was said has to be in the traces to be found by keyword, whatever the environment says in
-    # general; the customer is invented.
+    # The keyword search needs inputs and outputs in the traces, even if an environment variable excludes
+    # them. The customer is fictitious.
     agent.run(question, context, run_config=RunConfig(trace_include_sensitive_data=True))
 
 
 def _search(console: Console, path: Path, support: Run) -> None:
-    """Find the runs again with a ``TraceStore``; the calls are shown, without their limits."""
+    """Find the runs with a ``TraceStore``, and show the calls without their ``limit``."""
     from kantan_llm.tracing.analysis import group_failed_by_bucket
 
     from kantan_agents.cli.demo import agents as cast
@@ -94,11 +93,11 @@ def _search(console: Console, path: Path, support: Run) -> None:
     console.print(view.heading(5, "Found again", "In the trace database, which is kantan-llm's."))
     keyword, prompt = cast.KEYWORD, cast.SUPPORT_PROMPT
     console.print(view.query_view(f'store.traces(keywords=["{keyword}"])'))
-    console.print(traces_view.traces_view(store.traces(keywords=[keyword], limit=FOUND)))
+    console.print(traces_view.traces_view(store.traces(keywords=[keyword], limit=MAX_SHOWN)))
 
     console.print()
     console.print(view.query_view(f'store.traces(prompt="{prompt.name}", version="{prompt.version}")'))
-    found = store.traces(prompt=prompt.name, version=prompt.version, limit=FOUND)
+    found = store.traces(prompt=prompt.name, version=prompt.version, limit=MAX_SHOWN)
     console.print(traces_view.traces_view(found))
 
     console.print()
@@ -108,14 +107,14 @@ def _search(console: Console, path: Path, support: Run) -> None:
 
     console.print()
     console.print(view.query_view(f"group_failed_by_bucket(store.failed(threshold={cast.PASS_MARK}))"))
-    failed = store.failed(cast.PASS_MARK, limit=FOUND)
+    failed = store.failed(cast.PASS_MARK, limit=MAX_SHOWN)
     judged = {span.trace_id: store.get_trace(store.judged(span.trace_id)) for span in failed}
     console.print(traces_view.failures_view(group_failed_by_bucket(failed), judged))
 
 
 @contextmanager
 def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
-    """Yield what the agents get as their model, and the offline server where that is the model."""
+    """Yield the model for the agents, and the offline server if there is one."""
     if name is not None:
         yield name, None
         return
@@ -128,7 +127,7 @@ def _model(name: str | None) -> Iterator[tuple[object, OfflineServer | None]]:
 
 @contextmanager
 def _database(given: Path | None, *, keep: bool) -> Iterator[Path]:
-    """Yield the path of the database; a temporary one is deleted at the end unless it is to be kept."""
+    """Yield the path of the database; delete a temporary one at the end unless ``keep``."""
     if given is not None:
         yield given
         return

@@ -1,4 +1,4 @@
-"""How the sections of the demo look: data in, rich renderables out."""
+"""Renders the sections of the demo: data in, rich renderables out."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from kantan_agents.prompt import Prompt
 
 
 def header(model: str | None, database: Path, *, temporary: bool) -> RenderableType:
-    """Return what stands first: what answers, and where the traces go."""
+    """Return the first section: the model, and the trace database."""
     if model is None:
         answers = Text.assemble(
             ("The model is scripted.", NOTICE),
-            " No provider is asked and no key is needed: a small server on 127.0.0.1 gives "
+            " No provider is called and no key is needed: a small server on 127.0.0.1 gives "
             "prepared answers. The rest is real: the OpenAI client, HTTP, the SDK's runner, the "
             "traces and their database.",
         )
     else:
-        answers = Text.assemble("The model is ", plain(model, STRONG), ", asked at its provider.")
+        answers = Text.assemble("The model is ", plain(model, STRONG), ", called at its provider.")
     where = "Traces go to a temporary file:" if temporary else "Traces go to your database:"
     return Panel(
         Group(answers, Text(), Text(where, style=LABEL), plain(database, LABEL)),
@@ -50,13 +50,13 @@ def header(model: str | None, database: Path, *, temporary: bool) -> RenderableT
 
 
 def heading(number: int, title: str, explanation: str) -> RenderableType:
-    """Return the head of a section."""
+    """Return the heading of a section."""
     rule = Rule(Text(f"{number}  {title}", style=f"bold {ACCENT}"), align="left", style=ACCENT)
     return Group(Text(), rule, indented(Text(explanation, style=LABEL), Text()))
 
 
 def prompt_view(prompt: Prompt, rendered: str) -> RenderableType:
-    """Return a prompt as it was written and as the model was told it."""
+    """Return a prompt as written and as sent to the model."""
     meta = ", ".join(f"{key}: {value}" for key, value in (prompt.meta or {}).items())
     facts = [
         ("prompt", prompt.name),
@@ -67,12 +67,12 @@ def prompt_view(prompt: Prompt, rendered: str) -> RenderableType:
     template = plain(prompt.text)
     template.highlight_regex(r"\{\{.*?\}\}", f"bold {ACCENT}")
     return indented(
-        pairs(facts), Text(), _titled("as it is written", template), _titled("as it is sent", plain(rendered))
+        pairs(facts), Text(), _titled("as written", template), _titled("as sent", plain(rendered))
     )
 
 
 def run_view(run: Run) -> RenderableType:
-    """Return what happened in a run: the question, tool calls and their results, the answer."""
+    """Return the course of a run: the question, tool calls and their results, the answer."""
     tree = Tree(plain(f"agent {run.agent.name}", f"bold {ACCENT}"), guide_style=LABEL)
     tree.add(_step("asked", run.input, STRONG))
     for item in run_result(run.context).new_items:
@@ -88,12 +88,12 @@ def run_view(run: Run) -> RenderableType:
 
 
 def context_view(context: Mapping[str, Any], output_dest: str) -> RenderableType:
-    """Return the structured output and the history as they stand in the context after a run."""
+    """Return the structured output and the history in the context after a run."""
     answer = context.get(output_dest) or {}
     history = context.get("history") or ()
     return indented(
         Text(f'context["{output_dest}"]', style=STRONG),
-        _under(pairs(((key, _shown(value)) for key, value in answer.items()), ACCENT)),
+        _under(pairs(((key, _text(value)) for key, value in answer.items()), ACCENT)),
         Text(),
         Text('context["history"]', style=STRONG),
         _under(pairs(((entry.get("role"), entry.get("text")) for entry in history), ACCENT)),
@@ -115,17 +115,17 @@ def verdict_view(rubric: Mapping[str, Any], pass_mark: float) -> RenderableType:
 
 
 def query_view(query: str) -> RenderableType:
-    """Return the call whose result is shown under it."""
+    """Return the heading for a call; its result is shown below."""
     return indented(Text(query, style=f"bold {ACCENT}"))
 
 
 def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableType:
-    """Return what stands last: where the traces are now, and what to do next.
+    """Return the last section: the location of the traces, and the next steps.
 
     Args:
-        database: Where the traces went.
-        kept: Whether the file is still there.
-        requests: How many requests the offline server has had, None without one.
+        database: The trace database.
+        kept: Whether the file still exists.
+        requests: Number of requests to the offline server; None without one.
     """
     sent = f"{requests} HTTP requests were sent, all of them to 127.0.0.1."
     outcome = "The traces are in" if kept else "Deleted, as neither --db nor --keep was given:"
@@ -136,7 +136,7 @@ def footer(database: Path, *, kept: bool, requests: int | None) -> RenderableTyp
         indented(Text(outcome, style=LABEL), plain(database, LABEL), Text()),
         *([_look(database)] if kept else []),
         indented(
-            Text("The same on a real model, in a database of your own:"),
+            Text("The same with a real model and your own database:"),
             Text("kantan-agents demo --model gpt-6.1-terra --db traces.sqlite3", style=f"bold {ACCENT}"),
         ),
         Text(),
@@ -160,7 +160,7 @@ def _step(label: str, value: object, style: str = "") -> RenderableType:
     return pairs([(f"{label:<7}", plain(value, style))])
 
 
-def _shown(value: object) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else repr(value)
 
 

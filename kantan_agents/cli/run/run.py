@@ -1,4 +1,4 @@
-"""``kantan-agents run``: one question, one answer, for scripts."""
+"""``kantan-agents run``: asks an agent one question and prints the answer."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.named import NamedAgent
-from kantan_agents.cli.run.database import check_recorded, recording
-from kantan_agents.cli.run.note_runs import note_runs
+from kantan_agents.cli.run.recording import check_recorded, collect_runs, recording
 from kantan_agents.cli.terminal.plain import json_text, printable
 from kantan_agents.definitions import MODELS
 from kantan_agents.delegation import task_tool
@@ -29,7 +28,7 @@ AGENT_NAME = "assistant"
 
 def answer(
     question: str,
-    asked: str | NamedAgent,
+    instructions: str | NamedAgent,
     *,
     model: str | None,
     context: dict[str, Any],
@@ -41,27 +40,27 @@ def answer(
 
     Args:
         question: The question.
-        asked: The instructions of an agent made for it, or one from a file.
-        model: The model; for one from a file where that gives no full name.
+        instructions: Instructions for a new agent, or an agent from a file.
+        model: The model; for an agent from a file, used if the file has a short name or no model.
         context: The context of the run.
-        database: Where to record it, if anywhere.
+        database: The trace database, or None.
         as_json: Whether to print the completed context.
         commands: Whether a question such as ``/read notes.txt`` runs a tool.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19 for the model, E6, E18, E20 for the context,
-            E79 for the database: after the answer was printed, when the run could not be recorded.
-        Exception: What made the run fail.
+            E79 for the database; after the answer is printed if the run could not be recorded.
+        Exception: Any error of the run.
     """
     runs: list[Run] = []
-    # An agent that is delegated to comes after the one that delegates.
-    middleware: list[Stage | Middleware] = [note_runs(runs)]
+    # Children are appended after their parent, so the first run is the agent's own.
+    middleware: list[Stage | Middleware] = [collect_runs(runs)]
     if commands:
         middleware.append(SlashCommands(_user_rules(context)))
-    if isinstance(asked, str):
-        agent = Agent(AGENT_NAME, asked, model=model, middleware=middleware)
+    if isinstance(instructions, str):
+        agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:
-        agent = _from_file(asked, model, middleware)
+        agent = _from_file(instructions, model, middleware)
     with recording(database) as recorder:
         agent.run(question, context)
         run = runs[0]
@@ -69,23 +68,22 @@ def answer(
             typer.echo(context_json(run, recorded=recorder is not None))
         else:
             text = output_text(run.result)
-            # A pipe gets every byte of the answer, a terminal nothing that could steer it.
+            # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
         if recorder is not None:
             check_recorded(recorder)
 
 
 def _user_rules(context: dict[str, Any]) -> ToolRulesMode | Mapping[str, Any]:
-    """Return what commands may run: all the agent has, but for what the rules of the context say.
+    """Return the rules for slash commands: all tools of the agent, limited by the rules in the context.
 
-    Rules for models count for commands where there are none for users: who has written them has meant whoever
-    runs this program.
+    If the context has no rules for users, its rules for models apply to commands too.
     """
     stated = context.get(USER_RULES)
     rules = context.get("tool_rules") if stated is None else stated
     if rules is None or (isinstance(rules, Mapping) and rules.get("allow") is None):
         return {**(rules or {}), "allow": "*"}
-    return rules  # type: ignore[no-any-return]  # what is wrong with them is an error there
+    return rules  # type: ignore[no-any-return]  # SlashCommands reports errors in them
 
 
 def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Middleware]) -> Agent:
@@ -93,8 +91,8 @@ def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Mi
         named.definition,
         tools=[task_tool(named.loader)],
         model=model,
-        # Short names are those of somebody's provider; with --model the files run on any. Those that stand
-        # for no model stay: they are for the model of whoever delegates.
+        # Short names belong to one provider; --model replaces them, so that the files run on any provider.
+        # Names such as `inherit` still mean the parent's model.
         models=None if model is None else {short: model for short, known in MODELS.items() if known},
         allow_env=False,
         middleware=middleware,
@@ -102,19 +100,19 @@ def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Mi
 
 
 def context_json(run: Run, *, recorded: bool) -> str:
-    """Return the completed context as JSON; on one line, unless a person reads it.
+    """Return the completed context as JSON; on one line unless stdout is a terminal.
 
     Args:
         run: The finished run.
-        recorded: Whether its trace is in a database, so that its id leads somewhere.
+        recorded: Whether its trace is in a database; else the trace id is left out.
     """
     context = {**run.context, "result": result_data(run, recorded=recorded)}
     return json_text(context, default=str)
 
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
-    """Return as JSON data what of the SDK's ``RunResult`` is worth having outside the process."""
-    result = run_result(run.context)
+    """Return the parts of the SDK's ``RunResult`` that are useful outside the process, as JSON data."""
+    result = run.result
     usage = result.context_wrapper.usage
     structured = as_dict(result.final_output, json=True)
     return {

@@ -1,1 +1,1 @@
-"""What all commands share: the console, tables, texts from outside, inputs, quantities, exit codes."""
+"""Shared by all commands: the console, tables, safe text, inputs, quantities and exit codes."""

@@ -1,9 +1,10 @@
-"""What the views have in common: the console, the few styles, and text that stays text."""
+"""The console and styles of all views, and text that is shown without markup or control characters."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import AbstractContextManager, nullcontext
+import io
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -23,9 +24,9 @@ MAX_WIDTH = 100
 
 
 def terminal() -> Console:
-    """Return a console for reading: lines of a readable length, and no markup in any string.
+    """Return a console for text: lines of a readable length, and no markup in any string.
 
-    Rich leaves colours and the spinner out where the output is no terminal.
+    Rich omits colours and the spinner if the output is not a terminal.
     """
     console = wide_terminal()
     console.width = min(console.width, MAX_WIDTH)
@@ -33,28 +34,34 @@ def terminal() -> Console:
 
 
 def wide_terminal() -> Console:
-    """Return a console for rows, which may be as long as the line of the terminal is."""
+    """Return a console for rows, which may use the whole width of the terminal."""
     return Console(markup=False, emoji=False, highlight=False)
 
 
 def working(console: Console, what: str) -> AbstractContextManager[object]:
-    """Show a spinner while something takes its time.
+    """Show a spinner during slow work.
 
-    Only on a real terminal: where colours are forced into a file or a build log, every picture of the
-    spinner would be a line.
+    Only on a real terminal: in a file or a build log with forced colours, each frame would be a line.
     """
     return console.status(what) if console.file.isatty() else nullcontext()
 
 
+@contextmanager
+def suppress_output() -> Iterator[None]:
+    """Discard everything printed in the block, such as the output of tool providers while they load."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield
+
+
 def plain(value: object, style: str = "") -> Text:
-    """Return ``value`` as text that is shown as it is; for whatever a model or a file says."""
+    """Return ``value`` as text without markup and control characters; for text from models and files."""
     if isinstance(value, Text):
         return value
     return Text(whole(printable(str(value))), style=style, overflow="fold")
 
 
 def indented(*parts: RenderableType) -> RenderableType:
-    """Return ``parts`` under one another, set off from the headings."""
+    """Return ``parts`` below each other, indented."""
     return Padding(Group(*parts), (0, 0, 0, 3), expand=False)
 
 

@@ -1,4 +1,4 @@
-"""From any exception to one line for a person and one exit code for a script."""
+"""Turns any exception into one line for a person and one exit code for a script."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
 
-# What the caller of the program can put right: arguments, files, installed tool providers.
+# Errors that the user can fix: arguments, files, installed tool providers.
 _BAD_INPUT = (
     AgentFileError,
     AgentNotFoundError,
@@ -74,9 +74,9 @@ def exit_code(error: BaseException) -> int:
 def describe(error: BaseException) -> str:
     """Return ``error`` as one line that begins with ``[package][code]``.
 
-    Ours come as they are, ``[kantan-agents][E19] Model not found: foo``. An HTTP error has its status
-    as code, ``[openai][401] ...``; any other has the name of its class, ``[agents][MaxTurnsExceeded]
-    ...``.
+    Errors of this library are unchanged: ``[kantan-agents][E19] Model not found: foo``. The code of an HTTP
+    error is its status, ``[openai][401] ...``; that of any other error is the name of its class,
+    ``[agents][MaxTurnsExceeded] ...``.
     """
     return one_line(_coded_message(error))
 
@@ -97,7 +97,7 @@ def _message(error: BaseException) -> str:
         return _with_reason(error)
     body = getattr(error, "body", None)
     if isinstance(body, dict) and isinstance(body.get("message"), str) and body["message"]:
-        # Of an error of the API, its own words; str() would be the whole JSON.
+        # The message of the API; str() would give the whole JSON.
         return str(body["message"])
     message = str(error) or "no further details"
     if _is_about_a_reply(error):
@@ -107,7 +107,7 @@ def _message(error: BaseException) -> str:
 
 
 def _with_reason(error: ModelNotFoundError) -> str:
-    """Add why kantan-llm refused, such as a missing key, unless it only says it knows no such name."""
+    """Add kantan-llm's reason, such as a missing key, unless the name is just unknown."""
     from kantan_llm.errors import ProviderInferenceError
 
     cause = error.__cause__
@@ -117,10 +117,9 @@ def _with_reason(error: ModelNotFoundError) -> str:
 
 
 def _is_about_a_reply(error: BaseException) -> bool:
-    """Tell whether ``error`` comes from a reply the SDK's model could make nothing of.
+    """Return whether ``error`` was raised because the SDK's model could not parse a reply.
 
-    A page of HTML or a JSON of another shape ends as whatever Python raises first; by itself that
-    message would tell nobody where to look.
+    For an HTML page or unexpected JSON the message is only a Python error, which does not help by itself.
     """
     if not isinstance(error, (AttributeError, TypeError, ValueError)) or isinstance(error, UnicodeError):
         return False
@@ -129,7 +128,7 @@ def _is_about_a_reply(error: BaseException) -> bool:
 
 
 def _unreachable_server(error: BaseException) -> str | None:
-    """Return the server of an error of the connection, else None; the message does not name it."""
+    """Return the server of a connection error, which the message does not name; else None."""
     if hasattr(error, "status_code"):
         return None
     url: Any = getattr(getattr(error, "request", None), "url", None)
@@ -138,7 +137,7 @@ def _unreachable_server(error: BaseException) -> str | None:
 
 
 def _is_usage_error(error: BaseException) -> bool:
-    # Typer's own errors are click's in some versions and private copies of them in others.
+    # Typer's errors are click's classes in some versions and private copies in others.
     return hasattr(error, "format_message")
 
 

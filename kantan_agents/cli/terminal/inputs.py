@@ -1,4 +1,4 @@
-"""What the user gives on the command line: texts, files, standard input."""
+"""Reads the user's input: texts, files and standard input."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ def read_question(question: str) -> str:
     """Return the question, read from standard input if it is ``-``.
 
     Raises:
-        FileArgumentError: E79, standard input is no UTF-8 text.
-        InvalidOptionError: E75, there is nothing but white space.
+        FileArgumentError: E79, standard input is not UTF-8 text.
+        InvalidOptionError: E75, the question is blank.
     """
     if question == STDIN:
         question = read_stdin().rstrip("\r\n")
@@ -30,8 +30,8 @@ def read_instructions(instructions: str) -> str:
     """Return the instructions, read from a file if they are ``@FILE``.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or is no UTF-8 text.
-        InvalidOptionError: E75, there is nothing but white space.
+        FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
+        InvalidOptionError: E75, the instructions are blank.
     """
     instructions = text_or_file(instructions)
     if not instructions.strip():
@@ -43,16 +43,16 @@ def text_or_file(text: str) -> str:
     """Return ``text``, read from a file if it is ``@FILE``.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or is no UTF-8 text.
+        FileArgumentError: E79, the file cannot be read or is not UTF-8 text.
     """
     return read_text(Path(text[1:])) if text.startswith("@") else text
 
 
 def read_context(path: Path | None) -> dict[str, Any]:
-    """Return the JSON object in the file at ``path``, an empty one if there is no path.
+    """Return the JSON object in the file at ``path``; without a path, an empty one.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or holds no JSON object.
+        FileArgumentError: E79, the file cannot be read or is not a JSON object.
     """
     if path is None:
         return {}
@@ -60,10 +60,10 @@ def read_context(path: Path | None) -> dict[str, Any]:
     try:
         context = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise FileArgumentError(path=str(path), reason=f"it is no JSON ({error})") from error
+        raise FileArgumentError(path=str(path), reason=f"it is not JSON ({error})") from error
     if not isinstance(context, dict):
         kind = type(context).__name__
-        raise FileArgumentError(path=str(path), reason=f"it must hold a JSON object, not a {kind}")
+        raise FileArgumentError(path=str(path), reason=f"it must contain a JSON object, not a {kind}")
     return context
 
 
@@ -71,7 +71,7 @@ def read_stdin() -> str:
     """Return the text of standard input; a byte order mark is dropped.
 
     Raises:
-        FileArgumentError: E79, there is none or it is no UTF-8 text.
+        FileArgumentError: E79, there is no standard input, or it is not UTF-8 text.
     """
     if sys.stdin is None:
         raise FileArgumentError(path=STDIN, reason="there is no standard input")
@@ -82,7 +82,7 @@ def read_text(path: Path) -> str:
     """Return the text of a file; a byte order mark is dropped.
 
     Raises:
-        FileArgumentError: E79, it cannot be read or is no UTF-8 text.
+        FileArgumentError: E79, it cannot be read or is not UTF-8 text.
     """
     try:
         content = path.read_bytes()
@@ -96,9 +96,9 @@ def _decoded(content: bytes, path: str) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileArgumentError(path=path, reason="it is no UTF-8 text") from error
+        raise FileArgumentError(path=path, reason="it is not UTF-8 text") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    # Python's parser takes NaN and Infinity; no other reader of the result would.
+    # Python's parser accepts NaN and Infinity, which are not valid JSON.
     raise ValueError(f"{name} is not allowed")

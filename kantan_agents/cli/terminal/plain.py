@@ -1,4 +1,4 @@
-"""Text from outside on its way to a terminal: what a model or a provider says is only ever text."""
+"""Makes text from models, providers and files safe for a terminal: plain text, one line, or JSON."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 MAX_LINE = 500
 
-# They show nothing themselves and turn the direction of writing, which makes one text look like another. What
-# joins the parts of an emoji or of a Persian word is none of them.
+# Invisible characters that change the writing direction and can make one text look like another. The joiners
+# in emoji and in Persian words are not among them.
 _DIRECTIONS = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _TURNS = re.compile(f"[{_DIRECTIONS}]")
-# JSON escapes the control characters of ASCII except this one; some terminals obey the others as well, and
-# some readers take the two separators for line ends.
+# JSON escapes ASCII control characters except \x7f. Some terminals interpret \x80-\x9f as well, and some
+# parsers treat the two separators as line ends.
 _UNESCAPED = re.compile(f"[\x7f-\x9f\u2028\u2029{_DIRECTIONS}]")
 _NOT_ASCII = re.compile("[^\x00-\x7e]")
 _LAST_OF_FOUR_DIGITS = 0xFFFF
@@ -24,10 +24,10 @@ _HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return ``text`` without what steers a terminal and shows nothing itself.
+    """Return ``text`` without control characters, except line ends and tabs.
 
-    Control characters could move the cursor or change colours; those that turn the direction of writing
-    could make one text look like another.
+    Control characters could move the cursor or change colours. Characters that change the writing direction
+    are removed as well, because they could make one text look like another.
     """
     return "".join(
         character
@@ -37,33 +37,33 @@ def printable(text: str) -> str:
 
 
 def whole(text: str) -> str:
-    """Return ``text`` with a replacement character for each half of a surrogate pair.
+    """Return ``text`` with each lone surrogate replaced.
 
-    Nothing can encode it, and pandas refuses a file in which it is escaped.
+    A lone surrogate cannot be encoded, and pandas refuses a file with an escaped one.
     """
     return _HALF_A_PAIR.sub("\ufffd", text)
 
 
 def one_line(text: str) -> str:
-    """Return ``text`` as one line of at most ``MAX_LINE`` characters; a provider may send a page."""
-    # Line ends are white space before they are control characters: they must leave a space behind.
+    """Return ``text`` as one line of at most ``MAX_LINE`` characters."""
+    # Split first, so that line ends become spaces before control characters are removed.
     words = printable(" ".join(text.split())).split()
     line = " ".join(words)
     return line if len(line) <= MAX_LINE else f"{line[: MAX_LINE - 4].rstrip()} ..."
 
 
 def json_text(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON for standard output; on one line, unless a person reads it.
+    """Return ``data`` as JSON for standard output; on one line unless that is a terminal.
 
     Args:
-        data: What ``json.dumps`` takes.
-        default: What to make of anything else, as for ``json.dumps``.
+        data: The data, as for ``json.dumps``.
+        default: Converts other objects, as for ``json.dumps``.
     """
     return _json(data, default, indent=2 if sys.stdout.isatty() else None)
 
 
 def json_line(data: Any, default: Callable[[Any], Any] | None = None) -> str:
-    """Return ``data`` as JSON on one line, whoever reads it; arguments as for ``json_text``."""
+    """Return ``data`` as JSON on one line in any case; arguments as for ``json_text``."""
     return _json(data, default, indent=None)
 
 

@@ -1,4 +1,4 @@
-"""Durations, sizes and moments as a user writes them: ``90s``, ``30d``, ``2GB``, ``2026-11-20 09:00``."""
+"""Parses durations, sizes and times: ``90s``, ``30d``, ``2GB``, ``2026-11-20 09:00``."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_duration(text: str, option: str) -> timedelta:
     """Return a duration such as ``30d``; the units are s, m, h, d and w.
 
     Raises:
-        InvalidOptionError: E75, it is none.
+        InvalidOptionError: E75, the text is not a duration.
     """
     duration = _duration(text.strip())
     if duration is None:
@@ -40,16 +40,16 @@ def read_duration(text: str, option: str) -> timedelta:
 
 
 def read_size(text: str, option: str) -> int:
-    """Return a size such as ``2GB`` in bytes; KB, MB, GB go by 1000, KiB, MiB, GiB by 1024.
+    """Return a size such as ``2GB`` in bytes; KB, MB, GB are powers of 1000, KiB, MiB, GiB of 1024.
 
     Raises:
-        InvalidOptionError: E75, it is none.
+        InvalidOptionError: E75, the text is not a size.
     """
     amount = _AMOUNT.fullmatch(text.strip())
     factor = _BYTES.get(amount["unit"].upper()) if amount else None
     size = 0
     if amount is not None and factor is not None:
-        with suppress(ValueError):  # more digits than Python reads
+        with suppress(ValueError):  # more digits than Python converts
             size = round(Fraction(amount["number"]) * factor)
     if size < 1:
         raise InvalidOptionError(option=option, reason=f"must be {_SIZES}, not {text!r}")
@@ -57,19 +57,19 @@ def read_size(text: str, option: str) -> int:
 
 
 def read_moment(text: str, option: str) -> datetime:
-    """Return a moment in UTC: a duration before now, such as ``2h`` or ``30d ago``, or an ISO time.
+    """Return a time in UTC: a duration before now, such as ``2h`` or ``30d ago``, or an ISO time.
 
-    A time without an offset is local, a day begins at its midnight.
+    A time without an offset is local; a date means its midnight.
 
     Raises:
-        InvalidOptionError: E75, it is neither.
+        InvalidOptionError: E75, the text is neither.
     """
     written = text.strip()
     try:
         before = _duration(re.sub(r"\s+ago$", "", written))
         if before is not None:
             return datetime.now(timezone.utc) - before
-        # Python 3.10 does not know the Z.
+        # Python 3.10 does not support the Z.
         return datetime.fromisoformat(re.sub("[Zz]$", "+00:00", written)).astimezone(timezone.utc)
     except (ValueError, OverflowError, OSError) as error:
         raise InvalidOptionError(option=option, reason=f"must be {_MOMENTS}, not {text!r}") from error

@@ -1,4 +1,4 @@
-"""Records as rows: a table where the line is long enough for one, else a few lines for each record."""
+"""Lays out records as a table or, if the terminal is too narrow, as a few lines per record."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class Column:
     """A column.
 
     Attributes:
-        label: What stands above it.
-        right: Whether its cells end at the same place, as numbers do.
-        longest: How wide it may get in a table; in a pipe a limit for texts only.
-        aligned: How far in a pipe it pushes the columns behind it; a longer cell does so in its own row only.
-        named: Whether its cells need the label beside them where there is no table.
-        own_line: Whether its cells, texts, have a line of their own there.
-        rest: Whether it takes what the others leave of a line; the last column, or none.
+        label: The heading.
+        right: Whether its cells are right-aligned, as for numbers.
+        longest: Maximum width in a table; in a pipe it only limits text columns (``own_line``).
+        aligned: Maximum width in a pipe; a longer cell shifts the following cells in its own row only.
+        named: Whether its cells show the label when there is no table.
+        own_line: Whether its cells have their own line when there is no table.
+        rest: Whether it takes the remaining width; only for the last column.
     """
 
     label: str
@@ -42,9 +42,9 @@ class Column:
 
 
 def line_width(console: Console) -> int | None:
-    """Return how long a line may be; None in a pipe or a file, where a record stays on its line.
+    """Return the maximum length of a line; None in a pipe or a file, where each record is one line.
 
-    ``COLUMNS`` counts in any case, rich reads it.
+    If ``COLUMNS`` is set, it always applies; rich reads it.
     """
     if console.file.isatty() or os.environ.get("COLUMNS", "").isdecimal():
         return max(console.width, 1)
@@ -52,20 +52,20 @@ def line_width(console: Console) -> int | None:
 
 
 def print_lines(console: Console, lines: Iterable[Text]) -> None:
-    """Print ``lines`` as they are: long ones are the terminal's to break."""
+    """Print ``lines`` unchanged; the terminal wraps long ones."""
     for line in lines:
         console.print(line, soft_wrap=True)
 
 
 def cell(value: object, style: str = "", *, longest: int | None = None) -> Text:
     """Return ``value`` on one line, cut to ``longest`` columns of the terminal."""
-    # A text may be megabytes long.
+    # Cut first: the text may be megabytes long.
     text = plain(one_line(str(value)[: 4 * MAX_LINE]), style)
     return text if longest is None else cut(text, longest)
 
 
 def cut(text: Text, cells: int) -> Text:
-    """Return ``text``, or its beginning and three dots if it needs more than ``cells`` columns."""
+    """Return ``text``, cut and ending with three dots if it needs more than ``cells`` columns."""
     if text.cell_len <= cells:
         return text
     beginning = text.copy()
@@ -75,9 +75,9 @@ def cut(text: Text, cells: int) -> Text:
 
 
 def row_lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
-    """Yield a table with a head, or for each row a few lines if that would need more than ``width``.
+    """Yield a table with a heading or, if it is wider than ``width``, a few lines for each row.
 
-    Columns that are empty everywhere are left out.
+    Columns without content are left out.
     """
     used = [index for index in range(len(columns)) if any(row[index].plain for row in rows)]
     columns = [columns[index] for index in used]
@@ -103,14 +103,14 @@ def row_lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: 
 
 
 def _longest(column: Column, width: int | None) -> int | None:
-    """Return how wide a column may get; in a pipe that limits no name, but it limits texts."""
+    """Return the maximum width of a column; in a pipe, names are not limited but texts are."""
     if column.own_line:
         return column.longest or LONGEST_REST
     return column.aligned if width is None else column.longest
 
 
 def table_line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequence[int]) -> Text:
-    """Return cells side by side, each filled up or cut to the width of its column."""
+    """Return cells side by side, each padded or cut to the width of its column."""
     line = Text()
     for column, text, width in zip(columns, cells, widths, strict=True):
         shown = cut(text, width)
@@ -129,15 +129,15 @@ def _table(
 ) -> Iterator[Text]:
     head = [Text(column.label, style=LABEL) for column in columns]
     for row in (head, *rows):
-        yield table_line(columns, row, [*map(_room, columns, row, widths)] if in_pipe else widths)
+        yield table_line(columns, row, [*map(_pipe_width, columns, row, widths)] if in_pipe else widths)
 
 
-def _room(column: Column, text: Text, width: int) -> int:
+def _pipe_width(column: Column, text: Text, width: int) -> int:
     return max(width, text.cell_len) if column.aligned else width
 
 
 def _card(columns: Sequence[Column], row: Sequence[Text], width: int) -> Iterator[Text]:
-    line = row[0]  # what tells one record from another is never cut
+    line = row[0]  # identifies the record, so it is never cut
     for column, text in zip(columns[1:], row[1:], strict=True):
         if not text.plain:
             continue

@@ -1,4 +1,4 @@
-"""Times, durations, sizes and counts as the views show them."""
+"""Formats times, durations, sizes and counts for display."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ _KILO = 1000
 
 
 def local_time(moment: datetime | None) -> str:
-    """Return a moment as local time, to the second; nothing for none."""
+    """Return a time as local time, to the second; "" for None."""
     if moment is None:
         return ""
     aware = _aware(moment)
     try:
         return aware.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):
-        return aware.isoformat()  # the first or the last day of the calendar, from a damaged row
+        return aware.isoformat()  # the first or last day of the calendar, from a damaged row
 
 
 def iso_time(moment: datetime | None) -> str | None:
-    """Return a moment as ISO 8601 in UTC, for programs."""
+    """Return a time as ISO 8601 in UTC, for programs."""
     return None if moment is None else _aware(moment).astimezone(timezone.utc).isoformat()
 
 
 def duration_text(seconds: float | None) -> str:
-    """Return a duration in the unit that suits it; nothing for none."""
+    """Return a duration in a suitable unit; "" for None."""
     if seconds is None:
         return ""
     if round(seconds, 3) < 1:
@@ -40,7 +40,7 @@ def duration_text(seconds: float | None) -> str:
 
 
 def size_text(size: float) -> str:
-    """Return a size in bytes, KB, MB, GB or TB, by 1000."""
+    """Return a size in bytes, KB, MB, GB or TB (powers of 1000)."""
     if size < _KILO:
         return f"{size:.0f} bytes"
     for unit in ("KB", "MB", "GB"):
@@ -56,15 +56,15 @@ def count_text(count: float) -> str:
 
 
 def counted(count: int, thing: str) -> str:
-    """Return a count with its thing: ``1 trace``, ``12 traces``."""
+    """Return a count with its noun: ``1 trace``, ``12 traces``."""
     return f"{count_text(count)} {thing}" if count == 1 else f"{count_text(count)} {thing}s"
 
 
 def rate_text(part: int, whole: int) -> str:
-    """Return a part of a whole in per cent; nothing where the whole is nothing."""
+    """Return a part of a whole in per cent; "" if the whole is 0."""
     return f"{part / whole:.1%}" if whole else ""
 
 
 def _aware(moment: datetime) -> datetime:
-    # kantan-llm's own moments are naive, in the UTC its readers are set to here.
+    # kantan-llm's times are naive and in UTC.
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)

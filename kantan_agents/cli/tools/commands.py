@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents tools``: what rules decide, mistakes in them, installed providers."""
+"""The options of ``kantan-agents tools``: explains and checks tool rules, lists installed providers."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def explain(
         typer.Option(
             "--args",
             metavar="JSON|@FILE",
-            help="Arguments of a call; without them the tool as such is asked about.",
+            help="Arguments of a call; without them the tool itself is checked.",
             show_default=False,
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say whether a tool may be used, and which rule of which layer decides that.
+    """Show whether a tool may be used, and which rule of which layer decides.
 
-    The rules of installed providers lie beneath those of --rules, as in a run.
+    The rules of installed providers apply below those of --rules, as in a run.
     Exit codes: 0 allowed, 1 refused, 2 bad arguments, files or providers.
     """
     from kantan_agents.cli.terminal import inputs
@@ -68,18 +68,18 @@ def check(
         ),
     ],
 ) -> None:
-    """List every mistake in a file of tool rules, one per line, each with its path.
+    """List all mistakes in a file of tool rules, one per line, each with its path.
 
     Exit codes: 0 no mistakes, 2 mistakes, or the file cannot be read.
     """
-    from kantan_agents.cli.tools.check import check_rules
+    from kantan_agents.cli.tools.rules_file import check_rules
 
     check_rules(file)
 
 
 @app.command("list")
 def list_(as_json: JsonOption = False) -> None:
-    """List installed tool providers, their tools and rules, and those that cannot be used.
+    """List installed tool providers with their tools and rules, and providers that cannot be used.
 
     Exit codes: 0 all can be used, 1 some cannot.
     """

@@ -1,4 +1,4 @@
-"""``kantan-agents tools explain``: which rule of which layer decides about a tool."""
+"""``kantan-agents tools explain``: shows which rule of which layer allows or denies a tool."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from typing import Any
 
 import typer
 
+from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, printable
-from kantan_agents.cli.tools.quiet import quiet
 from kantan_agents.errors import KantanAgentsError, ToolInputError
 from kantan_agents.tools import Explanation, explain
 
 
 def explain_tool(name: str, arguments: str | None, rules: dict[str, Any] | None, *, as_json: bool) -> None:
-    """Print the explanation for a tool, or for a call of it.
+    """Print the explanation for a tool, or for one call.
 
     Raises:
         KantanAgentsError: E7, E20, E22 for an installed provider.
         Exit: With code 1, the tool or the call is refused.
     """
-    with quiet():
+    with suppress_output():
         explanation = explain(name, arguments, tool_rules=rules)
     typer.echo(json_text(as_data(explanation)) if as_json else printable(str(explanation)))
     if not explanation.allowed:

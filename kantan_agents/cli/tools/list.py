@@ -1,4 +1,4 @@
-"""``kantan-agents tools list``: what installed distributions bring, and what of it cannot be used."""
+"""``kantan-agents tools list``: the tool providers of installed distributions, with their errors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import typer
 
+from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
-from kantan_agents.cli.tools.quiet import quiet
 from kantan_agents.errors import PREFIX, InvalidToolRulesError
 from kantan_agents.tools.providers.entry_points import (
     GROUP,
@@ -22,7 +22,7 @@ from kantan_agents.tools.providers.entry_points import (
 from kantan_agents.tools.providers.providers import collected_providers
 
 NONE_INSTALLED = f"""\
-No installed distribution declares a tool provider. One does so in its pyproject.toml:
+No installed distribution declares a tool provider. Declare one in its pyproject.toml:
 
 [project.entry-points."{GROUP}"]
 NAME = "package.module:Provider"
@@ -35,7 +35,7 @@ def list_providers(*, as_json: bool) -> None:
     Raises:
         Exit: With code 1, one of them cannot be used.
     """
-    with quiet():
+    with suppress_output():
         collected = collected_providers()
     typer.echo(json_text(as_data(collected)) if as_json else "\n".join(_lines(collected)))
     if collected.failures:
@@ -86,7 +86,7 @@ def _provider_lines(provider: ToolProvider) -> Iterator[str]:
     width = max(map(len, names), default=0)
     for name, tool in zip(names, provider.tools, strict=True):
         yield f"  tool   {name.ljust(width)}  {_first_line(tool)}".rstrip()
-    # Nothing in JSON is a line end, and a rule cut short would be another rule.
+    # Not one_line(), which shortens: JSON has no line ends, and a shortened rule would be a different rule.
     yield printable(f"  rules  {json.dumps(provider.rules.to_dict(), ensure_ascii=False)}")
 
 

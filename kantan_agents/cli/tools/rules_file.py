@@ -1,4 +1,7 @@
-"""A file of tool rules: JSON, either a rule set or a context with one under ``tool_rules``."""
+"""Reads and checks a file of tool rules: JSON, a rule set or a context with one under ``tool_rules``.
+
+``check_rules`` is ``kantan-agents tools check``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,11 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+import typer
+
+from kantan_agents.cli.terminal.failures import exit_code
 from kantan_agents.cli.terminal.inputs import STDIN, read_stdin, read_text
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import FileArgumentError, InvalidToolRulesError
 from kantan_agents.tool_rules import ToolRules
 
@@ -17,25 +24,41 @@ CONTEXT_KEY = "tool_rules"
 
 
 class _Object(dict[str, Any]):
-    """A JSON object that still knows all its pairs: of two with one key, a dict keeps the last."""
+    """A JSON object with all its pairs in ``pairs``; as a dict it has only the last of equal keys."""
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
         self.pairs = pairs
 
 
+def check_rules(file: str) -> None:
+    """Print the mistakes in ``file``, or that there are none.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be read or is not a JSON object.
+        Exit: With code 2, there are mistakes.
+    """
+    try:
+        read_rules(file)
+    except InvalidToolRulesError as error:
+        for problem in error.problems:
+            typer.echo(one_line(problem))
+        raise typer.Exit(exit_code(error)) from error
+    typer.echo(f"{one_line(file)}: no mistakes")
+
+
 def read_rules(file: str) -> dict[str, Any]:
     """Return the rules in ``file``, in the public dict shape; ``-`` is standard input.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or holds no JSON object.
-        InvalidToolRulesError: E20, with every mistake and its path, keys that stand twice among them.
+        FileArgumentError: E79, the file cannot be read or is not a JSON object.
+        InvalidToolRulesError: E20, with every mistake and its path, duplicate keys included.
     """
-    content = _parsed(file)
+    content = _parse(file)
     try:
-        readings = [_reading(content, index) for index in range(_most(content))]
-        mistakes = dict.fromkeys(mistake for reading in readings for mistake in _mistakes(reading))
-        problems = [*_found_twice(content), *mistakes]
+        variants = [_variant(content, index) for index in range(_max_duplicates(content))]
+        mistakes = dict.fromkeys(mistake for variant in variants for mistake in _mistakes(variant))
+        problems = [*_duplicate_keys(content), *mistakes]
     except RecursionError as error:
         raise FileArgumentError(path=file, reason="it is nested too deeply") from error
     if problems:
@@ -43,38 +66,38 @@ def read_rules(file: str) -> dict[str, Any]:
     return (content[CONTEXT_KEY] or {}) if CONTEXT_KEY in content else content
 
 
-def _parsed(file: str) -> _Object:
+def _parse(file: str) -> _Object:
     text = read_stdin() if file == STDIN else read_text(Path(file))
     try:
         content = json.loads(text, object_pairs_hook=_Object)
     except (ValueError, RecursionError) as error:
-        raise FileArgumentError(path=file, reason=f"it is no JSON ({error})") from error
+        raise FileArgumentError(path=file, reason=f"it is not JSON ({error})") from error
     if not isinstance(content, _Object):
         kind = type(content).__name__
-        raise FileArgumentError(path=file, reason=f"it must hold a JSON object, not a {kind}")
+        raise FileArgumentError(path=file, reason=f"it must contain a JSON object, not a {kind}")
     return content
 
 
-def _most(content: _Object) -> int:
-    """Return how often a key stands in one object at the most; 1 in a good file."""
+def _max_duplicates(content: _Object) -> int:
+    """Return the maximum number of times a key appears in one object; 1 in a valid file."""
     objects = [value for _, value in _values(content) if isinstance(value, _Object)]
-    return max(max(_times(value).values(), default=1) for value in objects)
+    return max(max(_key_counts(value).values(), default=1) for value in objects)
 
 
-def _times(value: _Object) -> Counter[str]:
+def _key_counts(value: _Object) -> Counter[str]:
     return Counter(key for key, _ in value.pairs)
 
 
-def _reading(value: Any, index: int) -> Any:
-    """Return a value as it is with the ``index``-th of equal keys: each may have mistakes of its own."""
+def _variant(value: Any, index: int) -> Any:
+    """Return a value with the ``index``-th of duplicate keys, so that all of them are checked."""
     if isinstance(value, list):
-        return [_reading(item, index) for item in value]
+        return [_variant(item, index) for item in value]
     if not isinstance(value, _Object):
         return value
-    places: dict[str, list[Any]] = {}
+    values: dict[str, list[Any]] = {}
     for key, inner in value.pairs:
-        places.setdefault(key, []).append(inner)
-    return {key: _reading(found[min(index, len(found) - 1)], index) for key, found in places.items()}
+        values.setdefault(key, []).append(inner)
+    return {key: _variant(found[min(index, len(found) - 1)], index) for key, found in values.items()}
 
 
 def _mistakes(content: dict[str, Any]) -> Iterator[str]:
@@ -83,10 +106,10 @@ def _mistakes(content: dict[str, Any]) -> Iterator[str]:
         return
     for key in ("allow", "deny", "params"):
         if key in content:
-            yield f"{key}: stands beside {CONTEXT_KEY}, where it rules nothing"
+            yield f"{key}: has no effect outside {CONTEXT_KEY}"
     for path, value in _values({k: v for k, v in content.items() if k != CONTEXT_KEY}):
         if isinstance(value, float) and not isfinite(value):
-            yield f"{path}: {value} is no number of JSON"
+            yield f"{path}: {value} is not a JSON number"
     rules = content[CONTEXT_KEY]
     if rules is not None and not isinstance(rules, dict):
         yield f"{CONTEXT_KEY}: must be an object with allow, deny and params, not a {type(rules).__name__}"
@@ -102,23 +125,23 @@ def _rule_mistakes(rules: dict[str, Any]) -> tuple[str, ...]:
     return ()
 
 
-def _found_twice(content: _Object) -> Iterator[str]:
+def _duplicate_keys(content: _Object) -> Iterator[str]:
     for path, value in _values(content):
-        for key, times in _times(value).items() if isinstance(value, _Object) else ():
-            if times > 1:
-                yield f"{_joined(path, key)}: stands {times} times, only the last one counts"
+        for key, count in _key_counts(value).items() if isinstance(value, _Object) else ():
+            if count > 1:
+                yield f"{_join(path, key)}: appears {count} times; only the last one is used"
 
 
 def _values(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value with its path, those that a later one of the same key hides included."""
+    """Yield every value with its path, including the values of all duplicate keys."""
     yield path, value
     if isinstance(value, dict):
         for key, inner in value.pairs if isinstance(value, _Object) else value.items():
-            yield from _values(inner, _joined(path, key))
+            yield from _values(inner, _join(path, key))
     elif isinstance(value, list):
         for index, inner in enumerate(value):
             yield from _values(inner, f"{path}[{index}]")
 
 
-def _joined(path: str, key: str) -> str:
+def _join(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key

@@ -1,4 +1,4 @@
-"""The options of ``kantan-agents traces``: what the trace database holds, shown, exported and pruned."""
+"""The options of ``kantan-agents traces``: shows, searches, exports and prunes the trace database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.cli.traces.open_store import DATABASE_VARIABLE
 
 app = typer.Typer(rich_markup_mode="rich")
 
-# Typer reads these annotations at run time and knows no `X | None` on Python 3.10 in older versions.
+# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
 DatabaseOption = Annotated[
     Path,
     typer.Option("--db", metavar="PATH", envvar=DATABASE_VARIABLE, help="The trace database."),
@@ -41,8 +41,8 @@ MetaOption = Annotated[
     typer.Option(
         "--meta",
         metavar="KEY=VALUE",
-        help="Runs with this metadata; may be given again. A VALUE that is a JSON number, true, false or "
-        "null is that, in double quotes it is a text.",
+        help="Runs with this metadata; may be repeated. A JSON number, true, false or null is read as such; "
+        "use double quotes for text.",
         show_default=False,
     ),
 ]
@@ -52,23 +52,23 @@ ErrorsOption = Annotated[
 ]
 RubricOption = Annotated[
     Optional[float],  # noqa: UP045
-    typer.Option("--rubric-below", metavar="SCORE", help="Runs with a worse verdict.", show_default=False),
+    typer.Option("--rubric-below", metavar="SCORE", help="Runs with a lower score.", show_default=False),
 ]
 SinceOption = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(
         "--since",
         metavar="WHEN",
-        help="Runs from then on: how long ago, such as 90s, 2h or 30d, or a time, such as 2026-11-20 or "
-        "2026-11-20T09:30, local unless it says otherwise.",
+        help="Runs since then: a duration ago, such as 90s, 2h or 30d, or a time, such as 2026-11-20 or "
+        "2026-11-20T09:30, local by default.",
         show_default=False,
     ),
 ]
 UntilOption = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--until", metavar="WHEN", help="Runs up to then.", show_default=False),
+    typer.Option("--until", metavar="WHEN", help="Runs until then.", show_default=False),
 ]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="The newest N at the most.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the newest N.")]
 
 DATABASE = Path("traces.sqlite3")
 
@@ -95,7 +95,7 @@ def list_(
     limit: LimitOption = 20,
     as_json: JsonOption = False,
 ) -> None:
-    """List the newest runs, those that pass all filters.
+    """List the newest runs that pass all filters.
 
     Exit codes: 0 listed, even if there is none, 2 bad arguments or database.
     """
@@ -124,11 +124,11 @@ def show(
         str,
         typer.Argument(
             metavar="ID",
-            help="A trace id, a run id, the unique beginning of one, or LAST for the newest run.",
+            help="A trace id, a run id, a unique prefix of one, or LAST for the newest run.",
         ),
     ],
     db: DatabaseOption = DATABASE,
-    full: Annotated[bool, typer.Option("--full", help="Show inputs and outputs whole.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Show complete inputs and outputs.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show one run: its metadata, and its spans as a tree with their inputs and outputs.
@@ -143,7 +143,7 @@ def show(
 @app.command()
 def search(
     words: Annotated[
-        list[str], typer.Argument(metavar="WORDS", help="Runs in which all of them occur, in any case.")
+        list[str], typer.Argument(metavar="WORDS", help="Runs that contain all of them, in any case.")
     ],
     db: DatabaseOption = DATABASE,
     agent: AgentOption = None,
@@ -158,7 +158,7 @@ def search(
     limit: LimitOption = 20,
     as_json: JsonOption = False,
 ) -> None:
-    """Find the runs in whose inputs and outputs all words occur, tool calls included.
+    """Find the runs whose inputs and outputs contain all words, tool calls included.
 
     Exit codes: 0 searched, even if nothing was found, 2 bad arguments or database.
     """
@@ -193,7 +193,7 @@ def prompts(
 ) -> None:
     """Compare prompt versions: runs, failures, scores, tokens, latency.
 
-    Without NAME a row for each version of each prompt, with it the versions side by side.
+    Without NAME, print a row for each version of each prompt; with it, the versions side by side.
     Exit codes: 0 compared, even if there is none, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.prompts import compare_prompts
@@ -205,7 +205,7 @@ def prompts(
 def failed(
     db: DatabaseOption = DATABASE,
     threshold: Annotated[
-        float, typer.Option("--threshold", metavar="SCORE", help="Verdicts below this have failed.")
+        float, typer.Option("--threshold", metavar="SCORE", help="Verdicts below this are failures.")
     ] = 0.5,
     prompt: Annotated[
         Optional[str],  # noqa: UP045
@@ -235,10 +235,10 @@ def failed(
 
 @app.command()
 def tail(db: DatabaseOption = DATABASE, as_json: JsonLinesOption = False) -> None:
-    """Follow new runs, a line each as it ends, until Ctrl-C.
+    """Print one line for each new run when it ends, until Ctrl-C.
 
-    A database that is not there yet is waited for.
-    Exit codes: 130 interrupted, 1 the reader went away, 2 a bad database.
+    Waits for a database that does not exist yet.
+    Exit codes: 130 interrupted, 1 the output pipe was closed, 2 a bad database.
     """
     from kantan_agents.cli.traces.tail import tail_traces
 
@@ -257,7 +257,7 @@ def export(
             show_default=False,
         ),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace the file if it is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     agent: AgentOption = None,
     prompt: PromptOption = None,
     version: VersionOption = None,
@@ -269,7 +269,7 @@ def export(
     until: UntilOption = None,
     limit: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option("--limit", metavar="N", min=1, help="The newest N at the most.", show_default="all"),
+        typer.Option("--limit", metavar="N", min=1, help="At most the newest N.", show_default="all"),
     ] = None,
     as_json: JsonLinesOption = False,
 ) -> None:
@@ -277,7 +277,7 @@ def export(
 
     Exit codes: 0 written, even if there is none, 2 bad arguments, files or database.
     """
-    del as_json  # nothing else is ever written
+    del as_json  # JSON Lines is the only format
     from kantan_agents.cli.traces.filters import read_filters
 
     filters = read_filters(
@@ -318,16 +318,16 @@ def prune(
         typer.Option(
             "--max-size",
             metavar="SIZE",
-            help="Delete the oldest runs until the database is not larger, such as 500MB or 2GiB.",
+            help="Delete the oldest runs until the database fits this size, such as 500MB or 2GiB.",
             show_default=False,
         ),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete, instead of saying what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete, instead of only showing the effect.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete old runs: without --yes, only say which would go.
+    """Delete old runs; without --yes, only show what would be deleted.
 
-    Give at least one limit; with several, what is beyond any of them goes.
+    Give at least one limit; runs beyond any of them are deleted.
     Exit codes: 0 done, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.prune import prune_traces, read_limits

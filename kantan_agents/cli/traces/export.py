@@ -1,4 +1,4 @@
-"""``kantan-agents traces export``: runs as JSON Lines, to standard output or into a file."""
+"""``kantan-agents traces export``: writes runs as JSON Lines to standard output or a file."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kantan_agents.errors import FileArgumentError
 def export_traces(
     path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
 ) -> None:
-    """Write the runs that pass all filters, one JSON object a line, the newest first.
+    """Write the runs that pass all filters, one JSON object per line, the newest first.
 
-    A file is complete or not there: it takes its name when everything is written.
+    An output file appears only when it is complete.
 
     Raises:
-        FileArgumentError: E79, the file cannot be written, or is there already.
+        FileArgumentError: E79, the file cannot be written, or exists already.
         TraceDatabaseError: E60, the database cannot be used.
     """
     target = None if output in (None, STDIN) else _check_target(str(output), path, force=force)
@@ -42,14 +42,14 @@ def export_traces(
 
 def _check_target(output: str, database: Path, *, force: bool) -> Path:
     try:
-        target = Path(output).resolve()  # a link stays, what it leads to is written
+        target = Path(output).resolve()  # a link is kept and its target is written
         there = target.exists()
         if there and database.exists() and target.samefile(database):
             raise FileArgumentError(path=output, reason="it is the trace database")
         if there and not target.is_file():
-            raise FileArgumentError(path=output, reason="it is no regular file")
+            raise FileArgumentError(path=output, reason="it is not a regular file")
         if there and not force:
-            raise FileArgumentError(path=output, reason="it is there already; --force replaces it")
+            raise FileArgumentError(path=output, reason="it exists already; --force replaces it")
         if not target.parent.is_dir():
             raise FileArgumentError(path=output, reason="its directory does not exist")
     except (OSError, RuntimeError, ValueError) as error:
@@ -70,7 +70,7 @@ def _write(records: Iterator[dict[str, Any]], file: TextIO) -> int:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Yield a file beside ``target`` that takes its place at the end, and is gone after a failure."""
+    """Yield a temporary file that replaces ``target`` at the end, and is deleted after a failure."""
     beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         try:

@@ -1,4 +1,4 @@
-"""``kantan-agents traces failed``: answers that were judged badly, and the prompt versions they came from."""
+"""``kantan-agents traces failed``: lists low verdicts, and the prompt versions of the judged answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import typer
 from kantan_agents.cli.terminal.console import terminal
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.show_quantities import iso_time
-from kantan_agents.cli.traces.data import finite_data
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.view import failures_view
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 def list_failed(
     path: Path, *, threshold: float, prompt: str | None, version: str | None, limit: int, as_json: bool
 ) -> None:
-    """Print the newest verdicts below ``threshold``, by the bucket kantan-llm puts them in.
+    """Print the newest verdicts below ``threshold``, grouped by kantan-llm's buckets.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.
@@ -45,8 +44,10 @@ def failures_data(
     buckets: Mapping[str, Sequence[SpanRecord]], judged: Mapping[str, TraceRecord | None]
 ) -> list[dict[str, Any]]:
     """Return failed verdicts as JSON data, one flat object each."""
+    from kantan_agents.tracing.metadata import finite  # replaces NaN and infinities, which JSON does not have
+
     return [
-        finite_data({"bucket": bucket, **_failure_data(span, judged.get(span.trace_id))})
+        finite({"bucket": bucket, **_failure_data(span, judged.get(span.trace_id))})
         for bucket, spans in buckets.items()
         for span in spans
     ]

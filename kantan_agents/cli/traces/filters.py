@@ -1,4 +1,4 @@
-"""The filters that ``list``, ``search`` and ``export`` share: from options to what the store takes."""
+"""Translates the filter options of ``list``, ``search`` and ``export`` into arguments of the store."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def read_filters(
 
 
 def check_words(words: Sequence[str]) -> None:
-    """Make sure that there is something to search for.
+    """Check that there is something to search for.
 
     Raises:
         InvalidOptionError: E75, a word is empty.
@@ -70,7 +70,7 @@ def _read_metadata(entries: Sequence[str]) -> dict[str, Any]:
 
 
 def _read_value(text: str) -> str | int | float | bool | None:
-    """Return a JSON scalar as what it is, anything else as the text it is."""
+    """Return the value of a JSON scalar, and any other text unchanged."""
     try:
         value = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -83,7 +83,7 @@ def _read_value(text: str) -> str | int | float | bool | None:
 
 
 def check_finite(number: float, option: str) -> None:
-    """Make sure that ``number`` can be compared with.
+    """Check that ``number`` is finite.
 
     Raises:
         InvalidOptionError: E75, it is NaN or infinite.
@@ -93,5 +93,5 @@ def check_finite(number: float, option: str) -> None:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    # NaN and Infinity are words, as nobody can be looking for them: JSON has none.
+    # JSON has no NaN and Infinity, so they are read as text.
     raise ValueError(name)

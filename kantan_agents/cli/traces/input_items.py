@@ -1,4 +1,4 @@
-"""What a recorded input says: a text, or the JSON list of the SDK's input items."""
+"""Extracts the readable text of a recorded input: a text, or a JSON list of the SDK's input items."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def asked(recorded: str) -> str:
-    """Return what the user said; of a list of items, the user's last message."""
-    said = [text for item in _items(recorded) if item.get("role") == "user" and (text := _content(item))]
-    return said[-1] if said else recorded
+def question_in(recorded: str) -> str:
+    """Return the user's input; of a list of items, the user's last message."""
+    texts = [text for item in _items(recorded) if item.get("role") == "user" and (text := _content(item))]
+    return texts[-1] if texts else recorded
 
 
 def newest_item(recorded: str) -> str:
-    """Return what is new in the input of a model call: of a list of items how many they are, and the last."""
+    """Return the new part of a model call's input: of a list of items, their number and the last one."""
     items = _items(recorded)
     if not items:
         return recorded
@@ -23,7 +23,7 @@ def newest_item(recorded: str) -> str:
 
 
 def _items(recorded: str) -> list[Mapping[str, Any]]:
-    """Return the items; none of a text, of another list, or of one that was cut when it was recorded."""
+    """Return the items; an empty list for text, another list, or a list truncated by the recorder."""
     if not recorded.startswith("["):
         return []
     try:

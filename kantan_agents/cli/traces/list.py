@@ -1,4 +1,4 @@
-"""``kantan-agents traces list``: the newest runs."""
+"""``kantan-agents traces list``: prints the newest runs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ import typer
 from kantan_agents.cli.terminal.console import wide_terminal
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import line_width, print_lines, row_lines
-from kantan_agents.cli.traces.data import summary_data
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.cli.traces.rows import COLUMNS, row_of
+from kantan_agents.cli.traces.records import COLUMNS, row_of, summary_data
 
 
 def list_traces(path: Path, filters: dict[str, Any], *, limit: int, as_json: bool) -> None:
@@ -32,6 +31,6 @@ def list_traces(path: Path, filters: dict[str, Any], *, limit: int, as_json: boo
 
 
 def nothing_found(filters: dict[str, Any]) -> str:
-    """Return what to say of an empty list."""
+    """Return the message for an empty list."""
     filtered = any(value is not None for value in filters.values())
     return "No run passes these filters." if filtered else "The database holds no runs."

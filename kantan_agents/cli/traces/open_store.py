@@ -1,4 +1,4 @@
-"""The trace database of ``kantan-agents traces``: looked at before anything slow is imported."""
+"""Opens the trace database of ``kantan-agents traces``; checks the path before slow imports."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 DATABASE_VARIABLE = "KANTAN_AGENTS_DB"
 
 
-def is_there(path: Path) -> bool:
-    """Return whether there is something at ``path``.
+def path_exists(path: Path) -> bool:
+    """Return whether ``path`` exists.
 
     Raises:
-        TraceDatabaseError: E60, there can be nothing.
+        TraceDatabaseError: E60, the path is invalid or cannot be accessed.
     """
     try:
         return path.exists()
@@ -30,9 +30,9 @@ def open_store(path: Path) -> TraceStore:
     """Return the store that reads ``path``.
 
     Raises:
-        TraceDatabaseError: E60, there is no such file, or it is no trace database.
+        TraceDatabaseError: E60, there is no such file, or it is not a trace database.
     """
-    if not is_there(path):
+    if not path_exists(path):
         reason = f"there is no such file; name another with --db or {DATABASE_VARIABLE}"
         raise TraceDatabaseError(path=str(path), reason=reason)
     from kantan_agents.tracing.store import TraceStore

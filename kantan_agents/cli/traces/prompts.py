@@ -1,10 +1,10 @@
-"""``kantan-agents traces prompts``: what the versions of a prompt do, a row each or side by side."""
+"""``kantan-agents traces prompts``: compares prompt versions, one row each or side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import typer
@@ -13,8 +13,13 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import ACCENT, LABEL, wide_terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
-from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time, rate_text
-from kantan_agents.cli.traces.data import stats_data
+from kantan_agents.cli.terminal.show_quantities import (
+    count_text,
+    duration_text,
+    iso_time,
+    local_time,
+    rate_text,
+)
 from kantan_agents.cli.traces.open_store import open_store
 
 if TYPE_CHECKING:
@@ -27,7 +32,7 @@ _GAP = 2
 
 @attrs.frozen
 class _Fact:
-    """One thing to know of a version: its label side by side, its label in a row, its text."""
+    """One fact about a version: its label side by side, its column in a row (if any), its text."""
 
     label: str
     column: str | None
@@ -73,8 +78,8 @@ def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
         typer.echo(json_text([stats_data(version) for version in stats]))
         return
     if not stats:
-        known = "The database holds no runs of any prompt."
-        typer.echo(known if prompt is None else f"No run of prompt {one_line(prompt)} found.")
+        none_at_all = "The database holds no runs of any prompt."
+        typer.echo(none_at_all if prompt is None else f"No run of prompt {one_line(prompt)} found.")
         return
     console = wide_terminal()
     width = line_width(console)
@@ -82,6 +87,17 @@ def compare_prompts(path: Path, prompt: str | None, *, as_json: bool) -> None:
         print_lines(console, row_lines(COLUMNS, [_row(version) for version in stats], width))
     else:
         print_lines(console, _side_by_side(stats, width))
+
+
+def stats_data(stats: PromptStats) -> dict[str, Any]:
+    """Return a prompt version as one flat object, with rates computed from the counts."""
+    return {
+        **attrs.asdict(stats),
+        "failure_rate": stats.failures / stats.runs if stats.runs else None,
+        "tokens_per_run": stats.total_tokens / stats.runs if stats.runs else None,
+        "first_run": iso_time(stats.first_run),
+        "last_run": iso_time(stats.last_run),
+    }
 
 
 def _row(stats: PromptStats) -> list[Text]:
@@ -93,7 +109,7 @@ def _row(stats: PromptStats) -> list[Text]:
 
 
 def _side_by_side(stats: Sequence[PromptStats], width: int | None) -> Iterator[Text]:
-    """Yield a table whose columns are the versions; as many under one another as the width asks for."""
+    """Yield a table with a column for each version; split into several tables if the width requires it."""
     labels = [cell(fact.label, LABEL) for fact in _FACTS]
     columns = [[cell(fact.text(version) or "-") for fact in _FACTS] for version in stats]
     heads = [cell(_version(version) or "no version", longest=_VERSION).plain for version in stats]
@@ -103,7 +119,7 @@ def _side_by_side(stats: Sequence[PromptStats], width: int | None) -> Iterator[T
         max(Text(head).cell_len, *(text.cell_len for text in cells)) + _GAP
         for head, cells in zip(heads, columns, strict=True)
     ]
-    for number, part in enumerate(_parts(widths, None if width is None else width - first)):
+    for number, part in enumerate(_fitting_slices(widths, None if width is None else width - first)):
         if number:
             yield Text()
         table = (Column(name), *(Column(head, right=True) for head in heads[part]))
@@ -111,11 +127,11 @@ def _side_by_side(stats: Sequence[PromptStats], width: int | None) -> Iterator[T
         yield from row_lines(table, rows, None)
 
 
-def _parts(widths: Sequence[int], room: int | None) -> Iterator[slice]:
+def _fitting_slices(widths: Sequence[int], available: int | None) -> Iterator[slice]:
     begin = 0
     while begin < len(widths):
         end = begin + 1
-        while end < len(widths) and (room is None or sum(widths[begin : end + 1]) <= room):
+        while end < len(widths) and (available is None or sum(widths[begin : end + 1]) <= available):
             end += 1
         yield slice(begin, end)
         begin = end

@@ -1,4 +1,4 @@
-"""``kantan-agents traces prune``: what is too old or too much goes; asked twice before anything does."""
+"""``kantan-agents traces prune``: deletes old runs; without ``--yes`` it only shows the effect."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import typer
 
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.read_quantities import read_duration, read_size
 from kantan_agents.cli.terminal.show_quantities import counted, size_text
-from kantan_agents.cli.traces.data import prune_data
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import InvalidOptionError
 
@@ -26,18 +26,18 @@ def read_limits(*, older_than: str | None, keep: int | None, max_size: str | Non
     """Return the options as keyword arguments of ``TraceStore.prune``.
 
     Raises:
-        InvalidOptionError: E75, one of them cannot be read, or there is none.
+        InvalidOptionError: E75, an option cannot be read, or none is given.
     """
     if older_than is None and keep is None and max_size is None:
         options = "--older-than, --keep, --max-size"
-        raise InvalidOptionError(option=options, reason="give at least one of them, to say what may go")
+        raise InvalidOptionError(option=options, reason="give at least one of them")
     age: timedelta | None = None if older_than is None else read_duration(older_than, "--older-than")
     size = None if max_size is None else read_size(max_size, "--max-size")
     return {"older_than": age, "keep": keep, "max_size": size}
 
 
 def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, as_json: bool) -> None:
-    """Delete what is beyond the limits or, unless ``really``, say what would go.
+    """Delete the runs beyond the limits or, unless ``really``, only show what would be deleted.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.
@@ -45,10 +45,10 @@ def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, as_json: b
     store = open_store(path)
     with _progress(really=really) as progress:
         result = store.prune(**limits, dry_run=not really, progress=progress)
-    typer.echo(json_text(prune_data(result)) if as_json else _told(result))
+    typer.echo(json_text(attrs.asdict(result)) if as_json else _summary(result))
 
 
-def _told(result: PruneResult) -> str:
+def _summary(result: PruneResult) -> str:
     what = f"{counted(result.traces, 'trace')} with {counted(result.spans, 'span')}"
     before, after = size_text(result.bytes_before), size_text(result.bytes_after)
     if not result.traces and result.bytes_after >= result.bytes_before:
@@ -56,14 +56,14 @@ def _told(result: PruneResult) -> str:
     if result.dry_run:
         return (
             f"Would delete {what}; the database is {before}, and would be about {after}.\n"
-            "Nothing was deleted. Give the same with --yes to do it."
+            "Nothing was deleted. Add --yes to delete."
         )
     return f"Deleted {what}; the database was {before}, and is {after}."
 
 
 @contextmanager
 def _progress(*, really: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a progress bar on standard error, if that is a terminal and there is something to wait for."""
+    """Show a progress bar on standard error if that is a terminal and runs are really deleted."""
     if not really or not sys.stderr.isatty():
         yield None
         return

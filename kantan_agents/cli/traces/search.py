@@ -1,4 +1,4 @@
-"""``kantan-agents traces search``: runs in which words occur, each with the place."""
+"""``kantan-agents traces search``: finds runs that contain words, each with the text around a match."""
 
 from __future__ import annotations
 
@@ -13,9 +13,8 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import STRONG, plain, wide_terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, line_width, print_lines, row_lines
-from kantan_agents.cli.traces.data import summary_data
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.cli.traces.rows import COLUMNS, row_of
+from kantan_agents.cli.traces.records import COLUMNS, row_of, summary_data
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.store import TraceStore, TraceSummary
@@ -28,7 +27,7 @@ _AFTER = 80
 def search_traces(
     path: Path, words: Sequence[str], filters: dict[str, Any], *, limit: int, as_json: bool
 ) -> None:
-    """Print the newest runs in whose inputs and outputs all words occur.
+    """Print the newest runs whose inputs and outputs contain all words.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.
@@ -42,19 +41,19 @@ def search_traces(
     elif found:
         console = wide_terminal()
         columns = (*COLUMNS[:-1], *_TEXTS)
-        rows = [[*row_of(trace), _marked(snippet, words)] for trace, snippet in found]
+        rows = [[*row_of(trace), _highlighted(snippet, words)] for trace, snippet in found]
         print_lines(console, row_lines(columns, rows, line_width(console)))
     else:
         typer.echo("No run found.")
 
 
 def _snippet(store: TraceStore, trace: TraceSummary, words: Sequence[str]) -> str:
-    """Return what stands around the first word found; nothing if SQLite compares otherwise than Python."""
+    """Return the text around the first match; "" if SQLite found one that Python does not."""
     for text in _texts(store, trace):
         for word in words:
-            place = re.search(re.escape(word), text, re.IGNORECASE)
-            if place:
-                begin, end = max(place.start() - _BEFORE, 0), place.end() + _AFTER
+            match = re.search(re.escape(word), text, re.IGNORECASE)
+            if match:
+                begin, end = max(match.start() - _BEFORE, 0), match.end() + _AFTER
                 before = "..." if begin else ""
                 after = "..." if end < len(text) else ""
                 return f"{before}{one_line(text[begin:end])}{after}"
@@ -69,7 +68,7 @@ def _texts(store: TraceStore, trace: TraceSummary) -> Iterator[str]:
         yield str(span.output or "")
 
 
-def _marked(snippet: str, words: Sequence[str]) -> Text:
+def _highlighted(snippet: str, words: Sequence[str]) -> Text:
     text = plain(snippet)
     text.highlight_regex(re.compile("|".join(map(re.escape, words)), re.IGNORECASE), STRONG)
     return text

@@ -1,4 +1,4 @@
-"""``kantan-agents traces show``: one run, from its metadata to the last span."""
+"""``kantan-agents traces show``: one run with its metadata and all its spans."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from kantan_agents.cli.terminal.console import ACCENT, LABEL, plain, terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import cell, line_width, print_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time
-from kantan_agents.cli.traces.data import trace_data
-from kantan_agents.cli.traces.input_items import asked
+from kantan_agents.cli.traces.input_items import question_in
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.cli.traces.rows import status
+from kantan_agents.cli.traces.records import status, trace_data
 from kantan_agents.cli.traces.span_details import draw_span, readable, rubric_view, text_of
 from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines
 from kantan_agents.cli.traces.view import prompt_label
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
     from kantan_agents.tracing.store import StoredTrace, TraceSummary
 
 _GAP = 2
-# Said in the lines above the other metadata.
-_TOLD = ("agent_name", "prompt_name", "prompt_version", "agent_run_id", "usage_total")
+# Metadata with its own lines above the other metadata.
+_OWN_LINES = ("agent_name", "prompt_name", "prompt_version", "agent_run_id", "usage_total")
 
 
 def show_trace(path: Path, trace_id: str, *, full: bool, as_json: bool) -> None:
@@ -35,7 +34,7 @@ def show_trace(path: Path, trace_id: str, *, full: bool, as_json: bool) -> None:
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.
-        TraceNotFoundError: E61, there is no such trace, or more than one.
+        TraceNotFoundError: E61, no trace matches, or more than one.
     """
     trace = open_store(path).trace(trace_id)
     if as_json:
@@ -48,11 +47,11 @@ def show_trace(path: Path, trace_id: str, *, full: bool, as_json: bool) -> None:
 def _lines(console: Console, trace: StoredTrace, *, full: bool) -> Iterator[Text]:
     width = line_width(console)
     facts = [(label, text) for label, text in _facts(trace.summary, full=full) if text.plain]
-    longest = max(Text(label).cell_len for label, _ in facts) + _GAP
+    width_of_labels = max(Text(label).cell_len for label, _ in facts) + _GAP
     for label, text in facts:
         first = plain(label, LABEL)
-        first.append(" " * (longest - first.cell_len))
-        yield from hanging(console, first, Text(" " * longest), text, width)
+        first.append(" " * (width_of_labels - first.cell_len))
+        yield from hanging(console, first, Text(" " * width_of_labels), text, width)
     if not trace.spans:
         return
     yield Text()
@@ -72,11 +71,11 @@ def _facts(trace: TraceSummary, *, full: bool) -> Iterator[tuple[str, Text]]:
     yield "prompt", plain(one_line(prompt_label(metadata)))
     yield "run", plain(one_line(str(metadata.get("agent_run_id") or "")))
     yield "tokens", plain(_tokens(trace))
-    for number, (key, value) in enumerate((key, metadata[key]) for key in metadata if key not in _TOLD):
+    for number, (key, value) in enumerate((key, metadata[key]) for key in metadata if key not in _OWN_LINES):
         entry = Text.assemble(cell(key, LABEL), "  ", readable(text_of(value), full=full))
         yield "" if number else "metadata", entry
-    said = str(trace.input or "")
-    yield "input", readable(said if full else asked(said), full=full)
+    text = str(trace.input or "")
+    yield "input", readable(text if full else question_in(text), full=full)
     if trace.rubric is None:
         yield "output", readable(str(trace.output or ""), full=full)
     else:
@@ -86,5 +85,5 @@ def _facts(trace: TraceSummary, *, full: bool) -> Iterator[tuple[str, Text]]:
 def _tokens(trace: TraceSummary) -> str:
     if not trace.total_tokens:
         return ""
-    spent = f"{count_text(trace.input_tokens)} in, {count_text(trace.output_tokens)} out"
-    return f"{count_text(trace.total_tokens)} ({spent})"
+    parts = f"{count_text(trace.input_tokens)} in, {count_text(trace.output_tokens)} out"
+    return f"{count_text(trace.total_tokens)} ({parts})"

@@ -1,4 +1,4 @@
-"""One span of ``traces show``: its line, and below it what went in, what came out, what went wrong."""
+"""Formats one span of ``traces show``: its line, and below it input, output, tool calls and error."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from kantan_agents.cli.traces.view import span_head
 if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord
 
-_READABLE = 240
+_MAX_READABLE = 240
 _LABEL_WIDTH = 8
-# The SDK's own custom spans, whose data says nothing that the line does not.
+# The SDK's own custom spans, whose data repeats what the line shows.
 _SDK_SPANS = ("task", "turn")
 
 
 def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Block]]]:
-    """Return how a span is drawn.
+    """Return a function that draws a span.
 
     Args:
-        full: Whether texts are shown whole, with their own lines.
+        full: Whether to show complete texts with their line ends.
     """
 
     def draw(span: SpanRecord) -> tuple[Text, Sequence[Block]]:
@@ -38,18 +38,18 @@ def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Bloc
 
 
 def readable(text: str, style: str = "", *, full: bool) -> Text:
-    """Return ``text`` whole or, on one line, its beginning and how long it is."""
+    """Return the complete ``text`` or, on one line, its beginning and its length."""
     if full:
         return plain(text.strip("\r\n"), style)
-    beginning = " ".join(printable(" ".join(text[: 4 * _READABLE].split())).split())
-    if len(beginning) <= _READABLE and len(text) <= 4 * _READABLE:
+    beginning = " ".join(printable(" ".join(text[: 4 * _MAX_READABLE].split())).split())
+    if len(beginning) <= _MAX_READABLE and len(text) <= 4 * _MAX_READABLE:
         return plain(beginning, style)
-    shown = plain(beginning[:_READABLE].rstrip(), style)
+    shown = plain(beginning[:_MAX_READABLE].rstrip(), style)
     return Text.assemble(shown, (f" ... ({count_text(len(text))} characters)", LABEL))
 
 
 def error_text(error: Any) -> str:
-    """Return what a recorded error says, and the data beside it."""
+    """Return the message of a recorded error, with its data."""
     if not isinstance(error, Mapping):
         return text_of(error)
     message, data = text_of(error.get("message", "")), error.get("data")
@@ -57,12 +57,12 @@ def error_text(error: Any) -> str:
 
 
 def rubric_view(rubric: Mapping[str, Any], *, full: bool) -> Text:
-    """Return a verdict: its score, and its comments a line each."""
+    """Return a verdict: its score, and its comments on one line each."""
     comments = rubric.get("comments")
     if not isinstance(comments, list) or not comments:
         comments = [rubric["comment"]] if rubric.get("comment") else []
-    said = [text_of(rubric.get("score")), *map(text_of, comments)]
-    return Text("\n").join(readable(text, full=full) for text in said)
+    texts = [text_of(rubric.get("score")), *map(text_of, comments)]
+    return Text("\n").join(readable(text, full=full) for text in texts)
 
 
 def _line(span: SpanRecord) -> Text:
@@ -83,12 +83,12 @@ def _blocks(span: SpanRecord, *, full: bool) -> Iterator[Block]:
     if span.error:
         yield _block("error", readable(error_text(span.error), BAD, full=full), BAD)
     if span.input:
-        said = str(span.input) if full else newest_item(str(span.input))
-        yield _block("in", readable(said, full=full))
+        text = str(span.input) if full else newest_item(str(span.input))
+        yield _block("in", readable(text, full=full))
     calls = span.tool_calls if isinstance(span.tool_calls, list) else []
     for call in calls:
         yield _block("calls", readable(_call_text(call), full=full))
-    # A verdict is the output of its run, and the same again would be said as `out`.
+    # A verdict is also the output of its run, so `out` would repeat it.
     if span.rubric and isinstance(span.rubric, Mapping):
         yield _block("rubric", rubric_view(span.rubric, full=full))
     elif span.output and not (span.output_kind == "tool_calls" and calls and not full):
@@ -110,7 +110,7 @@ def _span_data(span: SpanRecord) -> Mapping[str, Any]:
 
 
 def _name(span: SpanRecord, data: Mapping[str, Any]) -> str | None:
-    # A turn of the SDK has its number beside its name.
+    # The SDK records the number of a turn next to its name.
     return f"{span.name} {data['data'].get('turn', '')}".rstrip() if _is_sdk_span(data) else span.name
 
 
@@ -134,5 +134,5 @@ def _call_text(call: Any) -> str:
 
 
 def text_of(value: Any) -> str:
-    """Return a text as it is, anything else as JSON."""
+    """Return a text unchanged, any other value as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

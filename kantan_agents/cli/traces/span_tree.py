@@ -1,4 +1,4 @@
-"""The spans of a trace as a tree of lines, whatever its depth and the width of the terminal."""
+"""Draws the spans of a trace as a tree, for any depth and any width of the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NARROWEST_TEXT = 30
 
 @attrs.frozen
 class Guides:
-    """What the branches are drawn with; each three columns wide."""
+    """The lines of the tree, each three columns wide."""
 
     branch: str = "├─ "
     last: str = "└─ "
@@ -33,7 +33,7 @@ ASCII_GUIDES = Guides("+- ", "`- ", "|  ")
 
 @attrs.frozen
 class Block:
-    """A text of a span: a label, and as many lines as it takes."""
+    """A labelled text below a span, with any number of lines."""
 
     label: Text
     text: Text
@@ -47,9 +47,9 @@ class SpanTree:
     """A rich renderable: a title, and below it the spans.
 
     Attributes:
-        title: What stands above.
+        title: The line above the tree.
         spans: The spans of one trace, in any order.
-        draw: Makes of a span its line and the blocks below it.
+        draw: Returns the line of a span and the blocks below it.
     """
 
     title: Text
@@ -57,7 +57,7 @@ class SpanTree:
     draw: Draw
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines, none of them longer than the space there is."""
+        """Yield the lines, none longer than the available width."""
         guides = ASCII_GUIDES if options.ascii_only else Guides()
         yield from wrapped(console, self.title, options.max_width)
         yield from tree_lines(console, self.spans, self.draw, width=options.max_width, guides=guides)
@@ -71,21 +71,25 @@ def tree_lines(
     width: int | None,
     guides: Guides,
 ) -> Iterator[Text]:
-    """Yield the lines of a tree; with ``width`` None only line ends in a text end a line.
+    """Yield the lines of a tree; without a ``width``, lines are not wrapped.
 
-    Where a trace is deeper than the terminal is wide, the outermost guides give way.
+    If the guides of a deep trace do not fit into the width, the outermost ones are cut off.
     """
-    room = None if width is None else max(width - _NARROWEST_TEXT, 0) // 3 * 3
+    guide_width = None if width is None else max(width - _NARROWEST_TEXT, 0) // 3 * 3
     for span, above, is_last, has_children in _in_order(spans, guides):
         head, blocks = draw(span)
         first = above + (guides.last if is_last else guides.branch)
         below = above + (guides.nothing if is_last else guides.through)
         inner = below + (guides.through if has_children else guides.nothing)
         yield from hanging(
-            console, Text(_clipped(first, room), LABEL), Text(_clipped(below, room), LABEL), head, width
+            console,
+            Text(_clipped(first, guide_width), LABEL),
+            Text(_clipped(below, guide_width), LABEL),
+            head,
+            width,
         )
         for block in blocks:
-            guide = _clipped(inner, room)
+            guide = _clipped(inner, guide_width)
             label = Text.assemble((guide, LABEL), block.label)
             space = Text(guide + " " * block.label.cell_len, LABEL)
             yield from hanging(console, label, space, block.text, width)
@@ -99,9 +103,9 @@ def wrapped(console: Console, text: Text, width: int | None) -> Iterable[Text]:
 
 
 def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | None) -> Iterator[Text]:
-    """Yield ``text`` in lines of at most ``width`` columns, ``first`` before its first line.
+    """Yield ``text`` in lines of at most ``width`` columns, with a hanging indent.
 
-    Before the other lines stands ``rest``, which is as wide.
+    The first line begins with ``first``, the others with ``rest``, which has the same width.
     """
     space = None if width is None else max(width - first.cell_len, 1)
     before = first
@@ -112,12 +116,12 @@ def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | 
         before = rest
 
 
-def _clipped(guides: str, room: int | None) -> str:
-    return guides if room is None or len(guides) <= room else guides[len(guides) - room :]
+def _clipped(guides: str, width: int | None) -> str:
+    return guides if width is None or len(guides) <= width else guides[len(guides) - width :]
 
 
 def _in_order(spans: Iterable[SpanRecord], guides: Guides) -> Iterator[tuple[SpanRecord, str, bool, bool]]:
-    """Yield each span with the guides above it, whether it is the last of its parent, and a parent itself."""
+    """Yield each span with its guides, whether it is the last child, and whether it has children."""
     waiting = sorted(spans, key=_started)
     known = {span.span_id for span in waiting}
     children: dict[str | None, list[SpanRecord]] = defaultdict(list)
@@ -136,7 +140,7 @@ def _in_order(spans: Iterable[SpanRecord], guides: Guides) -> Iterator[tuple[Spa
             yield span, above, is_last, bool(below)
             inner = above + (guides.nothing if is_last else guides.through)
             stack += [(child, inner, child is below[-1]) for child in reversed(below)]
-        # What is left runs in circles, which only a damaged database can hold; it is shown all the same.
+        # The remaining spans form cycles, which only a damaged database has. Show them nevertheless.
         waiting = [span for span in waiting if span.span_id not in seen]
         roots = waiting[:1]
 

@@ -1,4 +1,4 @@
-"""``kantan-agents traces tail``: new runs as they end, a line each."""
+"""``kantan-agents traces tail``: prints one line for each new run when it ends."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import wide_terminal
 from kantan_agents.cli.terminal.plain import json_line, one_line
 from kantan_agents.cli.terminal.rows import GAP, LONGEST_REST, NARROWEST_REST, line_width, table_line
-from kantan_agents.cli.traces.data import summary_data
-from kantan_agents.cli.traces.open_store import is_there
-from kantan_agents.cli.traces.rows import COLUMNS, row_of
+from kantan_agents.cli.traces.open_store import path_exists
+from kantan_agents.cli.traces.records import COLUMNS, row_of, summary_data
 from kantan_agents.errors import TraceDatabaseError
 
 if TYPE_CHECKING:
@@ -28,14 +27,14 @@ _PATIENCE = 10.0
 
 
 def tail_traces(path: Path, *, as_json: bool) -> None:
-    """Print each new run until it is interrupted, or nobody reads any more.
+    """Print each new run until Ctrl-C, or until the output pipe is closed.
 
-    A database that is not there yet is waited for: a service makes it at its first run.
+    If the database does not exist yet, wait for it: a service creates it at its first run.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be used.
     """
-    since = None if _is_there(path) else datetime.now(timezone.utc)
+    since = None if _has_content(path) else datetime.now(timezone.utc)
     store = _open(path, waiting=since is not None)
     console = wide_terminal()
     lines = _Lines(line_width(console))
@@ -47,21 +46,21 @@ def tail_traces(path: Path, *, as_json: bool) -> None:
         sys.stdout.flush()
 
 
-def _is_there(path: Path) -> bool:
-    # SQLite makes an empty file before it makes tables.
-    return is_there(path) and (path.is_dir() or path.stat().st_size > 0)
+def _has_content(path: Path) -> bool:
+    # SQLite creates an empty file before it creates tables.
+    return path_exists(path) and (path.is_dir() or path.stat().st_size > 0)
 
 
 def _open(path: Path, *, waiting: bool) -> TraceStore:
     if waiting:
         typer.echo(f"waiting for {one_line(str(path))} ...", err=True)
-        while not _is_there(path):
+        while not _has_content(path):
             time.sleep(POLL)
     from kantan_agents.tracing.store import TraceStore
 
     deadline = time.monotonic() + _PATIENCE
     while waiting and time.monotonic() < deadline:
-        # A file that has just come may have no tables for a moment.
+        # A new file may have no tables for a moment.
         with suppress(TraceDatabaseError):
             return TraceStore(path)
         time.sleep(POLL)
@@ -69,14 +68,14 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
 
 
 class _Lines:
-    """Lines of runs that stand under one another as far as can be known: columns only ever grow."""
+    """Aligns the lines of runs as well as possible: columns only grow, since later runs are unknown."""
 
     def __init__(self, width: int | None) -> None:
         self.width = width
         self.widths = [0] * len(COLUMNS)
 
     def line(self, trace: TraceSummary) -> Text:
-        """Return a run on one line; the input takes what is left of it."""
+        """Return a run on one line; the input takes the remaining width."""
         cells = row_of(trace)
         self.widths = [max(width, text.cell_len) for width, text in zip(self.widths, cells, strict=True)]
         taken = sum(self.widths[:-1]) + len(GAP) * (len(cells) - 1)

@@ -1,4 +1,4 @@
-"""How records from the trace database look: kantan-llm's records in, rich renderables out."""
+"""Renders records of the trace database: kantan-llm's records in, rich renderables out."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def traces_view(traces: Sequence[TraceRecord | TraceSummary]) -> RenderableType:
 
 
 def spans_view(trace_id: str, spans: Iterable[SpanRecord]) -> RenderableType:
-    """Return the spans of a trace as a tree: kind, name, how long it took, and what went in."""
+    """Return the spans of a trace as a tree: kind, name, duration and input."""
     return indented(SpanTree(plain(trace_id, ACCENT), tuple(spans), _span_line))
 
 
@@ -48,8 +48,8 @@ def failures_view(
     """Return failed judge spans by bucket, each with the prompt version whose answer was judged.
 
     Args:
-        buckets: What kantan-llm's ``group_failed_by_bucket`` returns.
-        judged: For the trace id of each judge, the trace of the answer it judged.
+        buckets: The result of kantan-llm's ``group_failed_by_bucket``.
+        judged: Trace id of each judge -> trace of the judged answer.
     """
     if not buckets:
         return indented(Text("nothing failed", style=LABEL))
@@ -60,21 +60,21 @@ def failures_view(
             leaf = branch.add(_rubric_line(span.rubric or {}))
             trace = judged.get(span.trace_id)
             if trace is not None:
-                if prompt := one_line(_prompt_of(trace)):  # a trace of the user's own has none
+                if prompt := one_line(_prompt_of(trace)):  # missing in traces the user opened
                     leaf.add(Text.assemble(("the answer came from ", LABEL), plain(prompt, STRONG)))
-                leaf.add(Text.assemble(("and stands in ", LABEL), plain(trace.trace_id, ACCENT)))
+                leaf.add(Text.assemble(("and is in trace ", LABEL), plain(trace.trace_id, ACCENT)))
     return indented(tree)
 
 
 def prompt_label(metadata: Any) -> str:
-    """Return name and version of a prompt; metadata may be anything that JSON can be."""
+    """Return name and version of a prompt; ``metadata`` may be any JSON value."""
     if not isinstance(metadata, Mapping):
         return ""
     return f"{metadata.get('prompt_name') or ''} {metadata.get('prompt_version') or ''}".strip()
 
 
 def span_head(span: SpanRecord, name: str | None) -> Text:
-    """Return kind and name of a span, and how long it took."""
+    """Return kind, name and duration of a span."""
     line = Text.assemble(plain(one_line(str(span.span_type or "span")), STRONG))
     if name and name != span.span_type:
         line.append_text(plain(f"  {one_line(str(name))}"))

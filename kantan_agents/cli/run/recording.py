@@ -1,4 +1,4 @@
-"""The trace database of a command: checked before anything is run, and the only place traces go."""
+"""Records the runs of a command: in a trace database that is checked first, and as objects in a list."""
 
 from __future__ import annotations
 
@@ -9,15 +9,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kantan_agents.errors import FileArgumentError
+from kantan_agents.pipeline import Next, Run, Stage
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.recorder import SQLiteRecorder
 
 
-def check_database(path: Path | None) -> None:
-    """Make sure that traces can be written to ``path``, if there is one, leaving it as it is.
+def collect_runs(runs: list[Run]) -> Stage:
+    """Return a stage that appends each run to ``runs``, for its id, trace and instructions."""
 
-    Before the run, because the SDK only logs what a trace processor cannot write.
+    async def collect_run(run: Run, call_next: Next) -> None:
+        runs.append(run)
+        await call_next(run)
+
+    return collect_run
+
+
+def check_database(path: Path | None) -> None:
+    """Check that traces can be written to ``path``, if there is one, without changing the file.
+
+    This happens before the run, because the SDK only logs the errors of a trace processor.
 
     Raises:
         FileArgumentError: E79, with the reason.
@@ -43,9 +54,9 @@ def check_database(path: Path | None) -> None:
 
 @contextmanager
 def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
-    """Send all traces to the database at ``path`` and nowhere else; without a path, nowhere at all.
+    """Send all traces to the database at ``path`` only; without a path, discard them.
 
-    The SDK's own exporter, which sends traces to OpenAI, is taken out in both cases.
+    In both cases the SDK's own exporter, which sends traces to OpenAI, is removed.
 
     Yields:
         The recorder, or None.
@@ -65,7 +76,7 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
     recorder = SQLiteRecorder(path)
     try:
         set_trace_processors([recorder])
-        # Who names a database wants the traces, whatever the environment says in general.
+        # An explicit database overrides an environment variable that disables tracing.
         set_tracing_disabled(False)
         yield recorder
     finally:
@@ -74,7 +85,7 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 
 def _check_tables(path: Path) -> None:
-    """Make the tables, if they are not there, and make sure they are kantan-llm's."""
+    """Create the tables if they are missing; refuse tables that are not kantan-llm's."""
     from kantan_agents.tracing.schema import make_tables
 
     try:
@@ -84,10 +95,10 @@ def _check_tables(path: Path) -> None:
 
 
 def check_recorded(recorder: SQLiteRecorder) -> None:
-    """Make sure that everything has arrived in the database.
+    """Check that the whole run is in the database.
 
     Raises:
-        FileArgumentError: E79, it has not: a full disk, a file that may no longer be written.
+        FileArgumentError: E79, it is not, for example because the disk is full or the file is read-only.
     """
     if not recorder.force_flush() or recorder.stats().failed:
         raise FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")
