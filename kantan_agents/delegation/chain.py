@@ -63,9 +63,10 @@ class Link:
         if any(name_key(agent) == name_key(name) for name in chain):
             raise DelegationCycleError(agent=agent, chain=chain)
         if self.depth >= max_depth:
-            raise DelegationLimitError(agent=agent, limit=f"delegations go {max_depth} deep at the most")
+            limit = f"at most {max_depth} levels of delegation are allowed"
+            raise DelegationLimitError(agent=agent, limit=limit)
         if not self.counter.take(max_delegations):
-            limit = f"{max_delegations} delegations were begun, and no more are allowed"
+            limit = f"all {max_delegations} allowed delegations have been used"
             raise DelegationLimitError(agent=agent, limit=limit)
         return Link((*chain, agent), self.depth + 1, self.counter)
 

@@ -147,7 +147,7 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
     }
     for option in options:
         if option in _FIXED_OPTIONS:
-            reason = "is decided by the file of the agent and by who delegates"
+            reason = "is set by the agent's file and by the parent"
             raise InvalidOptionError(option=option, reason=reason)
         if option not in known:
             raise InvalidOptionError(option=option, reason="task_tool and Agent have no such option")

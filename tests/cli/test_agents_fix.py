@@ -131,7 +131,7 @@ class TestNotFixed:
             return fixed_text(text)
 
         monkeypatch.setattr(fix, "fixed_text", changed)
-        self.check(kantan_agents("agents", "fix", "a.md"), "it was changed meanwhile")
+        self.check(kantan_agents("agents", "fix", "a.md"), "it was changed by another program")
         assert file.read_bytes() == b"another"
         assert leftovers(file.parent) == []
 

@@ -159,7 +159,7 @@ class TestContextOfFiles:
 @pytest.mark.parametrize("option", ["tools", "mcp_servers", "handoffs", "tool_providers", "instructions"])
 def test_options_that_could_widen_a_child_are_refused(option: str) -> None:
     options: dict[str, Any] = {option: []}
-    with pytest.raises(InvalidOptionError, match=f"{option}: is decided by the file"):
+    with pytest.raises(InvalidOptionError, match=f"{option}: is set by the agent.s file"):
         task_tool([WORKER], **options)
 
 

@@ -62,7 +62,7 @@ async def test_the_delegations_of_the_whole_tree_are_counted() -> None:
     assert sorted(results)[1:] == ["one", "two"]
     assert min(results) == (
         "[kantan-agents][E33] Agent cannot be delegated to: helper: "
-        "3 delegations were begun, and no more are allowed"
+        "all 3 allowed delegations have been used"
     )
 
 

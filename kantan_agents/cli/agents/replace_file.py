@@ -39,7 +39,7 @@ def replace_file(path: Path, before: bytes, after: bytes) -> None:
         try:
             _write(beside, after, status)
             if target.read_bytes() != before:
-                raise FileArgumentError(path=str(path), reason="it was changed meanwhile")
+                raise FileArgumentError(path=str(path), reason="it was changed by another program")
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)

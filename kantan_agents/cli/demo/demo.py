@@ -57,7 +57,7 @@ def _play(console: Console, model: object) -> Run:
 
     runs: list[Run] = []
     context = cast.new_context()
-    with working(console, "The support agent is at work ..."):
+    with working(console, "The support agent is running ..."):
         _run(cast.support_agent(model, [collect_runs(runs)]), cast.QUESTION, context)
     support = runs[0]
     console.print(view.heading(1, "A prompt with a version", "Its markers are filled from the context."))
@@ -67,7 +67,7 @@ def _play(console: Console, model: object) -> Run:
     console.print(view.heading(3, "The context, completed", "A structured answer arrives as a dict."))
     console.print(view.context_view(context, "answer"))
     judge = cast.judge_agent(model, judged=str(support.trace_id))
-    with working(console, "The judge is at work ..."):
+    with working(console, "The judge is running ..."):
         _run(judge, cast.judge_input(context), context)
     console.print(view.heading(4, "A rubric", "Another agent judges the answer: output_type=RUBRIC."))
     console.print(view.verdict_view(context.get("verdict") or {}, cast.PASS_MARK))
