@@ -61,8 +61,7 @@ async def test_the_delegations_of_the_whole_tree_are_counted() -> None:
     results = cast.results("lead")
     assert sorted(results)[1:] == ["one", "two"]
     assert min(results) == (
-        "[kantan-agents][E33] Agent cannot be delegated to: helper: "
-        "all 3 allowed delegations have been used"
+        "[kantan-agents][E33] Agent cannot be delegated to: helper: all 3 allowed delegations have been used"
     )
 
 
