@@ -1,6 +1,6 @@
 """Subagent files: parses, repairs, validates, finds and writes agents defined as Markdown with frontmatter.
 
-Nothing in a file is executed, and this package does not depend on the SDK (spec 5).
+Nothing in a file is executed, and this package does not depend on the SDK (spec subagents).
 """
 
 from kantan_agents.definitions.definition import AgentDefinition

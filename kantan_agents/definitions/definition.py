@@ -1,4 +1,4 @@
-"""An agent definition: the content of a subagent file as a frozen value (spec 5)."""
+"""An agent definition: the content of a subagent file as a frozen value (spec subagents)."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def parent_of(wrapper: Any, agent: Any = None) -> Parent:
     active = getattr(wrapper, "agent", None) or agent
     if active is None:
         active = run.agent.sdk_agent if run is not None else agents.Agent(name="agent")
-    run_agent: Agent | None = run.agent if run is not None else None
+    run_agent: Agent[Any] | None = run.agent if run is not None else None
     owner = active.owner if isinstance(active, SDKAgent) else None
     settings = owner or run_agent
     options = {**_inherited(settings), **_sdk_options(active, owner)}
@@ -80,7 +80,7 @@ def _sdk_options(active: agents.Agent[Any], owner: Any) -> dict[str, Any]:
     return options
 
 
-def _combined_middleware(run_agent: Agent, owner: Any) -> list[Any]:
+def _combined_middleware(run_agent: Agent[Any], owner: Any) -> list[Any]:
     """Return the middleware of the run and, inside it, the middleware of the active agent."""
     middleware = list(run_agent.inherited["middleware"])
     inner = owner.inherited["middleware"] if owner is not None else ()

@@ -1,4 +1,4 @@
-"""The ``Task`` tool: delegates a task to an agent from a subagent file (spec 5, TaskTool)."""
+"""The ``Task`` tool: delegates a task to an agent from a subagent file (spec subagents, TaskTool)."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class TestRun:
         assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "All done.\n", "")
         models = {instructions_of(request): request.model for request in server.requests}
         # --model replaces a short name or a missing one; a full name in a file stays.
-        assert models == {"You lead.": "gpt-5-mini", "You code.": "gpt-5-mini", "You test.": "tester"}
+        assert models == {"You lead.": EXAMPLE_MODEL, "You code.": EXAMPLE_MODEL, "You test.": "tester"}
         last = json.dumps(server.requests[-1].body)
         assert "coded" in last
         assert "tested" in last

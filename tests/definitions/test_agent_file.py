@@ -1,4 +1,4 @@
-"""Reading the bytes of a file and splitting it into frontmatter and prompt (spec 5, "解析 Agent 文件")."""
+"""Reads the bytes of a file; splits it into frontmatter and prompt (spec subagents, "解析 Agent 文件")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog of loaded agents (spec 5, "Agent 元数据")."""
+"""The catalog of loaded agents (spec subagents, "Agent 元数据")."""
 
 from __future__ import annotations
 

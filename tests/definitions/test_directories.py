@@ -1,4 +1,4 @@
-"""The directories that are searched, and their order (spec 5, "Agent 加载优先级")."""
+"""The directories that are searched, and their order (spec subagents, "Agent 加载优先级")."""
 
 from __future__ import annotations
 

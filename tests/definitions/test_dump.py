@@ -1,4 +1,4 @@
-"""The text that ``dump`` writes (spec 5, "格式兼容性")."""
+"""The text that ``dump`` writes (spec subagents, "格式兼容性")."""
 
 from __future__ import annotations
 

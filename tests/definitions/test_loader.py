@@ -1,4 +1,4 @@
-"""Which agents are loaded, and how other files are reported (spec 5, "Agent 加载优先级")."""
+"""Which agents are loaded, and how other files are reported (spec subagents, "Agent 加载优先级")."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_the_error_for_an_unknown_name_lists_all_names_similar_ones_first(places
 
 @pytest.mark.anyio
 async def test_get_agent_async_raises_the_same_error_for_an_unknown_name(places: Places) -> None:
-    with pytest.raises(AgentNotFoundError, match="there are: none"):
+    with pytest.raises(AgentNotFoundError, match="available: none"):
         await places.loader().get_agent("nobody")
 
 

@@ -1,4 +1,4 @@
-"""What the loader caches, and when it reads files again (spec 5, "Agent 缓存")."""
+"""What the loader caches, and when it reads files again (spec subagents, "Agent 缓存")."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ async def test_an_unknown_model_returns_an_error_as_the_tool_result() -> None:
 async def test_an_unknown_agent_name_returns_the_available_names() -> None:
     cast = Cast(boss=[delegate("helpr"), say("done")])
     await boss(cast, HELPER, definition("other")).run_async("Go")
-    assert cast.results("boss") == ["[kantan-agents][E32] Agent not found: helpr (there are: helper, other)"]
+    assert cast.results("boss") == ["[kantan-agents][E32] Agent not found: helpr (available: helper, other)"]
 
 
 async def test_a_raised_rule_violation_in_a_child_is_returned_to_the_parent() -> None:

@@ -61,7 +61,7 @@ async def test_the_delegations_of_the_whole_tree_are_counted() -> None:
     results = cast.results("lead")
     assert sorted(results)[1:] == ["one", "two"]
     assert min(results) == (
-        "[kantan-agents][E33] Agent cannot be delegated to: helper: all 3 allowed delegations have been used"
+        "[kantan-agents][E33] Cannot delegate to helper: all 3 allowed delegations have been used"
     )
 
 
@@ -99,7 +99,7 @@ async def test_a_cycle_error_shows_the_chain() -> None:
     agents = [definition("first"), definition("second"), definition("third")]
     await boss(cast, *agents).run_async("Go")
     assert cast.results("second") == [
-        "[kantan-agents][E34] Agent is at work already: first (delegated by boss -> first -> second)"
+        "[kantan-agents][E34] Agent is already running: first (delegated by boss -> first -> second)"
     ]
     description = cast.parts["second"].calls[0].tools[-1].description
     assert "- third:" in description

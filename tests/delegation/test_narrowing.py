@@ -259,7 +259,7 @@ class TestNamedAgents:
         cast = Cast(boss=[delegate("lead"), say("done")], lead=[delegate("omega"), say("led")])
         await boss(cast, lead, *self.FILES).run_async("Go")
         assert cast.results("lead") == [
-            "[kantan-agents][E32] Agent not found: omega (there are: alpha, beta)"
+            "[kantan-agents][E32] Agent not found: omega (available: alpha, beta)"
         ]
 
     async def test_a_file_without_the_tool_cannot_delegate(self) -> None:

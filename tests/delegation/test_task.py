@@ -1,4 +1,4 @@
-"""The TaskTool scenarios of the specification, under their original names (spec 5)."""
+"""The TaskTool scenarios of the specification, under their original names (spec subagents)."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def context_json(run: Run, *, recorded: bool) -> str:
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
     """Return the parts of the SDK's ``RunResult`` that are useful outside the process, as JSON data."""
-    result = run.result
+    result = run_result(run.context)
     usage = result.context_wrapper.usage
     structured = as_dict(result.final_output, json=True)
     return {

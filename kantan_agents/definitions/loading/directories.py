@@ -104,7 +104,7 @@ class SearchPath:
 
 
 def default_directories(bases: BaseDirectories, environ: Mapping[str, str]) -> SearchPath:
-    """Return the directories of a project and of its user (spec 5, search order).
+    """Return the directories of a project and of its user (spec subagents, search order).
 
     Args:
         bases: The project's directories are those from the working directory up to the root of the

@@ -27,7 +27,7 @@ from kantan_agents.protocol.translate.anthropic import (
 from kantan_agents.protocol.translate.anthropic.tools import FORMAT
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 from kantan_agents.protocol.unreadable_replies import OnUnreadable
-from kantan_agents.support.numbers import checked_int
+from kantan_agents.support.arguments import checked_int
 
 _BASE_URL: Final = "https://api.anthropic.com"
 _VERSION: Final = "2023-06-01"

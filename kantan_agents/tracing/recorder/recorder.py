@@ -21,7 +21,6 @@ from kantan_agents.errors import (
 )
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
-from kantan_agents.support.numbers import checked_int, checked_number
 from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder import lifecycle
 from kantan_agents.tracing.recorder.arguments import checked_path
