@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from kantan_agents.events import Event, Subscription, subscribe
     from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
     from kantan_agents.judges import (
-        JudgingTemplates,
+        JudgeTemplates,
         StageAttempt,
         StatusJudge,
         StatusRule,
@@ -95,8 +95,8 @@ __all__ = [
     "Explanation",
     "GeminiProvider",
     "JudgeSpan",
+    "JudgeTemplates",
     "JudgementError",
-    "JudgingTemplates",
     "KantanAgentsError",
     "Middleware",
     "ModelCall",
@@ -173,7 +173,7 @@ _HOMES = {
     "GeminiProvider": "kantan_agents.protocol",
     "JudgeSpan": "kantan_agents.tracing.store",
     "JudgementError": "kantan_agents.errors",
-    "JudgingTemplates": "kantan_agents.judges",
+    "JudgeTemplates": "kantan_agents.judges",
     "KantanAgentsError": "kantan_agents.errors",
     "Middleware": "kantan_agents.interception",
     "ModelCall": "kantan_agents.interception",

@@ -1,4 +1,4 @@
-"""What a judgement leaves behind: a span for each stage, and one line in the log."""
+"""Tracing and logging of judgements: a span for each stage, and one log line for each judgement."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from agents import RunConfig, Span, custom_span, get_current_trace
 
 from kantan_agents.errors import code_of
 from kantan_agents.events.emitter import outcome_of
-from kantan_agents.judges.stages import Reading
+from kantan_agents.judges.stages import StageResult
 from kantan_agents.judges.verdict import Method, StageAttempt, StatusVerdict
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.ids import new_run_id, trace_id_of
@@ -23,10 +23,10 @@ _log = get_logger("kantan_agents.judges")
 
 @contextmanager
 def judgement_trace(judge: str, config: RunConfig) -> Iterator[str | None]:
-    """Have all stages of a judgement in one trace: the open one, else one named after the judge.
+    """Record all stages of a judgement in one trace: the current one, or a new one named after the judge.
 
     Yields:
-        Its id; None if nothing is recorded.
+        The trace id; None if nothing is recorded.
     """
     share_sqlite_tracers()
     outer = get_current_trace()
@@ -47,7 +47,7 @@ def judgement_trace(judge: str, config: RunConfig) -> Iterator[str | None]:
 
 @contextmanager
 def stage_span(stage: Method, config: RunConfig) -> Iterator[Span[Any]]:
-    """Record a stage on a ``custom`` span named ``judge: <stage>``; the judge's run stands below it."""
+    """Record a stage on a ``custom`` span named ``judge: <stage>``, the parent of the judge's run."""
     with custom_span(f"judge: {stage}", {"stage": stage}, disabled=config.tracing_disabled) as span:
         try:
             yield span
@@ -56,23 +56,23 @@ def stage_span(stage: Method, config: RunConfig) -> Iterator[Span[Any]]:
             raise
 
 
-def record_attempt(span: Any, attempt: StageAttempt, reading: Reading, config: RunConfig) -> None:
-    """Put instruction, reply and what they come to on the span; neither text if texts are not recorded."""
+def record_attempt(span: Any, attempt: StageAttempt, result: StageResult, config: RunConfig) -> None:
+    """Store instruction, reply and result on the span; only ``decided`` if sensitive data is not recorded."""
     data = span.span_data.data
-    data["decided"] = reading.step is not None
+    data["decided"] = result.step is not None
     if config.trace_include_sensitive_data:
         data |= {
-            "method": reading.method,
+            "method": result.method,
             "instruction": attempt.instruction,
             "reply": attempt.reply,
-            "step": reading.step,
-            "reason": reading.reason,
-            "problem": reading.problem,
+            "step": result.step,
+            "reason": result.reason,
+            "problem": result.problem,
         }
 
 
 def log_verdict(judge: str, verdict: StatusVerdict, seconds: float, trace_id: str | None) -> None:
-    """Log a judgement at info."""
+    """Log a finished judgement at level INFO."""
     _log.info(
         "judgement finished",
         judge=judge,
@@ -85,7 +85,7 @@ def log_verdict(judge: str, verdict: StatusVerdict, seconds: float, trace_id: st
 
 
 def log_failure(judge: str, error: BaseException, seconds: float, trace_id: str | None) -> None:
-    """Log a judgement without a verdict: a warning, or at info if it was cancelled."""
+    """Log a judgement without a verdict at level WARNING, or at INFO if it was cancelled."""
     outcome = outcome_of(error)
     _log.log(
         logging.WARNING if outcome == "failed" else logging.INFO,

@@ -1,4 +1,4 @@
-"""What a judge replied, also where the SDK could make nothing of it."""
+"""A judge's reply, taken from the run's result or from the error the SDK raised for an unusable reply."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ _UNREADABLE = "E40"
 
 @attrs.frozen
 class Reply:
-    """A judge's answer.
+    """A judge's reply.
 
     Attributes:
-        text: What the model wrote last; None if it wrote nothing.
-        output: The final output; None if there is none.
-        said: All it wrote, where it was asked for a structured output more than once.
+        text: The last text the model wrote; None if it wrote nothing.
+        output: The final output; None without one.
+        all_texts: The text of every attempt, if the structured output was requested more than once.
     """
 
     text: str | None
     output: Any = None
-    said: str | None = None
+    all_texts: str | None = None
 
 
-class ReplyNote(Middleware):
-    """Keeps the last answer of the model with the run: errors of the SDK do not say what it was."""
+class ReplyRecorder(Middleware):
+    """Stores the model's last response in the run's state, because the SDK's errors do not contain it."""
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Ask the model and note its answer."""
-        answer = await call_next(call)
-        call.run.state[ReplyNote] = answer
-        return answer
+        """Call the model and store its response."""
+        response = await call_next(call)
+        call.run.state[ReplyRecorder] = response
+        return response
 
 
 def reply_of(result: Any) -> Reply:
-    """Return the reply in a run's result; the result itself where a middleware has made it."""
+    """Return the reply in a run's result. The result may be a plain value that a middleware returned."""
     output = getattr(result, "final_output", result)
     text = ItemHelpers.text_message_outputs(getattr(result, "new_items", None) or [])
     if not text and output is not None:
@@ -50,10 +50,10 @@ def reply_of(result: Any) -> Reply:
 
 
 def unusable_reply(error: Exception) -> Reply | None:
-    """Return the reply in which the SDK found no answer; None if the error is about anything else.
+    """Return the reply that the SDK rejected; None if the error has another cause.
 
-    Only what is wrong with the reply itself is a reason to ask in another way. A lost connection, a used-up
-    budget or a deadline would be no better for it.
+    Only an unusable reply is a reason to continue with the next stage. A lost connection, an exhausted budget
+    or a deadline would affect that stage as well.
     """
     if isinstance(error, (ModelBehaviorError, ModelRefusalError, MaxTurnsExceeded)):
         pass
@@ -62,8 +62,8 @@ def unusable_reply(error: Exception) -> Reply | None:
     text = getattr(error, "text", None)
     if not isinstance(text, str):
         run = getattr(error, "kantan_run", None)
-        answer = run.state.get(ReplyNote) if run is not None else None
-        items = getattr(answer, "output", None) or []
+        response = run.state.get(ReplyRecorder) if run is not None else None
+        items = getattr(response, "output", None) or []
         text = "".join(ItemHelpers.extract_text(item) or "" for item in items)
-    tries = [getattr(attempt, "text", None) for attempt in getattr(error, "attempts", ())]
-    return Reply(text or None, said="\n".join(said for said in tries if isinstance(said, str)) or None)
+    attempts = [getattr(attempt, "text", None) for attempt in getattr(error, "attempts", ())]
+    return Reply(text or None, all_texts="\n".join(one for one in attempts if isinstance(one, str)) or None)

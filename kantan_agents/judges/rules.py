@@ -1,4 +1,4 @@
-"""The rules of which one is met, checked where the user gives them."""
+"""``StatusRule``: the rules a ``StatusJudge`` chooses from, and their validation."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class StatusRule:
     """One of the rules a ``StatusJudge`` chooses from.
 
     Args:
-        condition: When the rule is met, as the judge is told it: ``"All tests pass"``.
-        name: What your code calls it, such as the next step; the judge does not see it.
+        condition: When the rule is met, in words for the judge: ``"All tests pass"``.
+        name: A name for your code, such as the next step. The judge does not see it.
 
     Raises:
-        InvalidJudgeRulesError: E45, ``condition`` is empty or no str, or ``name`` is no str.
+        InvalidJudgeRulesError: E45, ``condition`` is empty or not a str, or ``name`` is not a str.
     """
 
     condition: str
@@ -36,13 +36,13 @@ class StatusRule:
 
 
 def checked_rules(rules: Any) -> tuple[StatusRule, ...]:
-    """Return the rules as values.
+    """Return the rules as ``StatusRule`` objects.
 
     Args:
         rules: A list of conditions, of ``StatusRule`` objects, or of both.
 
     Raises:
-        InvalidJudgeRulesError: E45, there are none, or some of them are wrong; all of these are listed.
+        InvalidJudgeRulesError: E45, the list is empty or contains invalid rules; the error lists all of them.
     """
     if not isinstance(rules, Iterable) or isinstance(rules, (str, bytes, Mapping)):
         raise InvalidJudgeRulesError(problems=[f"rules: must be a list, not {rules!r}"])

@@ -1,4 +1,4 @@
-"""The stages of a judgement: how each asks, and how its reply is read."""
+"""The stages of a judgement: the output types, the model call of a stage, and how its reply is read."""
 
 from __future__ import annotations
 
@@ -6,23 +6,49 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+from pydantic import BaseModel, ConfigDict, Field, StrictInt
 
 from kantan_agents.agent import Agent
 from kantan_agents.judges.replies import Reply, reply_of, unusable_reply
-from kantan_agents.judges.schemas import Evaluation, Judgment
 from kantan_agents.judges.tags import read_tags
 from kantan_agents.judges.verdict import Method
 
 
+def _match_specification(schema: dict[str, Any]) -> None:
+    # Pydantic adds titles, and the docstring as a description. The model would see both.
+    schema.pop("description", None)
+    schema.pop("title", None)
+    for field in schema["properties"].values():
+        field.pop("title", None)
+
+
+class Judgment(BaseModel):
+    """Output type of the stage ``structured_output``: the rule that is met (JSON schema ``judgment``)."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
+
+    step: StrictInt = Field(description="Matched rule number (1-based)")
+    reason: str = Field(description="Brief justification")
+
+
+class Evaluation(BaseModel):
+    """Output type of the stage ``ai_judge``: the condition that is met (JSON schema ``evaluation``)."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
+
+    matched_index: StrictInt
+    reason: str
+
+
 @attrs.frozen
-class Reading:
-    """What a reply comes to.
+class StageResult:
+    """The result of one stage.
 
     Attributes:
-        step: Number of the rule, counted from 1; None if the reply does not decide.
-        method: What decided: that of the stage, or the tag where the stage offers it.
+        step: Number of the matched rule, counted from 1; None if the stage decided nothing.
+        method: How it was decided: the method of the stage, or the tag if the reply contained one instead.
         reason: The judge's reason.
-        problem: Why the reply does not decide.
+        problem: Why the stage decided nothing.
     """
 
     step: int | None
@@ -33,23 +59,23 @@ class Reading:
 
 @attrs.frozen(eq=False)
 class Stage:
-    """One way to ask.
+    """One stage: an agent, and a function that reads its reply.
 
     Attributes:
-        name: Name of the stage, which is also its method.
-        agent: The judge of this stage, made once.
-        read: Makes a reading of the reply.
+        name: Name of the stage and of its method.
+        agent: The agent of this stage, created once.
+        read: Turns the agent's reply into a ``StageResult``.
     """
 
     name: Method
     agent: Agent[Any]
-    read: Callable[[Reply], Reading]
+    read: Callable[[Reply], StageResult]
 
-    async def ask(self, content: str, context: Any, options: dict[str, Any]) -> Reply:
-        """Return the judge's reply to ``content``.
+    async def run(self, content: str, context: Any, options: dict[str, Any]) -> Reply:
+        """Run the agent with ``content`` and return its reply, usable or not.
 
         Raises:
-            Exception: Whatever ends the judge's run, but for a reply in which there is no answer.
+            Exception: Any error of the run that is not about an unusable reply.
         """
         try:
             done = await self.agent.run_async(content, context, **options)
@@ -61,33 +87,33 @@ class Stage:
         return reply_of(done["result"])
 
 
-def read_judgment(reply: Reply, count: int, tag: str) -> Reading:
-    """Read a reply to the stage ``structured_output``; without a judgment, the tag it may have instead."""
+def read_judgment(reply: Reply, count: int, tag: str) -> StageResult:
+    """Read a reply of the stage ``structured_output``: a ``Judgment``, or else a tag in the text."""
     method: Method = "structured_output"
     if isinstance(reply.output, Judgment):
         step, problem = _in_range("step", reply.output.step, count)
-        return Reading(step, method, reply.output.reason if step else None, problem)
-    found = read_tags(reply.said or reply.text or "", count, tag)
+        return StageResult(step, method, reply.output.reason if step else None, problem)
+    found = read_tags(reply.all_texts or reply.text or "", count, tag)
     if found.step is not None:
-        return Reading(found.step, "phase3_tag")
-    return Reading(None, method, problem=f"no JSON object with step and reason, and {found.problem}")
+        return StageResult(found.step, "phase3_tag")
+    return StageResult(None, method, problem=f"no JSON object with step and reason, and {found.problem}")
 
 
-def read_tag(reply: Reply, count: int, tag: str) -> Reading:
-    """Read a reply to the stage ``phase3_tag``."""
+def read_tag(reply: Reply, count: int, tag: str) -> StageResult:
+    """Read a reply of the stage ``phase3_tag``."""
     found = read_tags(reply.text or "", count, tag)
-    return Reading(found.step, "phase3_tag", problem=found.problem)
+    return StageResult(found.step, "phase3_tag", problem=found.problem)
 
 
-def read_evaluation(reply: Reply, count: int, method: Method) -> Reading:
-    """Read a reply to the stage ``ai_judge`` or ``ai_judge_fallback``."""
+def read_evaluation(reply: Reply, count: int, method: Method) -> StageResult:
+    """Read a reply of the stage ``ai_judge`` or ``ai_judge_fallback``."""
     if not isinstance(reply.output, Evaluation):
-        return Reading(None, method, problem="no JSON object with matched_index and reason")
+        return StageResult(None, method, problem="no JSON object with matched_index and reason")
     step, problem = _in_range("matched_index", reply.output.matched_index, count)
-    return Reading(step, method, reply.output.reason if step else None, problem)
+    return StageResult(step, method, reply.output.reason if step else None, problem)
 
 
 def _in_range(name: str, number: int, count: int) -> tuple[int | None, str | None]:
     if 1 <= number <= count:
         return number, None
-    return None, f"{name} {number} is of no rule from 1 to {count}"
+    return None, f"{name} {number} matches no rule from 1 to {count}"

@@ -1,4 +1,4 @@
-"""``StatusJudge``: which of several rules does an output meet?"""
+"""``StatusJudge``: decides which of several rules an output meets, in up to three stages."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.context import Context, check_context
 from kantan_agents.errors import InvalidOptionError, JudgementError
 from kantan_agents.events.emitter import Stopwatch
 from kantan_agents.judges.instructions import (
-    JudgingTemplates,
+    JudgeTemplates,
     checked_language,
     checked_templates,
     input_for,
@@ -28,10 +28,17 @@ from kantan_agents.judges.record import (
     record_attempt,
     stage_span,
 )
-from kantan_agents.judges.replies import ReplyNote
+from kantan_agents.judges.replies import ReplyRecorder
 from kantan_agents.judges.rules import StatusRule, checked_rules
-from kantan_agents.judges.schemas import Evaluation, Judgment
-from kantan_agents.judges.stages import Reading, Stage, read_evaluation, read_judgment, read_tag
+from kantan_agents.judges.stages import (
+    Evaluation,
+    Judgment,
+    Stage,
+    StageResult,
+    read_evaluation,
+    read_judgment,
+    read_tag,
+)
 from kantan_agents.judges.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags
 from kantan_agents.judges.verdict import StageAttempt, StatusVerdict
 from kantan_agents.running.portal import background_loop
@@ -39,37 +46,37 @@ from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 Mode = Literal["structured", "tag"]
 
-_OWN = ("instructions", "output_type", "output_dest", "history")
+_RESERVED = ("instructions", "output_type", "output_dest", "history")
 
 
 class StatusJudge:
-    """Finds out which of several rules an output meets, with up to three questions to a model.
+    """Decides which of several rules an output meets, with up to three calls of a model.
 
-    Each question is asked only if the one before it brought no valid answer, and in other words:
+    A stage runs only if the one before it gave no valid answer:
 
-    1. ``structured_output``: the rule's number and a reason as JSON. A reply that has a tag instead counts.
-    2. ``phase3_tag``: the tag of the rule, ``[MOVEMENT:2]``, on one line.
-    3. ``ai_judge``: which of the conditions does the output meet?
+    1. ``structured_output`` requests the rule's number and a reason as JSON. A tag in the reply is accepted
+       too.
+    2. ``phase3_tag`` requests the tag of the rule on one line, such as ``[MOVEMENT:2]``.
+    3. ``ai_judge`` requests the number of the condition that the output meets, as JSON.
 
-    Each is an ``Agent`` of its own, made once, so middleware, tool rules and traces are as with any other;
-    installed tool providers are left out unless ``tool_providers`` names them. Only a reply that is no
-    answer leads to the next question; whatever else goes wrong is raised at once. A judge may be used by
-    many tasks at the same time.
+    Each stage has its own ``Agent``, created once, so middleware, tool rules and traces work as usual.
+    Installed tool providers are not used unless ``tool_providers`` names them. Only an unusable reply leads
+    to the next stage; every other error is raised immediately. Many tasks may share a judge.
 
     Args:
         rules: Conditions (str) or ``StatusRule`` objects, in order.
         model: As for ``Agent``.
-        name: Name of the judge. Its agents are named after it, as ``status-judge-tagged``.
+        name: Name of the judge and prefix of its agents' names, such as ``status-judge-tagged``.
         tag: Name of the tag.
         language: ``"en"`` or ``"ja"``: the language of the instructions.
-        mode: ``"structured"``, or ``"tag"`` to begin with the second question.
-        templates: Replaces the instructions; ``language`` is then that of the table's heading.
+        mode: ``"structured"``, or ``"tag"`` to skip the first stage.
+        templates: Replaces the instructions. ``language`` then only sets the heading of the table of rules.
         middleware: As for ``Agent``.
-        **agent_options: Anything else ``Agent`` takes, for all three agents.
+        **agent_options: Further options of ``Agent``, for all three agents.
 
     Raises:
-        InvalidJudgeRulesError: E45, something is wrong with the rules.
-        InvalidOptionError: E75, an option has a value it cannot have.
+        InvalidJudgeRulesError: E45, the rules are invalid.
+        InvalidOptionError: E75, an option has an invalid value.
     """
 
     def __init__(
@@ -81,7 +88,7 @@ class StatusJudge:
         tag: str = DEFAULT_TAG,
         language: Literal["en", "ja"] = "en",
         mode: Mode = "structured",
-        templates: JudgingTemplates | None = None,
+        templates: JudgeTemplates | None = None,
         middleware: Iterable[Any] = (),
         **agent_options: Any,
     ) -> None:
@@ -90,17 +97,17 @@ class StatusJudge:
         self.tag = checked_tag(tag)
         self.mode = _checked_mode(mode)
         self._templates = checked_templates(templates, checked_language(language))
-        for option in _OWN:
+        for option in _RESERVED:
             if option in agent_options:
-                raise InvalidOptionError(option=option, reason="is the judge's own and cannot be given")
-        heard = [("judge's reply", ReplyNote()), *checked_items("middleware", middleware)]
-        # A reply that does not fit is asked for in other words anyway.
-        standing = {"tool_providers": None, "output_repairs": 0}
-        options = {"model": model, **standing, **agent_options, "middleware": heard}
-        self._stages, self._behind_tag = self._make_stages(language, options)
+                raise InvalidOptionError(option=option, reason="is set by the judge and cannot be given")
+        recorded = [("judge's reply", ReplyRecorder()), *checked_items("middleware", middleware)]
+        # No repairs: the next stage already handles a reply that does not fit.
+        defaults = {"tool_providers": None, "output_repairs": 0}
+        options = {"model": model, **defaults, **agent_options, "middleware": recorded}
+        self._stages, self._fallback = self._make_stages(language, options)
 
     def _make_stages(self, language: str, options: dict[str, Any]) -> tuple[list[Stage], Stage]:
-        """Return the stages of ``judge``, and what asks where ``detect_matched_rule`` finds no tag."""
+        """Return the stages of ``judge``, and the fallback of ``detect_matched_rule`` for untagged output."""
         count, tag, texts = len(self.rules), self.tag, self._templates
         renderer = options.pop("renderer", None)
 
@@ -128,36 +135,36 @@ class StatusJudge:
     async def judge(
         self, content: str, context: Context | None = None, **runner_options: Any
     ) -> StatusVerdict:
-        """Say which rule ``content`` meets.
+        """Decide which rule ``content`` meets.
 
         Args:
-            content: The output of an agent. It is data to the judge: markers in it are not filled in, and it
-                stands in a fence that it cannot close.
-            context: What ``{{ $ctx.path }}`` in templates and renderers of yours see. It stays as it is.
-            **runner_options: As for ``Agent.run_async``, for each question: ``run_config``, ...
+            content: The output of an agent. It is data: its markers are not filled, and it is sent inside a
+                code fence that it cannot close.
+            context: Context for ``{{ $ctx.path }}`` in templates and for custom renderers. It is not changed.
+            **runner_options: As for ``Agent.run_async``, applied to each stage: ``run_config``, ...
 
         Raises:
-            JudgementError: E44, no question brought a valid answer.
-            InvalidOptionError: E75, ``content`` is no str.
-            Exception: What a judge's run raised, but for a reply that is no answer.
+            JudgementError: E44, no stage gave a valid answer.
+            InvalidOptionError: E75, ``content`` is not a str.
+            Exception: Any error of a judge's run other than an unusable reply.
 
         Returns:
-            The rule, and what decided.
+            The matched rule, and how it was decided.
         """
         return await self._judge(checked_content(content), context, runner_options, from_tag=False)
 
     async def detect_matched_rule(
         self, content: str, context: Context | None = None, **runner_options: Any
     ) -> StatusVerdict:
-        """Say which rule ``content`` meets, by the tag it carries; ask a model only if it carries none.
+        """Decide which rule ``content`` meets by the tag it contains; call a model only if it has none.
 
-        The method is ``phase1_tag``, or ``ai_judge_fallback`` if the conditions had to be evaluated.
-        Arguments, errors and result are those of ``judge``.
+        The method is ``phase1_tag``, or ``ai_judge_fallback`` if a model evaluated the conditions. Arguments,
+        errors and result are those of ``judge``.
         """
         return await self._judge(checked_content(content), context, runner_options, from_tag=True)
 
     def run(self, content: str, context: Context | None = None, **runner_options: Any) -> StatusVerdict:
-        """Judge as ``judge`` does, and wait for it; from any thread, as ``Agent.run``."""
+        """Run ``judge`` and block until it is done; callable from any thread, like ``Agent.run``."""
         share_sqlite_tracers()
         return background_loop.run(lambda: self.judge(content, context, **runner_options))
 
@@ -181,34 +188,69 @@ class StatusJudge:
         attempts: list[StageAttempt] = []
         if from_tag:
             with stage_span("phase1_tag", config) as span:
-                found = read_tags(content, len(self.rules), self.tag)
-                reading = Reading(found.step, "phase1_tag", problem=found.problem)
-                attempts.append(StageAttempt("phase1_tag", "", content, found.problem))
-                record_attempt(span, attempts[-1], reading, config)
-            if reading.step is not None:
-                return self._verdict(reading, attempts)
-        question = input_for(self._templates.output, content)
-        stages = [self._behind_tag] if from_tag else self._stages
+                match = read_tags(content, len(self.rules), self.tag)
+                result = StageResult(match.step, "phase1_tag", problem=match.problem)
+                attempts.append(StageAttempt("phase1_tag", "", content, match.problem))
+                record_attempt(span, attempts[-1], result, config)
+            if result.step is not None:
+                return self._verdict(result, attempts)
+        stage_input = input_for(self._templates.output, content)
+        stages = [self._fallback] if from_tag else self._stages
         for stage in stages:
             with stage_span(stage.name, config) as span:
                 own = {} if context is None else dict(check_context(context))
                 instruction = await stage.agent.render(own)
-                reply = await stage.ask(question, own, options)
-                reading = stage.read(reply)
-                attempts.append(StageAttempt(stage.name, instruction, reply.text, reading.problem))
-                record_attempt(span, attempts[-1], reading, config)
-                if reading.step is None and stage is stages[-1]:
+                reply = await stage.run(stage_input, own, options)
+                result = stage.read(reply)
+                attempts.append(StageAttempt(stage.name, instruction, reply.text, result.problem))
+                record_attempt(span, attempts[-1], result, config)
+                if result.step is None and stage is stages[-1]:
                     raise JudgementError(attempts=tuple(attempts))
-            if reading.step is not None:
+            if result.step is not None:
                 break
-        return self._verdict(reading, attempts)
+        return self._verdict(result, attempts)
 
-    def _verdict(self, reading: Reading, attempts: list[StageAttempt]) -> StatusVerdict:
-        index = (reading.step or 0) - 1
-        return StatusVerdict(index, self.rules[index], reading.method, reading.reason, tuple(attempts))
+    def _verdict(self, result: StageResult, attempts: list[StageAttempt]) -> StatusVerdict:
+        index = (result.step or 0) - 1
+        return StatusVerdict(index, self.rules[index], result.method, result.reason, tuple(attempts))
 
     def __repr__(self) -> str:
         return f"StatusJudge({self.name!r}, {len(self.rules)} rules, mode={self.mode!r})"
+
+
+async def judge_status(
+    content: str, rules: Iterable[str | StatusRule], *, context: Context | None = None, **options: Any
+) -> StatusVerdict:
+    """Decide which of ``rules`` an output meets: ``StatusJudge(rules, **options).judge(content, context)``.
+
+    To judge more than once, create a ``StatusJudge`` instead: it creates its agents only once.
+
+    Args:
+        content: The output of an agent.
+        rules: Conditions (str) or ``StatusRule`` objects, in order.
+        context: As for ``StatusJudge.judge``.
+        **options: As for ``StatusJudge``: ``model``, ``tag``, ``language``, ``mode``, ...
+
+    Raises:
+        InvalidJudgeRulesError: E45, the rules are invalid.
+        JudgementError: E44, no stage gave a valid answer.
+        InvalidOptionError: E75, an option has an invalid value.
+
+    Returns:
+        The matched rule, and how it was decided.
+    """
+    return await StatusJudge(rules, **options).judge(content, context)
+
+
+async def detect_matched_rule(
+    content: str, rules: Iterable[str | StatusRule], *, context: Context | None = None, **options: Any
+) -> StatusVerdict:
+    """Decide which of ``rules`` an output meets by the tag it contains; call a model only if it has none.
+
+    Arguments, errors and result are those of ``judge_status``. The method is ``phase1_tag`` or
+    ``ai_judge_fallback``.
+    """
+    return await StatusJudge(rules, **options).detect_matched_rule(content, context)
 
 
 def _checked_name(name: object) -> str:

@@ -1,4 +1,4 @@
-"""Tags such as ``[MOVEMENT:2]`` in a text."""
+"""Finds tags such as ``[MOVEMENT:2]`` in a text."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from kantan_agents.support.arguments import checked_int
 DEFAULT_TAG = "MOVEMENT"
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
-# A longer number is of no rule, and reading one of a million digits takes long.
+# No rule has a longer number, and parsing a million digits would take long.
 _LONGEST_NUMBER = 9
 
 
 @attrs.frozen
-class TagReading:
-    """What the tags in a text say.
+class TagMatch:
+    """The tag that was found in a text.
 
     Attributes:
-        step: The number of the last tag that is of a rule, counted from 1; None without any.
-        problem: Why there is none.
+        step: The number of the last valid tag, counted from 1; None without a valid tag.
+        problem: Why no tag is valid.
     """
 
     step: int | None
@@ -31,18 +31,19 @@ class TagReading:
 
 
 def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
-    """Return the number in the last tag in ``content`` that is of a rule; no model is asked.
+    """Return the number in the last valid tag in ``content``, without calling a model.
 
-    The case of letters does not matter, and full-width brackets, colons and digits are read as well.
-    The last tag counts because a list of all tags is often quoted first.
+    The case of letters does not matter, and full-width brackets, colons and digits are accepted. The last tag
+    counts because agents often quote the list of all tags first.
 
     Args:
-        content: What an agent has written.
-        count: How many rules there are; numbers from 1 to ``count`` are theirs.
+        content: The output of an agent.
+        count: The number of rules. Tags with the numbers 1 to ``count`` are valid.
         tag: Name of the tag.
 
     Raises:
-        InvalidOptionError: E75, ``content`` is no str, ``count`` is less than 1 or ``tag`` no name.
+        InvalidOptionError: E75, ``content`` is not a str, ``count`` is less than 1, or ``tag`` is not a valid
+            name.
 
     Returns:
         The number, counted from 1, or None.
@@ -50,8 +51,8 @@ def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
     return read_tags(checked_content(content), checked_int("count", count, 1), checked_tag(tag)).step
 
 
-def read_tags(content: str, count: int, tag: str) -> TagReading:
-    """Return the number of the last tag that is of one of ``count`` rules, or why there is none."""
+def read_tags(content: str, count: int, tag: str) -> TagMatch:
+    """Return the last tag with a number from 1 to ``count``, or the reason why no tag is valid."""
     step, out_of_range = None, None
     for match in _pattern(tag).finditer(content):
         sign, digits = match.groups()
@@ -62,10 +63,10 @@ def read_tags(content: str, count: int, tag: str) -> TagReading:
             shown = digits if len(digits) <= _LONGEST_NUMBER else f"{digits[:_LONGEST_NUMBER]}..."
             out_of_range = sign + shown
     if step is not None:
-        return TagReading(step)
+        return TagMatch(step)
     if out_of_range is not None:
-        return TagReading(None, f"the tag [{tag}:{out_of_range}] is of no rule from 1 to {count}")
-    return TagReading(None, f"no tag [{tag}:N]")
+        return TagMatch(None, f"the tag [{tag}:{out_of_range}] matches no rule from 1 to {count}")
+    return TagMatch(None, f"no tag [{tag}:N]")
 
 
 def checked_tag(tag: object) -> str:
@@ -77,7 +78,7 @@ def checked_tag(tag: object) -> str:
 
 
 def checked_content(content: object) -> str:
-    """Return the output to be judged; E75 unless it is a str."""
+    """Return the output to judge; E75 unless it is a str."""
     if isinstance(content, str):
         return content
     raise InvalidOptionError(option="content", reason=f"must be a str, not {type(content).__name__}")
@@ -85,7 +86,7 @@ def checked_content(content: object) -> str:
 
 @lru_cache(maxsize=64)
 def _pattern(tag: str) -> re.Pattern[str]:
-    # No part can match what the next one begins with, so the time is linear in the length of the text.
+    # No part matches the first character of the next one, so the time is linear in the length of the text.
     gap = "[ \\t\u3000]*"
     number = "([-\uff0d\u2212]?)([0-9\uff10-\uff19]+)"
     return re.compile(

@@ -1,4 +1,4 @@
-"""What came of a judgement: which rule is met, and how that was found out."""
+"""The result of a judgement: the matched rule, and how it was decided."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LOGGED: dict[Method, LogMethod] = {
 
 @attrs.frozen
 class StageAttempt:
-    """One stage of a judgement.
+    """One stage of a judgement that was tried.
 
     Attributes:
         stage: Its name: ``structured_output``, ``phase3_tag``, ``phase1_tag``, ``ai_judge`` or
             ``ai_judge_fallback``.
-        instruction: What the judge was told, rendered; empty where no model was asked.
-        reply: What it replied, or the output itself where no model was asked; None without any text.
-        problem: Why this did not decide; None if it did.
+        instruction: The rendered instructions of the judge; empty if no model was called.
+        reply: The judge's reply, or the judged output if no model was called; None without any text.
+        problem: Why this stage did not decide; None if it did.
     """
 
     stage: Method
@@ -40,15 +40,15 @@ class StageAttempt:
 
 @attrs.frozen
 class StatusVerdict:
-    """Which rule an output meets.
+    """The rule an output meets.
 
     Attributes:
         rule_index: Index of the rule in the list, counted from 0.
         rule: The rule.
-        method: What decided: ``structured_output``, ``phase3_tag`` (a tag in the judge's reply),
-            ``phase1_tag`` (a tag in the output itself), ``ai_judge``, or ``ai_judge_fallback`` (the same
-            where the output should have had a tag).
-        reason: The judge's reason; None where a tag decided.
+        method: How it was decided: ``structured_output``, ``phase3_tag`` (a tag in the judge's reply),
+            ``phase1_tag`` (a tag in the output itself), ``ai_judge``, or ``ai_judge_fallback`` (``ai_judge``
+            because the output contained no tag).
+        reason: The judge's reason; None if a tag decided.
         attempts: The stages that were tried, in order; the last one decided.
     """
 
@@ -60,10 +60,10 @@ class StatusVerdict:
 
     @property
     def step(self) -> int:
-        """Number of the rule, counted from 1, as judges and tags say it."""
+        """Number of the rule, counted from 1, as in tags and in the judge's replies."""
         return self.rule_index + 1
 
     @property
     def log_method(self) -> LogMethod:
-        """The method as logs name it: ``structured_output``, ``tag_fallback`` or ``ai_judge``."""
+        """The method as written to the log: ``structured_output``, ``tag_fallback`` or ``ai_judge``."""
         return _LOGGED[self.method]

@@ -1,4 +1,4 @@
-"""Instructions that are made of templates and of texts that must stay as they are."""
+"""Instructions composed of templates and of data, which is inserted without being rendered."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _SHORTEST_FENCE = 3
 
 @attrs.frozen
 class Data:
-    """A text that is never read as a template: a condition, a prompt, an output."""
+    """A text that is never rendered as a template: a condition, a prompt, an output."""
 
     text: str
 
 
 @attrs.frozen
 class Wording:
-    """Instructions in parts: templates (str), whose ``$ctx`` markers are filled in each run, and data."""
+    """Instructions in parts: templates (str), whose markers are filled in each run, and data."""
 
     parts: tuple[str | Data, ...]
 
     @property
     def text(self) -> str:
-        """All parts, nothing of them filled in."""
+        """All parts joined, with unfilled markers."""
         return "".join(part.text if isinstance(part, Data) else part for part in self.parts)
 
     def renderer(self, renderer: Renderer | None = None) -> Callable[..., Awaitable[str]]:
-        """Return a renderer for an ``Agent`` that fills the templates and leaves the data alone.
+        """Return a renderer for an ``Agent`` that renders the templates and leaves the data unchanged.
 
         Args:
-            renderer: How templates are filled; the default engine if None.
+            renderer: Renders the templates; the default engine if None.
         """
         render, count = checked_renderer(renderer)
 
@@ -61,7 +61,7 @@ class Wording:
 
 
 def fill(template: str, values: Mapping[str, str]) -> Wording:
-    """Return ``template`` with data in the place of each ``{{ name }}`` that ``values`` has."""
+    """Return ``template`` with each ``{{ name }}`` that is in ``values`` replaced by data."""
     parts: list[str | Data] = []
     end = 0
     for match in _MARKER.finditer(template):
@@ -78,7 +78,7 @@ def markers_in(template: str) -> set[str]:
 
 
 def fenced(text: str) -> str:
-    """Return ``text`` between two lines of more backticks than it has anywhere in a row."""
+    """Return ``text`` in a code fence that is longer than any run of backticks in it."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     fence = "`" * max(longest + 1, _SHORTEST_FENCE)
     return f"{fence}\n{text}\n{fence}"

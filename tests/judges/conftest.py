@@ -1,4 +1,4 @@
-"""The model server of the tests of judging."""
+"""Runs the model server of the judge tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.judges.asked import SHARED
+from tests.judges.stage_server import SHARED
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -1,4 +1,4 @@
-"""Judges of a prompt, and where their scores are found."""
+"""``judge_agent``: judges of a prompt, and where their scores are recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kantan_agents import RUBRIC, Agent, Prompt, TraceStore, judge_agent
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.rubric import rubric_of
 from kantan_agents.testing import ScriptedModel, assistant_message
-from tests.judges.asked import answering_with, bundle, instructions_of
+from tests.judges.stage_server import answering_with, bundle, instructions_of
 
 pytestmark = pytest.mark.anyio
 
@@ -47,7 +47,7 @@ def scripted(*replies: Any) -> Any:
     return answering_with(lambda _stage, _request: next(waiting))
 
 
-def saying(*texts: str) -> Any:
+def scripted_model(*texts: str) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
@@ -73,7 +73,7 @@ async def test_scores_are_found_under_the_judged_prompt(traces: Any) -> None:
 
 
 @pytest.mark.parametrize("opened", [False, True])
-async def test_a_comparison_counts_the_verdict_and_not_the_judging(traces: Any, opened: bool) -> None:
+async def test_prompt_statistics_count_verdicts_but_not_judge_runs(traces: Any, opened: bool) -> None:
     async def work() -> None:
         for _ in range(2):
             await Agent("support", PROMPT, model=bundle()).run_async("How?")
@@ -92,7 +92,7 @@ async def test_a_comparison_counts_the_verdict_and_not_the_judging(traces: Any, 
 
 
 async def test_verdicts_count_where_the_judged_runs_are_not_in_the_file(traces: Any) -> None:
-    await judge_agent(PROMPT, model=saying('{"score": 0.5, "comments": []}')).run_async("x")
+    await judge_agent(PROMPT, model=scripted_model('{"score": 0.5, "comments": []}')).run_async("x")
     store = TraceStore(traces.path)
     (stats,) = store.prompts("support")
     assert (stats.runs, stats.failures, stats.scores, stats.mean_score) == (0, 0, 1, 0.5)
@@ -101,12 +101,12 @@ async def test_verdicts_count_where_the_judged_runs_are_not_in_the_file(traces: 
 
 
 async def test_a_judge_may_name_the_trace_it_judges(traces: Any) -> None:
-    await Agent("support", PROMPT, model=saying("Somehow.")).run_async("How?")
+    await Agent("support", PROMPT, model=scripted_model("Somehow.")).run_async("How?")
     store = TraceStore(traces.path)
     answer = store.trace("LAST").summary.trace_id
     judge = judge_agent(
         PROMPT,
-        model=saying('{"score": 0.5, "comments": []}'),
+        model=scripted_model('{"score": 0.5, "comments": []}'),
         metadata=lambda context: {"judged_trace_id": context["judged"], "judge_prompt_id": "not taken"},
     )
     await judge.run_async("x", {"judged": answer})
@@ -117,24 +117,26 @@ async def test_a_judge_may_name_the_trace_it_judges(traces: Any) -> None:
     assert (stats.runs, stats.scores) == (1, 1)
 
 
-async def test_the_judge_sees_the_prompt_as_it_is_written_and_the_fields_of_the_rubric() -> None:
+async def test_the_judge_sees_the_unrendered_prompt_and_the_fields_of_the_rubric() -> None:
     with scripted(verdict(0.2, tone="harsh")) as server:
         judge = judge_agent(
             PROMPT, Detailed, model=bundle(), instructions="Judge for {{ $ctx.name }}, from 0 to 5."
         )
         context = await judge.run_async("x", {"name": "Ada"})
-    told = instructions_of(server.requests[0])
-    assert told.startswith("Judge for Ada, from 0 to 5.\n")
-    assert f"````\n{PROMPT.text}\n````" in told
-    assert "- score (number)\n- comments (array)\n- tone (string): friendly, neutral or harsh\n" in told
+    instructions = instructions_of(server.requests[0])
+    assert instructions.startswith("Judge for Ada, from 0 to 5.\n")
+    assert f"````\n{PROMPT.text}\n````" in instructions
+    assert (
+        "- score (number)\n- comments (array)\n- tone (string): friendly, neutral or harsh\n" in instructions
+    )
     assert context["result"].final_output.tone == "harsh"
 
 
 @pytest.mark.parametrize(
-    ("language", "text"), [("en", "You judge answers."), ("ja", "あなたは回答を評価します")]
+    ("language", "text"), [("en", "You evaluate answers."), ("ja", "あなたは回答を評価します")]
 )
-async def test_both_languages(language: Any, text: str) -> None:
-    judge = judge_agent(PROMPT, model=saying(), language=language)
+async def test_both_languages_have_instructions(language: Any, text: str) -> None:
+    judge = judge_agent(PROMPT, model=scripted_model(), language=language)
     assert (await judge.render({})).startswith(text)
 
 
@@ -149,11 +151,11 @@ async def test_any_type_with_score_and_comments_is_a_rubric() -> None:
         AsTypedDict: PLAIN,
     }
     for rubric, reply in [*rubrics.items(), (agents.AgentOutputSchema(RUBRIC), PLAIN)]:
-        judge = judge_agent(PROMPT, rubric, model=saying(reply))
+        judge = judge_agent(PROMPT, rubric, model=scripted_model(reply))
         assert "- score (number)\n- comments (array)\n" in await judge.render({})
         context = await judge.run_async("x")
-        told = rubric_of(context["result"].final_output, getattr(rubric, "output_type", rubric))
-        assert (told or {})["score"] == 0.5
+        recorded = rubric_of(context["result"].final_output, getattr(rubric, "output_type", rubric))
+        assert (recorded or {})["score"] == 0.5
 
 
 class NoComments(BaseModel):
@@ -163,7 +165,7 @@ class NoComments(BaseModel):
 @pytest.mark.parametrize("rubric", [None, str, int, NoComments, dict, object, len, {"type": "array"}])
 def test_a_rubric_without_score_and_comments_is_an_error(rubric: Any) -> None:
     with pytest.raises(InvalidOptionError) as caught:
-        judge_agent(PROMPT, rubric, model=saying())
+        judge_agent(PROMPT, rubric, model=scripted_model())
     assert caught.value.option == "rubric"
 
 
@@ -178,7 +180,7 @@ def test_a_rubric_without_score_and_comments_is_an_error(rubric: Any) -> None:
         ("metadata", {"metadata": 5}),
     ],
 )
-def test_what_cannot_be_is_an_error_that_names_it(option: str, arguments: dict[str, Any]) -> None:
+def test_an_invalid_option_is_an_error_that_names_it(option: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidOptionError) as caught:
-        judge_agent(**{"prompt": PROMPT, "model": saying(), **arguments})
+        judge_agent(**{"prompt": PROMPT, "model": scripted_model(), **arguments})
     assert caught.value.option == option

@@ -1,4 +1,4 @@
-"""What a status judge is made of: rules, options, templates and schemas, checked where they are given."""
+"""Validation of the rules, options, templates and schemas of a ``StatusJudge``."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from agents import AgentOutputSchema
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import JudgementError, JudgingTemplates, StageAttempt, StatusJudge, StatusRule
+from kantan_agents import JudgementError, JudgeTemplates, StageAttempt, StatusJudge, StatusRule
 from kantan_agents.errors import InvalidJudgeRulesError, InvalidOptionError
 from kantan_agents.judges.instructions import ENGLISH
-from kantan_agents.judges.schemas import Evaluation, Judgment
+from kantan_agents.judges.stages import Evaluation, Judgment
 from kantan_agents.judges.wording import Data, fenced, fill
 from kantan_agents.testing import ScriptedModel
 
@@ -23,7 +23,7 @@ def judge(rules: Any = ("a", "b"), **options: Any) -> StatusJudge:
     return StatusJudge(rules, model=ScriptedModel([]), **options)
 
 
-def test_the_schemas_are_the_specifications() -> None:
+def test_the_output_schemas_match_the_specification() -> None:
     assert AgentOutputSchema(Judgment).json_schema() == {
         "type": "object",
         "properties": {
@@ -60,7 +60,7 @@ def test_conditions_and_rules_may_be_mixed() -> None:
         (["a", 5, None], "rules[2]: must be a text or a StatusRule, not None"),
     ],
 )
-def test_wrong_rules_are_listed_with_their_places(rules: Any, problem: str) -> None:
+def test_invalid_rules_are_listed_with_their_positions(rules: Any, problem: str) -> None:
     with pytest.raises(InvalidJudgeRulesError) as caught:
         judge(rules)
     assert caught.value.code == "E45"
@@ -70,7 +70,7 @@ def test_wrong_rules_are_listed_with_their_places(rules: Any, problem: str) -> N
 @pytest.mark.parametrize(
     ("rule", "problem"), [(("", None), "condition"), (("a", 5), "name"), ((5, 5), "name")]
 )
-def test_a_rule_says_what_is_wrong_with_it(rule: Any, problem: str) -> None:
+def test_an_invalid_rule_is_an_error_with_the_reason(rule: Any, problem: str) -> None:
     with pytest.raises(InvalidJudgeRulesError, match=f"{problem}: must be"):
         StatusRule(*rule)
 
@@ -92,7 +92,7 @@ def test_a_rule_says_what_is_wrong_with_it(rule: Any, problem: str) -> None:
         ("history", 3),
     ],
 )
-def test_an_option_that_cannot_be_is_an_error_that_names_it(option: str, value: Any) -> None:
+def test_an_invalid_option_is_an_error_that_names_it(option: str, value: Any) -> None:
     with pytest.raises(InvalidOptionError) as caught:
         judge(**{option: value})
     assert caught.value.option == option
@@ -108,15 +108,15 @@ def test_an_option_that_cannot_be_is_an_error_that_names_it(option: str, value: 
         ("output", None, "must be a str"),
     ],
 )
-def test_a_template_must_say_where_the_rules_go(field: str, text: Any, problem: str) -> None:
+def test_a_template_must_contain_its_markers(field: str, text: Any, problem: str) -> None:
     with pytest.raises(InvalidOptionError) as caught:
         attrs.evolve(ENGLISH, **{field: text})
-    assert caught.value.option == f"JudgingTemplates.{field}"
+    assert caught.value.option == f"JudgeTemplates.{field}"
     assert problem in caught.value.reason
 
 
-def test_templates_are_exchanged_in_whole_or_in_part() -> None:
-    whole = JudgingTemplates("s {{conditions}}", "t {{tags}}", "e {{conditions}}", "o {{output}}")
+def test_templates_are_replaced_completely_or_in_part() -> None:
+    whole = JudgeTemplates("s {{conditions}}", "t {{tags}}", "e {{conditions}}", "o {{output}}")
     part = attrs.evolve(ENGLISH, tagged="{{ tags }}")
     assert judge(templates=whole).mode == judge(templates=part).mode == "structured"
 
@@ -132,7 +132,7 @@ def test_no_text_closes_its_fence(text: str) -> None:
 
 
 @given(st.text(alphabet="{} tagsx$c.", max_size=40), st.text(alphabet="{} tagsx", max_size=20))
-def test_what_is_filled_in_is_data_and_nothing_else_changes(template: str, value: str) -> None:
+def test_inserted_values_are_data_and_nothing_else_changes(template: str, value: str) -> None:
     wording = fill(template, {"tags": value})
     templates = "".join(part for part in wording.parts if not isinstance(part, Data))
     assert wording.text.count("") >= len(templates)
@@ -141,7 +141,7 @@ def test_what_is_filled_in_is_data_and_nothing_else_changes(template: str, value
         assert wording.text == template
 
 
-def test_the_error_carries_its_attempts_through_a_pickle() -> None:
+def test_the_error_keeps_its_attempts_when_pickled() -> None:
     error = JudgementError(attempts=[StageAttempt("ai_judge", "i", None, "no {answer}")])
     copied = pickle.loads(pickle.dumps(error))
     assert (str(copied), copied.attempts) == (str(error), error.attempts)

@@ -1,4 +1,4 @@
-"""What a judgement leaves in a trace database."""
+"""What a judgement records in a trace database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_llm.tracing.analysis import find_failed_judges
 
 from kantan_agents import JudgementError, TraceStore
 from kantan_agents.testing import Reply
-from tests.judges.asked import answering, answering_with, make_judge
+from tests.judges.stage_server import answering, answering_with, make_judge
 
 pytestmark = pytest.mark.anyio
 
@@ -57,7 +57,7 @@ async def test_the_store_finds_the_trace_and_the_judges_in_it(traces: Any) -> No
     assert find_failed_judges(store, 10**9) == [], "no rubric among them"
 
 
-async def test_inside_an_open_trace_it_opens_none(traces: Any) -> None:
+async def test_a_judgement_inside_a_trace_opens_no_other(traces: Any) -> None:
     with answering(), agents.trace("request") as outer:
         verdict = await make_judge().detect_matched_rule("[MOVEMENT:1]")
     assert verdict.method == "phase1_tag"
@@ -67,7 +67,7 @@ async def test_inside_an_open_trace_it_opens_none(traces: Any) -> None:
     assert (data["instruction"], data["reply"], data["step"]) == ("", "[MOVEMENT:1]", 1)
 
 
-async def test_the_run_config_says_what_is_recorded(traces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_run_config_controls_what_is_recorded(traces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = make_judge(rules=["secret rule", "other"])
     with answering(tagged="[MOVEMENT:2] secret"):
         await judge.judge("secret", run_config={"tracing_disabled": True})
@@ -83,7 +83,7 @@ async def test_the_run_config_says_what_is_recorded(traces: Any, monkeypatch: py
     assert "secret" not in str([span.raw for span in traces.spans()])
 
 
-async def test_what_ends_a_judgement_stands_on_the_stage(traces: Any) -> None:
+async def test_an_error_that_ends_a_judgement_is_recorded_on_its_stage(traces: Any) -> None:
     refused = Reply(status=400, text="no such model")
     with (
         answering_with(lambda _stage, _request: refused),
@@ -94,7 +94,7 @@ async def test_what_ends_a_judgement_stands_on_the_stage(traces: Any) -> None:
     assert span.error["data"]["error_type"] == "BadRequestError"
 
 
-async def test_a_trace_in_which_nothing_decided_has_an_error(traces: Any) -> None:
+async def test_a_trace_without_a_verdict_has_an_error(traces: Any) -> None:
     replies: dict[str, Any] = {"structured": {"step": 9, "reason": ""}}
     replies["evaluation"] = {"matched_index": 9, "reason": ""}
     with answering(**replies), pytest.raises(JudgementError):

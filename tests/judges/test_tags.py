@@ -14,7 +14,7 @@ NOISE = st.text(alphabet="ab[]:12 \n`MOVEMENT\uff3b\uff3d", max_size=30).filter(
 
 
 @given(st.integers(1, 50), NOISE, NOISE, st.booleans(), st.booleans())
-def test_a_valid_tag_is_found_wherever_it_stands(
+def test_a_valid_tag_is_found_at_any_position(
     number: int, before: str, after: str, lower: bool, wide: bool
 ) -> None:
     tag = f"[MOVEMENT:{number}]"
@@ -24,14 +24,14 @@ def test_a_valid_tag_is_found_wherever_it_stands(
 
 
 @given(st.integers().filter(lambda number: not 1 <= number <= 5), NOISE)
-def test_a_number_of_no_rule_is_never_found(number: int, noise: str) -> None:
+def test_a_number_without_a_rule_is_never_found(number: int, noise: str) -> None:
     tag = f"{noise}[MOVEMENT:{number}]{noise}"
     assert find_tag(tag, 5) is None
     assert find_tag(f"[MOVEMENT:4]{tag}", 5) == 4
 
 
 @given(st.lists(st.integers(0, 9), min_size=1))
-def test_the_last_tag_that_is_of_a_rule_counts(numbers: list[int]) -> None:
+def test_the_last_valid_tag_counts(numbers: list[int]) -> None:
     valid = [number for number in numbers if 1 <= number <= 5]
     text = "\n".join(f"- [MOVEMENT:{number}] if ..." for number in numbers)
     assert find_tag(text, 5) == (valid[-1] if valid else None)
@@ -55,7 +55,7 @@ def test_the_last_tag_that_is_of_a_rule_counts(numbers: list[int]) -> None:
         ("", None),
     ],
 )
-def test_what_is_a_tag_and_what_is_none(text: str, number: int | None) -> None:
+def test_valid_and_invalid_spellings_of_tags(text: str, number: int | None) -> None:
     assert find_tag(text, 3) == number
 
 
@@ -70,18 +70,18 @@ def test_what_is_a_tag_and_what_is_none(text: str, number: int | None) -> None:
     ],
 )
 def test_long_texts_of_almost_a_tag_are_read_to_their_end(piece: str, length: int) -> None:
-    # Were the time not linear in the length, this would not end.
+    # If the time were not linear in the length, this test would not finish.
     assert find_tag("[MOVEMENT:" + piece * (length // len(piece)), 5) is None
 
 
 @pytest.mark.parametrize("tag", ["", "1A", "A B", "A:", "[A", None, 5, "\uff21", "A\n"])
-def test_a_tag_needs_a_name(tag: Any) -> None:
+def test_an_invalid_tag_name_is_an_error(tag: Any) -> None:
     with pytest.raises(InvalidOptionError, match="option tag") as caught:
         find_tag("x", 3, tag)
     assert repr(tag) in str(caught.value)
 
 
 @pytest.mark.parametrize("count", [0, -1, True, "3", 2.0])
-def test_there_must_be_rules(count: Any) -> None:
+def test_an_invalid_count_of_rules_is_an_error(count: Any) -> None:
     with pytest.raises(InvalidOptionError, match="option count"):
         find_tag("x", count)

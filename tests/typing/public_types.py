@@ -20,7 +20,7 @@ from kantan_agents import (
     Explanation,
     GeminiProvider,
     JudgementError,
-    JudgingTemplates,
+    JudgeTemplates,
     KantanAgentsError,
     Next,
     OutputMode,
@@ -170,7 +170,7 @@ async def traces() -> None:
     store.traces(keyword="a")  # type: ignore[call-arg]
 
 
-async def judging(templates: JudgingTemplates, error: JudgementError) -> None:
+async def judges(templates: JudgeTemplates, error: JudgementError) -> None:
     judge_ = StatusJudge(
         ["passes", StatusRule("fails", name="fix")], model=EXAMPLE_MODEL, mode="tag", language="ja"
     )

@@ -1,4 +1,4 @@
-"""A model server that answers by what it is asked, not by the number of the request."""
+"""A model server that chooses its reply by the stage of a request, not by the number of the request."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.testing.wire import ReplyLike
 STRUCTURED, TAGGED, EVALUATION = "structured", "tagged", "evaluation"
 RULES = ("all tests pass", "some tests fail", "nothing was done")
 
-# What only the instructions of one stage say, in every language.
+# Text that only the instructions of one stage contain, in every language.
 _MARKS = {STRUCTURED: "`step`", EVALUATION: "`matched_index`"}
 
 
@@ -35,12 +35,12 @@ def instructions_of(request: RecordedRequest) -> str:
 
 
 def input_of(request: RecordedRequest) -> str:
-    # What follows it, where an answer is asked for again, is no concern of these tests.
+    # Later items only appear when an answer is requested again; these tests ignore them.
     return str(request.body["input"][0]["content"])
 
 
 class Shared:
-    """One server for all tests of this folder: to end one takes a tenth of a second."""
+    """One server for all tests of this folder, because stopping one takes a tenth of a second."""
 
     def __init__(self) -> None:
         self.answer: Callable[[str, RecordedRequest], ReplyLike] = lambda _stage, _request: ""
@@ -52,14 +52,14 @@ SHARED = Shared()
 
 @cache
 def bundle() -> AsyncClientBundle:
-    """Return the one client of these tests: to make one takes as long as several judgements."""
+    """Return the client that all tests share, because creating one takes as long as several judgements."""
     made = SHARED.server.bundle()
     made.client.max_retries = 0
     return made
 
 
 def answering(**replies: ReplyLike) -> AbstractContextManager[OfflineServer]:
-    """Let the server answer each stage with the same reply; one that decides nothing by default."""
+    """Let the server answer each stage with a fixed reply, by default one that decides nothing."""
     return answering_with(lambda stage, _request: replies.get(stage, "I cannot say."))
 
 
@@ -70,8 +70,8 @@ def answering_with(answer: Callable[[str, RecordedRequest], ReplyLike]) -> Itera
     yield SHARED.server
 
 
-def asked(server: OfflineServer) -> list[str]:
-    """Return the stages that were asked, in order; a stage may take more than one request."""
+def called_stages(server: OfflineServer) -> list[str]:
+    """Return the stages that called the model, in order; a stage may send more than one request."""
     stages: list[str] = []
     for stage in map(stage_of, server.requests):
         if stages[-1:] != [stage]:
