@@ -14,16 +14,15 @@ from openai import APIStatusError
 
 from kantan_agents.errors import UntranslatableError
 from kantan_agents.models import Origin, origin_of
-from kantan_agents.structured.asking.agent_output import AgentOutput
-from kantan_agents.structured.asking.encoding import Encoded, encoded
-from kantan_agents.structured.asking.failure import unfit_output
-from kantan_agents.structured.asking.families import Family, family_of
-from kantan_agents.structured.asking.fetch import Fetch, known_forms
-from kantan_agents.structured.asking.final_tool import without_final_calls
-from kantan_agents.structured.asking.final_tool_stream import final_calls_as_messages
-from kantan_agents.structured.asking.forms import Form
-from kantan_agents.structured.asking.memory import FORMS, Target
-from kantan_agents.structured.asking.request import Request
+from kantan_agents.structured.requests.agent_output import AgentOutput
+from kantan_agents.structured.requests.encoding import Encoded, encoded
+from kantan_agents.structured.requests.failure import unfit_output
+from kantan_agents.structured.requests.families import Family, family_of
+from kantan_agents.structured.requests.fetch import Fetch, known_forms
+from kantan_agents.structured.requests.final_tool import final_calls_as_messages, without_final_calls
+from kantan_agents.structured.requests.forms import Form
+from kantan_agents.structured.requests.memory import FORMS, Target
+from kantan_agents.structured.requests.request import Request
 
 _STATUSES = frozenset({400, 404, 422, 500, 501})
 _ABOUT_FORM = re.compile(
@@ -122,7 +121,7 @@ class _Forms:
             raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
         form, *left = self._forms
         self._forms = tuple(left)
-        self._fetch.asked(self._target, form, self._forms)
+        self._fetch.sent(self._target, form, self._forms)
         return encoded(self._request, self._fetch.schema, form, is_chat=self._is_chat)
 
     def pass_over(self, error: APIStatusError | UntranslatableError) -> None:

@@ -18,7 +18,7 @@ from kantan_agents.events.emitter import Stopwatch, outcome_of
 from kantan_agents.interception import ModelCall, note_open_call
 from kantan_agents.models import resolve_model
 from kantan_agents.protocol import is_provider
-from kantan_agents.structured.asking.request import Request
+from kantan_agents.structured.requests.request import Request
 
 _COUNT = object()
 

@@ -18,8 +18,8 @@ from kantan_agents.bridge.streamed import nobody_reads_deltas
 from kantan_agents.bridge.wrapped_stream import WrappedStream
 from kantan_agents.interception import ModelCall, around_model_call, asking_agent
 from kantan_agents.pipeline import Run, current_run
-from kantan_agents.structured.asking.fetch import Fetch
-from kantan_agents.structured.asking.request import Request
+from kantan_agents.structured.requests.fetch import Fetch
+from kantan_agents.structured.requests.request import Request
 
 
 class ObservedModel(StandIn):

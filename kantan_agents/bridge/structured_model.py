@@ -14,11 +14,11 @@ from kantan_agents.bridge.model_answers import answer_of, completed_event, with_
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.stand_in import StandIn
 from kantan_agents.bridge.structured_record import is_answer, record
-from kantan_agents.structured.asking.agent_output import AgentOutput
-from kantan_agents.structured.asking.chain import Chain
-from kantan_agents.structured.asking.failure import begin_anew
-from kantan_agents.structured.asking.fetch import Fetch
-from kantan_agents.structured.asking.request import Request
+from kantan_agents.structured.requests.agent_output import AgentOutput
+from kantan_agents.structured.requests.chain import Chain
+from kantan_agents.structured.requests.failure import clear_failure
+from kantan_agents.structured.requests.fetch import Fetch
+from kantan_agents.structured.requests.request import Request
 
 
 class StructuredModel(StandIn):
@@ -31,7 +31,7 @@ class StructuredModel(StandIn):
         said: Said | None = None
         choice = self._plain_choice(args, kwargs)
         if choice is not None:
-            begin_anew()
+            clear_failure()
             try:
                 answer = await self.inner.get_response(**kwargs)
             except REFUSALS as error:

@@ -7,11 +7,11 @@ from typing import Any
 from agents import ModelResponse, custom_span
 
 from kantan_agents.pipeline import current_run
-from kantan_agents.structured.asking.agent_output import AgentOutput
-from kantan_agents.structured.asking.chain import Chain
-from kantan_agents.structured.asking.forms import NATIVE
-from kantan_agents.structured.asking.memory import FORMS, Target
-from kantan_agents.structured.asking.reading import final_text
+from kantan_agents.structured.requests.agent_output import AgentOutput
+from kantan_agents.structured.requests.chain import Chain
+from kantan_agents.structured.requests.forms import NATIVE
+from kantan_agents.structured.requests.memory import FORMS, Target
+from kantan_agents.structured.requests.reading import final_text
 from kantan_agents.tracing.spans import set_output_mode
 
 SPAN = "structured_output"

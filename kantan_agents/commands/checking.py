@@ -63,4 +63,4 @@ def find_problems(checker: Any, arguments: Mapping[str, Any], problems: Problems
 
 
 def _not_fetched(_uri: str) -> NoReturn:
-    raise ValueError("nothing is fetched")
+    raise ValueError("remote references are not fetched")

@@ -1,10 +1,10 @@
-"""Structured output: schemas, the forms in which models are asked, and what they answer."""
+"""Structured output: JSON schemas of types, requests for an output, and parsing of the replies."""
 
-from kantan_agents.structured.asking.agent_output import AgentOutput, agent_output
-from kantan_agents.structured.asking.fetch import OutputAttempt
-from kantan_agents.structured.asking.forms import OutputMode, checked_delivery
 from kantan_agents.structured.output_types import OutputType
 from kantan_agents.structured.parsing.parse import parse_structured_output
+from kantan_agents.structured.requests.agent_output import AgentOutput, agent_output
+from kantan_agents.structured.requests.fetch import OutputAttempt
+from kantan_agents.structured.requests.forms import OutputMode, checked_delivery
 from kantan_agents.structured.schemas.results import as_dict
 from kantan_agents.structured.schemas.schema import OutputSchema, output_schema
 

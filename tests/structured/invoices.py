@@ -1,4 +1,4 @@
-"""What the tests of this room ask models for."""
+"""The output type and the agent that the tests of structured output share."""
 
 from __future__ import annotations
 

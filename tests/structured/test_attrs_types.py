@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 from kantan_agents import Agent
 from kantan_agents.errors import OutputSchemaError
 from kantan_agents.structured import as_dict, output_schema
-from kantan_agents.structured.schemas.attrs_types import understood
+from kantan_agents.structured.schemas.attrs_types import pydantic_type
 from kantan_agents.testing import ScriptedModel, assistant_message
 
 T = TypeVar("T")
@@ -108,11 +108,11 @@ class Lost:
         (Box[Box[int]], '{"content": {"content": 1}}', Box(Box(1))),
     ],
 )
-def test_values_are_of_the_class_itself(output_type: Any, text: str, expected: Any) -> None:
+def test_values_are_instances_of_the_class(output_type: Any, text: str, expected: Any) -> None:
     assert output_schema(output_type).validate_json(f'{{"response": {text}}}') == expected
 
 
-def test_dicts_and_typed_dicts_of_them() -> None:
+def test_dicts_and_typed_dicts_of_attrs_classes() -> None:
     assert output_schema(Old).validate_json('{"a": 1}') == {"a": 1}
     assert output_schema(Old).examine({"b": "x"}).problems
     assert output_schema(dict[str, Place]).validate_json('{"a": {"x": 1}}') == {"a": Place(1)}
@@ -120,7 +120,7 @@ def test_dicts_and_typed_dicts_of_them() -> None:
     assert read == {"trip": Trip([]), "start": Place(4)}
 
 
-def test_the_schema_is_that_of_the_fields_of_init() -> None:
+def test_the_schema_has_the_parameters_of_init() -> None:
     schema = output_schema(Place)
     assert (schema.name(), schema.is_strict_json_schema()) == ("Place", True)
     place = schema.plain["$defs"]["Place"]
@@ -131,13 +131,13 @@ def test_the_schema_is_that_of_the_fields_of_init() -> None:
     assert "description" not in output_schema(Trip).plain["$defs"].get("Trip", {})
 
 
-def test_absent_on_the_wire_is_the_default() -> None:
+def test_null_in_strict_mode_becomes_the_default() -> None:
     wire = '{"response": {"x": 1, "name": null, "tags": null, "within": null, "beside": null}}'
     assert output_schema(Place).validate_json(wire) == Place(1)
 
 
 @given(st.integers(0, 9), st.text("ab", max_size=3), st.booleans())
-def test_what_is_written_is_read_again(x: int, name: str, nested: bool) -> None:
+def test_serialized_values_validate_to_the_same_value(x: int, name: str, nested: bool) -> None:
     value = Box(Place(x, name, ("t",), Place(x) if nested else None, beside=[Place(1)] * nested))
     schema = output_schema(Box[Place])
     text = schema._type_adapter.dump_json({"response": value}).decode()
@@ -145,7 +145,7 @@ def test_what_is_written_is_read_again(x: int, name: str, nested: bool) -> None:
     assert schema.examine({"response": "x"}).problems
 
 
-def test_what_the_class_refuses_is_a_problem_with_its_place() -> None:
+def test_an_error_of_a_validator_is_a_problem_with_its_path() -> None:
     examined = output_schema(list[Place]).examine([{"x": 1}, {"x": -1}, {"x": 1, "name": 3}])
     assert [str(problem) for problem in examined.problems] == [
         "[1]: '_x' must be >= 0: -1",
@@ -163,11 +163,11 @@ class Untyped:  # type: ignore[no-untyped-def]
     b = attrs.field(type=int, default=1)
 
 
-def test_a_field_without_a_type_takes_anything() -> None:
+def test_a_field_without_a_type_accepts_anything() -> None:
     assert output_schema(Untyped).validate_json('{"response": {"a": [1]}}') == Untyped([1], 1)
 
 
-def test_a_type_error_of_the_class_is_a_problem_too() -> None:
+def test_a_type_error_of_the_class_is_a_problem() -> None:
     @attrs.frozen
     class Checked:
         a: Any = attrs.field(validator=attrs.validators.instance_of(str))
@@ -178,7 +178,7 @@ def test_a_type_error_of_the_class_is_a_problem_too() -> None:
 
 
 @pytest.mark.parametrize(("output_type", "named"), [(Odd, "Callable"), (Lost, "Nowhere")])
-def test_what_cannot_be_expressed_is_an_error_that_names_it(output_type: Any, named: str) -> None:
+def test_an_unsupported_type_is_an_error_that_names_it(output_type: Any, named: str) -> None:
     with pytest.raises(
         OutputSchemaError, match=f"{output_type.__name__} cannot be an output type: .*{named}"
     ):
@@ -194,10 +194,10 @@ def test_types_without_attrs_classes_are_left_to_pydantic() -> None:
         x: list[int]
 
     for output_type in (Model, Plain, list[int], dict[str, Any], int | None, Callable[[int], int], int):
-        assert understood(output_type) is output_type
+        assert pydantic_type(output_type) is output_type
 
 
-def test_a_class_with_a_schema_of_its_own_keeps_it() -> None:
+def test_a_class_with_a_custom_schema_keeps_it() -> None:
     @attrs.frozen
     class Own:
         x: int
@@ -206,7 +206,7 @@ def test_a_class_with_a_schema_of_its_own_keeps_it() -> None:
         def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
             return handler(int)
 
-    assert TypeAdapter(understood(list[Own])).validate_python([1]) == [1]
+    assert TypeAdapter(pydantic_type(list[Own])).validate_python([1]) == [1]
 
 
 def test_a_result_is_stored_as_plain_dicts() -> None:

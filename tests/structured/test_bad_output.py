@@ -1,4 +1,4 @@
-"""What is no answer: refused schemas, refusals, calls of tools, replies that were cut."""
+"""Replies that are not answers: refused schemas, refusals, tool calls, truncated replies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from kantan_agents import Agent
 from kantan_agents.errors import StructuredOutputError
-from kantan_agents.structured.asking.final_tool import final_tool
+from kantan_agents.structured.requests.final_tool import final_tool
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.structured.invoices import DATA, TEXT, invoice_agent
 
@@ -23,7 +23,7 @@ def look(word: str) -> str:
     return f"found {word}"
 
 
-async def test_a_schema_the_provider_refuses_is_asked_for_in_another_way() -> None:
+async def test_a_refused_schema_is_requested_in_another_form() -> None:
     refused = Reply("Invalid schema for response_format 'Invoice': too deep.", status=400)
 
     def reply(request: RecordedRequest) -> Any:
@@ -34,7 +34,7 @@ async def test_a_schema_the_provider_refuses_is_asked_for_in_another_way() -> No
     assert context["invoice"] == DATA
 
 
-async def test_and_is_an_error_where_there_is_no_other_way() -> None:
+async def test_a_refused_schema_without_another_form_is_an_error() -> None:
     refused = Reply("Invalid schema for response_format 'Invoice': too deep.", status=400)
     with (
         OfflineServer(lambda _request: refused) as server,
@@ -49,7 +49,7 @@ class Part(BaseModel):
 
 
 @pytest.mark.parametrize("profile", ["openai", "google", "anthropic", "deepseek", "plain"])
-async def test_a_recursive_schema(profile: str) -> None:
+async def test_a_recursive_schema_works_with_every_provider(profile: str) -> None:
     data = {"name": "car", "parts": [{"name": "wheel", "parts": []}]}
     with OfflineServer(lambda _request: data, profile=profile) as server:
         agent = Agent("a", "x", model=server.bundle(), output_type=Part, output_dest="part")
@@ -57,7 +57,7 @@ async def test_a_recursive_schema(profile: str) -> None:
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
-async def test_a_refusal_is_the_sdks_own_error_at_once(api: str) -> None:
+async def test_a_refusal_raises_the_sdks_error_immediately(api: str) -> None:
     with OfflineServer(lambda _request: Reply(refusal="I will not do that.")) as server:
         agent = invoice_agent(server.bundle(api=api))
         with pytest.raises(ModelRefusalError, match="I will not do that"):
@@ -70,7 +70,7 @@ async def test_a_refusal_is_the_sdks_own_error_at_once(api: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
-async def test_a_tool_call_in_place_of_an_answer_is_a_turn_of_its_own(mode: Any) -> None:
+async def test_a_tool_call_instead_of_an_answer_is_a_separate_turn(mode: Any) -> None:
     with OfflineServer(lambda _request: ScriptedToolCall("look", {"word": "x"})) as server:
         agent = invoice_agent(server.bundle(), tools=[look], output_mode=mode)
         with pytest.raises(MaxTurnsExceeded):
@@ -79,7 +79,7 @@ async def test_a_tool_call_in_place_of_an_answer_is_a_turn_of_its_own(mode: Any)
 
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
-async def test_an_answer_beside_tool_calls_waits_for_them(mode: Any) -> None:
+async def test_an_answer_with_tool_calls_waits_for_them(mode: Any) -> None:
     calls = [ScriptedToolCall("look", {"word": "x"})]
 
     def reply(request: RecordedRequest) -> Any:
@@ -95,19 +95,19 @@ async def test_an_answer_beside_tool_calls_waits_for_them(mode: Any) -> None:
         context = await agent.run_async("Read it")
     assert context["invoice"] == DATA
     assert len(server.requests) == 2
-    # The early answer is a message of the conversation and not a call without a result.
+    # The early answer is a message in the conversation, not a call without a result.
     said = server.requests[1].body["messages"]
     assert [call["function"]["name"] for m in said for call in m.get("tool_calls") or ()] == ["look"]
 
 
-async def test_two_answers_by_the_final_tool_the_last_one_counts() -> None:
+async def test_of_two_calls_of_the_final_tool_the_last_counts() -> None:
     first = ScriptedToolCall("final_answer", {"number": "first", "items": []})
     with OfflineServer(lambda _request: [first, ScriptedToolCall("final_answer", DATA)]) as server:
         context = await invoice_agent(server.bundle(), output_mode="tool").run_async("Read it")
     assert context["invoice"] == DATA
 
 
-async def test_a_reply_cut_by_the_token_limit_is_an_error_with_what_there_is() -> None:
+async def test_a_reply_truncated_by_the_token_limit_is_an_error_with_its_text() -> None:
     cut = Reply(TEXT[:40], is_cut=True)
     with (
         OfflineServer(lambda _request: cut) as server,
@@ -117,7 +117,7 @@ async def test_a_reply_cut_by_the_token_limit_is_an_error_with_what_there_is() -
     assert caught.value.text == TEXT[:40]
 
 
-async def test_over_the_responses_api_newer_sdks_say_so_themselves() -> None:
+async def test_with_the_responses_api_newer_sdks_raise_the_error() -> None:
     cut = Reply(TEXT[:40], is_cut=True)
     with (
         OfflineServer(lambda _request: cut) as server,
@@ -126,7 +126,7 @@ async def test_over_the_responses_api_newer_sdks_say_so_themselves() -> None:
         await invoice_agent(server.bundle()).run_async("Read it")
 
 
-async def test_in_a_stream_of_the_responses_api_the_provider_says_so_itself() -> None:
+async def test_in_a_responses_stream_the_provider_reports_the_truncation() -> None:
     with (
         OfflineServer(lambda _request: Reply(TEXT[:40], is_cut=True)) as server,
         pytest.raises(ModelBehaviorError, match="max_output_tokens"),
@@ -145,7 +145,7 @@ async def test_an_empty_reply_does_not_use_up_the_turns() -> None:
     assert len(server.requests) < 6
 
 
-async def test_ten_thousand_brackets_in_each_mode() -> None:
+async def test_ten_thousand_brackets_are_an_error_in_each_mode() -> None:
     for mode in ("native", "tool", "prompt"):
         deep = '{"number": ' + "[" * 10_000 + "]" * 10_000 + "}"
         reply = ScriptedToolCall("final_answer", deep) if mode == "tool" else deep
@@ -156,7 +156,7 @@ async def test_ten_thousand_brackets_in_each_mode() -> None:
             assert (await agent.run_async("Read it"))["invoice"] == DATA
 
 
-async def test_the_final_tool_cannot_be_run_by_whoever_gets_hold_of_it() -> None:
+async def test_the_final_tool_cannot_be_run() -> None:
     tool: Any = final_tool("final_answer", {"type": "object"})
     with pytest.raises(RuntimeError, match="cannot be run"):
         await tool.on_invoke_tool(None, "{}")

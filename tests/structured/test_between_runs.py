@@ -1,4 +1,4 @@
-"""What one answer leaves for the next run: the conversation, the provider's memory of it, and our own."""
+"""What one run leaves for the next: the conversation, the state of the provider, and the remembered forms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import BaseModel, RootModel
 from kantan_agents import Agent, StatusJudge
 from kantan_agents.errors import InvalidOptionError, StructuredOutputError
 from kantan_agents.middleware import Fallback
-from kantan_agents.structured.asking.final_tool import items_without_final_calls
+from kantan_agents.structured.requests.final_tool import items_without_final_calls
 from kantan_agents.testing import (
     OfflineServer,
     RecordedRequest,
@@ -53,7 +53,7 @@ async def test_an_answer_by_the_final_tool_can_be_sent_back_to_openai(tools: lis
     session.close()
 
 
-async def test_reasoning_that_led_to_the_final_call_alone_goes_with_it() -> None:
+async def test_reasoning_that_only_led_to_the_final_call_is_dropped() -> None:
     def thought(number: int) -> Any:
         return ResponseReasoningItem(id=f"rs_{number}", summary=[], type="reasoning")
 
@@ -67,7 +67,7 @@ class Loose(BaseModel):
     number: str
 
 
-async def test_what_one_run_gave_up_is_no_matter_of_the_next() -> None:
+async def test_the_failure_of_one_run_does_not_affect_the_next() -> None:
     def reply(request: RecordedRequest) -> Any:
         return UNFIT if "found x" in json.dumps(request.body) else ScriptedToolCall("look", {"word": "x"})
 
@@ -81,7 +81,7 @@ async def test_what_one_run_gave_up_is_no_matter_of_the_next() -> None:
         assert (await Runner.run(loose.sdk_agent, "Read it")).final_output == Loose(number="A-1")
 
 
-async def test_a_judge_with_tools_comes_to_its_last_stage() -> None:
+async def test_a_judge_with_tools_reaches_its_last_stage() -> None:
     def reply(request: RecordedRequest) -> Any:
         done = "found x" in json.dumps(request.body)
         return '{"matched_index": 2, "reason": "r"}' if done else ScriptedToolCall("look", {"word": "x"})
@@ -93,7 +93,7 @@ async def test_a_judge_with_tools_comes_to_its_last_stage() -> None:
 
 
 @pytest.mark.parametrize("kept", [{"previous_response_id": "resp_1"}, {"conversation_id": "conv_1"}])
-async def test_tool_mode_stays_out_of_conversations_the_provider_keeps(kept: dict[str, str]) -> None:
+async def test_tool_mode_is_not_used_in_conversations_the_provider_stores(kept: dict[str, str]) -> None:
     refused = Reply("Invalid schema for response_format 'Invoice'", status=400)
 
     def reply(request: RecordedRequest) -> Any:
@@ -103,18 +103,18 @@ async def test_tool_mode_stays_out_of_conversations_the_provider_keeps(kept: dic
         context = await invoice_agent(server.bundle()).run_async("Read it", **kept)
         assert context["invoice"] == DATA
         assert [mode_of(request) for request in server.requests] == ["native", "prompt"]
-        with pytest.raises(InvalidOptionError, match="would stay without a result"):
+        with pytest.raises(InvalidOptionError, match="would never get a result"):
             await invoice_agent(server.bundle(), output_mode="tool").run_async("Read it", **kept)
 
 
-async def test_another_mode_does_not_say_the_same_again_in_a_kept_conversation() -> None:
+async def test_another_mode_does_not_repeat_the_request_in_a_stored_conversation() -> None:
     with OfflineServer(["I cannot.", TEXT]) as server:
         await invoice_agent(server.bundle()).run_async("Read it", conversation_id="conv_1")
-    (told,) = server.requests[1].body["input"]
-    assert "no JSON object" in told["content"]
+    (feedback,) = server.requests[1].body["input"]
+    assert "no JSON object" in feedback["content"]
 
 
-async def test_a_fallback_answers_where_the_first_model_refuses_every_form() -> None:
+async def test_a_fallback_answers_if_the_first_model_refuses_every_form() -> None:
     with (
         OfflineServer([], profile="plain") as first,
         OfflineServer(lambda _request: DATA, profile="openai") as second,
@@ -125,7 +125,7 @@ async def test_a_fallback_answers_where_the_first_model_refuses_every_form() -> 
 
 
 @pytest.mark.parametrize("mode", ["auto", "native"])
-async def test_a_context_that_is_too_long_is_the_clients_own_error(mode: Any) -> None:
+async def test_a_too_long_context_raises_the_clients_error(mode: Any) -> None:
     def reply(request: RecordedRequest) -> Any:
         count = 8000 + len(request.body["messages"])
         said = f"maximum context length is 8192 tokens, but you used {count} (300 in the functions)"
@@ -137,7 +137,7 @@ async def test_a_context_that_is_too_long_is_the_clients_own_error(mode: Any) ->
 
 
 @pytest.mark.parametrize("slip", ["", "Sorry, try later."])
-async def test_one_bad_reply_does_not_change_the_mode_for_good(slip: str) -> None:
+async def test_one_bad_reply_does_not_change_the_mode_permanently(slip: str) -> None:
     replies = iter([DATA, slip, DATA, DATA, DATA])
     with OfflineServer(lambda _request: next(replies), profile="openai") as server:
         agent = invoice_agent(server.bundle(api="chat"))
@@ -147,7 +147,7 @@ async def test_one_bad_reply_does_not_change_the_mode_for_good(slip: str) -> Non
     assert modes == ["native", "native", "tool", "native", "native"]
 
 
-async def test_an_empty_first_reply_says_nothing_of_the_provider() -> None:
+async def test_an_empty_first_reply_does_not_demote_the_form() -> None:
     replies = iter(["", DATA, DATA])
     with OfflineServer(lambda _request: next(replies)) as server:
         agent = invoice_agent(server.bundle(api="chat"))
@@ -157,35 +157,35 @@ async def test_an_empty_first_reply_says_nothing_of_the_provider() -> None:
 
 
 class Custom(ScriptedModel):
-    """A model whose client nobody can see, and which answers by no mode but the prompt."""
+    """A model without a visible client that only supports prompt mode."""
 
-    def __init__(self, model: str, asked: list[str]) -> None:
+    def __init__(self, model: str, modes: list[str]) -> None:
         super().__init__()
         self.model = model
-        self.asked = asked
+        self.modes = modes
 
     async def get_response(self, *args: Any, **kwargs: Any) -> Any:
         native, tools = kwargs.get("output_schema") is not None, kwargs.get("tools")
-        self.asked.append("native" if native else "tool" if tools else "prompt")
+        self.modes.append("native" if native else "tool" if tools else "prompt")
         self.enqueue([assistant_message("no" if native or tools else TEXT)])
         return await super().get_response(*args, **kwargs)
 
 
-async def test_a_model_made_anew_for_each_run_is_remembered_by_its_name() -> None:
-    asked: list[str] = []
+async def test_a_model_created_for_each_run_is_recognised_by_its_name() -> None:
+    modes: list[str] = []
 
     class Provider(ModelProvider):
         def get_model(self, model_name: str | None) -> Model:
-            return Custom("custom/one", asked)
+            return Custom("custom/one", modes)
 
     agent = invoice_agent(None)
     for _ in range(2):
         context = await agent.run_async("Read it", run_config=RunConfig(model_provider=Provider()))
         assert context["invoice"] == DATA
-    assert asked == ["native", "tool", "prompt", "prompt"]
+    assert modes == ["native", "tool", "prompt", "prompt"]
 
 
-async def test_a_clone_has_the_mode_with_another_model_too() -> None:
+async def test_a_clone_with_another_model_keeps_the_mode() -> None:
     with OfflineServer(lambda _request: ScriptedToolCall("final_answer", DATA)) as server:
         agent = invoice_agent(server.bundle("one"), output_mode="tool")
         other = OpenAIChatCompletionsModel("two", server.bundle().client)
@@ -195,7 +195,7 @@ async def test_a_clone_has_the_mode_with_another_model_too() -> None:
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
 @pytest.mark.parametrize("reply", ["[1, 2]", '{"response": [1, 2]}', "```json\n[1, 2]\n```"])
-async def test_a_root_model_of_a_list(mode: Any, reply: str) -> None:
+async def test_a_root_model_of_a_list_works_in_every_mode(mode: Any, reply: str) -> None:
     with OfflineServer(lambda _request: reply) as server:
         agent = Agent("a", "x", model=server.bundle(), output_type=RootModel[list[int]], output_mode=mode)
         context = await agent.run_async("Go")
@@ -208,7 +208,7 @@ async def test_the_answer_may_come_after_many_other_objects() -> None:
         assert (await invoice_agent(server.bundle(api="chat")).run_async("Read it"))["invoice"] == DATA
 
 
-async def test_half_a_surrogate_pair_can_be_judged() -> None:
+async def test_a_lone_surrogate_can_be_judged() -> None:
     with OfflineServer(['{"step": 1, "reason": "r"}']) as server:
         verdict = await StatusJudge(["one"], model=server.bundle()).judge("\ud800")
     assert verdict.step == 1

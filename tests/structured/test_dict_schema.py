@@ -33,14 +33,14 @@ ORDER: dict[str, Any] = {
 LIST = {"type": "array", "items": {"type": "integer"}}
 
 
-def test_it_is_an_output_type() -> None:
+def test_a_json_schema_is_an_output_type() -> None:
     reply = '{"items": [{"price": 1.5, "count": null}], "day": null}'
     model = ScriptedModel([[assistant_message(reply)]])
     context = Agent("a", "b", model=model, output_type=ORDER, output_dest="order").run("hi")
     assert context["order"] == {"items": [{"price": 1.5, "count": 1}]}
 
 
-def test_the_provider_gets_it_in_its_strict_form() -> None:
+def test_the_provider_gets_the_strict_form() -> None:
     with OfflineServer(['{"items": [], "day": null}']) as server:
         context = Agent("a", "b", model=server.bundle(api="responses"), output_type=ORDER).run("hi")
         form = server.requests[0].body["text"]["format"]
@@ -49,7 +49,7 @@ def test_the_provider_gets_it_in_its_strict_form() -> None:
     assert "default" not in json.dumps(form["schema"])
 
 
-def test_what_is_no_object_is_wrapped() -> None:
+def test_a_schema_of_other_values_is_wrapped() -> None:
     schema = output_schema(LIST)
     assert (schema.is_wrapped, schema.is_strict_json_schema(), schema.name()) == (True, True, "output")
     assert schema.validate_json('{"response": [1]}') == [1]
@@ -59,11 +59,11 @@ def test_what_is_no_object_is_wrapped() -> None:
     ]
 
 
-def test_its_name_is_its_title() -> None:
+def test_the_name_of_a_schema_is_its_title() -> None:
     assert output_schema(ORDER).name() == "order"
 
 
-def test_problems_have_places_and_no_values() -> None:
+def test_problems_contain_paths_but_no_values() -> None:
     value = {"items": [{"price": "SECRET"}, {}], "day": "SECRET"}
     problems = [str(problem) for problem in output_schema(ORDER).examine(value).problems]
     assert sorted(problems) == [
@@ -75,7 +75,7 @@ def test_problems_have_places_and_no_values() -> None:
         output_schema(ORDER).validate_json(json.dumps(value))
 
 
-def test_a_later_change_of_the_dict_changes_nothing() -> None:
+def test_later_changes_of_the_dict_have_no_effect() -> None:
     mine = json.loads(json.dumps(ORDER))
     schema = output_schema(mine)
     mine["required"].append("day")
@@ -106,12 +106,12 @@ def test_a_later_change_of_the_dict_changes_nothing() -> None:
         ({}, {"any": "thing"}),
     ],
 )
-def test_references_hold_within_the_wrapping(schema: Any, value: Any) -> None:
+def test_references_resolve_in_a_wrapped_schema(schema: Any, value: Any) -> None:
     wrapped = output_schema({"$id": "urn:x", **schema})
     assert wrapped.validate_json(json.dumps({"response": value})) == value
 
 
-def test_what_refers_to_the_root_may_still_be_strict() -> None:
+def test_a_schema_that_refers_to_its_root_can_be_strict() -> None:
     assert output_schema({"type": "array", "items": {"$ref": "#"}}).is_strict_json_schema()
 
 
@@ -123,7 +123,7 @@ def test_an_object_by_reference_or_by_its_properties_is_not_wrapped() -> None:
     assert untyped.examine([]).problems
 
 
-def test_the_draft_is_the_one_it_names() -> None:
+def test_the_schema_selects_its_draft() -> None:
     draft7 = {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "integer"}]}
     schema = output_schema({**draft7, "type": "array"})
     assert schema.examine(["x"]).problems
@@ -141,30 +141,30 @@ def looped() -> dict[str, Any]:
     [
         ({"properties": {"a": {"type": "txt"}}}, 'properties.a.type: "txt" is not'),
         ({"properties": {"a": {"pattern": "(?=a)"}}}, "properties.a.pattern"),
-        ({"properties": {"a": {"$ref": "https://example.com/a.json"}}}, "nothing is fetched"),
+        ({"properties": {"a": {"$ref": "https://example.com/a.json"}}}, "remote references are not fetched"),
         ({"$ref": "other.json"}, "other.json"),
         ({"$ref": "#/$defs/a"}, "'/\\$defs/a' does not exist"),
-        ({"$ref": "#"}, "# refers to itself only"),
-        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "refers to itself only"),
+        ({"$ref": "#"}, "# refers only to itself"),
+        ({"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}, "refers only to itself"),
         ({"$schema": "https://example.com/mine"}, "example.com/mine"),
-        ({"const": float("nan")}, "no JSON"),
-        ({"const": {1, 2}}, "no JSON"),
-        ({"const": "\ud800"}, "no JSON"),
-        ({"properties": {1: {}}}, "a key is 1"),
-        (looped(), "no JSON"),
+        ({"const": float("nan")}, "not JSON"),
+        ({"const": {1, 2}}, "not JSON"),
+        ({"const": "\ud800"}, "not JSON"),
+        ({"properties": {1: {}}}, "the key 1 is not a str"),
+        (looped(), "not JSON"),
     ],
 )
-def test_what_is_no_schema_is_an_error_that_says_why(schema: Any, reason: str) -> None:
+def test_an_invalid_schema_is_an_error_with_the_reason(schema: Any, reason: str) -> None:
     with pytest.raises(OutputSchemaError, match=f"the JSON schema cannot be an output type: .*{reason}"):
         Agent("a", "b", output_type=schema)
 
 
-def test_the_error_has_its_title() -> None:
+def test_the_error_contains_the_title() -> None:
     with pytest.raises(OutputSchemaError, match="the JSON schema 'order' cannot"):
         output_schema({"title": "order", "type": "txt"})
 
 
-def test_a_pattern_that_would_stall_others_does_not() -> None:
+def test_patterns_match_in_linear_time() -> None:
     schema = output_schema({"type": "string", "pattern": "^(a+)+$"})
     assert schema.examine("a" * 50_000 + "b").problems
 
@@ -172,7 +172,7 @@ def test_a_pattern_that_would_stall_others_does_not() -> None:
 @given(
     json_values() | st.sampled_from([float("nan"), 10**40, "\ud800", {1: 2}, {"a": object()}, {"items": b""}])
 )
-def test_any_value_is_examined_and_none_is_an_exception(value: Any) -> None:
+def test_examining_any_value_raises_nothing(value: Any) -> None:
     for output_type in (ORDER, LIST, {}, list[int], dict, dict[str, float], int):
         schema = output_schema(output_type)
         examined = schema.examine(value)
@@ -180,7 +180,7 @@ def test_any_value_is_examined_and_none_is_an_exception(value: Any) -> None:
             schema.validate_json(json.dumps(examined.value, ensure_ascii=False))
 
 
-def test_nor_is_a_deep_or_endless_one() -> None:
+def test_examining_a_deep_or_recursive_value_raises_nothing() -> None:
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]

@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - full-width punctuation
-"""Forty and more replies as models send them: each comes home, or to an error that says what was tried."""
+"""More than forty real replies of models: each gives the answer, or an error that lists the attempts."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ NOWHERE = {
 }
 
 
-def test_there_are_forty() -> None:
+def test_there_are_at_least_forty_replies() -> None:
     assert len(HOME) + len(NOWHERE) >= 40
 
 
 @pytest.mark.parametrize("reply", HOME.values(), ids=HOME.keys())
-async def test_a_reply_that_holds_the_answer_brings_it_home(reply: str) -> None:
+async def test_a_reply_that_contains_the_answer_gives_it(reply: str) -> None:
     with OfflineServer(lambda _request: reply) as server:
         context = await invoice_agent(server.bundle(api="chat")).run_async("Read it")
     found = context["invoice"]
@@ -86,7 +86,7 @@ async def test_a_reply_that_holds_the_answer_brings_it_home(reply: str) -> None:
 
 
 @pytest.mark.parametrize("reply", NOWHERE.values(), ids=NOWHERE.keys())
-async def test_a_reply_that_does_not_is_an_error_that_says_what_was_tried(reply: str) -> None:
+async def test_a_reply_without_the_answer_is_an_error_with_the_attempts(reply: str) -> None:
     with OfflineServer(lambda _request: reply) as server, pytest.raises(StructuredOutputError) as caught:
         await invoice_agent(server.bundle(api="chat")).run_async("Read it")
     error = caught.value
@@ -98,7 +98,7 @@ async def test_a_reply_that_does_not_is_an_error_that_says_what_was_tried(reply:
 
 
 @pytest.mark.parametrize("reply", NOWHERE.values(), ids=NOWHERE.keys())
-async def test_and_comes_home_where_the_model_does_better_when_asked_again(reply: str) -> None:
+async def test_a_repair_of_such_a_reply_gives_the_answer(reply: str) -> None:
     with OfflineServer([reply, TEXT]) as server:
         context = await invoice_agent(server.bundle(api="chat")).run_async("Read it")
     assert context["invoice"] == DATA

@@ -1,4 +1,4 @@
-"""What is known of providers, and the bodies in which they say no."""
+"""Provider families, and the error bodies with which providers refuse a form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
 from kantan_agents.models import origin_of, resolve_model
-from kantan_agents.structured.asking.families import FAMILIES, family_of
+from kantan_agents.structured.requests.families import FAMILIES, family_of
 from kantan_agents.testing import OfflineServer, Reply
 from tests.structured.invoices import DATA, invoice_agent
 
@@ -37,7 +37,7 @@ NAMES = {
     "compat": "unknown",
     None: "unknown",
 }
-# As these providers have answered; what a gateway puts around it differs.
+# Real answers of these providers; gateways may wrap them differently.
 DEEPSEEK = {"message": "This response_format type is unavailable now", "type": "invalid_request_error"}
 DEEPSEEK_EARLIER = (
     "Failed to deserialize the JSON body into the target type: response_format: response_format.type "
@@ -68,28 +68,28 @@ REFUSALS: dict[str, tuple[int, Any]] = {
 
 
 @pytest.mark.parametrize(("url", "name"), HOSTS.items())
-def test_whose_host_it_is(url: str, name: str) -> None:
+def test_a_host_selects_its_family(url: str, name: str) -> None:
     assert family_of(None, url).name == name
 
 
 @pytest.mark.parametrize(("provider", "name"), NAMES.items())
-def test_what_kantan_llm_calls_it(provider: str | None, name: str) -> None:
+def test_a_provider_name_selects_its_family(provider: str | None, name: str) -> None:
     assert family_of(provider, "http://127.0.0.1:1234/v1").name == name
 
 
-def test_the_host_says_more_than_the_name() -> None:
+def test_the_host_takes_precedence_over_the_name() -> None:
     assert family_of("openai", "https://api.deepseek.com/v1").name == "deepseek"
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
-def test_every_family_ends_with_what_always_works(family: Any) -> None:
+def test_every_family_ends_with_a_form_that_always_works(family: Any) -> None:
     for forms in (family.forms, family.forms_beside_tools):
         assert forms[-1].mode == "prompt"
         assert not forms[-1].json_object
         assert len(set(forms)) == len(forms)
 
 
-async def test_a_models_origin_is_known_wherever_the_model_came_from(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_origin_of_every_kind_of_model_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
     client = AsyncOpenAI(api_key="x", base_url="https://api.deepseek.com")
     bundle = AsyncClientBundle(client, "deepseek-chat", "compat", "https://api.deepseek.com")
     found = origin_of(resolve_model(bundle).model)
@@ -118,7 +118,7 @@ async def test_a_refusal_of_the_form_leads_to_the_next_one(refusal: tuple[int, A
 
 
 @pytest.mark.parametrize("said", [" \n ", ""])
-async def test_json_mode_that_answers_with_white_space_is_left_for_the_next(said: str) -> None:
+async def test_white_space_in_json_mode_leads_to_the_next_form(said: str) -> None:
     def reply(request: Any) -> Any:
         if request.body.get("tools"):
             return "no"

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from kantan_agents.structured.asking.forms import FORCED_TOOL, NATIVE, PROMPT, TOOL
-from kantan_agents.structured.asking.memory import FormMemory, Target
+from kantan_agents.structured.requests.forms import FORCED_TOOL, NATIVE, PROMPT, TOOL
+from kantan_agents.structured.requests.memory import FormMemory, Target
 
 FORMS = (NATIVE, FORCED_TOOL, TOOL, PROMPT)
 
@@ -10,7 +10,7 @@ def target(number: int) -> Target:
     return Target("http://127.0.0.1/v1", "m", str(number), has_tools=False)
 
 
-def test_what_worked_is_tried_first_and_what_was_refused_last() -> None:
+def test_working_forms_come_first_and_refused_forms_last() -> None:
     memory = FormMemory()
     assert memory.in_order(target(1), FORMS) == FORMS
     memory.refused(target(1), NATIVE)
@@ -24,7 +24,7 @@ def test_what_worked_is_tried_first_and_what_was_refused_last() -> None:
     assert memory.in_order(target(2), FORMS) == FORMS
 
 
-def test_no_more_targets_are_kept_than_a_process_can_have_use_for() -> None:
+def test_the_number_of_stored_targets_is_bounded() -> None:
     memory = FormMemory()
     for number in range(2_000):
         memory.worked(target(number), PROMPT)

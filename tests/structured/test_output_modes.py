@@ -1,4 +1,4 @@
-"""The modes in which a model is asked, the providers that know them, and what of it is remembered."""
+"""The output modes, the providers that support them, and the modes that are remembered."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ FIRST = {
 
 def mode_of(request: RecordedRequest) -> str:
     body = request.body
-    asked = body.get("response_format") or (body.get("text") or {}).get("format") or {}
-    if asked.get("type") == "json_schema":
+    format_ = body.get("response_format") or (body.get("text") or {}).get("format") or {}
+    if format_.get("type") == "json_schema":
         return "native"
     names = [(tool.get("function") or tool)["name"] for tool in body.get("tools") or ()]
     if any(name.startswith("final_answer") for name in names):
@@ -65,21 +65,21 @@ def looking_first(request: RecordedRequest) -> Any:
 
 
 @pytest.mark.parametrize("profile", PROFILES)
-async def test_auto_finds_what_a_provider_supports_and_remembers_it(profile: str) -> None:
+async def test_auto_finds_and_remembers_the_supported_mode(profile: str) -> None:
     with OfflineServer(lambda _request: DATA, profile=profile) as server:
         agent = invoice_agent(server.bundle())
         context = await agent.run_async("Read it")
         assert context["invoice"] == DATA
         assert mode_of(server.requests[-1]) == FIRST[profile]
         discovery = len(server.requests)
-        # Another agent that asks for the same profits by it.
+        # Another agent with the same output type uses the remembered mode.
         again = await invoice_agent(server.bundle()).run_async("Read it")
     assert again["invoice"] == DATA
     assert [mode_of(request) for request in server.requests[discovery:]] == [FIRST[profile]]
 
 
 @pytest.mark.parametrize("profile", [name for name in PROFILES if name not in ("ollama", "plain")])
-async def test_beside_tools(profile: str) -> None:
+async def test_auto_works_with_tools(profile: str) -> None:
     with OfflineServer(looking_first, profile=profile) as server:
         agent = invoice_agent(server.bundle(), tools=[look])
         context = await agent.run_async("Read it")
@@ -89,7 +89,7 @@ async def test_beside_tools(profile: str) -> None:
         assert len(server.requests) - once == 2  # the tool's turn and the answer
 
 
-async def test_google_takes_no_schema_beside_tools_and_is_not_asked_to() -> None:
+async def test_google_gets_no_schema_together_with_tools() -> None:
     with OfflineServer(looking_first, profile="google") as server:
         await invoice_agent(server.bundle(), tools=[look]).run_async("Read it")
         assert [mode_of(request) for request in server.requests] == ["tool", "tool"]
@@ -97,7 +97,7 @@ async def test_google_takes_no_schema_beside_tools_and_is_not_asked_to() -> None
         assert mode_of(server.requests[-1]) == "native"
 
 
-async def test_a_model_that_will_not_be_forced_to_a_tool_is_asked_without() -> None:
+async def test_a_model_that_refuses_a_forced_tool_is_called_without() -> None:
     with OfflineServer(lambda _request: DATA, profile="deepseek") as server:
         agent = invoice_agent(server.bundle("deepseek-reasoner"))
         for _ in range(2):
@@ -107,7 +107,7 @@ async def test_a_model_that_will_not_be_forced_to_a_tool_is_asked_without() -> N
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("tools", [[], [look]], ids=["alone", "beside tools"])
-async def test_a_stream_comes_to_the_same(profile: str, tools: list[Any]) -> None:
+async def test_a_stream_gives_the_same_result(profile: str, tools: list[Any]) -> None:
     if tools and profile in ("ollama", "plain"):
         tools = []  # it has none
     with OfflineServer(looking_first if tools else lambda _request: DATA, profile=profile) as server:
@@ -117,7 +117,7 @@ async def test_a_stream_comes_to_the_same(profile: str, tools: list[Any]) -> Non
     assert TEXT in streamed
 
 
-async def test_the_answer_is_streamed_while_it_is_written_also_as_a_tools_arguments() -> None:
+async def test_the_answer_is_streamed_incrementally_even_as_arguments_of_a_tool() -> None:
     with OfflineServer(lambda _request: DATA, profile="deepseek") as server:
         async with invoice_agent(server.bundle()).stream("Read it") as run:
             events = [event async for event in run]
@@ -128,7 +128,7 @@ async def test_the_answer_is_streamed_while_it_is_written_also_as_a_tools_argume
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_a_mode_that_is_asked_for_is_used(mode: Any, api: str) -> None:
+async def test_an_explicit_mode_is_used(mode: Any, api: str) -> None:
     with OfflineServer(lambda _request: DATA) as server:
         agent = invoice_agent(server.bundle(api=api), output_mode=mode)
         assert (await agent.run_async("Read it"))["invoice"] == DATA
@@ -136,14 +136,14 @@ async def test_a_mode_that_is_asked_for_is_used(mode: Any, api: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
-async def test_and_no_other(mode: Any) -> None:
+async def test_an_explicit_mode_excludes_the_others(mode: Any) -> None:
     with OfflineServer(lambda _request: "no") as server, pytest.raises(StructuredOutputError) as caught:
         await invoice_agent(server.bundle(), output_mode=mode).run_async("Read it")
     assert [mode_of(request) for request in server.requests] == [mode, mode]
     assert [attempt.mode for attempt in caught.value.attempts] == [mode, mode]
 
 
-async def test_the_provider_refusing_the_only_mode_is_told_with_its_words() -> None:
+async def test_a_refusal_of_the_only_mode_is_an_error_with_the_providers_message() -> None:
     with (
         OfflineServer([], profile="plain") as server,
         pytest.raises(StructuredOutputError, match="Unrecognized request argument") as caught,
@@ -153,7 +153,7 @@ async def test_the_provider_refusing_the_only_mode_is_told_with_its_words() -> N
     assert caught.value.attempts[0].refusal is not None
 
 
-async def test_an_error_that_is_not_about_the_form_is_raised_as_it_is() -> None:
+async def test_an_error_unrelated_to_the_form_is_raised_unchanged() -> None:
     import openai
 
     too_long = Reply("This model's maximum context length is 8192 tokens.", status=400)
@@ -169,20 +169,20 @@ def test_an_unknown_mode_is_an_error(wrong: Any) -> None:
 
 
 @pytest.mark.parametrize("wrong", [-1, "1", True, 1.5])
-def test_so_is_a_number_of_repairs_that_is_none(wrong: Any) -> None:
+def test_an_invalid_number_of_repairs_is_an_error(wrong: Any) -> None:
     with pytest.raises(InvalidOptionError, match="output_repairs"):
         Agent("a", "b", output_type=Invoice, output_repairs=wrong)
 
 
-async def test_the_final_tool_gives_way_to_a_tool_of_that_name() -> None:
+async def test_the_final_tool_is_renamed_if_a_tool_has_its_name() -> None:
     def final_answer(word: str) -> str:
         """Do something else."""
         return "found lamp"
 
-    asked: list[list[str]] = []
+    tool_names: list[list[str]] = []
 
     def reply(request: RecordedRequest) -> Any:
-        asked.append([tool["function"]["name"] for tool in request.body["tools"]])
+        tool_names.append([tool["function"]["name"] for tool in request.body["tools"]])
         done = "found lamp" in json.dumps(request.body["messages"])
         return (
             ScriptedToolCall("final_answer_2", DATA)
@@ -194,17 +194,17 @@ async def test_the_final_tool_gives_way_to_a_tool_of_that_name() -> None:
         agent = invoice_agent(server.bundle(api="chat"), tools=[final_answer], output_mode="tool")
         context = await agent.run_async("Read it")
     assert context["invoice"] == DATA
-    assert asked[0] == ["final_answer", "final_answer_2"]
+    assert tool_names[0] == ["final_answer", "final_answer_2"]
 
 
-async def test_the_final_tool_obeys_no_tool_rules_for_it_is_no_tool() -> None:
+async def test_tool_rules_do_not_apply_to_the_final_tool() -> None:
     with OfflineServer(lambda _request: DATA, profile="anthropic") as server:
         agent = invoice_agent(server.bundle(), tools=[look])
         context = await agent.run_async("Read it", {"tool_rules": {"deny": ["*"]}})
     assert context["invoice"] == DATA
 
 
-async def test_its_call_is_a_message_in_the_conversation() -> None:
+async def test_a_call_of_the_final_tool_is_a_message_in_the_conversation() -> None:
     with OfflineServer(lambda _request: DATA, profile="anthropic") as server:
         context = await invoice_agent(server.bundle()).run_async("Read it")
     items = context["result"].to_input_list()
@@ -212,7 +212,7 @@ async def test_its_call_is_a_message_in_the_conversation() -> None:
     assert items[-1]["content"][0]["text"] == TEXT
 
 
-async def test_a_handoff_target_has_a_mode_of_its_own() -> None:
+async def test_a_handoff_target_has_its_own_mode() -> None:
     with OfflineServer(lambda _request: DATA, profile="anthropic") as server:
         target = invoice_agent(server.bundle())
         with OfflineServer([ScriptedToolCall("transfer_to_clerk", {})]) as first:
@@ -221,7 +221,7 @@ async def test_a_handoff_target_has_a_mode_of_its_own() -> None:
     assert context["invoice"] == DATA
 
 
-async def test_an_agent_with_an_output_type_may_hand_over() -> None:
+async def test_an_agent_with_an_output_type_may_hand_off() -> None:
     with OfflineServer([ScriptedToolCall("transfer_to_other", {}), "All done."]) as server:
         other = Agent("other", "Answer.", model=server.bundle(api="chat"))
         agent = invoice_agent(server.bundle(api="chat"), handoffs=[other], output_mode="tool")
@@ -243,7 +243,7 @@ async def test_output_guardrails_see_the_value() -> None:
     assert seen == [Invoice(**DATA)]
 
 
-async def test_the_sdks_own_runner_and_agents_as_tools_find_the_mode_as_well() -> None:
+async def test_the_sdks_runner_and_agents_as_tools_find_the_mode() -> None:
     with OfflineServer(lambda _request: DATA, profile="plain") as server:
         agent = invoice_agent(server.bundle())
         result = await Runner.run(agent.sdk_agent, "Read it")
@@ -253,7 +253,7 @@ async def test_the_sdks_own_runner_and_agents_as_tools_find_the_mode_as_well() -
     assert result.final_output == streamed.final_output == Invoice(**DATA)
 
 
-async def test_the_model_of_a_run_config() -> None:
+async def test_the_model_of_a_run_config_finds_its_mode() -> None:
     with OfflineServer(lambda _request: DATA, profile="plain") as server:
         model = agents.OpenAIChatCompletionsModel("other", server.bundle().client)
         agent = invoice_agent(unused())
@@ -264,7 +264,7 @@ async def test_the_model_of_a_run_config() -> None:
     assert mode_of(server.requests[-1]) == "prompt"
 
 
-async def test_the_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_default_model_finds_its_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_openai_shared, "_default_openai_client", None)
     refused = Reply("Unsupported parameter: text.format", status=400)
 
@@ -277,7 +277,7 @@ async def test_the_default_model(monkeypatch: pytest.MonkeyPatch) -> None:
     assert context["invoice"] == DATA
 
 
-async def test_a_fallback_to_another_provider_asks_as_that_one_wants() -> None:
+async def test_a_fallback_to_another_provider_uses_its_form() -> None:
     down = Reply("down", status=401)
     with (
         OfflineServer(lambda _request: down, profile="openai") as first,
@@ -295,7 +295,7 @@ async def test_a_fallback_to_another_provider_asks_as_that_one_wants() -> None:
     assert mode_of(second.requests[-1]) == "prompt"
 
 
-async def test_each_request_is_an_event_and_a_repair_passes_the_middleware() -> None:
+async def test_each_request_emits_events_and_repairs_pass_the_middleware() -> None:
     budget = Budget(max_model_calls=5)
     with OfflineServer([{"number": "A-1"}, DATA]) as server:
         agent = invoice_agent(server.bundle(api="chat"), output_mode="tool", middleware=[budget])
@@ -308,7 +308,7 @@ async def test_each_request_is_an_event_and_a_repair_passes_the_middleware() -> 
     assert context["result"].context_wrapper.usage.requests == 2
 
 
-async def test_many_runs_at_once_find_the_mode_together() -> None:
+async def test_concurrent_runs_find_the_mode() -> None:
     with OfflineServer(lambda _request: DATA, profile="plain") as server:
         agent = invoice_agent(server.bundle())
         contexts = await asyncio.gather(*(agent.run_async("Read it") for _ in range(20)))
@@ -318,13 +318,15 @@ async def test_many_runs_at_once_find_the_mode_together() -> None:
     assert len(server.requests) == before + 1
 
 
-async def test_the_trace_tells_the_mode_and_what_was_tried(traces: Any) -> None:
+async def test_the_trace_contains_the_mode_and_the_attempts(traces: Any) -> None:
     with OfflineServer(lambda _request: DATA, profile="plain") as server:
         agent = invoice_agent(server.bundle())
         for _ in range(2):
             await agent.run_async("Read it")
-    told = [span.raw["span_data"].get("model_config") or {} for span in traces.spans(span_type="generation")]
-    assert sorted(t["output_attempts"] for t in told if t.get("output_mode") == "prompt") == [1, 3]
+    configs = [
+        span.raw["span_data"].get("model_config") or {} for span in traces.spans(span_type="generation")
+    ]
+    assert sorted(one["output_attempts"] for one in configs if one.get("output_mode") == "prompt") == [1, 3]
     (span,) = [span for span in traces.spans(span_type="custom") if span.name == "structured_output"]
     attempts = span.raw["span_data"]["data"]["attempts"]
     assert [attempt["mode"] for attempt in attempts] == ["native", "tool", "prompt"]

@@ -51,11 +51,11 @@ NEST = 10_000
             '{"url": "https://example.org//a#b", "c": "/* no */"}',
             {"url": "https://example.org//a#b", "c": "/* no */"},
         ),
-        # By the letter of the three steps, what a fence holds comes before what stands after a think block.
+        # By the three steps, a code block takes precedence over text after a think block.
         ('<think>```{"a": 0}```</think>{"a": 1}', {"a": 0}),
     ],
 )
-def test_the_three_steps_find_what_is_json_to_the_letter(text: str, expected: dict[str, Any]) -> None:
+def test_the_three_steps_find_strict_json(text: str, expected: dict[str, Any]) -> None:
     assert parse_structured_output(text) == expected
 
 
@@ -95,16 +95,16 @@ def test_the_three_steps_find_what_is_json_to_the_letter(text: str, expected: di
         '{"a": {"b": ' + "1" * 5_000 + "}}",
     ],
 )
-def test_what_has_no_object_gives_none(text: str) -> None:
+def test_a_text_without_an_object_gives_none(text: str) -> None:
     assert parse_structured_output(text) is None
     assert list(parsed_values(text)) == []
 
 
-def test_of_several_the_first_is_returned() -> None:
+def test_the_first_of_several_objects_is_returned() -> None:
     assert parse_structured_output('For example {"a": 1}, or {"b": 2}.') == {"a": 1}
 
 
-def test_of_several_the_first_that_fits_is_returned() -> None:
+def test_the_first_of_several_objects_that_fits_is_returned() -> None:
     text = 'A reply looks like {"step": 1}. Mine is {"step": 3, "reason": "done",} as {"x": 2} shows.'
     assert parse_structured_output(text, lambda found: "reason" in found) == {"step": 3, "reason": "done"}
     assert parse_structured_output(text, lambda found: "x" in found) == {"x": 2}
@@ -112,12 +112,12 @@ def test_of_several_the_first_that_fits_is_returned() -> None:
     assert parse_structured_output("no", lambda _: True) is None
 
 
-def test_a_block_of_the_example_does_not_hide_the_answer() -> None:
+def test_an_example_in_a_code_block_does_not_hide_the_answer() -> None:
     text = '```json\n{"example": 1}\n```\n```json\n{"answer": 2}\n```'
     assert parse_structured_output(text, lambda found: "answer" in found) == {"answer": 2}
 
 
-def test_what_fits_raises_is_the_callers() -> None:
+def test_an_exception_of_fits_propagates() -> None:
     def fits(_: dict[str, Any]) -> bool:
         raise LookupError
 
@@ -125,7 +125,7 @@ def test_what_fits_raises_is_the_callers() -> None:
         parse_structured_output('{"a": 1}', fits)
 
 
-def test_candidates_are_asked_for_one_by_one_and_offered_once() -> None:
+def test_candidates_are_yielded_lazily_and_only_once() -> None:
     seen: list[dict[str, Any]] = []
 
     def fits(found: dict[str, Any]) -> bool:
@@ -164,7 +164,7 @@ def test_candidates_are_asked_for_one_by_one_and_offered_once() -> None:
         ("[1, undefined, 2]", []),
     ],
 )
-def test_arrays_are_candidates_if_they_are_wanted(text: str, expected: list[Any]) -> None:
+def test_arrays_are_candidates_on_request(text: str, expected: list[Any]) -> None:
     found = [v.value if isinstance(v, Partial) else v for v in parsed_values(text, arrays=True)]
     assert found == expected
 
@@ -181,13 +181,13 @@ def test_arrays_are_candidates_if_they_are_wanted(text: str, expected: list[Any]
         ('[{"a": 1}, {"a": 2', [{"a": 1}], []),
     ],
 )
-def test_what_is_not_all_of_a_value_is_told_apart(text: str, whole: list[Any], partial: list[Any]) -> None:
+def test_partial_values_are_marked(text: str, whole: list[Any], partial: list[Any]) -> None:
     found = list(parsed_values(text))
     assert [value for value in found if not isinstance(value, Partial)] == whole
     assert [value.value for value in found if isinstance(value, Partial)] == partial
 
 
-def test_a_constant_that_json_does_not_know_is_read_tolerantly() -> None:
+def test_nonstandard_constants_are_read_tolerantly() -> None:
     found = parse_structured_output('{"a": NaN, "b": Infinity, "c": -Infinity}')
     assert found is not None
     assert math.isnan(found.pop("a"))

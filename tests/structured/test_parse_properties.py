@@ -37,7 +37,7 @@ PROSE = st.text(alphabet=st.characters(exclude_characters="{}`"), max_size=40)
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal in type as well: 1, 1.0 and True are three values."""
+    """Return whether two values are equal including their types: 1, 1.0 and True differ."""
     return repr(one) == repr(other)
 
 
@@ -61,7 +61,7 @@ def test_an_object_is_found_in_prose_and_fences(
 
 @attrs.frozen
 class Damage:
-    """How a value is written that is not quite JSON."""
+    """A spelling of a value that is not quite JSON."""
 
     quote: str
     end: str
@@ -131,7 +131,7 @@ DAMAGES: st.SearchStrategy[Any] = st.builds(
 )
 
 
-# A brace in a string of an object whose own braces are wide would be the first of the three steps' braces.
+# In an object with full-width braces, a plain brace in a string would be the first brace of the three steps.
 @given(
     objects(
         st.none()
@@ -146,7 +146,7 @@ DAMAGES: st.SearchStrategy[Any] = st.builds(
     DAMAGES,
     st.sampled_from([("", ""), ("```json\n", "\n```"), ("Sure! ", " Bye."), ("<think>So {x}.</think>", "")]),
 )
-def test_a_damaged_object_is_read_as_it_was(
+def test_a_damaged_object_is_read_correctly(
     value: dict[str, Any], damage: Damage, around: tuple[str, str]
 ) -> None:
     found = parse_structured_output(around[0] + damage.write(value) + around[1])
@@ -178,7 +178,7 @@ SCRAPS = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
 @given(st.text(max_size=200) | SCRAPS)
-def test_no_text_is_an_error(text: str) -> None:
+def test_no_text_raises_an_exception(text: str) -> None:
     found = parse_structured_output(text)
     assert found is None or isinstance(found, dict)
     assert all(isinstance(value, (dict, Partial)) for value in parsed_values(text))
@@ -197,12 +197,12 @@ def json_object(text: str) -> dict[str, Any] | None:
 
 
 def three_steps(text: str) -> dict[str, Any] | None:
-    """The three steps as specified, in the plainest way."""
+    """A straightforward implementation of the three specified steps."""
     stripped = text.strip()
     if stripped.startswith("{") and (value := json_object(stripped)) is not None:
         return value
     fences = [match.span() for match in re.finditer("`{3,}", text)]
-    # A block without a value takes the next fence as its end; the first with one ends the search.
+    # A block without a value ends at the next fence. The first block with a value ends the search.
     for opening in range(0, len(fences), 2):
         for closing in range(opening + 1, len(fences)):
             content = text[fences[opening][1] : fences[closing][0]].removeprefix("json")
@@ -220,14 +220,14 @@ def three_steps(text: str) -> dict[str, Any] | None:
     ).map("".join)
     | SCRAPS
 )
-def test_what_the_three_steps_find_is_the_result(text: str) -> None:
+def test_the_result_is_that_of_the_three_steps(text: str) -> None:
     expected = three_steps(text)
     if expected is not None:
         assert same(parse_structured_output(text), expected)
 
 
 def is_part(part: Any, whole: Any) -> bool:
-    """Whether every value of one stands at its place in the other."""
+    """Return whether every value of ``part`` is at the same place in ``whole``."""
     if isinstance(part, dict):
         return isinstance(whole, dict) and all(
             key in whole and is_part(value, whole[key]) for key, value in part.items()
@@ -238,7 +238,7 @@ def is_part(part: Any, whole: Any) -> bool:
 
 
 @given(objects(), st.data(), st.sampled_from([None, 1]), st.booleans())
-def test_of_an_object_that_is_cut_off_only_what_stood_in_it_is_found(
+def test_a_truncated_object_gives_only_its_own_members(
     value: dict[str, Any], data: st.DataObject, indent: Any, is_ascii: bool
 ) -> None:
     text = json.dumps(value, indent=indent, ensure_ascii=is_ascii)
@@ -259,7 +259,7 @@ WORDS = {True: {"true", "True"}, False: {"false", "False"}, None: {"null", "None
 
 
 @given(SCRAPS)
-def test_nothing_is_found_that_is_not_in_the_text(text: str) -> None:
+def test_every_value_found_is_in_the_text(text: str) -> None:
     text = text.replace("\\", "")
     numbers = {float(number) for number in re.findall(r"-?\d+(?:\.\d+)?", text)}
     for found in parsed_values(text, arrays=True):

@@ -1,4 +1,4 @@
-"""A reply that does not fit goes back to the model with what is wrong, as often as the agent says."""
+"""Repairs: a reply that does not fit goes back to the model with its problems, ``output_repairs`` times."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ def messages(server: OfflineServer, number: int) -> list[Any]:
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 @pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
-async def test_the_model_reads_its_reply_and_what_is_wrong_with_it_by_path(api: str, mode: Any) -> None:
+async def test_the_model_gets_its_reply_and_the_problems_with_paths(api: str, mode: Any) -> None:
     with OfflineServer([json.dumps(UNFIT), TEXT]) as server:
         agent = invoice_agent(server.bundle(api=api), output_mode=mode)
         context = await agent.run_async("Read it")
     assert context["invoice"] == DATA
-    *_, reply, told = messages(server, 1)
-    assert (reply["role"], told["role"]) == ("assistant", "user")
+    *_, reply, feedback = messages(server, 1)
+    assert (reply["role"], feedback["role"]) == ("assistant", "user")
     assert json.dumps(UNFIT) in json.dumps(reply["content"]) or reply["content"] == json.dumps(UNFIT)
-    assert "items[0].price: " in told["content"]
-    assert "items[1].name: " in told["content"]
-    assert ("Call the tool" if mode == "tool" else "Reply again") in told["content"]
+    assert "items[0].price: " in feedback["content"]
+    assert "items[1].name: " in feedback["content"]
+    assert ("Call the tool" if mode == "tool" else "Reply again") in feedback["content"]
 
 
 @pytest.mark.parametrize("repairs", [0, 1, 3])
-async def test_as_often_as_the_agent_says(repairs: int) -> None:
+async def test_repairs_are_limited_to_the_configured_number(repairs: int) -> None:
     with OfflineServer(lambda _request: UNFIT) as server:
         agent = invoice_agent(server.bundle(), output_mode="tool", output_repairs=repairs)
         with pytest.raises(StructuredOutputError, match=r"items\[0\].price") as caught:
@@ -50,26 +50,26 @@ async def test_as_often_as_the_agent_says(repairs: int) -> None:
     assert caught.value.count == 1 + repairs
 
 
-async def test_the_error_is_the_sdks_as_well_and_its_handlers_hear_of_it() -> None:
+async def test_the_error_reaches_the_sdks_error_handlers() -> None:
     with OfflineServer(lambda _request: UNFIT) as server:
         agent = invoice_agent(server.bundle())
         with pytest.raises(ModelBehaviorError) as caught:
             await agent.run_async("Read it")
         assert getattr(caught.value, "run_data", None) is not None
 
-        heard: list[Any] = []
+        handled: list[Any] = []
 
         def handle(data: Any) -> Any:
-            heard.append(data.error)
+            handled.append(data.error)
             return DATA
 
         handlers: dict[str, Any] = {"invalid_final_output": handle}
         context = await agent.run_async("Read it", error_handlers=handlers)
     assert context["invoice"] == DATA
-    assert isinstance(heard[0], StructuredOutputError)
+    assert isinstance(handled[0], StructuredOutputError)
 
 
-async def test_also_in_a_stream() -> None:
+async def test_a_streamed_run_repairs_as_well() -> None:
     with OfflineServer([json.dumps(UNFIT), TEXT], profile=None) as server:
         async with invoice_agent(server.bundle(), output_mode="native").stream("Read it") as run:
             async for _ in run:
@@ -88,7 +88,7 @@ async def test_the_usage_of_all_attempts_is_counted() -> None:
     assert (usage.requests, usage.total_tokens) == (2, 30)
 
 
-async def test_a_failed_run_leaves_the_context_as_it_was() -> None:
+async def test_a_failed_run_does_not_change_the_context() -> None:
     given = {"invoice": "old", "history": []}
     with OfflineServer(lambda _request: UNFIT) as server, pytest.raises(StructuredOutputError):
         await invoice_agent(server.bundle()).run_async("Read it", given)
@@ -96,7 +96,7 @@ async def test_a_failed_run_leaves_the_context_as_it_was() -> None:
     assert given["history"] == []
 
 
-async def test_a_conversation_kept_by_the_provider_gets_the_feedback_only() -> None:
+async def test_a_stored_conversation_only_gets_the_feedback() -> None:
     with OfflineServer([json.dumps(UNFIT), TEXT, json.dumps(UNFIT), TEXT]) as server:
         agent = invoice_agent(server.bundle(), output_mode="native")
         await agent.run_async("Read it", previous_response_id="resp_0")
@@ -106,11 +106,11 @@ async def test_a_conversation_kept_by_the_provider_gets_the_feedback_only() -> N
     assert second["previous_response_id"] not in ("resp_0", None)
     assert third["conversation"] == fourth["conversation"] == "conv_0"
     for body in (second, fourth):
-        (told,) = body["input"]
-        assert "does not fit" in told["content"]
+        (feedback,) = body["input"]
+        assert "does not fit" in feedback["content"]
 
 
-async def test_a_reply_that_breaks_off_is_asked_for_in_brief() -> None:
+async def test_a_truncated_reply_is_repaired_with_a_request_to_be_brief() -> None:
     cut = Reply(TEXT[:-20], is_cut=True)
     with OfflineServer([cut, TEXT]) as server:
         context = await invoice_agent(server.bundle(api="chat")).run_async("Read it")
@@ -118,7 +118,7 @@ async def test_a_reply_that_breaks_off_is_asked_for_in_brief() -> None:
     assert "breaks off" in messages(server, 1)[-1]["content"]
 
 
-async def test_what_the_model_wrote_is_kept_out_of_traces_that_must_not_have_it(traces: Any) -> None:
+async def test_traces_without_sensitive_data_omit_the_replies(traces: Any) -> None:
     with OfflineServer(lambda _request: {"number": 5, "items": "SECRET"}) as server:
         agent = invoice_agent(server.bundle())
         with pytest.raises(StructuredOutputError):
@@ -126,23 +126,23 @@ async def test_what_the_model_wrote_is_kept_out_of_traces_that_must_not_have_it(
     assert "SECRET" not in json.dumps([span.raw for span in traces.spans()], default=str)
 
 
-async def test_a_schema_that_is_not_enforced_is_no_reason_to_leave_the_mode() -> None:
+async def test_a_schema_that_is_not_enforced_does_not_change_the_mode() -> None:
     with OfflineServer(['{"a": "many"}', '{"a": 1}'], profile=None) as server:
-        # Free-form objects have no strict form, so nobody has promised to keep to this one.
+        # Free-form objects have no strict form, so the provider does not enforce the schema.
         agent = Agent("a", "x", model=server.bundle(api="chat"), output_type=dict[str, int])
         context = await agent.run_async("Go")
     assert context["result"].final_output == {"a": 1}
     assert all("response_format" in request.body for request in server.requests)
 
 
-async def test_what_was_tried_is_recorded_also_when_the_run_is_cancelled(traces: Any) -> None:
-    asked: list[Any] = []
+async def test_the_attempts_of_a_cancelled_run_are_recorded(traces: Any) -> None:
+    events: list[Any] = []
     again = asyncio.Event()
 
     def hear(event: Any) -> None:
         if isinstance(event, ModelCallStarted):
-            asked.append(event)
-            if len(asked) == 2:
+            events.append(event)
+            if len(events) == 2:
                 again.set()
 
     with OfflineServer([UNFIT, Reply(TEXT, delay=5)]) as server:

@@ -56,11 +56,11 @@ class Place:
         (Point, None),
     ],
 )
-def test_what_is_a_dict_and_what_is_none(output: Any, expected: Any) -> None:
+def test_outputs_with_fields_become_dicts(output: Any, expected: Any) -> None:
     assert as_dict(output) == expected
 
 
-def test_for_a_trace_the_values_are_json() -> None:
+def test_values_for_a_trace_are_json() -> None:
     assert as_dict(Event(name="n"), json=True) == {"name": "n", "day": "2026-01-02"}
 
 
@@ -74,7 +74,7 @@ def test_a_schema_is_built_once_per_type() -> None:
     assert output_schema(list[int]) is output_schema(list[int])
 
 
-def test_it_is_the_sdks_schema_in_all_but_the_cost_of_its_identity() -> None:
+def test_it_behaves_like_the_sdks_schema_with_a_cheap_identity() -> None:
     sdk, ours = AgentOutputSchema(Event), output_schema(Event)
     assert isinstance(ours, AgentOutputSchema)
     assert (ours.name(), ours.is_strict_json_schema()) == (sdk.name(), sdk.is_strict_json_schema())
@@ -83,7 +83,7 @@ def test_it_is_the_sdks_schema_in_all_but_the_cost_of_its_identity() -> None:
     assert dataclasses.asdict(ours) == {}
 
 
-def test_the_users_own_schema_objects_keep_their_behaviour() -> None:
+def test_custom_schema_objects_keep_their_behaviour() -> None:
     loose = AgentOutputSchema(dict[str, int], strict_json_schema=False)
     adopted = output_schema(loose)
     assert isinstance(adopted, OutputSchema)
@@ -97,7 +97,7 @@ def test_the_users_own_schema_objects_keep_their_behaviour() -> None:
     assert output_schema(mine) is mine
 
 
-def test_without_defaults_its_schema_is_the_sdks() -> None:
+def test_without_defaults_the_schema_equals_the_sdks() -> None:
     class Item(BaseModel):
         name: str
         price: float | None
@@ -210,14 +210,14 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("output_type", ALL_TYPES, ids=str)
-def test_whatever_the_sdk_accepts_is_accepted_with_the_same_value(output_type: Any) -> None:
+def test_values_the_sdk_accepts_are_accepted_unchanged(output_type: Any) -> None:
     for text in TEXTS:
         compared(output_type, text)
         compared(output_type, f'{{"response": {text}}}')
 
 
 @given(st.data())
-def test_what_is_examined_without_problems_is_valid_json_for_the_sdk_too(data: st.DataObject) -> None:
+def test_a_value_without_problems_is_valid_for_the_sdk(data: st.DataObject) -> None:
     output_type = data.draw(st.sampled_from(ALL_TYPES))
     texts = st.sampled_from(TEXTS).map(json.loads)
     value = data.draw(
@@ -235,7 +235,7 @@ def test_what_is_examined_without_problems_is_valid_json_for_the_sdk_too(data: s
     assert schema.accepts(text) is not bool(examined.problems)
 
 
-def test_absent_properties_come_as_null_and_are_their_defaults() -> None:
+def test_null_for_an_optional_property_becomes_its_default() -> None:
     wire = {
         "value": {"kind": "cat", "legs": None, "lives": None},
         "branches": [{"value": {"kind": "dog", "legs": 3, "tricks": None}, "branches": None, "parent": None}],
@@ -264,9 +264,7 @@ def test_absent_properties_come_as_null_and_are_their_defaults() -> None:
         ({"type": "integer"}, '{"response": 2}', 2),
     ],
 )
-def test_every_kind_of_type_comes_back_from_a_provider_in_strict_mode(
-    output_type: Any, reply: str, expected: Any
-) -> None:
+def test_every_kind_of_type_survives_strict_mode(output_type: Any, reply: str, expected: Any) -> None:
     with OfflineServer([reply]) as server:
         agent = Agent("a", "b", model=server.bundle(api="responses"), output_type=output_type)
         assert agent.run("hi")["result"].final_output == expected
@@ -275,7 +273,7 @@ def test_every_kind_of_type_comes_back_from_a_provider_in_strict_mode(
     assert form["schema"] == output_schema(output_type).json_schema()
 
 
-def test_where_null_could_mean_two_things_the_schema_is_not_strict() -> None:
+def test_a_schema_with_ambiguous_null_is_not_strict() -> None:
     class Limit(BaseModel):
         most: int | None = 10
 
@@ -285,7 +283,7 @@ def test_where_null_could_mean_two_things_the_schema_is_not_strict() -> None:
     assert (schema.validate_json("{}"), schema.validate_json('{"most": null}')) == (Limit(), Limit(most=None))
 
 
-def test_a_model_may_write_null_also_where_the_schema_is_not_strict() -> None:
+def test_null_is_accepted_even_if_the_schema_is_not_strict() -> None:
     class Mixed(BaseModel):
         free: dict[str, int]
         count: int = 1
@@ -293,12 +291,12 @@ def test_a_model_may_write_null_also_where_the_schema_is_not_strict() -> None:
     assert output_schema(Mixed).validate_json('{"free": {}, "count": null}') == Mixed(free={})
 
 
-def test_the_schema_for_a_tool_or_a_prompt_is_the_one_the_type_means() -> None:
+def test_the_schema_for_a_tool_or_a_prompt_is_unadapted() -> None:
     plain = output_schema(Event).plain
     assert (plain["required"], plain["properties"]["day"]["default"]) == (["name"], "2026-01-02")
 
 
-def test_a_bare_value_is_wrapped_where_the_schema_wraps() -> None:
+def test_a_bare_value_is_wrapped_if_the_schema_wraps() -> None:
     schema = output_schema(list[Event])
     assert schema.examine([{"name": "n"}]).value == {"response": [{"name": "n"}]}
     assert schema.examine({"response": [{"name": "n"}]}).value == {"response": [{"name": "n"}]}
@@ -308,7 +306,7 @@ def test_a_bare_value_is_wrapped_where_the_schema_wraps() -> None:
     assert str(problem) == "response[0].name: Field required"
 
 
-def test_a_value_whose_own_field_is_named_as_the_wrapping_is_found() -> None:
+def test_a_value_with_a_field_named_response_is_found() -> None:
     @dataclasses.dataclass
     class Answer:
         response: str
@@ -320,7 +318,7 @@ def test_a_value_whose_own_field_is_named_as_the_wrapping_is_found() -> None:
         assert schema.validate_json(json.dumps(examined.value)) == Answer("x")
 
 
-def test_what_a_validator_of_the_type_refuses_is_a_problem() -> None:
+def test_an_error_of_a_custom_validator_is_a_problem() -> None:
     class Even(BaseModel):
         n: int
 
@@ -353,20 +351,20 @@ class Strange:
         (Annotated[Strange, []], "Strange"),
     ],
 )
-def test_what_has_no_schema_is_an_error_when_the_agent_is_made(output_type: Any, reason: str) -> None:
+def test_a_type_without_a_schema_is_an_error_when_the_agent_is_created(output_type: Any, reason: str) -> None:
     with pytest.raises(OutputSchemaError, match=reason) as caught:
         Agent("a", "b", output_type=output_type)
     assert caught.value.code == "E41"
     assert "http" not in str(caught.value)
 
 
-def test_an_adopted_schema_that_must_be_strict_is_adapted_too() -> None:
+def test_an_adopted_strict_schema_is_adapted() -> None:
     adopted = output_schema(AgentOutputSchema(Event))
     assert adopted.json_schema() == output_schema(Event).json_schema()
     assert adopted.validate_json('{"name": "n", "day": null}') == Event(name="n")
 
 
-def test_and_where_it_cannot_be_it_stays_the_sdks() -> None:
+def test_an_adopted_schema_that_cannot_be_adapted_stays_unchanged() -> None:
     class Limit(BaseModel):
         most: int | None = 10
 
@@ -390,7 +388,7 @@ def test_a_schema_survives_copying() -> None:
     assert copy.copy(output_schema(Event)).json_schema() == output_schema(Event).json_schema()
 
 
-def test_output_types_that_are_no_dict_work_and_are_not_stored() -> None:
+def test_outputs_that_are_not_dicts_are_not_stored() -> None:
     model = ScriptedModel([[assistant_message('{"response": [1, 2]}')]])
     agent = Agent("a", "b", model=model, output_type=list[int], output_dest="out")
     context = asyncio.run(agent.run_async("hi"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kantan_agents.structured import output_schema
 from kantan_agents.structured.schemas.restoring import Restorer
 from kantan_agents.structured.schemas.strict import restored, strict_schema
-from tests.structured.drawn_schemas import on_wire, schemas, values
+from tests.structured.schema_strategies import on_wire, schemas, values
 
 TEXT = {"type": "string"}
 CLOSED = {"type": "object", "additionalProperties": False, "required": [], "properties": {}}
@@ -24,7 +24,7 @@ def of(properties: Any, required: Any = (), **more: Any) -> dict[str, Any]:
 
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 @given(st.data())
-def test_to_the_wire_and_back_is_the_identity_on_valid_values(data: st.DataObject) -> None:
+def test_valid_values_survive_the_round_trip_through_strict_mode(data: st.DataObject) -> None:
     schema = data.draw(schemas())
     before = copy.deepcopy(schema)
     strict = strict_schema(schema)
@@ -42,7 +42,7 @@ def test_to_the_wire_and_back_is_the_identity_on_valid_values(data: st.DataObjec
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
-def test_what_is_accepted_from_the_wire_is_valid_as_the_schema_was_meant(data: st.DataObject) -> None:
+def test_values_valid_in_strict_mode_are_valid_when_restored(data: st.DataObject) -> None:
     schema = data.draw(schemas())
     ours = output_schema(schema)
     form = ours.json_schema()
@@ -56,7 +56,7 @@ def test_what_is_accepted_from_the_wire_is_valid_as_the_schema_was_meant(data: s
         assert ours.validate_json(text) == Restorer(schema).filled(examined.value)
 
 
-def test_what_may_be_absent_may_be_null_and_has_no_default() -> None:
+def test_optional_properties_become_nullable_without_default() -> None:
     schema = of({"a": TEXT, "b": {**TEXT, "default": "x", "minLength": 1}}, ["a"])
     assert strict_schema(schema) == {
         "type": "object",
@@ -67,21 +67,21 @@ def test_what_may_be_absent_may_be_null_and_has_no_default() -> None:
     assert restored(schema, {"a": "x", "b": None}) == {"a": "x"}
 
 
-def test_a_null_that_is_a_value_stays() -> None:
+def test_a_null_that_is_a_value_is_preserved() -> None:
     nullable = {"anyOf": [TEXT, {"type": "null"}]}
     schema = of({"a": nullable, "b": {**nullable, "default": None}}, ["a"])
     assert strict_schema(schema) is not None
     assert restored(schema, {"a": None, "b": None}) == {"a": None, "b": None}
 
 
-def test_a_tag_is_always_there() -> None:
+def test_a_tag_is_required() -> None:
     schema = of({"kind": {"const": "cat", "default": "cat"}})
     strict = strict_schema(schema)
     assert strict is not None
     assert strict["properties"] == {"kind": {"type": "string", "const": "cat"}}
 
 
-def test_references_stay_references_also_recursive_ones() -> None:
+def test_references_stay_references_even_if_recursive() -> None:
     node = of({"next": {"$ref": "#/$defs/node"}, "me": {"$ref": "#", "description": "all"}}, [])
     strict = strict_schema({**of({"first": {"$ref": "#/$defs/node"}}, ["first"]), "$defs": {"node": node}})
     assert strict is not None
@@ -92,20 +92,20 @@ def test_references_stay_references_also_recursive_ones() -> None:
     }
 
 
-def test_a_root_that_is_a_reference_is_written_out() -> None:
+def test_a_reference_at_the_root_is_inlined() -> None:
     strict = strict_schema({"$ref": "#/$defs/a", "$defs": {"a": of({"b": {"$ref": "#/$defs/a"}})}})
     assert strict is not None
     assert strict["type"] == "object"
     assert strict["$defs"]["a"]["properties"] == strict["properties"]
 
 
-def test_definitions_that_nothing_needs_are_left_out_whatever_they_are() -> None:
+def test_unused_definitions_are_dropped() -> None:
     strict = strict_schema({**of({"a": TEXT}), "$defs": {"b": {}}})
     assert strict is not None
     assert "$defs" not in strict
 
 
-def test_what_the_provider_knows_stays_and_what_it_refuses_goes() -> None:
+def test_supported_keywords_stay_and_others_are_dropped() -> None:
     kept = {"pattern": "^a", "format": "date"}
     schema = of(
         {"a": {**TEXT, **kept, "maxLength": 3, "examples": ["a"]}, "b": {**TEXT, "format": "uri"}}, "ab"
@@ -156,14 +156,14 @@ ONE, OTHER = of({"x": TEXT, "y": TEXT}, "x"), of({"x": TEXT}, "x")
         of({"a": {"$ref": "#/$defs/b", "minLength": 1}}, **{"$defs": {"b": TEXT}}),
         of({"a": {"$ref": "#/$defs/b"}}, **{"$defs": {"b": {"$ref": "#/$defs/b"}}}),
         of({"a": {"enum": [{"x": 1}]}}),
-        # What cannot be told apart: null and absent, or the branches of a union.
+        # Ambiguous: null and absent, or the branches of a union.
         of({"a": {"type": ["string", "null"]}}),
         of({"a": {"type": ["string", "null"], "default": "x"}}),
         of({"a": {"anyOf": [ONE, OTHER]}}, "a"),
         of({"a": {"anyOf": [{"type": "array", "items": ONE}, {"type": "array", "items": OTHER}]}}, "a"),
     ],
 )
-def test_what_would_lose_something_is_not_adapted(schema: Any) -> None:
+def test_schemas_that_would_lose_information_are_not_adapted(schema: Any) -> None:
     assert strict_schema(schema) is None
 
 
@@ -195,12 +195,12 @@ def linked(levels: int) -> dict[str, Any]:
         ),
     ],
 )
-def test_what_is_larger_than_the_provider_takes_is_not_adapted(most: Any, too_much: Any) -> None:
+def test_schemas_above_the_providers_limits_are_not_adapted(most: Any, too_much: Any) -> None:
     assert strict_schema(most) is not None
     assert strict_schema(too_much) is None
 
 
-def test_the_size_of_shared_parts_is_counted_before_they_are_written_out() -> None:
+def test_limits_are_checked_before_shared_parts_are_expanded() -> None:
     shared = of({"a": TEXT})
     for _ in range(9):
         shared = of({str(n): shared for n in range(9)})
@@ -213,7 +213,7 @@ def test_the_size_of_shared_parts_is_counted_before_they_are_written_out() -> No
     strict_schema({**of({"a": {"$ref": "#/$defs/d59"}}), "$defs": defs})
 
 
-def test_a_union_is_restored_in_the_branch_that_is_meant() -> None:
+def test_a_union_is_restored_in_the_matching_branch() -> None:
     cat = of({"kind": {"const": "cat"}, "name": TEXT}, ["kind"])
     dog = of({"kind": {"const": "dog"}, "name": {"type": ["string", "null"]}}, ["kind", "name"])
     schema = of({"pets": {"type": "array", "items": {"oneOf": [cat, dog]}}}, ["pets"])
@@ -222,12 +222,12 @@ def test_a_union_is_restored_in_the_branch_that_is_meant() -> None:
     assert restored(schema, wire) == {"pets": [{"kind": "cat"}, {"kind": "dog", "name": None}]}
 
 
-def test_what_does_not_change_is_not_copied() -> None:
+def test_unchanged_values_are_not_copied() -> None:
     schema, value = of({"a": of({"b": TEXT})}), {"a": {"b": "x"}}
     assert restored(schema, value) is value
 
 
-def test_values_of_any_depth_are_walked_or_left_alone() -> None:
+def test_values_of_any_depth_raise_no_error() -> None:
     schema = {"$ref": "#/$defs/n", "$defs": {"n": of({"n": {"$ref": "#/$defs/n"}, "x": TEXT})}}
     value: Any = {"x": None}
     for _ in range(5000):

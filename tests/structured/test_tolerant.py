@@ -11,7 +11,7 @@ from kantan_agents.structured.parsing.tolerant import tolerant_values
 from kantan_agents.structured.parsing.tolerant_tokens import MAX_DEPTH, MAX_STEPS, Source
 
 REPLIES: list[tuple[str, dict[str, Any] | None]] = [
-    # Several objects, and what else has braces.
+    # Several objects, and other text with braces.
     ('Either {"a": 1} or {"a": 2}', {"a": 1}),
     ('{"a": 1}{"a": 2}', {"a": 1}),
     ('{"a": 1}\n{"a": 2}\n', {"a": 1}),
@@ -83,7 +83,7 @@ REPLIES: list[tuple[str, dict[str, Any] | None]] = [
     ("｛＂a＂：1，＂b＂：［1，2］｝", {"a": 1, "b": [1, 2]}),
     ("結果：｛“理由”：“完了”，“手順”：3｝です。", {"理由": "完了", "手順": 3}),
     ('{"a"：1，"b"："x：y，z"}', {"a": 1, "b": "x：y，z"}),
-    # Cut off.
+    # Truncated.
     ('{"a": 1, "b": "hel', {"a": 1}),
     ('{"a": 1, "b": 12', {"a": 1}),
     ('{"a": 1, "b": 1.', {"a": 1}),
@@ -118,7 +118,7 @@ REPLIES: list[tuple[str, dict[str, Any] | None]] = [
     ('```JSON\n{"a": 1,}\n```', {"a": 1}),
     ("```json5\n{a: 1}\n``` {x}", {"a": 1}),
     ("~~~\n{'a': 1}\n~~~", {"a": 1}),
-    # Mistakes nobody can repair.
+    # Unrepairable errors.
     ('{"a": [1, 2}', None),
     ("{'a' 1}", None),
     ('{"a": 1; "b": 2}', None),
@@ -126,7 +126,7 @@ REPLIES: list[tuple[str, dict[str, Any] | None]] = [
 
 
 @pytest.mark.parametrize(("text", "expected"), REPLIES)
-def test_what_models_send_is_read(text: str, expected: dict[str, Any] | None) -> None:
+def test_replies_of_models_are_parsed(text: str, expected: dict[str, Any] | None) -> None:
     assert parse_structured_output(text) == expected
 
 
@@ -136,12 +136,12 @@ def test_constants_are_floats() -> None:
     assert found == {"a": [math.inf, -math.inf], "b": 1}
 
 
-def test_what_stands_before_the_answer_is_offered_in_order() -> None:
+def test_values_before_the_answer_are_yielded_in_order() -> None:
     text = 'Like {"x": 1}; code { a: 1, } and <think>{"y": 1}</think> then {"z": 1,}.'
     assert list(parsed_values(text)) == [{"x": 1}, {"a": 1}, {"z": 1}, {"y": 1}]
 
 
-def test_what_is_nested_too_deeply_is_no_candidate() -> None:
+def test_values_nested_too_deeply_are_skipped() -> None:
     def nested(levels: int) -> str:
         return "{'a':" * levels + "1" + "}" * levels
 
@@ -200,7 +200,7 @@ def spent(text: str) -> int:
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_work_grows_no_faster_than_the_length(unit: str) -> None:
+def test_work_is_linear_in_the_length(unit: str) -> None:
     for frame in ("%s", "```json\n%s\n```", '{"a": "%s', '{"a": "%s"}}', "{'a': [%s", "{%s"):
         some, twice = (spent(frame.replace("%s", unit * times)) for times in (200, 400))
         assert twice <= 2.2 * some + 200
@@ -211,13 +211,13 @@ def test_work_stays_within_the_budget(unit: str) -> None:
     assert spent(unit * 30_000) <= MAX_STEPS + 5_000  # what the last step cost that was still begun
 
 
-def test_a_reply_that_is_damaged_everywhere_is_read() -> None:
+def test_a_reply_damaged_in_every_line_is_parsed() -> None:
     text = '{"rows": [' + '{\'id\': 1, "tags": ["x", "y",],},\n' * 1_500 + "]}"
     found = parse_structured_output(text)
     assert found == {"rows": [{"id": 1, "tags": ["x", "y"]}] * 1_500}
 
 
-def test_a_long_reply_with_a_mistake_costs_little() -> None:
+def test_a_long_reply_with_one_error_is_cheap() -> None:
     rows = '{"id": 1, "tags": ["x", "y"]},\n' * 49_999 + "{}"
     source = Source(f'{{"rows": [{rows}], "done": true,}}')
     ((_, _, found),) = tolerant_values(source, "{｛")

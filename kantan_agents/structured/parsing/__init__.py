@@ -1,1 +1,1 @@
-"""The JSON of a reply: three steps to the letter, then tolerantly."""
+"""Finds the JSON in a model's reply: strict JSON in three steps first, then nearly valid JSON."""

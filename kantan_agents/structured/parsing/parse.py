@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001 - brackets of both widths
-"""The JSON of a reply in text (spec structured output, "JSON extraction")."""
+"""``parse_structured_output``: finds the JSON in a text (spec structured output, "JSON extraction")."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ _FENCE = re.compile("```+")
 _TAG = re.compile(r"(?:json)?\s*")
 _SPACE = re.compile(r"\s*")
 _ESCAPED_JSON = re.compile(r'[{\[](?:\s|\\[nrt])*\\"')
-_MAX_FENCES = 2_000  # a few milliseconds; no reply has a tenth of them
-_MAX_LONG_BLOCKS = 20  # a failed attempt to read past a fence costs time in proportion to its place
+_MAX_FENCES = 2_000  # takes a few milliseconds; real replies have less than a tenth of them
+_MAX_LONG_BLOCKS = 20  # the cost of a failed attempt to read past a fence grows with its position
 
 
 def parse_structured_output(
     text: str, fits: Callable[[dict[str, Any]], bool] | None = None
 ) -> dict[str, Any] | None:
-    """Return the JSON object of a reply, or None if there is none.
+    """Return the JSON object in a model's reply, or None if it contains no object.
 
-    Three steps as specified, on JSON to the letter: the whole text; a block between code fences; from the
-    first brace to the last. Where they find nothing, what models really send is read tolerantly: several
-    objects, trailing commas, other quotes and brackets, comments, Python's literals, missing ends. Nothing
-    is ever made up: a value that is missing or unfinished is left out together with its key.
+    Three steps look for strictly valid JSON: the whole text; a block between code fences; the part from the
+    first brace to the last. If they find nothing, a tolerant parser accepts what models actually send:
+    several objects, trailing commas, other quotes and brackets, comments, Python literals, missing ends. It
+    never invents data: a missing or unfinished value is omitted together with its key.
 
-    It takes time in proportion to the length of the text, whatever stands in it.
+    The time is linear in the length of the text, for any text.
 
     Args:
-        text: What the model wrote. Any string will do.
-        fits: Says whether an object is the one that is wanted. The first that fits is returned; if none
-            does, the one that is returned without ``fits``. What it raises is not caught.
+        text: The model's reply; any str is allowed.
+        fits: Called with each object; returns whether it is the wanted one. The first that fits is returned;
+            if no object fits, the result is the same as without ``fits``. Its exceptions propagate.
 
     Returns:
-        The object, as ``json.loads`` would return it. Of equal keys the last counts.
+        The object, as ``json.loads`` would return it. If a key is repeated, the last value counts.
     """
     first: dict[str, Any] | None = None
     for found in parsed_values(text):
@@ -55,22 +55,22 @@ def parse_structured_output(
 
 
 def parsed_values(text: str, *, arrays: bool = False) -> Iterator[Any]:
-    """Yield all values that may be meant, best first, each when it is asked for.
+    """Lazily yield all candidate values, best first.
 
     Args:
-        text: What the model wrote.
-        arrays: Whether arrays that stand in no object count as well, after the objects of the same step.
+        text: The model's reply.
+        arrays: Whether to yield arrays outside of objects as well, after the objects of the same step.
 
     Yields:
-        The objects (or arrays) of the three specified steps in their order, then those that were read
-        tolerantly in theirs; as a ``Partial`` where something had to be left out.
+        The objects (or arrays) of the three strict steps, then those of the tolerant parser, each in order of
+        appearance; a ``Partial`` if part of a value had to be omitted.
     """
     return _values(text, "{[" if arrays else "{", is_inner=False)
 
 
 @attrs.frozen
 class _Head:
-    """What begins at the first bracket of a text: the whole text and the stretch between brackets both do."""
+    """The value at the first bracket of a text, where both the first and the third step begin."""
 
     opener: str
     start: int
@@ -86,17 +86,17 @@ class _Head:
         return cls(opener, start, end, value)
 
     def is_all(self, text: str) -> bool:
-        """Return whether nothing else stands in the text."""
+        """Return whether the text contains nothing else."""
         return self.value is not NOTHING and not text[: self.start].strip() and not text[self.end :].strip()
 
     def is_outermost(self, text: str) -> bool:
-        """Return whether it reaches to the last bracket of its kind."""
+        """Return whether it extends to the last closing bracket of its kind."""
         return self.value is not NOTHING and self.end == text.rfind(_CLOSER[self.opener]) + 1
 
 
 def _values(text: str, openers: str, *, is_inner: bool = False) -> Iterator[Any]:
     heads = [_Head.of(text, opener) for opener in openers]
-    known: dict[int, int] = {}  # where what has been yielded begins and ends
+    known: dict[int, int] = {}  # start and end of each yielded value
     for start, end, value in _specified(text, heads):
         if start not in known:
             known[start] = end
@@ -112,12 +112,12 @@ def _values(text: str, openers: str, *, is_inner: bool = False) -> Iterator[Any]
 
 
 def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
-    """Yield what the three steps find; more than once what more than one of them finds."""
+    """Yield the values of the three strict steps; a value may be found by more than one step."""
     for head in heads:
         if head.is_all(text):
             yield head.start, head.end, head.value
             if head.opener == "{":
-                return  # whatever else there is stands in it
+                return  # all other values are inside it
     objects: list[Found] = []
     for head in heads:
         for found in _blocks(text, head):
@@ -131,10 +131,10 @@ def _specified(text: str, heads: list[_Head]) -> Iterator[Found]:
 
 
 def _blocks(text: str, head: _Head) -> Iterator[Found]:
-    """Yield where the values between code fences begin and end, and the values, of JSON to the letter.
+    """Yield start, end and value of each strictly valid JSON value between code fences.
 
-    A block ends at the first fence at which there is a value in it, since a fence may stand in a string, or
-    else at the first of all.
+    A block ends at the first fence that completes a value, because a string may contain a fence, or else at
+    the first fence.
     """
     fences = [match.span() for match in islice(_FENCE.finditer(text), _MAX_FENCES)]
     number = {start: index for index, (start, _) in enumerate(fences)}
@@ -163,7 +163,7 @@ def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
 
 
 def _text_in_string(text: str) -> str | None:
-    """Return the text in a reply that is, as a whole, a string of JSON, with or without its quotes."""
+    """Return the decoded text if the whole reply is a JSON string, with or without its quotes."""
     body = text.strip()
     if _ESCAPED_JSON.match(body):
         return unescape(body)

@@ -1,4 +1,4 @@
-"""JSON as the standard decoder reads it, from any place of a text, with failure as a value."""
+"""Decodes strictly valid JSON at any position of a text; failure is a return value, not an exception."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn
 
 
 class _Nothing:
-    """What there is where no value could be read; None is a value of JSON."""
+    """The result if no value could be read; None is a JSON value."""
 
     def __repr__(self) -> str:
         return "NOTHING"
@@ -22,33 +22,33 @@ def _refuse(constant: str) -> NoReturn:
 
 _STRICT = json.JSONDecoder(parse_constant=_refuse)
 _WITH_CONSTANTS = json.JSONDecoder()
-_LENIENT = json.JSONDecoder(strict=False)  # control characters in strings are let through
+_LENIENT = json.JSONDecoder(strict=False)  # accepts control characters in strings
 
 
 def decode_at(text: str, start: int, *, constants: bool = False) -> tuple[Any, int]:
-    """Return the JSON value that begins at a place, and where it ends.
+    """Return the JSON value at an index, and its end.
 
     Args:
         text: Any text.
-        start: Where the value begins, without white space before it.
-        constants: Whether NaN, Infinity and -Infinity are values.
+        start: Index of the first character of the value, not of white space.
+        constants: Whether NaN, Infinity and -Infinity are accepted.
 
     Returns:
-        The value and its end. ``NOTHING`` and how far was read if there is no JSON; ``NOTHING`` and -1 if it
-        has a constant, more levels of nesting or more digits than the decoder takes.
+        The value and its end. ``NOTHING`` and the index of the error if the text is not JSON. ``NOTHING`` and
+        -1 if it contains a constant, or more levels or digits than the decoder supports.
     """
     decoder = _WITH_CONSTANTS if constants else _STRICT
     try:
         return decoder.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        # An unterminated string is reported where it begins, after it has been read to the end.
+        # The decoder reports an unterminated string at its start, after reading to the end of the text.
         return NOTHING, len(text) if error.msg.startswith("Unterminated") else error.pos
     except (ValueError, RecursionError):
         return NOTHING, -1
 
 
 def unescape(body: str) -> str | None:
-    """Return the string of JSON between two quotes, or None if it is not one as a whole."""
+    """Return the decoded body of a JSON string; None if it is not exactly one string."""
     try:
         value, end = _LENIENT.raw_decode(f'"{body}"')
     except json.JSONDecodeError:
@@ -57,7 +57,7 @@ def unescape(body: str) -> str | None:
 
 
 def depth_of(value: Any, most: int) -> int:
-    """Return how many objects and arrays stand one in another, counted no further than ``most`` + 1."""
+    """Return the nesting depth of objects and arrays, counted up to ``most`` + 1."""
     depth, level = 0, [value] if isinstance(value, (dict, list)) else []
     while level and depth <= most:
         depth += 1

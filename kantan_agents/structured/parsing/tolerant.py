@@ -1,5 +1,5 @@
-# ruff: noqa: RUF001, RUF002 - telling these characters apart is the work of this file
-"""What models send instead of JSON, read without adding anything to it."""
+# ruff: noqa: RUF001, RUF002 - this module handles similar-looking characters on purpose
+"""A tolerant parser for nearly valid JSON, as models send it; it never invents data."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from kantan_agents.structured.parsing.tolerant_tokens import (
 )
 
 Found = tuple[int, int, Any]
-"""Where a value begins, from where to look for the next one, and the value."""
+"""The start of a value, the index from which to search for the next one, and the value."""
 
 
 @attrs.frozen
 class Partial:
-    """A value of which something had to be left out: it breaks off, or a member could not be read.
+    """An incomplete value: it breaks off, or one of its members could not be read.
 
     Attributes:
-        value: What there is of it.
+        value: The readable part.
     """
 
     value: Any
@@ -46,7 +46,7 @@ _THINK = re.compile(r"<think(?:ing)?>")
 
 
 class _Open:
-    """An object or array of which the end has not been reached."""
+    """An object or array that is still open."""
 
     __slots__ = ("closers", "items", "key", "separated", "spoiled")
 
@@ -54,11 +54,11 @@ class _Open:
         self.closers = OPENERS[opener]
         self.items: dict[str, Any] | list[Any] = {} if opener in "{｛" else []
         self.key = ""
-        self.separated = True  # a comma stands before the next member, or none is needed
+        self.separated = True  # a comma precedes the next member, or none is needed
         self.spoiled = False
 
     def put(self, value: Any) -> None:
-        """Take the next value; what could not be read takes its key with it, or the order of an array."""
+        """Add the next value; an unreadable one (``NOTHING``) removes its key, or spoils the whole array."""
         self.separated = False
         if isinstance(self.items, list):
             self.items.append(value)
@@ -70,18 +70,18 @@ class _Open:
             self.items[self.key] = value
 
     def value(self) -> Any:
-        """Return it as it stands; ``NOTHING`` for an array with a gap, or if nothing of it could be read."""
+        """Return the value so far; ``NOTHING`` for an array with a gap, or if no member could be read."""
         if self.spoiled and (isinstance(self.items, list) or not self.items):
             return NOTHING
         return self.items
 
 
 class _StopError(Exception):
-    """A value cannot be read on.
+    """The rest of a value cannot be read.
 
     Args:
-        pos: From where to look for the next value.
-        cut_off: Whether the reply ends here; otherwise something stands here that is no JSON.
+        pos: The index from which to search for the next value.
+        cut_off: Whether the reply ends here; otherwise the text here is not JSON.
     """
 
     def __init__(self, pos: int, *, cut_off: bool) -> None:
@@ -91,7 +91,7 @@ class _StopError(Exception):
 
 
 class _Reader:
-    """Reads one object or array, in one go and without recursion."""
+    """Reads one object or array in a single pass, without recursion."""
 
     def __init__(self, source: Source, start: int) -> None:
         self._source = source
@@ -102,14 +102,14 @@ class _Reader:
         self._is_partial = False
 
     def read(self) -> tuple[Any, int]:
-        """Return the value, a ``Partial`` or ``NOTHING``, and from where to look for the next one."""
+        """Return the value, a ``Partial`` or ``NOTHING``, and where to search for the next one."""
         pos = self._start + 1
         self._source.comment = None
         try:
             while self._open:
                 pos = self._step(pos)
         except _StopError as stop:
-            # What was taken for a comment may have been none.
+            # The skipped comment may have been ordinary text, so search again after its first character.
             pos = stop.pos if self._source.comment is None else min(stop.pos, self._source.comment + 1)
             return self._cut_off() if stop.cut_off else NOTHING, pos
         if self._too_deep or self._last is NOTHING:
@@ -146,14 +146,14 @@ class _Reader:
         return self._value(top, here)
 
     def _next(self, pos: int) -> int:
-        """Return where the next thing stands that is neither white space nor a comment."""
+        """Return the index of the next character outside white space and comments."""
         here = self._source.skip(pos)
         if self._source.is_end(here):
             raise _StopError(pos, cut_off=True)
         return here
 
     def _key(self, top: _Open, here: int) -> int:
-        """Read a key and its colon, and return where the value stands."""
+        """Read a key and its colon, and return the index of the value."""
         text = self._source.text
         if text[here] in QUOTES:
             key, end = self._source.key(here)
@@ -182,7 +182,7 @@ class _Reader:
                 return here + 1
         elif char in QUOTES:
             value, end = source.string(here, in_object=in_object)
-            if value is NOTHING:  # what stands in a string that is cut off is no answer either
+            if value is NOTHING:  # a string that is cut off is incomplete
                 raise _StopError(end, cut_off=end >= source.end)
         else:
             value, end = source.scalar(here, in_object=in_object)
@@ -194,7 +194,7 @@ class _Reader:
         return end
 
     def _unreadable(self, here: int) -> int:
-        """Return where something ends that is no value, if the next member can be told from it."""
+        """Return the end of an unreadable value, if a delimiter separates it from the next member."""
         match = _UNREADABLE.match(self._source.text, here)
         end = match.end() if match else here
         self._source.spend((end - here) // 64)
@@ -208,7 +208,7 @@ class _Reader:
         return end
 
     def _cut_off(self) -> Any:
-        """Return what there is of a value that does not end: its complete members."""
+        """Return the complete members of a value that is cut off."""
         value: Any = NOTHING
         while self._open:
             top = self._open.pop()
@@ -219,15 +219,15 @@ class _Reader:
 
 
 def tolerant_values(source: Source, openers: str, known: Mapping[int, int] | None = None) -> Iterator[Found]:
-    """Find the values that begin with one of two brackets, in their order, those of think blocks last.
+    """Find the values that begin with one of two brackets, in order, those in think blocks last.
 
     Args:
         source: The reply.
         openers: ``"{｛"`` for objects, ``"[［"`` for arrays.
-        known: Where values begin, and end, in which nothing is to be found any more.
+        known: Start and end of the values that have been yielded already, to be skipped.
 
     Yields:
-        Each value as it is found, or a ``Partial``, until the budget of ``source`` is spent.
+        Each value or ``Partial``, until the budget of ``source`` is spent.
     """
     finder = _Finder(source, openers, known or {})
     try:
@@ -238,7 +238,7 @@ def tolerant_values(source: Source, openers: str, known: Mapping[int, int] | Non
 
 
 class _Finder:
-    """Finds the values of one kind in a reply."""
+    """Finds the objects, or the arrays, of a reply."""
 
     def __init__(self, source: Source, openers: str, known: Mapping[int, int]) -> None:
         self._source = source
@@ -248,30 +248,30 @@ class _Finder:
         self._before_block_end: list[Found] = []
 
     def answers(self) -> Iterator[Found]:
-        """Yield what does not stand in a think block."""
+        """Yield the values outside think blocks."""
         text = self._source.text
         first = self._source.find("<think", 0)
         block_end = -1
-        if self._source.find("</think", 0) < first:  # some servers leave out the tag that opens the block
+        if self._source.find("</think", 0) < first:  # some servers omit the opening tag
             block_end = max(text.rfind("</think>", 0, first), text.rfind("</thinking>", 0, first))
-        for found in self._between(0, self._source.end, aside=True):
+        for found in self._between(0, self._source.end, skip_thoughts=True):
             if found[1] <= block_end:
                 self._before_block_end.append(found)
             else:
                 yield found
 
     def thoughts(self) -> Iterator[Found]:
-        """Yield what stands in the think blocks that ``answers`` has passed."""
+        """Yield the values in the think blocks that ``answers`` skipped."""
         yield from self._before_block_end
         for begin, end in self._blocks:
-            yield from self._between(begin, end, aside=False)
+            yield from self._between(begin, end, skip_thoughts=False)
 
-    def _between(self, pos: int, stop: int, *, aside: bool) -> Iterator[Found]:
+    def _between(self, pos: int, stop: int, *, skip_thoughts: bool) -> Iterator[Found]:
         source, openers = self._source, self._openers
         while True:
             source.spend(1)
             start = min(source.find(openers[0], pos), source.find(openers[1], pos))
-            if aside and (tag := source.find("<think", pos)) < start:
+            if skip_thoughts and (tag := source.find("<think", pos)) < start:
                 pos = self._after_thought(tag)
                 continue
             if start >= stop:
@@ -287,7 +287,7 @@ class _Finder:
                 yield start, pos, value
 
     def _after_thought(self, tag: int) -> int:
-        """Note the think block that begins at a place, and return where it ends."""
+        """Remember the think block at an index, and return its end."""
         match = _THINK.match(self._source.text, tag)
         if match is None:
             return tag + 1
@@ -296,5 +296,5 @@ class _Finder:
         return end
 
     def _end_of_known(self, start: int) -> int:
-        place = bisect_right(self._known, start, key=itemgetter(0)) - 1
-        return self._known[place][1] if place >= 0 else start
+        index = bisect_right(self._known, start, key=itemgetter(0)) - 1
+        return self._known[index][1] if index >= 0 else start

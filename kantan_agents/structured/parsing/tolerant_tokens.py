@@ -1,8 +1,8 @@
-# ruff: noqa: RUF001 - telling these characters apart is the work of this file
-"""The words of a reply that is nearly JSON: white space, comments, strings, numbers and literals.
+# ruff: noqa: RUF001 - this module handles similar-looking characters on purpose
+"""Tokens of nearly valid JSON: white space, comments, strings, numbers and literals.
 
-All searching is done by compiled code, and every search is paid for out of one budget. So a hostile text
-costs no more time than a long one.
+Compiled code does all searching, and every search draws on one budget, so a hostile text takes no more time
+than a long one.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from typing import Any, Final
 from kantan_agents.structured.parsing.strict_json import NOTHING, decode_at, depth_of, unescape
 
 MAX_STEPS: Final = 50_000
-"""What reading one reply tolerantly may cost, about a microsecond each: less than a tenth of a second.
+"""The budget for one reply. A step takes about a microsecond, so the limit is less than a tenth of a second.
 
-A member costs some five steps, a part that is JSON as it stands next to nothing: this is enough for a reply
-of 50,000 characters that is damaged in every line, and for a much longer one with some mistakes.
+A member costs about five steps, and strictly valid JSON almost none. This suffices for a reply of 50,000
+characters that is damaged in every line, and for a much longer one with a few errors.
 """
 MAX_DEPTH: Final = 200
-"""How many objects and arrays may stand one in another: validators, printers and copiers recurse."""
+"""Maximum nesting of objects and arrays: validators, printers and copiers recurse."""
 
 QUOTES: Final = {'"': '"', "'": "'", "“": "”", "”": "”", "‘": "’", "’": "’", "＂": "＂"}
-"""Of each opening quote the closing one."""
+"""The closing quote for each opening quote."""
 COMMAS: Final = frozenset(",，")
 COLONS: Final = frozenset(":：")
 OPENERS: Final = {"{": "}｝", "｛": "}｝", "[": "]］", "［": "]］"}
-"""Of each bracket that opens, those that close."""
+"""The closing brackets for each opening bracket."""
 CLOSERS: Final = frozenset("}｝]］")
 
 _LITERALS: Final = {
@@ -46,7 +46,7 @@ _SPACES = r"\s\ufeff\u200b-\u200f\u2060"
 _SPACE = re.compile(rf"[{_SPACES}]*")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _LITERAL = re.compile(rf"(?:{'|'.join(_LITERALS)})(?![\w$])")
-# Bounded: it is asked again and again.
+# Bounded, because it is matched many times.
 _KEY = re.compile(
     rf"""(?:"[^"\\\n]{{0,100}}"|'[^'\\\n]{{0,100}}'|[“”][^“”\\\n]{{0,100}}”|[‘’][^‘’\\\n]{{0,100}}’"""
     rf"""|＂[^＂\\\n]{{0,100}}＂)[{_SPACES}]{{0,100}}[:：]"""
@@ -57,21 +57,21 @@ _ESCAPE = re.compile(
     r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)", re.DOTALL
 )
 _WORD = re.compile(r"\w")
-_MAX_DIGITS = 4_000  # more than the interpreter makes an int of
-_STRICT_TRIES = 32  # a failed one costs time in proportion to where in the text it is made
+_MAX_DIGITS = 4_000  # below Python's limit for converting text to int
+_STRICT_TRIES = 32  # the cost of a failed one grows with its position in the text
 
 
 class BudgetSpentError(Exception):
-    """The reply has cost what it may cost."""
+    """The budget for this reply is spent."""
 
 
 class Source:
-    """A text, what has been found in it, and what that has cost.
+    """A reply with its tokens, its cached searches, and its budget.
 
     Args:
         text: The reply.
-        steps: What reading it may cost.
-        broken: Where something begins that is known to be no JSON as it stands.
+        steps: The budget.
+        broken: Indexes of brackets that are known not to begin strictly valid JSON.
     """
 
     def __init__(self, text: str, steps: int = MAX_STEPS, broken: Container[int] = ()) -> None:
@@ -79,7 +79,7 @@ class Source:
         self.end = len(text)
         self.spent = 0
         self.comment: int | None = None
-        """Where the first comment stands that was skipped since this was last set to None."""
+        """Index of the first comment skipped since this was last set to None."""
         self._steps = steps
         self._broken = broken
         self._found: dict[str, tuple[int, int]] = {}
@@ -87,17 +87,17 @@ class Source:
         self._tried_length = 2 * len(text) + 10_000
 
     def spend(self, steps: int) -> None:
-        """Pay for work.
+        """Charge steps to the budget.
 
         Raises:
-            BudgetSpentError: There is nothing left.
+            BudgetSpentError: The budget is spent.
         """
         self.spent += steps
         if self.spent > self._steps:
             raise BudgetSpentError
 
     def find(self, needle: str, start: int) -> int:
-        """Return the next place of a text, or the end; a stretch is not searched twice in a row."""
+        """Return the index of the next occurrence, or the end; caches the last search for each needle."""
         begin, place = self._found.get(needle, (1, 0))
         if begin <= start <= place:
             return place
@@ -109,7 +109,7 @@ class Source:
         return place
 
     def skip(self, pos: int) -> int:
-        """Return where white space and comments end."""
+        """Return the index after white space and comments."""
         text = self.text
         while pos < self.end and not ("!" <= text[pos] <= "~" and text[pos] not in "#/"):
             begin = pos
@@ -128,15 +128,15 @@ class Source:
         return pos
 
     def is_end(self, pos: int) -> bool:
-        """Return whether a reply ends at a place, or its code block does, with a fence on a new line."""
+        """Return whether the reply ends at an index, or its code block does, with a fence on a new line."""
         return pos >= self.end or (self.text.startswith("```", pos) and self.text[pos - 1] == "\n")
 
     def json_at(self, pos: int, depth: int) -> tuple[Any, int]:
-        """Return an object or array that is JSON as it stands, and its end, or ``NOTHING``.
+        """Return the strictly valid object or array at an index, and its end; or ``NOTHING``.
 
         Args:
-            pos: Where it opens.
-            depth: How deep it may be.
+            pos: Index of its opening bracket.
+            depth: Maximum nesting depth.
         """
         if self._tries <= 0 or self._tried_length <= 0 or pos in self._broken:
             return NOTHING, pos
@@ -150,10 +150,10 @@ class Source:
         return NOTHING, pos
 
     def key(self, pos: int) -> tuple[Any, int]:
-        """Return the quoted key that begins at a place, and its end; ``NOTHING`` if it does not end.
+        """Return the quoted key at an index, and its end; ``NOTHING`` if it is not closed.
 
-        The first quote ends it: what is not a key must not be read on to the next colon. An apostrophe in
-        a word does not.
+        The first quote ends it, except an apostrophe within a word. Otherwise, text that is not a key would
+        be read up to the next colon.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
@@ -164,17 +164,17 @@ class Source:
         return self._unescaped(pos + 1, place), place + 1
 
     def string(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
-        """Return the string value that begins at a place, and its end.
+        """Return the string value at an index, and its end.
 
-        A quote ends it only if what follows is what follows a value.
+        A quote ends it only if the text after the quote can follow a value.
 
         Args:
-            pos: Where its first quote stands.
-            in_object: Whether it is a member of an object; otherwise it is one of an array.
+            pos: Index of its opening quote.
+            in_object: Whether it is a member of an object; otherwise it is an item of an array.
 
         Returns:
-            ``NOTHING`` and the end of the text if no quote ends the string; ``NOTHING`` and ``pos`` + 1 if a
-            key seems to stand in it, so that nobody can say where it ends.
+            The string and its end. ``NOTHING`` and the end of the text if no quote ends it; ``NOTHING`` and
+            ``pos`` + 1 if it seems to contain a key, so that its end is ambiguous.
         """
         quote = QUOTES[self.text[pos]]
         place = self._closing(quote, pos + 1)
@@ -187,9 +187,9 @@ class Source:
         return NOTHING, self.end
 
     def scalar(self, pos: int, *, in_object: bool) -> tuple[Any, int]:
-        """Return the number or literal that stands at a place, and its end, or ``NOTHING``.
+        """Return the number or literal at an index, and its end; or ``NOTHING``.
 
-        A number at the very end is not one: its last digits may be missing.
+        A number at the very end of the text is not accepted, because digits may be missing.
         """
         text = self.text
         if match := _LITERAL.match(text, pos):
@@ -209,7 +209,7 @@ class Source:
         return NOTHING, pos
 
     def ends_value(self, pos: int, *, in_object: bool) -> bool:
-        """Return whether what stands at a place is what follows a value."""
+        """Return whether the text at an index can follow a value."""
         self.spend(1)
         pos = self.skip(pos)
         if self.is_end(pos) or self.text[pos] in CLOSERS:
@@ -250,4 +250,4 @@ def _character(escape: re.Match[str]) -> str:
     if written[1] in QUOTES:
         return written[1]
     value = unescape(written)
-    return written if value is None else value  # what is no escape of JSON: a path, a pattern
+    return written if value is None else value  # not a JSON escape, but part of a path or pattern

@@ -1,1 +1,1 @@
-"""What an output must be: schemas of types, their form on the wire, and what is wrong with a value."""
+"""Schemas of output types: JSON Schema, the provider's strict mode, validation, and conversion back."""

@@ -1,6 +1,6 @@
-"""attrs classes as pydantic understands them, wherever they stand in an output type.
+"""Lets pydantic handle attrs classes anywhere in an output type.
 
-So is ``typing.TypedDict`` before Python 3.12, of which pydantic asks for that of typing_extensions instead.
+Also ``typing.TypedDict`` before Python 3.12, where pydantic only accepts the one of typing_extensions.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _QUALIFIERS = {
 _JSON_DEFAULTS = (type(None), bool, int, float, str, list, tuple, dict)
 
 
-def understood(output_type: Any) -> Any:
-    """Return a type that pydantic takes for ``output_type``: itself, if nothing in it needs help.
+def pydantic_type(output_type: Any) -> Any:
+    """Return a type that pydantic accepts in place of ``output_type``: the type itself if it needs no help.
 
-    Values are made by calling the attrs classes, so that their converters and validators run. Names in JSON
-    are those of ``__init__``. Of a dataclass or TypedDict that holds attrs classes, the annotations count.
+    Values are created by calling the attrs classes, so that their converters and validators run. Names in
+    JSON are the parameter names of ``__init__``. Dataclasses and TypedDicts that contain attrs classes are
+    read by their annotations.
 
     Args:
         output_type: Any type.
 
     Raises:
-        NameError: An annotation of an attrs class names what is not there.
+        NameError: An annotation of an attrs class contains an undefined name.
     """
     return _Rewriting().root(output_type) if _needs_help(output_type, set()) else output_type
 
@@ -47,13 +48,13 @@ class _Field:
     key: str
     annotation: Any
     is_required: bool
-    default: Any = ...  # which is no JSON
+    default: Any = ...  # not a JSON value: no default
     attribute: str | None = None
 
 
 @attrs.frozen
 class _Reference:
-    """Marks an annotation as the class whose schema stands under ``ref`` among the definitions."""
+    """Marks an annotation as a reference to the class whose definition has the key ``ref``."""
 
     ref: str
 
@@ -62,7 +63,7 @@ class _Reference:
 
 
 class _Rewriting:
-    """One output type on its way: each class of it gets one definition, to which references lead."""
+    """Rewrites one output type: each class in it becomes one definition, and its uses become references."""
 
     def __init__(self) -> None:
         self._refs: dict[Any, str] = {}
@@ -100,7 +101,7 @@ class _Rewriting:
     def _ref(self, cls: Any) -> str:
         if cls not in self._refs:
             origin = get_origin(cls) or cls
-            # Pydantic names definitions in JSON Schema by what stands between the last dot and the colon.
+            # Pydantic names a definition in JSON Schema by the part between the last dot and the colon.
             self._refs[cls] = f"{origin.__module__}.{origin.__qualname__}:{id(origin)}-{len(self._refs)}"
         return self._refs[cls]
 
@@ -117,40 +118,40 @@ class _Rewriting:
         if _kind(cls) == "TypedDict":
             return core_schema.typed_dict_schema(members, cls=origin, ref=ref)
         doc = origin.__doc__
-        # A dataclass without a docstring has its signature for one.
+        # The docstring of a dataclass defaults to its signature.
         shown = None if doc is None or doc.startswith(f"{origin.__name__}(") else doc
         object_schema = core_schema.typed_dict_schema(
             members, cls=type(origin.__name__, (), {"__doc__": shown, "__module__": origin.__module__})
         )
         return core_schema.no_info_after_validator_function(
-            _maker(origin),
+            _constructor(origin),
             object_schema,
             ref=ref,
             serialization=core_schema.plain_serializer_function_ser_schema(
-                _taker(fields), return_schema=object_schema
+                _serializer(fields), return_schema=object_schema
             ),
         )
 
 
-def _maker(cls: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
-    def made(values: dict[str, Any]) -> Any:
+def _constructor(cls: Callable[..., Any]) -> Callable[[dict[str, Any]], Any]:
+    def construct(values: dict[str, Any]) -> Any:
         try:
             return cls(**values)
         except (ValueError, TypeError) as error:
-            # attrs' own validators put the attribute and the value behind their message.
+            # The validators of attrs append the attribute and the value to the arguments of their error.
             reason = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
             raise PydanticCustomError("class_error", "{reason}", {"reason": reason}) from error
 
-    return made
+    return construct
 
 
-def _taker(fields: list[_Field]) -> Callable[[Any], dict[str, Any]]:
+def _serializer(fields: list[_Field]) -> Callable[[Any], dict[str, Any]]:
     names = [(field.key, field.attribute or field.key) for field in fields]
     return lambda value: {key: getattr(value, attribute) for key, attribute in names}
 
 
 def _kind(annotation: Any) -> Literal["attrs", "dataclass", "TypedDict"] | None:
-    """Return what kind of class with fields an annotation is, None for any other and those of pydantic."""
+    """Return the kind of class with fields that an annotation is; None for others and pydantic's own."""
     cls = get_origin(annotation) or annotation
     if not isinstance(cls, type) or hasattr(cls, "__get_pydantic_core_schema__"):
         return None
@@ -186,7 +187,7 @@ def _needs_help(annotation: Any, seen: set[Any]) -> bool:
     try:
         fields = list(_fields_of(annotation))
     except (NameError, TypeError, AttributeError, SyntaxError):
-        return False  # pydantic has its own ways to resolve its annotations, and its own words if it cannot
+        return False  # pydantic resolves the annotations in its own way, and reports its own errors
     return any(_needs_help(field.annotation, seen) for field in fields)
 
 
@@ -226,7 +227,7 @@ def _unqualified(hint: Any) -> tuple[Any, set[str]]:
 
 
 def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
-    """Return an annotation of a generic class with the types it was given."""
+    """Return an annotation of a generic class with its type arguments substituted."""
     if isinstance(hint, TypeVar):
         return given.get(hint, hint)
     parameters = getattr(hint, "__parameters__", ()) if given else ()
@@ -236,7 +237,7 @@ def _filled(hint: Any, given: Mapping[Any, Any]) -> Any:
 
 
 def _is_json(default: Any) -> bool:
-    """Return whether a default can stand in a schema."""
+    """Return whether a default can be expressed in a JSON Schema."""
     if not isinstance(default, _JSON_DEFAULTS):
         return False
     try:

@@ -1,4 +1,4 @@
-"""A JSON Schema as the type of an output."""
+"""``JSONSchemaType``: a JSON Schema used as an output type, with its validation."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _BY_NAME = frozenset({"properties", "patternProperties", "dependentSchemas", *DE
 
 @attrs.frozen
 class JSONSchemaType:
-    """A checked JSON Schema that values can be held against; nothing it refers to is ever fetched.
+    """A validated JSON Schema that validates values; remote references are never fetched.
 
     Attributes:
-        schema: The schema, within ``{"response": ...}`` if its values need not be objects.
-        is_wrapped: Whether they need not.
+        schema: The schema, wrapped as ``{"response": ...}`` if its values need not be objects.
+        is_wrapped: Whether it is wrapped.
         name: Its ``title``, or ``"output"``.
     """
 
@@ -44,35 +44,35 @@ class JSONSchemaType:
         return tuple(dict.fromkeys(found))
 
     def checked(self, value: Any) -> Any:
-        """Return a value with the defaults of what is absent; PydanticCustomError if it does not fit."""
+        """Return a value with defaults filled in; PydanticCustomError if it does not fit."""
         if not self._validator.is_valid(value):
             listed = "; ".join(map(str, self.problems(value)))
             raise PydanticCustomError("json_schema", "{problems}", {"problems": listed})
         return self._restorer.filled(value)
 
     def adapter(self) -> TypeAdapter[Any]:
-        """Return what validates and writes such values as pydantic does."""
+        """Return a pydantic adapter that validates and serializes its values."""
         return TypeAdapter(Annotated[Any, AfterValidator(self.checked)])
 
 
 def as_text(schema: Mapping[str, Any]) -> str:
-    """Return a schema as JSON text, by which it is known; the order of properties is kept.
+    """Return a schema as JSON text, which serves as a cache key; the order of properties is preserved.
 
     Raises:
-        OutputSchemaError: E41, it is no JSON.
+        OutputSchemaError: E41, it is not JSON.
     """
     try:
         text = json.dumps(schema, ensure_ascii=False, allow_nan=False)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise _error(schema, f"it is no JSON ({error})") from error
+        raise _error(schema, f"it is not JSON ({error})") from error
     waiting: list[Any] = [schema]
     while waiting:
         node = waiting.pop()
         if isinstance(node, dict):
             for key in node:
                 if not isinstance(key, str):
-                    raise _error(schema, f"a key is {key!r}, and keys of JSON are texts")
+                    raise _error(schema, f"the key {key!r} is not a str")
             waiting.extend(node.values())
         elif isinstance(node, (list, tuple)):
             waiting.extend(node)
@@ -80,14 +80,14 @@ def as_text(schema: Mapping[str, Any]) -> str:
 
 
 def json_schema_type(text: str) -> JSONSchemaType:
-    """Return the type of a schema in JSON text.
+    """Return the output type for a schema given as JSON text.
 
     Raises:
-        OutputSchemaError: E41, it is no valid schema, or refers to what does not stand in it.
+        OutputSchemaError: E41, the schema is not valid, or contains a reference that cannot be resolved.
     """
     schema = json.loads(text)
-    validator_of(schema)  # as it was given, for paths and values that its author knows
-    _demand_ends(schema)
+    validator_of(schema)  # before any change, so that errors show the paths that the author wrote
+    _reject_circular_references(schema)
     title = schema.get("title")
     name = title if isinstance(title, str) and title else "output"
     is_object = _is_object(schema)
@@ -97,14 +97,14 @@ def json_schema_type(text: str) -> JSONSchemaType:
 
 
 def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
-    """Return a validator that fetches nothing and whose patterns take linear time.
+    """Return a validator that fetches nothing and matches patterns in linear time.
 
     Args:
         schema: A JSON Schema.
-        mask: What stands in messages in place of the value.
+        mask: A text that replaces values in messages.
 
     Raises:
-        OutputSchemaError: E41, the schema is not valid, or refers to what does not stand in it.
+        OutputSchemaError: E41, the schema is not valid, or contains a reference that cannot be resolved.
     """
     try:
         return jsonschema_rs.validator_for(
@@ -115,28 +115,28 @@ def validator_of(schema: dict[str, Any], mask: str | None = None) -> Any:
             pattern_options=jsonschema_rs.RegexOptions(size_limit=_PATTERN_SIZE),
         )
     except jsonschema_rs.ValidationError as error:
-        # What a keyword should be stands at its place; what cannot be found has none.
+        # An invalid keyword has a path, an unresolvable reference has none.
         at = path_text(error.instance_path)
         raise _error(schema, f"{at}: {error.message}" if at else error.message) from None
     except ValueError as error:
         raise _error(schema, str(error)) from error
 
 
-def _demand_ends(schema: dict[str, Any]) -> None:
-    """Refuse references that lead to nothing but references, round in a circle."""
-    nodes, ending = Nodes(schema), set[int]()
+def _reject_circular_references(schema: dict[str, Any]) -> None:
+    """Reject references that only lead to themselves."""
+    nodes, resolved = Nodes(schema), set[int]()
     for node in _references(schema):
         steps: dict[int, str] = {}
-        while isinstance(node, dict) and "$ref" in node and id(node) not in ending:
+        while isinstance(node, dict) and "$ref" in node and id(node) not in resolved:
             if id(node) in steps:
-                raise _error(schema, f"{node['$ref']} refers to itself only")
+                raise _error(schema, f"{node['$ref']} refers only to itself")
             steps[id(node)] = node["$ref"]
             node = nodes.target(node["$ref"])  # noqa: PLW2901
-        ending |= steps.keys()
+        resolved |= steps.keys()
 
 
 def _not_fetched(_uri: str) -> NoReturn:
-    raise ValueError("nothing is fetched; put it under $defs")
+    raise ValueError("remote references are not fetched; put the schema under $defs")
 
 
 def _error(schema: Any, reason: str) -> OutputSchemaError:
@@ -159,12 +159,12 @@ def _is_object(schema: dict[str, Any]) -> bool:
 
 
 def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has the value as its one property."""
+    """Return the schema of an object with the value as its only property."""
     at_top = ("$schema", *DEFINITIONS)
     inner: Any = {key: value for key, value in schema.items() if key not in {*at_top, "$id"}}
     top = {key: schema[key] for key in at_top if key in schema}
     if any(not _is_definition(node["$ref"]) for node in _references(schema)):
-        # What refers to the root, or into it, finds it under the definitions from now on.
+        # References to the root, or into it, must point to its new place among the definitions.
         name = "output"
         while name in top.get("$defs", {}):
             name += "_"
@@ -188,7 +188,7 @@ def _is_definition(ref: str) -> bool:
 
 
 def _references(schema: Any) -> Iterator[dict[str, Any]]:
-    """Yield the nodes of a schema that refer to others."""
+    """Yield the nodes of a schema that contain a reference."""
     waiting = [schema]
     while waiting:
         node = waiting.pop()

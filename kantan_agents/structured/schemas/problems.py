@@ -1,4 +1,4 @@
-"""What is wrong with a value, in words and with places that a model can act on."""
+"""Problems of a value that does not fit, each with a path and a message that a model can act on."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 @attrs.frozen
 class Problem:
-    """One mistake in a value; ``str`` of it is ``"items[0].price: Input should be a valid number"``.
+    """One problem of a value; as a str, ``"items[0].price: Input should be a valid number"``.
 
     Attributes:
-        path: Where it is; empty for the whole.
+        path: The path of the invalid part; empty for the whole value.
         message: What is wrong.
     """
 
@@ -27,12 +27,11 @@ class Problem:
 
 @attrs.frozen
 class Examined:
-    """A JSON value held against a schema.
+    """The result of validating a JSON value.
 
     Attributes:
-        value: The value to go on with: restored, and wrapped where the schema wraps. As it was given if it
-            does not fit.
-        problems: What is wrong with it; empty if it fits.
+        value: The value to use: restored, and wrapped if the schema wraps. Unchanged if it does not fit.
+        problems: The problems; empty if it fits.
     """
 
     value: Any
@@ -40,7 +39,7 @@ class Examined:
 
 
 def problems_of(error: ValidationError, value: Any) -> tuple[Problem, ...]:
-    """Return what pydantic has found wrong with a JSON value, each mistake once."""
+    """Return the problems that pydantic found in a JSON value, without duplicates."""
     found = [
         Problem(_path(details["loc"], value, is_missing=details["type"] == "missing"), details["msg"])
         for details in error.errors(include_url=False, include_context=False, include_input=False)
@@ -49,12 +48,12 @@ def problems_of(error: ValidationError, value: Any) -> tuple[Problem, ...]:
 
 
 def path_text(steps: Sequence[str | int]) -> str:
-    """Return a path as people write it, such as ``items[0].price``."""
+    """Return a path in the notation ``items[0].price``."""
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).removeprefix(".")
 
 
 def _path(loc: Sequence[str | int], value: Any, *, is_missing: bool) -> str:
-    """Return the steps that lead through the value: pydantic names the branches of unions among them."""
+    """Return the path within the value, without the names of union branches that pydantic inserts."""
     steps: list[str | int] = []
     for step in loc:
         try:

@@ -1,4 +1,4 @@
-"""Results of structured runs as plain dicts (spec 11)."""
+"""``as_dict``: structured outputs as plain dicts (spec 11)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pydantic_core import to_jsonable_python
 
 
 def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
-    """Return a structured output as a dict, or None where it is none (a text, a list, ...).
+    """Return a structured output as a dict; None for a text, a list or another value without fields.
 
-    Models, dataclasses and attrs classes within it become dicts too.
+    Nested models, dataclasses and attrs classes become dicts too.
 
     Args:
-        output: What the SDK gives as ``final_output``.
-        json: Whether values must be JSON (a date as text), as a trace needs it, rather than Python's.
+        output: The SDK's ``final_output``.
+        json: Whether to convert values to JSON types, such as a date to text, as a trace requires.
     """
     if output is None or isinstance(output, (str, type)):
         return None
@@ -33,7 +33,7 @@ def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with dicts in place of objects with fields; itself if there are none."""
+    """Return a value with objects with fields replaced by dicts; the same value if it contains none."""
     if isinstance(value, BaseModel):
         return value.model_dump()
     if isinstance(value, type):

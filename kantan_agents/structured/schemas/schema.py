@@ -1,4 +1,4 @@
-"""Structured output: the schema the SDK sees, and what it says about values (spec 11)."""
+"""``OutputSchema``: the schema of an output type as the SDK uses it, and its validation (spec 11)."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from pydantic_core import from_json
 from typing_extensions import Self, TypedDict
 
 from kantan_agents.errors import KantanAgentsError, OutputSchemaError
-from kantan_agents.structured.schemas.attrs_types import understood
+from kantan_agents.structured.schemas.attrs_types import pydantic_type
 from kantan_agents.structured.schemas.json_schema import RESPONSE, JSONSchemaType, as_text, json_schema_type
 from kantan_agents.structured.schemas.problems import Examined, Problem, problems_of
 from kantan_agents.structured.schemas.restoring import Restorer
 from kantan_agents.structured.schemas.strict import strict_schema
 
-_typed_dict: Any = TypedDict  # made from annotations that no type checker knows
-_NOTHING: Any = object()  # null is a value
+_typed_dict: Any = TypedDict  # created at run time, so opaque to type checkers
+_NOTHING: Any = object()  # None is a JSON value
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 
 
 class OutputSchema(AgentOutputSchema):
-    """What a model's output must be, as the SDK, a provider and a caller need it.
+    """The schema of an output type.
 
-    In strict mode wherever that loses nothing, else the schema as it is; what has been changed for the wire
-    is changed back before a value is validated.
+    The provider gets the schema in strict mode if that is lossless, otherwise unchanged. Changes for strict
+    mode are reversed before a value is validated.
 
-    The SDK computes each agent's identity twice a run and walks every field of every dataclass on it,
-    here a whole JSON schema: a third of the cost of a structured run. Callables it identifies by their name
-    alone, so schemas are callable; one that looks at the fields all the same finds none declared.
+    Instances are callable and declare no dataclass fields for speed: the SDK computes each agent's identity
+    twice per run. It identifies callables by name, but walks every field of a dataclass, which would be the
+    whole JSON schema here and a third of the cost of a structured run.
 
     Args:
-        output_type: A type that is not plain text, or a checked JSON Schema.
+        output_type: A type other than plain text, or a ``JSONSchemaType``.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]] = {}
@@ -51,9 +51,9 @@ class OutputSchema(AgentOutputSchema):
             plain = output_type.schema
         else:
             self.output_type = output_type
-            inner = understood(output_type)
+            inner = pydantic_type(output_type)
             self._checks, self._is_wrapped = None, not _is_object_type(output_type)
-            # As the SDK wraps: what must not be an object is the one property of one.
+            # Wrapped as by the SDK: a value that may not be an object becomes the only property of one.
             wrapped = _typed_dict("OutputType", {RESPONSE: inner}) if self._is_wrapped else inner
             self._type_adapter = TypeAdapter(wrapped)
             plain = self._type_adapter.json_schema()
@@ -69,7 +69,7 @@ class OutputSchema(AgentOutputSchema):
 
     @classmethod
     def adopt(cls, schema: AgentOutputSchema) -> Self:
-        """Return an ``OutputSchema`` that behaves as ``schema`` does."""
+        """Return an ``OutputSchema`` that behaves like ``schema``."""
         adopted = cls.__new__(cls)
         adopted.__dict__.update(vars(schema))
         if not isinstance(schema, OutputSchema):
@@ -85,7 +85,7 @@ class OutputSchema(AgentOutputSchema):
             return
         given, plain = self._output_schema, self._type_adapter.json_schema()
         adapted = strict_schema(plain)
-        # Who asks the SDK for strictness gets it, though null may then stand for more than one thing.
+        # A schema that was declared strict stays strict, although null may then be ambiguous.
         self._express(plain, given if adapted is None else adapted)
         self._is_restored_first = self._is_restored_first and adapted is not None
 
@@ -95,12 +95,12 @@ class OutputSchema(AgentOutputSchema):
 
     @property
     def plain(self) -> dict[str, Any]:
-        """The JSON Schema as the type means it: for a tool's parameters, or a prompt. Not to be changed."""
+        """The unadapted JSON Schema, for a tool's parameters or a prompt. Do not change it."""
         return self._plain
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether values come as ``{"response": value}``."""
+        """Whether values are wrapped as ``{"response": value}``."""
         return self._is_wrapped
 
     def name(self) -> str:
@@ -108,19 +108,19 @@ class OutputSchema(AgentOutputSchema):
         return super().name() if self._checks is None else self._checks.name
 
     def validate_json(self, json_str: str) -> Any:
-        """Return the value of a JSON text in the output type.
+        """Return the value of a JSON text as the output type.
 
         Raises:
-            ModelBehaviorError: It does not fit.
+            ModelBehaviorError: The text does not fit.
         """
         try:
             _, validated = self._fit(json_str)
         except ValidationError:
-            return super().validate_json(json_str)  # says so as the SDK does
+            return super().validate_json(json_str)  # raises the SDK's error
         return validated[RESPONSE] if self._is_wrapped else validated
 
     def accepts(self, text: str) -> bool:
-        """Return whether ``validate_json`` takes a text."""
+        """Return whether ``validate_json`` accepts a text."""
         try:
             self._fit(text)
         except ValidationError:
@@ -128,13 +128,13 @@ class OutputSchema(AgentOutputSchema):
         return True
 
     def examine(self, value: Any) -> Examined:
-        """Return what is wrong with a JSON value that somebody else has parsed.
+        """Validate a JSON value that has already been parsed.
 
         Args:
-            value: Any value. Where values are wrapped, it may come without that.
+            value: Any value. It need not be wrapped, even if the schema wraps.
 
         Returns:
-            The value and its problems. Without problems ``validate_json`` takes its JSON text.
+            The value and its problems. Without problems, ``validate_json`` accepts its JSON text.
         """
         forms = [value] if not self._is_wrapped or _has_response(value) else []
         forms += [{RESPONSE: value}] if self._is_wrapped else []
@@ -143,7 +143,7 @@ class OutputSchema(AgentOutputSchema):
             try:
                 text = json.dumps(form, ensure_ascii=False)
             except (TypeError, ValueError, RecursionError) as error:
-                return Examined(value, (Problem("", f"It is no JSON ({error})"),))
+                return Examined(value, (Problem("", f"It is not JSON ({error})"),))
             try:
                 fitting, _ = self._fit(text)
             except ValidationError as error:
@@ -153,7 +153,7 @@ class OutputSchema(AgentOutputSchema):
         return Examined(value, failed)
 
     def _problems(self, text: str, error: ValidationError, *, is_bare: bool) -> tuple[Problem, ...]:
-        *_, form = self._forms(text)  # the one that was tried last
+        *_, form = self._forms(text)  # the form that was tried last
         value = _parsed(form)
         if value is _NOTHING:
             return problems_of(error, None)
@@ -163,7 +163,7 @@ class OutputSchema(AgentOutputSchema):
         return tuple(Problem(p.path.removeprefix(RESPONSE).removeprefix("."), p.message) for p in found)
 
     def _fit(self, text: str) -> tuple[str, Any]:
-        """Return the first form of a text that fits, and its value; ValidationError if none does."""
+        """Return the first form of a text that fits, and its value; ValidationError if no form fits."""
         if self._restorer is None or "null" not in text:
             return text, self._read(text)
         forms = [*self._forms(text)]
@@ -173,7 +173,7 @@ class OutputSchema(AgentOutputSchema):
         return forms[-1], self._read(forms[-1])
 
     def _forms(self, text: str) -> Iterator[str]:
-        """Yield the text as it may have been meant: changed for the wire, as it is, or something between."""
+        """Yield the possible forms of a text: restored from strict mode, unchanged, and loosely restored."""
         value = _parsed(text) if self._restorer is not None and "null" in text else _NOTHING
         if self._restorer is None or value is _NOTHING:
             yield text
@@ -202,14 +202,14 @@ def _schema_of_text(text: str) -> OutputSchema:
 
 
 def output_schema(output_type: Any) -> AgentOutputSchemaBase | None:
-    """Return what goes into the SDK agent's ``output_type``; built once per type and process.
+    """Return the value for the SDK agent's ``output_type``; built once per type and process.
 
     Args:
         output_type: A type, a JSON Schema as a dict, a schema object of the SDK, or None or str for plain
             text.
 
     Raises:
-        OutputSchemaError: E41, it cannot be expressed as a JSON schema.
+        OutputSchemaError: E41, the type cannot be expressed as a JSON schema.
     """
     if output_type is None or output_type is str:
         return None
@@ -233,7 +233,7 @@ def _new_schema(output_type: Any) -> OutputSchema:
     except KantanAgentsError:
         raise
     except Exception as error:
-        # Pydantic runs code of the type's own, which may raise anything.
+        # Pydantic runs code of the type, which may raise any exception.
         lines = [line.strip() for line in str(error).splitlines() if "errors.pydantic.dev" not in line]
         reason = " ".join(filter(None, lines)) or type(error).__name__
         shown = output_type.__qualname__ if isinstance(output_type, type) else repr(output_type)
@@ -241,7 +241,7 @@ def _new_schema(output_type: Any) -> OutputSchema:
 
 
 def _is_object_type(output_type: Any) -> bool:
-    """Return whether values of a type are objects: what the SDK does not wrap, but for root models."""
+    """Return whether values of a type are objects, which the SDK does not wrap; root models are checked."""
     origin = get_origin(output_type) or output_type
     if not isinstance(origin, type) or not issubclass(origin, (BaseModel, dict)):
         return False
@@ -258,7 +258,7 @@ def _root_of(output_type: Any) -> Any:
 def _parsed(text: str) -> Any:
     try:
         return from_json(text)
-    except (ValueError, TypeError):  # the latter for what is no Unicode
+    except (ValueError, TypeError):  # TypeError if it is not valid Unicode
         return _NOTHING
 
 

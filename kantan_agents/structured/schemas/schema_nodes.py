@@ -1,4 +1,4 @@
-"""The nodes of a JSON Schema as they apply: references followed, ``allOf`` merged."""
+"""``Nodes``: the nodes of a JSON Schema with references resolved and ``allOf`` merged."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ ANNOTATIONS = frozenset(
         "writeOnly",
     }
 )
-"""Keywords that narrow nothing."""
+"""Keywords that do not restrict values."""
 
 DEFINITIONS = ("$defs", "definitions")
 UNIONS = ("anyOf", "oneOf")
 
 
 class Nodes:
-    """Looks into one schema; never changes it. What it has found out about a node it keeps."""
+    """Resolves the nodes of one schema, without changing it; results are cached for each node."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
         self.root = root
-        # By identity: the nodes live as long as the root, and what was merged lives in here.
+        # Keyed by identity: the root keeps its nodes alive, and these caches keep merged nodes alive.
         self._applying: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._nullable: dict[int, bool] = {}
 
     def target(self, ref: Any) -> Any:
-        """Return the node a reference within this document leads to; None if there is none."""
+        """Return the target of a reference within this document; None if it does not exist."""
         if ref == "#":
             return self.root
         if not isinstance(ref, str) or not ref.startswith("#/"):
@@ -52,10 +52,10 @@ class Nodes:
         return node
 
     def applying(self, node: Any) -> dict[str, Any] | None:
-        """Return a node without ``$ref`` and ``allOf``; None if it cannot be said so."""
+        """Return a node with ``$ref`` and ``allOf`` resolved; None if one node cannot express it."""
         known = self._applying.get(id(node))
         if known is None:
-            self._applying[id(node)] = (node, None)  # met again on the way: it leads nowhere but to itself
+            self._applying[id(node)] = (node, None)  # the result for a reference that leads back to itself
             known = self._applying[id(node)] = (node, self._find(node))
         return known[1]
 
@@ -76,9 +76,9 @@ class Nodes:
         return merged
 
     def permits_null(self, node: Any) -> bool:
-        """Return whether null is a value of a node; of one that cannot be told, that it is."""
+        """Return whether a node accepts null; True if that is unknown."""
         if id(node) not in self._nullable:
-            self._nullable[id(node)] = False  # a union that leads to itself adds nothing by that
+            self._nullable[id(node)] = False  # a union that contains itself adds nothing
             self._nullable[id(node)] = self._find_null(node)
         return self._nullable[id(node)]
 
@@ -100,7 +100,7 @@ class Nodes:
         return name not in node.get("required", ()) and not self.permits_null(node["properties"][name])
 
     def branches(self, node: Any) -> Iterator[dict[str, Any] | None]:
-        """Yield what a union chooses from, unions within it opened; None for what cannot be told."""
+        """Yield the branches of a union, with nested unions expanded; None for an unresolvable branch."""
         waiting, seen = [node], set()
         while waiting:
             applying = self.applying(waiting.pop(0))
@@ -115,7 +115,7 @@ class Nodes:
                     yield applying
 
     def adapts(self, node: Any) -> bool:
-        """Return whether a value of this node may differ on the wire, at whatever depth."""
+        """Return whether a value of this node may have another form in strict mode, at any depth."""
         waiting, seen = [node], set()
         while waiting:
             applying = self.applying(waiting.pop())
@@ -133,13 +133,13 @@ class Nodes:
 
 
 def properties_of(node: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties a node declares, by their names."""
+    """Return the properties that a node declares, by name."""
     properties = node.get("properties")
     return properties if isinstance(properties, dict) else {}
 
 
 def fixed_values(node: Mapping[str, Any] | None) -> list[Any] | None:
-    """Return the values a node lists, None if it lists none."""
+    """Return the values that a node lists in ``enum`` or ``const``; None without a list."""
     if node is None:
         return None
     if "const" in node:
@@ -149,7 +149,7 @@ def fixed_values(node: Mapping[str, Any] | None) -> list[Any] | None:
 
 
 def is_json_equal(left: Any, right: Any) -> bool:
-    """Return whether two JSON values are the same one; to Python, True is 1."""
+    """Return whether two JSON values are equal; in Python, but not in JSON, True equals 1."""
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     return bool(left == right)
@@ -160,7 +160,7 @@ def _beside(node: Mapping[str, Any], *without: str) -> dict[str, Any]:
 
 
 def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any] | None:
-    """Return one node that means two, None where keywords would have to be weighed against each other."""
+    """Return the conjunction of two nodes; None if their keywords cannot simply be combined."""
     merged = dict(first)
     for key, value in second.items():
         if key not in merged:
@@ -177,7 +177,7 @@ def _merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any] | N
         else:
             return None
     for node in (first, second):
-        # Each says what else there may be beside its own properties, not beside the other's.
+        # ``additionalProperties`` of a node only takes its own properties into account, not the other's.
         if "additionalProperties" in node and properties_of(node).keys() != properties_of(merged).keys():
             return None
     return merged

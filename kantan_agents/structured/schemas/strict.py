@@ -1,7 +1,7 @@
-"""JSON Schemas as a provider's strict mode wants them, where that loses nothing.
+"""Adapts JSON Schemas to a provider's strict mode, if that is lossless.
 
-Strict mode knows no property that may be absent and no default. So a property that may be absent is null on
-the wire, and ``restored`` takes such a null out again.
+Strict mode has neither optional properties nor defaults. An optional property therefore becomes nullable, and
+``restored`` removes such a null again.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from kantan_agents.tool_rules.keywords import characters_at_once
 
 __all__ = ["restored", "strict_schema"]
 
-# Of OpenAI's documentation of structured outputs. What else narrows a text, a number, an array or an object
-# is left out on the wire and checked when the value is back.
-_KEPT = {
+# From OpenAI's documentation of structured outputs. Other restrictions are omitted from the strict schema and
+# checked when the value is validated.
+_SUPPORTED = {
     "string": ("pattern", "format"),
     "number": ("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     "integer": ("multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
@@ -57,7 +57,7 @@ _REFUSED = frozenset(
         "unevaluatedItems",
     }
 )
-_DEEPEST = 64  # nodes within nodes; ten levels of objects are the provider's own limit
+_DEEPEST = 64  # nested nodes; the provider's own limit is ten levels of objects
 _MOST_NODES = 20_000
 _MOST_BRANCHES = 64
 
@@ -67,11 +67,11 @@ class _UnsuitableError(Exception):
 
 
 def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the schema for a provider's strict mode, None if it cannot be adapted without loss.
+    """Return the schema for a provider's strict mode; None if it cannot be adapted without loss.
 
-    Every object is closed and all its properties are required; those that were not may be null instead.
-    References, also recursive ones, stay references. ``schema`` is not changed and shares nothing with the
-    result.
+    Every object is closed and all its properties are required; optional properties become nullable.
+    References, including recursive ones, stay references. ``schema`` is not changed and shares nothing with
+    the result.
 
     Args:
         schema: A JSON Schema whose root is an object.
@@ -92,7 +92,7 @@ class _Adapter:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._nodes = Nodes(root)
         self._left = _MOST_NODES
-        self._wanted: dict[str, str] = {}
+        self._references: dict[str, str] = {}
         self._waiting: list[str] = []
 
     def adapted(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ class _Adapter:
         definitions: dict[str, Any] = {}
         while self._waiting:
             name = self._waiting.pop()
-            definitions[name] = self._node(self._nodes.target(self._wanted[name]))
+            definitions[name] = self._node(self._nodes.target(self._references[name]))
         return {**wire, "$defs": definitions} if definitions else wire
 
     def _node(self, node: Any, depth: int = 0) -> dict[str, Any]:
@@ -116,7 +116,7 @@ class _Adapter:
         if "$ref" in alone:
             _demand(not (node.keys() | alone.keys()) - ANNOTATIONS - {"$ref", "allOf", *DEFINITIONS})
             wire: dict[str, Any] = {"$ref": self._reference(alone["$ref"])}
-            # A reference stands alone in strict mode; a union of one may be described.
+            # Strict mode allows no keyword next to a reference, but a union of one can have a description.
             return {"anyOf": [wire], **_words(node)} if "description" in node else wire
         if "allOf" in node:
             merged = self._nodes.applying(node)
@@ -133,10 +133,10 @@ class _Adapter:
             prefix = f"#/{keyword}/"
             if isinstance(ref, str) and ref.startswith(prefix) and "/" not in ref[len(prefix) :]:
                 name = ref[len(prefix) :]
-                if name not in self._wanted:
-                    self._wanted[name] = ref
+                if name not in self._references:
+                    self._references[name] = ref
                     self._waiting.append(name)
-                _demand(self._wanted[name] == ref)
+                _demand(self._references[name] == ref)
                 _demand(self._nodes.applying(self._nodes.target(ref)) is not None)
                 return f"#/$defs/{name}"
         raise _UnsuitableError
@@ -151,8 +151,10 @@ class _Adapter:
                 _demand(values and not any(isinstance(value, (dict, list)) for value in values))
                 wire[key] = list(values) if key == "enum" else node[key]
         for kind in types:
-            _demand(kind in _KEPT)
-            wire |= {key: node[key] for key in _KEPT[kind] if key in node and _is_kept(key, node[key])}
+            _demand(kind in _SUPPORTED)
+            wire |= {
+                key: node[key] for key in _SUPPORTED[kind] if key in node and _is_supported(key, node[key])
+            }
         if "array" in types:
             wire["items"] = self._node(node.get("items"), depth + 1)
         return wire | self._object(node, depth) if "object" in types else wire
@@ -175,12 +177,12 @@ class _Adapter:
             return wire
         if self._nodes.droppable(node, name):
             return _or_null(wire)
-        # Null is a value of its own here: absent can only be told if it means the same.
+        # Null is a valid value here, so absence can only be expressed if the default is null as well.
         _demand("default" in inner and inner["default"] is None)
         return wire
 
     def _is_always_its_default(self, inner: dict[str, Any]) -> bool:
-        """Return whether the only value is the default, as of a tag that tells types apart."""
+        """Return whether the only value is the default, as for the tag of a discriminated union."""
         values = fixed_values(self._nodes.applying(inner))
         return (
             values is not None
@@ -193,11 +195,11 @@ class _Adapter:
         keyword = next(union for union in UNIONS if union in node)
         _demand(not node.keys() - ANNOTATIONS - {keyword, *DEFINITIONS})
         _demand(isinstance(node[keyword], list) and node[keyword])
-        self._demand_told_apart(node)
+        self._demand_distinguishable(node)
         return {"anyOf": [self._node(branch, depth + 1) for branch in node[keyword]], **_words(node)}
 
-    def _demand_told_apart(self, node: dict[str, Any]) -> None:
-        """Refuse a union where a value of one branch, as it is on the wire, would be one of another."""
+    def _demand_distinguishable(self, node: dict[str, Any]) -> None:
+        """Reject a union if a value of one branch, in strict form, may also be a value of another."""
         branches = [branch or {} for branch in self._nodes.branches(node)]
         arrays = [branch for branch in branches if "items" in branch]
         _demand(len(arrays) < 2 or not any(map(self._nodes.adapts, arrays)))  # noqa: PLR2004
@@ -210,7 +212,7 @@ class _Adapter:
                 _demand(not self._nodes.adapts(one) and not self._nodes.adapts(other))
 
     def _is_tagged(self, objects: list[dict[str, Any]]) -> bool:
-        """Return whether all have a property of which no two have a value in common."""
+        """Return whether a property has different listed values in every branch."""
         return any(
             all(name in branch["properties"] for branch in objects)
             and self._are_distinct([(branch, branch["properties"][name], name) for branch in objects])
@@ -232,7 +234,7 @@ class _Adapter:
 
 
 def _covers(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Return whether an object of ``one`` can have just the properties of ``other``."""
+    """Return whether an object of ``one`` can have exactly the properties of ``other``."""
     names = other["properties"].keys()
     return bool(set(one.get("required", ())) <= names <= one["properties"].keys())
 
@@ -269,10 +271,10 @@ def _type_of(value: Any) -> str:
     return kinds[type(value)]
 
 
-def _is_kept(keyword: str, value: Any) -> bool:
+def _is_supported(keyword: str, value: Any) -> bool:
     if keyword == "format":
         return isinstance(value, str) and value in _FORMATS
-    # What looks around or back is refused there as it is here.
+    # Patterns with lookaround or backreferences are not supported.
     return keyword != "pattern" or (isinstance(value, str) and characters_at_once(value) is not None)
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas and values of them, drawn for the laws of structured output."""
+"""Hypothesis strategies for JSON Schemas and their values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def objects(draw: Any, inner: Any) -> dict[str, Any]:
     for name in properties:
         if name not in required and draw(st.booleans()):
             properties[name] = {**properties[name], "default": draw(st.sampled_from([None, "t", 5]))}
-    # A recursive value must be able to end.
+    # Without an optional branch, a recursive value would never end.
     required = [name for name in required if "$ref" not in properties[name]]
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
@@ -79,7 +79,7 @@ def schemas(draw: Any) -> dict[str, Any]:
 
 @st.composite
 def values(draw: Any, root: dict[str, Any], schema: dict[str, Any] | None = None, depth: int = 0) -> Any:
-    """Draw a value of a schema, of drawn ones or of what becomes of them in strict mode."""
+    """Draw a value of a drawn schema, or of its strict form."""
     node = root if schema is None else schema
     while "allOf" in node:
         node = node["allOf"][0]
@@ -114,7 +114,7 @@ def fits(root: dict[str, Any], schema: Any, value: Any) -> bool:
 
 
 def on_wire(root: dict[str, Any], value: Any, schema: dict[str, Any] | None = None) -> Any:
-    """Return a value as strict mode has it: what is absent is null, or what alone it can be."""
+    """Return a value in strict form: absent properties become null, or their only possible value."""
     node = root if schema is None else schema
     while "allOf" in node:
         node = node["allOf"][0]

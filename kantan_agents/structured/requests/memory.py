@@ -1,4 +1,4 @@
-"""Which form of asking has worked, so that only the first run pays for finding out."""
+"""``FormMemory``: remembers which forms worked for a model, so that only the first run has to find out."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from threading import Lock
 
 import attrs
 
-from kantan_agents.structured.asking.forms import Form
+from kantan_agents.structured.requests.forms import Form
 
-_KEPT = 1024
+_MAX_TARGETS = 1024
 
 
 @attrs.frozen(cache_hash=True)
 class Target:
-    """Who is asked for what.
+    """The target of a request: a model, a schema, and whether there are tools.
 
     Attributes:
-        base_url: Where the model is.
-        model: Its name.
+        base_url: URL of the model's API.
+        model: Name of the model.
         schema: The schema as JSON text.
-        has_tools: Whether there are tools or hand-offs beside; some providers then refuse a schema.
+        has_tools: Whether the request has tools or hand-offs; some providers then refuse a schema.
     """
 
     base_url: str
@@ -35,9 +35,10 @@ class _Known:
 
 
 class FormMemory:
-    """What has worked and what was refused for each target; the oldest targets are forgotten first.
+    """Stores which form worked and which were refused for each target; evicts the oldest targets.
 
-    Read by every structured run, from any thread, so reading takes no lock: values are replaced, not changed.
+    Every structured run reads it, from any thread. Reading takes no lock, because values are replaced and
+    never changed.
     """
 
     def __init__(self) -> None:
@@ -45,34 +46,34 @@ class FormMemory:
         self._lock = Lock()
 
     def in_order(self, target: Target, forms: tuple[Form, ...]) -> tuple[Form, ...]:
-        """Return forms in the order to try: what worked first, what was refused last."""
+        """Return forms in the order to try: the form that worked first, refused forms last."""
         known = self._known.get(target)
         if known is None or (known.worked is forms[0] and not known.refused):
             return forms
         return tuple(sorted(forms, key=lambda form: (form != known.worked, form in known.refused)))
 
     def has_worked(self, target: Target, form: Form) -> bool:
-        """Whether a fitting answer has come in this form."""
+        """Return whether this form is known to have worked."""
         known = self._known.get(target)
         return known is not None and known.worked == form
 
     def worked(self, target: Target, form: Form) -> None:
-        """Remember that a fitting answer came in this form."""
+        """Record that an answer in this form fitted."""
         known = self._known.get(target)
         if known is None or not (known.worked is form or known.worked == form):
             with self._lock:
                 known = self._known.get(target, _Known())
-                self._keep(target, _Known(form, known.refused - {form}))
+                self._store(target, _Known(form, known.refused - {form}))
 
     def refused(self, target: Target, form: Form) -> None:
-        """Remember that the provider would not be asked in this form, or did not keep to it."""
+        """Record that the provider refused or ignored this form."""
         with self._lock:
             known = self._known.get(target, _Known())
             worked = None if known.worked == form else known.worked
-            self._keep(target, _Known(worked, known.refused | {form}))
+            self._store(target, _Known(worked, known.refused | {form}))
 
-    def _keep(self, target: Target, known: _Known) -> None:
-        if target not in self._known and len(self._known) >= _KEPT:
+    def _store(self, target: Target, known: _Known) -> None:
+        if target not in self._known and len(self._known) >= _MAX_TARGETS:
             del self._known[next(iter(self._known))]
         self._known[target] = known
 

@@ -1,4 +1,4 @@
-"""What a model is asked, as one value: the arguments of the SDK's ``Model.get_response``."""
+"""``Request``: the arguments of the SDK's ``Model.get_response`` as one value."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import attrs
 
 _PARAMETERS = ("system_instructions", "input", "model_settings", "tools")
 FURTHER = ("output_schema", "handoffs", "tracing")
-"""What the SDK's ``stream_response`` takes by position, after the four a ``Request`` names itself."""
+"""The positional arguments of the SDK's ``stream_response`` after the four in ``_PARAMETERS``."""
 
 
 @attrs.frozen
@@ -31,7 +31,7 @@ class Request:
 
     @classmethod
     def of(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
-        """Return the request that a call of ``get_response`` or ``stream_response`` makes."""
+        """Return the request made by a call of ``get_response`` or ``stream_response``."""
         given = dict(kwargs)
         if args:
             given.update(zip((*_PARAMETERS, *FURTHER), args, strict=False))
@@ -40,7 +40,7 @@ class Request:
 
     @property
     def schema(self) -> Any:
-        """The output schema, None for a text."""
+        """The output schema; None for plain text."""
         return self.options.get("output_schema")
 
     @property
@@ -50,12 +50,12 @@ class Request:
 
     @property
     def is_kept(self) -> bool:
-        """Whether the provider keeps the conversation that the request goes on with."""
+        """Whether the request continues a conversation that the provider stores."""
         options = self.options
         return options.get("previous_response_id") is not None or options.get("conversation_id") is not None
 
     def answer(self, model: Any) -> Any:
-        """Return what is to be awaited for the model's answer."""
+        """Call the model; return the awaitable of its answer."""
         return model.get_response(
             system_instructions=self.instructions,
             input=self.input,
@@ -65,7 +65,7 @@ class Request:
         )
 
     def stream(self, model: Any) -> Any:
-        """Return the events in which the model streams its answer."""
+        """Call the model; return the stream of its events."""
         options = dict(self.options)
         further = [options.pop(name) for name in FURTHER]
         return model.stream_response(

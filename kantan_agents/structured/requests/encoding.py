@@ -1,4 +1,4 @@
-"""A request as it is sent in one form, for an output of a schema."""
+"""Encodes a request for structured output in one form: native schema, final tool, or prompt."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.structured.asking.agent_output import AgentOutput
-from kantan_agents.structured.asking.final_tool import final_tool, final_tool_name
-from kantan_agents.structured.asking.forms import Form
-from kantan_agents.structured.asking.request import Request
+from kantan_agents.structured.requests.agent_output import AgentOutput
+from kantan_agents.structured.requests.final_tool import final_tool, final_tool_name
+from kantan_agents.structured.requests.forms import Form
+from kantan_agents.structured.requests.request import Request
 
 
 @attrs.frozen
@@ -19,8 +19,8 @@ class Encoded:
     """A request in one form.
 
     Attributes:
-        request: What is sent.
-        final_tool: Name of the tool whose arguments are the answer, None where there is none.
+        request: The request to send.
+        final_tool: Name of the tool whose arguments are the answer; None without such a tool.
     """
 
     request: Request
@@ -28,42 +28,42 @@ class Encoded:
 
 
 def encoded(request: Request, schema: AgentOutput, form: Form, *, is_chat: bool) -> Encoded:
-    """Return a request in a form.
+    """Return a request in the given form.
 
     Args:
-        request: What the SDK asks for.
-        schema: What the answer must fit.
-        form: How it is asked for.
-        is_chat: Whether it goes over chat completions rather than the Responses API.
+        request: The SDK's request.
+        schema: The schema of the answer.
+        form: The form.
+        is_chat: Whether it is sent to the chat completions API rather than the Responses API.
     """
     if form.mode == "native":
         return Encoded(request)
     bare = request.with_options(output_schema=None)
     if form.mode == "prompt":
-        instructions = _with_end(bare.instructions, _prompt_end(schema, bare))
+        instructions = _appended(bare.instructions, _prompt_suffix(schema, bare))
         settings = _json_object(bare.settings, is_chat=is_chat) if form.json_object else bare.settings
         return Encoded(attrs.evolve(bare, instructions=instructions, settings=settings))
     name = final_tool_name(bare.tools, bare.handoffs)
-    asked = attrs.evolve(
+    changed = attrs.evolve(
         bare,
-        instructions=_with_end(bare.instructions, _tool_end(name)),
+        instructions=_appended(bare.instructions, _tool_suffix(name)),
         tools=[*bare.tools, final_tool(name, schema.plain)],
-        settings=_choosing_tools(bare, name, forced=form.forces_tool),
+        settings=_with_tool_choice(bare, name, forced=form.forces_tool),
     )
-    return Encoded(asked, name)
+    return Encoded(changed, name)
 
 
-def _with_end(instructions: str | None, end: str) -> str:
-    return f"{instructions}\n\n{end}" if instructions else end
+def _appended(instructions: str | None, suffix: str) -> str:
+    return f"{instructions}\n\n{suffix}" if instructions else suffix
 
 
-def _tool_end(name: str) -> str:
-    # Short, and nothing about JSON: a model that is told to write JSON does not call the tool
+def _tool_suffix(name: str) -> str:
+    # Short, and without mentioning JSON: a model that is instructed to write JSON does not call the tool
     # (spec structured output).
     return f"Give the final answer by calling the tool `{name}`."
 
 
-def _prompt_end(schema: AgentOutput, request: Request) -> str:
+def _prompt_suffix(schema: AgentOutput, request: Request) -> str:
     when = "When you do not call a tool, you" if request.tools or request.handoffs else "You"
     text = json.dumps(schema.plain, ensure_ascii=False, indent=2)
     return (
@@ -73,11 +73,11 @@ def _prompt_end(schema: AgentOutput, request: Request) -> str:
     )
 
 
-def _choosing_tools(request: Request, name: str, *, forced: bool) -> Any:
+def _with_tool_choice(request: Request, name: str, *, forced: bool) -> Any:
     choice = request.settings.tool_choice
     if choice is None and forced:
         choice = "required"
-    elif choice == "none":  # of the agent's own tools; the final one is how it answers
+    elif choice == "none":  # meant for the agent's own tools; the final tool delivers the answer
         choice = name
     if choice is request.settings.tool_choice:
         return request.settings

@@ -1,4 +1,4 @@
-"""The end of a structured answer that did not come."""
+"""The error of a structured output whose attempts all failed, and how it reaches the SDK."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kantan_agents.errors import StructuredOutputError
 
 
 class UnfitOutputError(StructuredOutputError, ModelBehaviorError):
-    """E40 as the SDK knows it, so that its ``invalid_final_output`` handlers hear of it."""
+    """E40 as a ``ModelBehaviorError``, so that the SDK calls its ``invalid_final_output`` handlers."""
 
     def __init__(self, **data: Any) -> None:
         StructuredOutputError.__init__(self, **data)
@@ -19,36 +19,36 @@ class UnfitOutputError(StructuredOutputError, ModelBehaviorError):
         self.run_data = None
 
 
-_given_up: ContextVar[tuple[object, UnfitOutputError] | None] = ContextVar(
-    "kantan_agents_given_up", default=None
+_failure: ContextVar[tuple[object, UnfitOutputError] | None] = ContextVar(
+    "kantan_agents_output_failure", default=None
 )
 
 
-def give_up(schema: object, error: UnfitOutputError) -> None:
-    """Have a schema raise an error for the text that is now handed to the SDK although it does not fit."""
-    _given_up.set((schema, error))
+def set_failure(schema: object, error: UnfitOutputError) -> None:
+    """Make a schema raise an error for the invalid text that the SDK is about to validate."""
+    _failure.set((schema, error))
 
 
-def begin_anew() -> None:
-    """Forget what was given up before: runs follow one another in one task."""
-    if _given_up.get() is not None:
-        _given_up.set(None)
+def clear_failure() -> None:
+    """Remove the failure of an earlier run in the same task."""
+    if _failure.get() is not None:
+        _failure.set(None)
 
 
-def given_up(schema: object, text: str) -> UnfitOutputError | None:
-    """Return the error that a schema is to raise for a text, None for any other text."""
-    known = _given_up.get()
+def failure_for(schema: object, text: str) -> UnfitOutputError | None:
+    """Return the error that a schema must raise for this text; None for any other text."""
+    known = _failure.get()
     if known is None or known[0] is not schema or known[1].text != text:
         return None
     return known[1]
 
 
 def unfit_output(output: str, attempts: list[Any]) -> UnfitOutputError:
-    """Return the error for an answer that did not come.
+    """Return the error for a structured output whose attempts all failed.
 
     Args:
         output: Name of the output type.
-        attempts: What was tried, in order.
+        attempts: The attempts, in order.
     """
     replies = [attempt.text for attempt in attempts if attempt.text is not None]
     tried = "; ".join(f"{number}. {attempt}" for number, attempt in enumerate(attempts, 1))

@@ -1,4 +1,4 @@
-"""In which forms a model can be asked for an output of a schema."""
+"""The forms of a request for structured output, and the agent's options that choose among them."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from kantan_agents.support.arguments import checked_int
 
 Mode = Literal["native", "tool", "prompt"]
 OutputMode = Literal["auto", "native", "tool", "prompt"]
-"""How an agent's model is asked for its output: ``Agent(output_mode=...)``."""
+"""How a structured output is requested from the model: ``Agent(output_mode=...)``."""
 _MODES = get_args(OutputMode)
 
 
 @attrs.frozen
 class Form:
-    """One way of asking: a mode and how far the provider goes along with it.
+    """One form of a request: a mode, and the provider features it uses.
 
     Attributes:
         mode: ``"native"``, the provider's own JSON schema; ``"tool"``, a tool whose parameters are the
             schema; ``"prompt"``, the schema at the end of the instructions.
-        forces_tool: In tool mode, whether the model is made to call a tool.
-        json_object: In prompt mode, whether the provider is told to write a JSON object of any shape.
+        forces_tool: In tool mode, whether the model must call a tool.
+        json_object: In prompt mode, whether the provider's JSON mode is used, which accepts any object.
     """
 
     mode: Mode
@@ -40,11 +40,11 @@ PROMPT = Form("prompt")
 
 @attrs.frozen
 class Delivery:
-    """How an agent wants its output delivered.
+    """The output options of an agent.
 
     Attributes:
         mode: The mode, or ``"auto"`` for the first that works.
-        repairs: How often a reply that does not fit goes back to the model.
+        repairs: How often the model may correct a reply that does not fit.
     """
 
     mode: OutputMode = "auto"
@@ -55,7 +55,7 @@ def checked_delivery(mode: Any, repairs: Any) -> Delivery:
     """Return the options of an Agent as a ``Delivery``.
 
     Raises:
-        InvalidOptionError: E75, there is no such mode, or ``repairs`` is no number from 0.
+        InvalidOptionError: E75, ``mode`` is unknown, or ``repairs`` is not an int of at least 0.
     """
     if mode not in _MODES:
         raise InvalidOptionError(

@@ -1,4 +1,4 @@
-"""Where the native mode comes first, a model is asked as the SDK asks it, which comes to the same."""
+"""If the native mode comes first, the SDK's request is sent unchanged, with the same result."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from agents import TracingProcessor, set_trace_processors
 from kantan_agents.bridge.structured_model import StructuredModel
 from kantan_agents.errors import StructuredOutputError
 from kantan_agents.middleware import Budget
-from kantan_agents.structured.asking.forms import NATIVE
-from kantan_agents.structured.asking.memory import FORMS
+from kantan_agents.structured.requests.forms import NATIVE
+from kantan_agents.structured.requests.memory import FORMS
 from kantan_agents.testing import OfflineServer, Reply, ScriptedToolCall
 from tests.structured.invoices import DATA, TEXT, invoice_agent
 from tests.structured.test_output_modes import look, mode_of
@@ -46,7 +46,7 @@ def _nothing_is_known() -> Any:
 
 
 class Spans(TracingProcessor):
-    """Keeps what spans say."""
+    """Collects the data of spans."""
 
     def __init__(self) -> None:
         self.data: list[dict[str, Any]] = []
@@ -64,7 +64,7 @@ class Spans(TracingProcessor):
 async def run_twice(
     api: Any, tools: Any, replies: Any, meanwhile: Callable[[], None] | None = None
 ) -> dict[str, Any]:
-    """Return all that can be seen of a second run, in which the replies come.
+    """Return everything observable about a second run that gets the replies.
 
     While its first request is on its way, ``meanwhile`` happens.
     """
@@ -97,13 +97,17 @@ async def run_twice(
     seen["final spans"] = [
         data for data in spans.data if data["type"] == "generation" and data["model"] is None
     ]
-    seen["attempts told"] = [data["data"] for data in spans.data if data.get("name") == "structured_output"]
+    seen["recorded attempts"] = [
+        data["data"] for data in spans.data if data.get("name") == "structured_output"
+    ]
     seen["known"] = [*FORMS._known.values()]
     return seen
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES, ids=", ".join)
-async def test_a_run_comes_to_the_same_as_without(sequence: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_run_gives_the_same_result_as_the_full_path(
+    sequence: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     api, *names = sequence
     replies = [REPLIES[name] for name in names]
     tools = [look] if "tool" in names else []
@@ -113,7 +117,7 @@ async def test_a_run_comes_to_the_same_as_without(sequence: Any, monkeypatch: py
 
 
 @pytest.mark.parametrize("name", REPLIES)
-async def test_what_another_run_finds_out_meanwhile_changes_nothing_for_this_one(
+async def test_a_concurrent_run_does_not_change_the_forms_of_this_one(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse_native() -> None:
@@ -128,7 +132,7 @@ async def test_what_another_run_finds_out_meanwhile_changes_nothing_for_this_one
     assert seen[0] == seen[1]
 
 
-async def test_a_model_is_asked_plainly_where_that_is_what_would_be_tried_first(
+async def test_the_sdks_request_is_sent_unchanged_if_native_is_tried_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chosen: list[bool] = []

@@ -1,4 +1,4 @@
-"""What a model has answered, held against the schema."""
+"""Reads a model's answer: finds the final text, and the JSON in it that fits the schema."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.structured.asking.agent_output import AgentOutput
 from kantan_agents.structured.parsing.parse import parsed_values
 from kantan_agents.structured.parsing.tolerant import Partial
+from kantan_agents.structured.requests.agent_output import AgentOutput
 
 _FOR_THE_SDK = frozenset(
     {
@@ -23,16 +23,16 @@ _FOR_THE_SDK = frozenset(
         "mcp_approval_request",
     }
 )
-_LOOKED_AT = 1_000
-"""Of how many objects in one reply it is asked whether they fit: a reply may hold a million."""
+_MAX_CANDIDATES = 1_000
+"""How many objects of one reply are validated: a reply may contain a million."""
 
 
 def final_text(items: list[Any]) -> str | None:
-    """Return the text the SDK would take for the answer, that of the last message.
+    """Return the text that the SDK would take as the answer: that of the last message.
 
     Returns:
-        The text, empty if there is none. None if the answer is no final one, and the SDK's business: it calls
-        tools or hands over, whatever it says beside, or the model refuses to answer.
+        The text; empty without a message. None if the SDK must handle the response itself, because it calls
+        tools, hands off, or is a refusal.
     """
     last: Any = None
     has_more = False
@@ -45,7 +45,7 @@ def final_text(items: list[Any]) -> str | None:
         elif kind != "reasoning":
             has_more = True
     if last is None:
-        # After a hosted tool's call alone, the SDK asks for the answer by itself.
+        # After only a hosted tool's call, the SDK itself calls the model again.
         return None if has_more else ""
     text = ""
     for part in last.content:
@@ -57,14 +57,14 @@ def final_text(items: list[Any]) -> str | None:
 
 @attrs.frozen
 class Reading:
-    """What a text is, held against a schema.
+    """The result of validating a text against a schema.
 
     Attributes:
-        text: JSON text that fits; None if there is none in it.
-        problems: Why not, each like ``"items[0].price: Input should be a valid number"``; empty where
-            nothing could be read at all.
-        value: What was read and does not fit.
-        is_partial: Whether that is only what could be read of something.
+        text: JSON text that fits; None if the text contains none.
+        problems: Why nothing fits, such as ``"items[0].price: Input should be a valid number"``; empty if no
+            JSON was found.
+        value: The first value that was found but does not fit.
+        is_partial: Whether that value is incomplete.
     """
 
     text: str | None
@@ -77,15 +77,15 @@ _PARTIAL = "the JSON breaks off, or part of it cannot be read"
 
 
 def read(text: str, schema: AgentOutput) -> Reading:
-    """Return what there is in a text for a schema.
+    """Return the first JSON in a text that fits a schema.
 
-    A text that fits as it is stays as it is; of the values found otherwise the first that fits is taken. What
-    is only part of a value is never taken, though it may fit: the rest would be lost without a word.
+    A text that fits as a whole is returned unchanged. An incomplete value is never accepted, even if it fits,
+    because the rest would be silently lost.
     """
     if schema.accepts(text):
         return Reading(text)
     best: Reading | None = None
-    for found in islice(parsed_values(text, arrays=schema.is_wrapped), _LOOKED_AT):
+    for found in islice(parsed_values(text, arrays=schema.is_wrapped), _MAX_CANDIDATES):
         if isinstance(found, Partial):
             best = best or Reading(None, (_PARTIAL,), found.value, is_partial=True)
             continue

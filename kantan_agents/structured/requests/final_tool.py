@@ -1,0 +1,157 @@
+"""The final tool, whose arguments are the answer: its definition, and its calls turned into messages."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from agents import FunctionTool, ModelResponse
+from agents.models.fake_id import FAKE_RESPONSES_ID
+from openai.types.responses import (
+    ResponseContentPartAddedEvent,
+    ResponseContentPartDoneEvent,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+    ResponseTextDeltaEvent,
+    ResponseTextDoneEvent,
+)
+
+_NAME = "final_answer"
+_ADDED, _DONE = "response.output_item.added", "response.output_item.done"
+_DELTA = "response.function_call_arguments.delta"
+_ARGUMENTS = "response.function_call_arguments.done"
+
+
+def final_tool_name(tools: list[Any], handoffs: list[Any]) -> str:
+    """Return a name for the final tool that no tool or hand-off of the agent has."""
+    taken = {getattr(tool, "name", None) for tool in tools}
+    taken |= {getattr(handoff, "tool_name", None) for handoff in handoffs}
+    name, number = _NAME, 1
+    while name in taken:
+        number += 1
+        name = f"{_NAME}_{number}"
+    return name
+
+
+def final_tool(name: str, schema: dict[str, Any]) -> FunctionTool:
+    """Return the tool whose parameters are the schema of the output."""
+    return FunctionTool(
+        name=name,
+        description="Give the final answer. Call this once, when everything needed for the answer is known.",
+        params_json_schema=schema,
+        on_invoke_tool=_never,
+        strict_json_schema=False,
+    )
+
+
+async def _never(_context: Any, _arguments: str) -> Any:
+    # Its calls become messages before the SDK could run them, so only other code gets here.
+    raise RuntimeError("the final tool only delivers the answer; it cannot be run")
+
+
+def is_final_call(item: Any, name: str) -> bool:
+    """Return whether an output item is a call of the final tool."""
+    return isinstance(item, ResponseFunctionToolCall) and item.name == name
+
+
+def message_of(call: Any) -> ResponseOutputMessage:
+    """Return a call of the final tool as a message with its arguments as text."""
+    return text_message(call.arguments)
+
+
+def text_message(text: str) -> ResponseOutputMessage:
+    """Return an assistant message that the provider did not send in this form.
+
+    Its id is the SDK's placeholder, because the provider knows no message with the id of the call.
+    """
+    content = ResponseOutputText(type="output_text", text=text, annotations=[], logprobs=[])
+    return ResponseOutputMessage(
+        id=FAKE_RESPONSES_ID, type="message", role="assistant", status="completed", content=[content]
+    )
+
+
+def without_final_calls(answer: ModelResponse, name: str) -> ModelResponse:
+    """Return an answer with calls of the final tool turned into messages."""
+    items = items_without_final_calls(answer.output, name)
+    if items is answer.output:
+        return answer
+    return ModelResponse(items, answer.usage, answer.response_id, answer.request_id)
+
+
+def items_without_final_calls(items: list[Any], name: str) -> list[Any]:
+    """Return output items with calls of the final tool turned into messages.
+
+    These messages come last, because the SDK takes the last message as the answer, not other text of the
+    model. Reasoning that led only to such a call is dropped, because providers reject reasoning without the
+    item that follows it.
+    """
+    final = [message_of(item) for item in items if is_final_call(item, name)]
+    if not final:
+        return items
+    others: list[Any] = []
+    leads_to_others = False
+    for item in reversed(items):
+        if is_final_call(item, name):
+            leads_to_others = False
+        elif leads_to_others or getattr(item, "type", None) != "reasoning":
+            leads_to_others = True
+            others.insert(0, item)
+    return [*others, *final]
+
+
+async def final_calls_as_messages(events: Any, name: str) -> AsyncGenerator[Any, None]:
+    """Yield a model's stream events, with calls of the final tool turned into messages.
+
+    Args:
+        events: The SDK's stream events.
+        name: Name of the final tool.
+    """
+    indexes: set[int] = set()
+    async with aclosing(events):
+        async for event in events:
+            kind = getattr(event, "type", None)
+            if kind in (_ADDED, _DONE) and is_final_call(event.item, name):
+                indexes.add(event.output_index)
+                for changed in _item_events(event, is_done=kind == _DONE):
+                    yield changed
+            elif kind in (_DELTA, _ARGUMENTS) and event.output_index in indexes:
+                yield _text_event(event, is_done=kind == _ARGUMENTS)
+            elif kind == "response.completed":
+                yield _completed_event(event, name)
+            else:
+                yield event
+
+
+def _item_events(event: Any, *, is_done: bool) -> list[Any]:
+    message = message_of(event.item)
+    item = event.model_copy(update={"item": message})
+    place = {
+        "item_id": message.id,
+        "output_index": event.output_index,
+        "content_index": 0,
+        "part": message.content[0],
+        "sequence_number": event.sequence_number,
+    }
+    if is_done:
+        return [ResponseContentPartDoneEvent(type="response.content_part.done", **place), item]
+    return [item, ResponseContentPartAddedEvent(type="response.content_part.added", **place)]
+
+
+def _text_event(event: Any, *, is_done: bool) -> Any:
+    place = {
+        "item_id": event.item_id,
+        "output_index": event.output_index,
+        "content_index": 0,
+        "logprobs": [],
+        "sequence_number": event.sequence_number,
+    }
+    if is_done:
+        return ResponseTextDoneEvent(type="response.output_text.done", text=event.arguments, **place)
+    return ResponseTextDeltaEvent(type="response.output_text.delta", delta=event.delta, **place)
+
+
+def _completed_event(event: Any, name: str) -> Any:
+    items = items_without_final_calls(event.response.output, name)
+    return event.model_copy(update={"response": event.response.model_copy(update={"output": items})})
