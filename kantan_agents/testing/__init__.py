@@ -1,7 +1,7 @@
-"""For tests of agents: a scripted model, and a model server that needs no network.
+"""Test agents without a network: a scripted model and an offline model server.
 
-``ScriptedModel`` and its companions are the SDK's own where it has them (``agents.testing``), else
-this package's with the same names and shapes.
+``ScriptedModel`` and its companions come from the SDK (``agents.testing``) if it has them. For older SDKs,
+this package has classes with the same names and shapes.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""A model server on 127.0.0.1 that answers from a script: real HTTP, no network, no key."""
+"""A model server on 127.0.0.1 that sends scripted replies over real HTTP, without a network or a key."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ CHAT_COMPLETIONS = "/v1/chat/completions"
 
 @attrs.frozen
 class RecordedRequest:
-    """A request the server has had.
+    """A request that the server received.
 
     Attributes:
         path: ``/v1/responses`` or ``/v1/chat/completions``.
@@ -54,7 +54,7 @@ class RecordedRequest:
 
     @property
     def model(self) -> str:
-        """The model that was asked for."""
+        """The requested model."""
         return str(self.body.get("model", ""))
 
 
@@ -62,22 +62,23 @@ ReplyFunction = Callable[[RecordedRequest], ReplyLike]
 
 
 class OfflineServer:
-    """Speaks OpenAI's Responses and Chat Completions APIs, streaming and not, from a script.
+    """Serves OpenAI's Responses and Chat Completions APIs, streamed and not streamed, from a script.
 
         with OfflineServer(["Paris."]) as server:
             agent = Agent("geo", "Answer.", model=server.bundle())
 
     Args:
-        replies: What to answer, one a request and in order, or a function of the request. A str is a
-            text, a dict a JSON text, a ``ScriptedToolCall`` or a list of them calls tools, a ``Reply`` says
-            everything. A request after the last one is answered with HTTP 400.
-        keep_alive: Whether connections stay open for the next request. A connection left open when a
-            test's event loop ends makes Python warn later, in another test.
-        profile: What kind of provider to be: the name of one of ``PROFILES``, or a ``Profile``. It refuses
-            what that provider refuses, and dresses the dicts of the script as its models do.
+        replies: The replies in order, one for each request, or a function of the request. A str is sent as
+            text, a dict as JSON text, and a ``ScriptedToolCall`` or a list of them as tool calls. A ``Reply``
+            sets every detail. Once the script is used up, the server answers with HTTP 400.
+        keep_alive: Whether connections stay open for the next request. If one is still open when a test's
+            event loop ends, Python emits a warning later, in another test.
+        profile: The kind of provider to imitate: a name from ``PROFILES`` or a ``Profile``. The server
+            rejects the requests that this provider rejects, and formats the dicts of the script as its models
+            do.
 
     Attributes:
-        requests: The requests so far, in order.
+        requests: The requests received so far, in order.
     """
 
     def __init__(
@@ -107,12 +108,13 @@ class OfflineServer:
     def bundle(
         self, model: str = "offline-model", *, api: str | None = None, provider: str | None = None
     ) -> AsyncClientBundle:
-        """Return a client for this server, to be given as ``Agent(model=...)``.
+        """Return a client for this server, to pass as ``Agent(model=...)``.
 
         Args:
-            model: The model name that is sent.
-            api: ``"responses"`` or ``"chat"``; the profile's, or else ``"responses"``.
-            provider: kantan-llm's name of the provider; the profile's, or else that of the API.
+            model: The model name to send.
+            api: ``"responses"`` or ``"chat"``. By default the API of the profile, else ``"responses"``.
+            provider: kantan-llm's name for the provider. By default the one that fits the profile and the
+                API.
         """
         profile = self._profile
         if api is None:
@@ -123,8 +125,8 @@ class OfflineServer:
             provider = {"responses": "openai", "chat": profile.provider if profile is not None else "compat"}[
                 api
             ]
-        # A proxy of the environment cannot reach this machine's loopback, and to read the certificates of
-        # this machine takes longer than a run. This context trusts nobody: there is no TLS here.
+        # trust_env=False: a proxy set in the environment cannot reach this machine's loopback. The empty TLS
+        # context is never used, and saves loading the system's certificates, which takes longer than a run.
         no_tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         direct = DefaultAsyncHttpxClient(trust_env=False, verify=no_tls)
         client = AsyncOpenAI(api_key="offline", base_url=self.base_url, http_client=direct)
@@ -140,10 +142,10 @@ class OfflineServer:
     def __enter__(self) -> Self:
         if self._server is not None:
             raise RuntimeError("this OfflineServer is running already")
-        # Listening begins here, so a client may connect before uvicorn has started.
+        # The socket listens from here on, so a client may connect before uvicorn has started.
         listener = socket.create_server(("127.0.0.1", 0))
-        # Connections have it from the listener. Otherwise an answer's body would wait for its head to be
-        # acknowledged, which takes 40 ms where the connection stays open.
+        # Connections inherit TCP_NODELAY. Without it, the body of a response waits until its headers are
+        # acknowledged, which takes 40 ms on a connection that stays open.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._port = listener.getsockname()[1]
         routes = [Route(path, self._handle, methods=["POST"]) for path in (RESPONSES, CHAT_COMPLETIONS)]
@@ -202,7 +204,7 @@ class OfflineServer:
     def _reply(self, recorded: RecordedRequest) -> Reply:
         if self._profile is None:
             return Reply.of(self._answer(recorded))
-        # A request the provider refuses takes nothing from the script.
+        # A rejected request does not use up a reply of the script.
         return self._profile.refuses(recorded.body) or self._profile.reply(
             recorded.body, self._answer(recorded)
         )
@@ -211,12 +213,12 @@ class OfflineServer:
 def _from_script(replies: Iterable[object]) -> ReplyFunction:
     script: list[Any] = list(replies)
     for reply in script:
-        Reply.of(reply)  # a mistake in the script is an error here
-    waiting = iter(script)
+        Reply.of(reply)  # report a wrong script at once, not at the first request
+    remaining = iter(script)
     exhausted = Reply("the script of the OfflineServer has no reply left", status=400)
 
     def next_reply(_request: RecordedRequest) -> ReplyLike:
-        return next(waiting, exhausted)
+        return next(remaining, exhausted)
 
     return next_reply
 

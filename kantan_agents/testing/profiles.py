@@ -1,8 +1,7 @@
-"""What kinds of providers do with a request for an output of a schema, for ``OfflineServer``.
+"""Profiles with which ``OfflineServer`` imitates how providers handle requests for structured output.
 
-A profile changes what the script says as the provider would: it refuses what the provider refuses, and
-dresses the answer as its models do. The answers a script gives as a dict are what is dressed; a str, a
-``ScriptedToolCall`` or a ``Reply`` is sent as it stands.
+A profile rejects the requests that the provider rejects, and formats replies as its models do. Only replies
+that the script gives as a dict are formatted. A str, a ``ScriptedToolCall`` or a ``Reply`` is sent unchanged.
 """
 
 from __future__ import annotations
@@ -20,14 +19,15 @@ _FINAL = "final_answer"
 
 
 def _format_type(body: Body) -> str | None:
-    """Return the type of the response format that is asked for, over either API."""
-    asked = body.get("response_format") or (body.get("text") or {}).get("format") or {}
-    return asked.get("type") if isinstance(asked, dict) else None
+    """Return the type of the requested response format, for either API."""
+    requested = body.get("response_format") or (body.get("text") or {}).get("format") or {}
+    return requested.get("type") if isinstance(requested, dict) else None
 
 
 def _schema(body: Body) -> tuple[Mapping[str, Any], bool]:
-    asked = (body.get("response_format") or {}).get("json_schema") or (body.get("text") or {}).get("format")
-    return (asked or {}).get("schema") or {}, bool((asked or {}).get("strict"))
+    chat = (body.get("response_format") or {}).get("json_schema")
+    requested = chat or (body.get("text") or {}).get("format") or {}
+    return requested.get("schema") or {}, bool(requested.get("strict"))
 
 
 def _final_tool(body: Body) -> str | None:
@@ -37,17 +37,18 @@ def _final_tool(body: Body) -> str | None:
 
 @attrs.frozen
 class Profile:
-    """How a kind of provider behaves.
+    """How a kind of provider handles requests for structured output.
 
     Attributes:
-        name: What it is called.
-        api: The API it speaks, for ``OfflineServer.bundle``.
-        provider: kantan-llm's name of such a provider.
-        refuses: Returns a reply for a request the provider would refuse, else None.
-        enforces_schema: Whether a JSON schema in the request is kept to.
-        calls_tools: Whether its models answer by a final tool where there is one.
-        chat: How its models put a JSON text that nothing holds them to: prose, fences, ...
-        beside_tool: What its models say beside the call of the final tool.
+        name: The name of the profile.
+        api: The API it serves, for ``OfflineServer.bundle``.
+        provider: kantan-llm's name for such a provider.
+        refuses: Returns the error reply to a request that the provider rejects, else None.
+        enforces_schema: Whether replies follow a JSON schema in the request.
+        calls_tools: Whether its models call the final tool if the request has one.
+        chat: Turns JSON text that no schema enforces into what its models write, such as prose or a code
+            fence.
+        beside_tool: The text that its models add to the call of the final tool.
     """
 
     name: str
@@ -60,16 +61,16 @@ class Profile:
     beside_tool: str | None = None
 
     def reply(self, body: Body, scripted: ReplyLike) -> Reply:
-        """Return what the provider answers to a request it takes, where the script says ``scripted``."""
+        """Return the provider's reply to a request that it accepts, made from the scripted one."""
         if not isinstance(scripted, Mapping):
             return Reply.of(scripted)
         final = _final_tool(body)
         if final is not None and self.calls_tools:
             return Reply(self.beside_tool, (ScriptedToolCall(final, scripted),))
         text = json.dumps(scripted, ensure_ascii=False)
-        asked = _format_type(body)
-        held = asked == "json_object" or (asked == "json_schema" and self.enforces_schema)
-        return Reply(text if held else self.chat(text))
+        requested = _format_type(body)
+        enforced = requested == "json_object" or (requested == "json_schema" and self.enforces_schema)
+        return Reply(text if enforced else self.chat(text))
 
 
 def _refusal(status: int, message: str, **details: Any) -> Reply:
@@ -103,14 +104,14 @@ def _wrong_id(body: Body) -> Reply | None:
     return None
 
 
-_KEPT_OFF_WIRE = ("default", "oneOf", "allOf", "not", "if", "minLength", "maxLength", "uniqueItems")
+_NOT_PERMITTED = ("default", "oneOf", "allOf", "not", "if", "minLength", "maxLength", "uniqueItems")
 
 
 def _against_strict(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield what OpenAI has against a schema in its strict form."""
+    """Yield the path and the reason of each violation of OpenAI's strict form."""
     if not isinstance(schema, Mapping):
         return
-    for keyword in _KEPT_OFF_WIRE:
+    for keyword in _NOT_PERMITTED:
         if keyword in schema:
             yield path, f"'{keyword}' is not permitted."
     properties = schema.get("properties") or {}
@@ -119,10 +120,10 @@ def _against_strict(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[
             yield path, "'additionalProperties' is required to be supplied and to be false."
         missing = [name for name in properties if name not in (schema.get("required") or ())]
         if missing:
-            every = (
+            rule = (
                 "'required' is required to be supplied and to be an array including every key in properties."
             )
-            yield path, f"{every} Missing {missing[0]!r}."
+            yield path, f"{rule} Missing {missing[0]!r}."
     for name, inner in properties.items():
         yield from _against_strict(inner, (*path, "properties", name))
     for name, inner in (schema.get("$defs") or {}).items():
@@ -136,7 +137,7 @@ def _google(body: Body) -> Reply | None:
     if not body.get("tools") or _format_type(body) not in ("json_schema", "json_object"):
         return None
     message = "Function calling with a response mime type: 'application/json' is unsupported"
-    # A list around the error, as this API answers.
+    # This API wraps the error in a list.
     error = [{"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}]
     return Reply(status=400, body=json.dumps(error).encode())
 
@@ -194,10 +195,10 @@ PROFILES: Mapping[str, Profile] = {
 
 
 def profile_named(profile: str | Profile | None) -> Profile | None:
-    """Return a profile by its name, or as it is.
+    """Return the profile with the given name; a ``Profile`` or None is returned unchanged.
 
     Raises:
-        ValueError: There is none of that name.
+        ValueError: No profile has this name.
     """
     if profile is None or isinstance(profile, Profile):
         return profile

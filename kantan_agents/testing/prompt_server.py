@@ -1,4 +1,4 @@
-"""A uvicorn server that ends at once: a suite starts and stops hundreds of them."""
+"""A uvicorn server that stops without delay, since a test suite starts and stops hundreds of them."""
 
 from __future__ import annotations
 
@@ -9,30 +9,30 @@ import anyio
 import uvicorn
 
 _GRACE_SECONDS = 1
-_GLANCE_SECONDS = 0.002
+_POLL_SECONDS = 0.002
 
 
 class PromptServer(uvicorn.Server):
-    """Does as uvicorn does, which looks every tenth of a second whether it is to end, without the wait."""
+    """Stops on an event; uvicorn's own server polls for its end every tenth of a second."""
 
     _loop: asyncio.AbstractEventLoop | None = None
     _end: asyncio.Event
 
     def stop(self) -> None:
-        """Have it end; from any thread."""
+        """Stop the server, from any thread."""
         self.should_exit = True
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._end.set)
 
     async def main_loop(self) -> None:
-        """Serve until ``stop``."""
+        """Serve until ``stop`` is called."""
         self._end = asyncio.Event()
         self._loop = asyncio.get_running_loop()
-        if not await self.on_tick(0):  # it has not been stopped before it began
+        if not await self.on_tick(0):  # True if it was stopped before it started
             await self._end.wait()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Take no more connections, and give those that are open a second to end."""
+        """Accept no more connections, and give the open ones a second to finish."""
         for server in self.servers:
             server.close()
         for listener in sockets or ():
@@ -40,8 +40,8 @@ class PromptServer(uvicorn.Server):
         for connection in list(self.server_state.connections):
             connection.shutdown()
         with anyio.move_on_after(_GRACE_SECONDS):
-            # uvicorn tells nobody when these have become empty.
+            # uvicorn does not signal when these are empty.
             while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110
-                await asyncio.sleep(_GLANCE_SECONDS)
+                await asyncio.sleep(_POLL_SECONDS)
         for task in list(self.server_state.tasks):
             task.cancel()

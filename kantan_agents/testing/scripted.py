@@ -1,4 +1,4 @@
-"""A scripted model for SDKs that do not bring one: the names and shapes of ``agents.testing``."""
+"""A scripted model for SDKs without ``agents.testing``, with the names and shapes of that module."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from openai.types.responses import (
 
 
 class ModelScriptError(Exception):
-    """A script was wrong, too short, or not played to its end."""
+    """A script is invalid, too short, or was not played to its end."""
 
 
 class UnexpectedModelCall(ModelScriptError):  # noqa: N818 - the SDK's name
     """The model was called after its last step.
 
     Attributes:
-        call: The call there was no step for.
-        call_index: Its number, from 0.
+        call: The call without a step.
+        call_index: Its index, from 0.
     """
 
     def __init__(self, message: str, *, call: RecordedCall, call_index: int) -> None:
@@ -40,10 +40,10 @@ class UnexpectedModelCall(ModelScriptError):  # noqa: N818 - the SDK's name
 
 
 class UnconsumedModelSteps(ModelScriptError):  # noqa: N818 - the SDK's name
-    """Steps were left over.
+    """Some steps were not played.
 
     Attributes:
-        remaining_steps: How many.
+        remaining_steps: Their number.
     """
 
     def __init__(self, message: str, *, remaining_steps: int) -> None:
@@ -53,7 +53,7 @@ class UnconsumedModelSteps(ModelScriptError):  # noqa: N818 - the SDK's name
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """What the SDK asked the model, as it stood at the time of the call."""
+    """One model call of the SDK, with the arguments as they were at the time of the call."""
 
     system_instructions: str | None
     input: Any
@@ -70,7 +70,7 @@ class RecordedCall:
 
 @dataclass
 class ModelStep:
-    """One answer of the script: output items, an error to raise, or a function that answers."""
+    """One step of the script: output items, an error to raise, or a function that returns the answer."""
 
     output: Sequence[Any] = ()
     usage: Usage = field(default_factory=Usage)
@@ -86,7 +86,7 @@ class ModelStep:
 
     @classmethod
     def respond(cls, responder: Responder) -> ModelStep:
-        """Return a step whose answer is made from the call, by a sync or async function."""
+        """Return a step that is computed from the call, by a sync or async function."""
         return cls(responder=responder)
 
 
@@ -95,11 +95,12 @@ Responder: TypeAlias = "Callable[[RecordedCall], StepLike | Awaitable[StepLike]]
 
 
 class ScriptedModel(Model):
-    """An SDK model that answers from a list, one step a call, and records what it was asked.
+    """An SDK model that plays one step of a script for each call, and records the calls.
 
     Args:
-        steps: Each a list of output items (see ``assistant_message``, ``function_call``), a
-            ``ModelStep`` or its fields as a dict, a ``ModelResponse``, or an exception to raise.
+        steps: The steps in order. A step is a list of output items (see ``assistant_message``,
+            ``function_call``), a ``ModelStep`` or its fields as a dict, a ``ModelResponse``, or an exception
+            to raise.
     """
 
     def __init__(self, steps: Iterable[StepLike] = ()) -> None:
@@ -123,7 +124,7 @@ class ScriptedModel(Model):
 
     @property
     def remaining_steps(self) -> int:
-        """How many steps have not been played."""
+        """The number of steps that have not been played yet."""
         return len(self._steps)
 
     def enqueue(self, step: StepLike) -> None:
@@ -145,7 +146,7 @@ class ScriptedModel(Model):
         return await self._play(_record(args, kwargs, streamed=False))
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Play the next step as stream events: created, one delta a text, completed."""
+        """Play the next step as stream events: created, one delta for each text, completed."""
         played = await self._play(_record(args, kwargs, streamed=True))
         response = _wire_response(played)
         created = response.model_copy(update={"status": "in_progress", "output": []})
@@ -226,11 +227,12 @@ _POSITIONAL = (
 
 
 def _record(args: tuple[Any, ...], kwargs: dict[str, Any], *, streamed: bool) -> RecordedCall:
-    asked = {**dict(zip(_POSITIONAL, args, strict=False)), **kwargs}
-    if isinstance(asked["input"], list):
-        asked["input"] = list(asked["input"])
-    asked["tools"], asked["handoffs"] = list(asked["tools"]), list(asked["handoffs"])
-    return RecordedCall(**asked, streamed=streamed)
+    arguments = {**dict(zip(_POSITIONAL, args, strict=False)), **kwargs}
+    # The SDK changes these lists later in the run.
+    if isinstance(arguments["input"], list):
+        arguments["input"] = list(arguments["input"])
+    arguments["tools"], arguments["handoffs"] = list(arguments["tools"]), list(arguments["handoffs"])
+    return RecordedCall(**arguments, streamed=streamed)
 
 
 def _as_step(step: StepLike) -> ModelStep:

@@ -1,7 +1,6 @@
 """Hypothesis strategies for property tests of agents, tools and their rules.
 
-Install them with ``pip install "kantan-agents[testing]"``. Nothing else of ``kantan_agents.testing``
-needs Hypothesis.
+They need Hypothesis, which the extra ``testing`` installs. No other module of ``kantan_agents.testing`` does.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from kantan_agents.tool_rules.parameters import ParameterRule, parse_path
 __all__ = ["contexts", "json_values", "prompts", "tool_calls", "tool_rules"]
 
 Names = st.SearchStrategy[str] | Sequence[str]
-"""Tool names to draw from: a strategy, or simply the names."""
+"""Tool names to draw from: a strategy or a sequence of names."""
 
 RESERVED = ("tool_rules", "history", "result")
 
@@ -46,14 +45,13 @@ _LONGEST = 20_000
 
 
 def json_values(*, max_leaves: int = 8, max_length: int = 12) -> st.SearchStrategy[Any]:
-    """Draw any value JSON has: null, booleans, finite numbers, texts, arrays and objects.
+    """Draw JSON values: null, booleans, finite numbers, strings, arrays and objects.
 
-    What is drawn survives ``json.loads(json.dumps(value))`` unchanged.
+    Each value survives ``json.loads(json.dumps(value))`` unchanged.
 
     Args:
-        max_leaves: How many scalars a value holds at most, about.
-        max_length: How many characters a text or key, and how many elements an array or object has at
-            most.
+        max_leaves: Approximate maximum number of scalars in a value.
+        max_length: Maximum number of characters in a string or key, and of elements in an array or object.
     """
     texts = st.text(max_size=max_length)
     numbers = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -67,14 +65,14 @@ def json_values(*, max_leaves: int = 8, max_length: int = 12) -> st.SearchStrate
 
 
 def tool_rules(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
-    """Draw tool rules in their public dict shape, always valid ones.
+    """Draw valid tool rules in their public dict shape.
 
-    Entries are plain names, glob patterns and ``Tool(param pattern)`` short forms; parameters are plain,
-    dotted and of array items; all seven keywords come up, also several that no value can keep together.
+    Entries are plain names, glob patterns and ``Tool(param pattern)`` short forms. Parameter paths are plain,
+    dotted, or lead to array items. All seven keywords occur, also in combinations that no value satisfies.
 
     Args:
-        names: Tool names to draw from, a strategy or a sequence, so that the rules are about the tools
-            of your agent. Without it a few made-up names, the same ones again and again.
+        names: Tool names to draw from, a strategy or a sequence. Pass the names of your agent's tools to get
+            rules about them. The default is a small fixed set of made-up names.
 
     Returns:
         A strategy for ``{"allow": "*" | [entry, ...] | None, "deny": "*" | [entry, ...] | None,
@@ -87,7 +85,7 @@ def tool_rules(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(
         {
             "allow": st.sampled_from([None, "*"]) | entries,
-            # Where everything is denied, nothing else in the rules matters.
+            # Rarely "*": if everything is denied, nothing else in the rules matters.
             "deny": st.sampled_from([None, None, None, "*"]) | entries,
             "params": st.just({}) | st.dictionaries(tool, rules | st.just({}), min_size=1, max_size=2),
         }
@@ -97,20 +95,21 @@ def tool_rules(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
 def tool_calls(
     rules: Mapping[str, Any] | ToolRules, names: Names | None = None
 ) -> st.SearchStrategy[tuple[str, dict[str, Any]]]:
-    """Draw calls of tools, of which some keep the given rules and some break them.
+    """Draw tool calls, some of which comply with the given rules and some of which violate them.
 
-    Tools are those that the rules name (for a pattern, a name it covers) and others. Where a rule is
-    about a parameter, values near its limits come up, at their place in nested objects and arrays.
-    Where an entry is a short form, such as ``Bash(git:*)``, the parameter ``command`` holds commands
-    like those it is about, chained ones too.
+    The tools are those that the rules name (for a pattern, a name that it covers) and others. For a parameter
+    rule, values near its limits are drawn and put at the parameter's path in nested objects and arrays. For a
+    short form such as ``Bash(git:*)``, the parameter ``command`` holds matching and similar commands, also
+    chained ones.
 
     Args:
         rules: Rules in their public dict shape, or parsed.
-        names: Names of tools that the rules do not mention, a strategy or a sequence; without it
-            made-up ones.
+        names: Names of tools that the rules do not mention, a strategy or a sequence. The default is made-up
+            names.
 
     Raises:
-        ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules cannot be read.
+        ToolRulesTypeError: E18, the rules are not a dict.
+        InvalidToolRulesError: E20, the rules are invalid.
 
     Returns:
         A strategy for ``(tool_name, arguments)``, the arguments a dict of JSON values.
@@ -127,8 +126,8 @@ def contexts(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
 
     Returns:
         A strategy for dicts with any of ``"tool_rules"`` (rules or None), ``"history"`` (a list of
-        ``{"role": "user" | "assistant", "text": str}``) and ``"result"`` (any JSON value), and with keys
-        of the user's own that hold JSON values.
+        ``{"role": "user" | "assistant", "text": str}``) and ``"result"`` (any JSON value), and with custom
+        keys that hold JSON values.
     """
     entry = st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "text": st.text()})
     reserved = st.fixed_dictionaries(
@@ -139,12 +138,12 @@ def contexts(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
             "result": json_values(),
         },
     )
-    own = st.dictionaries(_WORD.filter(lambda key: key not in RESERVED), json_values(), max_size=4)
-    return st.builds(lambda own, reserved: {**own, **reserved}, own, reserved)
+    custom = st.dictionaries(_WORD.filter(lambda key: key not in RESERVED), json_values(), max_size=4)
+    return st.builds(lambda custom, reserved: {**custom, **reserved}, custom, reserved)
 
 
 def prompts() -> st.SearchStrategy[Prompt]:
-    """Draw valid prompts: with and without ``meta`` and ``id``, with and without ``$ctx`` markers."""
+    """Draw valid prompts, with and without ``meta``, ``id`` and ``$ctx`` markers."""
     blank_free = st.text(min_size=1, max_size=20).filter(str.strip)
     marker = _WORD.map(lambda name: f"{{{{ $ctx.{name} }}}}")
     text = st.lists(blank_free | marker, min_size=1, max_size=4).map(" ".join)
@@ -199,10 +198,10 @@ _OTHERS = st.dictionaries(_WORD, json_values(max_leaves=3), max_size=2)
 
 @attrs.frozen(eq=False)
 class _Values:
-    """Values to try on one parameter rule, sorted by whether they keep it."""
+    """Values to try on one parameter rule, sorted by whether they comply with it."""
 
-    kept: list[Any]
-    broken: list[Any]
+    valid: list[Any]
+    invalid: list[Any]
     matching: st.SearchStrategy[str] | None
 
     @classmethod
@@ -213,10 +212,10 @@ class _Values:
             sorted_out[checks.breach("tool", {"value": value}) is not None].append(value)
         return cls(*sorted_out, matching=_matching(keywords.get("pattern")))
 
-    def near(self, keeping: bool) -> st.SearchStrategy[Any]:
-        chosen = self.kept if keeping else self.broken
-        values = st.sampled_from(chosen or [*self.kept, *self.broken])
-        return values | self.matching if keeping and self.matching is not None else values
+    def near(self, valid: bool) -> st.SearchStrategy[Any]:
+        chosen = self.valid if valid else self.invalid
+        values = st.sampled_from(chosen or [*self.valid, *self.invalid])
+        return values | self.matching if valid and self.matching is not None else values
 
 
 @st.composite
@@ -228,10 +227,10 @@ def _calls(draw: st.DrawFn, rules: ToolRules, foreign: st.SearchStrategy[str]) -
     if patterns:
         arguments["command"] = draw(_commands(patterns))
     checks = rules.checks((tool,))
-    keeping = draw(st.booleans())
+    all_valid = draw(st.booleans())
     for rule in checks.rules if checks is not None else ():
-        # One broken parameter is enough to break the rules: the others may well keep theirs.
-        near = _Values.for_rule(rule.keywords).near(keeping or draw(st.booleans()))
+        # One invalid parameter is enough to violate the rules, so the others may be valid.
+        near = _Values.for_rule(rule.keywords).near(all_valid or draw(st.booleans()))
         if rule.path not in arguments and draw(st.integers(0, 4)):
             spelled_out = draw(st.integers(0, 5)) == 0
             steps = (rule.path,) if spelled_out else parse_path(rule.path)
@@ -246,7 +245,7 @@ def _entries(rules: ToolRules) -> list[str]:
 
 
 def _example(name: str) -> str:
-    """Return a name that a glob pattern covers; a plain name is its own example."""
+    """Return a name that a glob pattern covers, or a plain name unchanged."""
     if not is_glob(name):
         return name
     return re.sub(r"\[(?!!)(.).*?\]", r"\1", name).replace("*", "x").replace("?", "x")
@@ -260,7 +259,7 @@ def _commands(patterns: Sequence[CallPattern]) -> st.SearchStrategy[str]:
 
 
 def _placed(inside: Any, steps: Sequence[str], value: Any) -> Any:
-    """Return ``inside`` with ``value`` at a path, whatever the path needs made on the way."""
+    """Return ``inside`` with ``value`` at a path; missing objects and arrays are created."""
     if not steps:
         return value
     first, rest = steps[0], steps[1:]
@@ -279,7 +278,7 @@ def _candidates(keywords: Mapping[str, Any]) -> list[Any]:
         values += _around(keywords[keyword]) if keyword in keywords else ()
     for keyword in ("minLength", "maxLength"):
         values += _texts_around(int(keywords[keyword])) if keyword in keywords else ()
-    # Each once, and a copy: what a test does to its arguments is no business of the next one's.
+    # Without duplicates, and copied: a test may change its arguments without effect on the next one.
     return [json.loads(text) for text in dict.fromkeys(map(json.dumps, values))]
 
 
@@ -293,7 +292,7 @@ def _texts_around(limit: int) -> Iterable[str]:
     for length in (limit - 1, limit, limit + 1):
         if 0 <= length <= _LONGEST:
             yield "a" * length
-            yield "\N{MATHEMATICAL SCRIPT SMALL X}" * length  # one character, whatever its size
+            yield "\N{MATHEMATICAL SCRIPT SMALL X}" * length  # one character, but four bytes
 
 
 def _matching(pattern: str | None) -> st.SearchStrategy[str] | None:
@@ -304,5 +303,5 @@ def _matching(pattern: str | None) -> st.SearchStrategy[str] | None:
             warnings.simplefilter("error")
             compiled = re.compile(pattern)
     except (re.error, Warning):
-        return None  # the rules' engine knows some patterns that Python does not
+        return None  # the engine of the rules supports some patterns that Python does not
     return st.from_regex(compiled)

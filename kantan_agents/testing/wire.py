@@ -1,4 +1,4 @@
-"""The two wire formats of the offline server as pure functions: a reply in, JSON or events out."""
+"""The wire formats of the offline server: pure functions from a reply to a JSON body or stream events."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class ScriptedToolCall:
 
     Args:
         name: Name of the tool.
-        arguments: Its arguments; a str is sent as it is, also when it is no JSON.
-        id: The call's id.
+        arguments: Its arguments. A str is sent unchanged, even if it is not JSON.
+        id: Id of the call.
     """
 
     name: str
@@ -41,17 +41,17 @@ def _call_tuple(calls: Iterable[ScriptedToolCall]) -> tuple[ScriptedToolCall, ..
 
 @attrs.frozen
 class Reply:
-    """One answer of the offline server.
+    """One reply of the offline server.
 
     Args:
-        text: What the model says.
-        tool_calls: What it calls, after the text.
-        status: HTTP status; other than 200 the body is an error of the API with ``text`` as message.
-        body: Sent as it is in place of all this, for replies that are no JSON.
-        headers: More response headers, such as ``{"retry-after-ms": "1"}``.
-        delay: Seconds to wait before answering.
-        refusal: What the model says in refusing to answer.
-        is_cut: Whether the reply ends because it has used up the tokens it may have.
+        text: The text of the model.
+        tool_calls: The tool calls of the model, after the text.
+        status: HTTP status. Unless it is 200, the body is an API error with ``text`` as its message.
+        body: Sent unchanged in place of all of the above, for replies that are not JSON.
+        headers: Additional response headers, such as ``{"retry-after-ms": "1"}``.
+        delay: Seconds to wait before the reply is sent.
+        refusal: The text with which the model refuses to answer.
+        is_cut: Whether the reply ends early because it reached the token limit.
     """
 
     text: str | None = None
@@ -65,7 +65,11 @@ class Reply:
 
     @classmethod
     def of(cls, value: ReplyLike) -> Reply:
-        """Make a reply of a str (text), a dict (JSON text), a ScriptedToolCall or a list of them."""
+        """Return the reply for a str (text), a dict (JSON text), a ScriptedToolCall or a list of them.
+
+        Raises:
+            TypeError: ``value`` has another type.
+        """
         if isinstance(value, Reply):
             return value
         if isinstance(value, str):
@@ -85,18 +89,18 @@ ReplyLike = Reply | str | Mapping[str, Any] | ScriptedToolCall | list[ScriptedTo
 
 
 def error_body(reply: Reply) -> dict[str, Any]:
-    """Return the body of an API error."""
+    """Return the JSON body of an API error."""
     message = reply.text or f"scripted error {reply.status}"
     return {"error": {"message": message, "type": "offline", "param": None, "code": None}}
 
 
 def chunks(text: str, size: int = 16) -> list[str]:
-    """Split ``text`` into the pieces it is streamed in."""
+    """Split ``text`` into the pieces in which it is streamed."""
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 def response_body(reply: Reply, model: str) -> dict[str, Any]:
-    """Return a reply as ``POST /v1/responses`` answers it."""
+    """Return the JSON body with which ``POST /v1/responses`` sends a reply."""
     output: list[dict[str, Any]] = []
     if reply.text is not None or reply.refusal is not None:
         output.append(
@@ -147,7 +151,7 @@ def _content(reply: Reply) -> list[dict[str, Any]]:
 
 
 def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
-    """Yield a reply as the events of a streamed ``POST /v1/responses``."""
+    """Yield the events with which a streamed ``POST /v1/responses`` sends a reply."""
     body = response_body(reply, model)
     number = 0
 
@@ -156,15 +160,15 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
         number += 1
         return {"type": kind, "sequence_number": number - 1, **fields}
 
-    opened = {**body, "status": "in_progress", "output": [], "usage": None}
-    yield event("response.created", response=opened)
+    created = {**body, "status": "in_progress", "output": [], "usage": None}
+    yield event("response.created", response=created)
     for index, item in enumerate(body["output"]):
         place = {"item_id": item["id"], "output_index": index}
         if item["type"] == "message":
             part = item["content"][0]
             kind = {"output_text": "text", "refusal": "refusal"}[part["type"]]
-            told: dict[str, Any]
-            name, told = ("output_text", {"logprobs": []}) if kind == "text" else ("refusal", {})
+            extra: dict[str, Any]
+            name, extra = ("output_text", {"logprobs": []}) if kind == "text" else ("refusal", {})
             empty = {**item, "content": [], "status": "in_progress"}
             yield event("response.output_item.added", output_index=index, item=empty)
             yield event(
@@ -174,8 +178,8 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
                 part={**part, kind: ""},
             )
             for piece in chunks(part[kind]):
-                yield event(f"response.{name}.delta", **place, content_index=0, delta=piece, **told)
-            whole = {kind: part[kind], **told}
+                yield event(f"response.{name}.delta", **place, content_index=0, delta=piece, **extra)
+            whole = {kind: part[kind], **extra}
             yield event(f"response.{name}.done", **place, content_index=0, **whole)
             yield event("response.content_part.done", **place, content_index=0, part=part)
         else:
@@ -194,7 +198,7 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
 
 
 def completion_body(reply: Reply, model: str) -> dict[str, Any]:
-    """Return a reply as ``POST /v1/chat/completions`` answers it."""
+    """Return the JSON body with which ``POST /v1/chat/completions`` sends a reply."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
     if reply.tool_calls:
         message["tool_calls"] = [_chat_tool_call(call) for call in reply.tool_calls]
@@ -203,7 +207,7 @@ def completion_body(reply: Reply, model: str) -> dict[str, Any]:
 
 
 def completion_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
-    """Yield a reply as the chunks of a streamed ``POST /v1/chat/completions``."""
+    """Yield the chunks with which a streamed ``POST /v1/chat/completions`` sends a reply."""
     head = _chat_head("chat.completion.chunk", model)
 
     def chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
@@ -216,9 +220,9 @@ def completion_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
     for piece in chunks(reply.refusal or ""):
         yield chunk({"refusal": piece})
     for index, call in enumerate(reply.tool_calls):
-        opened = _chat_tool_call(call)
-        opened["function"] = {**opened["function"], "arguments": ""}
-        yield chunk({"tool_calls": [{"index": index, **opened}]})
+        started = _chat_tool_call(call)
+        started["function"] = {**started["function"], "arguments": ""}
+        yield chunk({"tool_calls": [{"index": index, **started}]})
         for piece in chunks(call.wire_arguments):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, _finish_reason(reply))

@@ -59,7 +59,7 @@ def test_every_expression_has_a_sentence() -> None:
 @BANNED
 def test_a_word_is_found_in_a_page(sentence: str, words: list[str]) -> None:
     page = f"# Title\n\nFirst line.\n{sentence}\n"
-    assert sorted(check_words.in_markdown(page))[0][0] == 4
+    assert min(check_words.in_markdown(page))[0] == 4
     assert words_of(check_words.in_markdown(page)) == sorted(words)
 
 

@@ -82,7 +82,7 @@ async def test_replies_may_be_made_from_the_request() -> None:
     }
 
 
-async def test_a_script_at_its_end_says_so() -> None:
+async def test_a_script_without_replies_left_is_reported() -> None:
     with OfflineServer(["one"]) as server:
         agent = Agent("a", "b", model=server.bundle())
         await agent.run_async("hi")
@@ -91,14 +91,14 @@ async def test_a_script_at_its_end_says_so() -> None:
         assert len(server.requests) == 2
 
 
-async def test_many_at_once() -> None:
+async def test_concurrent_requests_are_served() -> None:
     with OfflineServer(lambda request: request.body["input"][-1]["content"]) as server:
         agent = Agent("a", "b", model=server.bundle())
         contexts = await asyncio.gather(*(agent.run_async(f"q{n}") for n in range(40)))
     assert [c["result"].final_output for c in contexts] == [f"q{n}" for n in range(40)]
 
 
-async def test_outside_its_with_statement_it_says_what_to_do() -> None:
+async def test_using_it_outside_a_with_statement_is_an_error_with_advice() -> None:
     server = OfflineServer(["x"])
     with pytest.raises(RuntimeError, match="use it in a with statement"):
         server.bundle()
@@ -121,27 +121,27 @@ async def test_a_reply_of_the_wrong_kind_is_a_type_error_at_once(wrong: Any) -> 
         OfflineServer([wrong])
 
 
-async def test_a_server_stops_with_a_reply_under_way() -> None:
+async def test_a_server_stops_while_a_reply_is_pending() -> None:
     with OfflineServer([Reply("late", delay=60)]) as server:
         client = server.bundle().client
-        asking = asyncio.create_task(client.responses.create(model="m", input="hi"))
+        request = asyncio.create_task(client.responses.create(model="m", input="hi"))
         while not server.requests:  # noqa: ASYNC110 - another thread fills it
             await asyncio.sleep(0.01)
-        asking.cancel()
+        request.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await asking
+            await request
         await client.close()
 
 
-def test_an_answer_does_not_wait_for_its_head_to_be_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_response_does_not_wait_until_its_headers_are_acknowledged(monkeypatch: pytest.MonkeyPatch) -> None:
     listeners: list[socket.socket] = []
     create = socket.create_server
 
-    def noting(*args: Any, **options: Any) -> socket.socket:
+    def recorded(*args: Any, **options: Any) -> socket.socket:
         listeners.append(create(*args, **options))
         return listeners[-1]
 
-    monkeypatch.setattr(socket, "create_server", noting)
+    monkeypatch.setattr(socket, "create_server", recorded)
     with OfflineServer(["ok"]) as server:
         (listener,) = listeners
         assert listener.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

@@ -23,18 +23,18 @@ def client(server: OfflineServer) -> AsyncOpenAI:
     return server.bundle().client
 
 
-def asking_for(schema: Any) -> dict[str, Any]:
+def response_format(schema: Any) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "x", "schema": schema, "strict": True}}
 
 
-async def chat(server: OfflineServer, **asked: Any) -> Any:
+async def chat(server: OfflineServer, **options: Any) -> Any:
     messages: Any = [{"role": "user", "content": "hi"}]
-    completion = await client(server).chat.completions.create(model="m", messages=messages, **asked)
+    completion = await client(server).chat.completions.create(model="m", messages=messages, **options)
     return completion.choices[0].message
 
 
 @pytest.mark.parametrize("name", PROFILES)
-async def test_what_the_script_says_as_text_is_sent_as_it_is(name: str) -> None:
+async def test_texts_and_tool_calls_of_the_script_are_sent_unchanged(name: str) -> None:
     with OfflineServer(["Hello.", ScriptedToolCall("look", {"a": 1})], profile=name) as server:
         assert (await chat(server)).content == "Hello."
         assert (await chat(server)).tool_calls[0].function.arguments == '{"a": 1}'
@@ -48,7 +48,7 @@ async def test_what_the_script_says_as_text_is_sent_as_it_is(name: str) -> None:
         ({"properties": {"city": {"type": "string", "default": "x"}}}, "'default' is not permitted"),
     ],
 )
-async def test_openai_refuses_what_its_strict_form_does_not_allow(change: Any, problem: str) -> None:
+async def test_openai_rejects_schemas_that_violate_its_strict_form(change: Any, problem: str) -> None:
     with OfflineServer([ANSWER], profile="openai") as server:
         create: Any = client(server).responses.create
         form = {"type": "json_schema", "name": "x", "strict": True, "schema": STRICT}
@@ -58,30 +58,30 @@ async def test_openai_refuses_what_its_strict_form_does_not_allow(change: Any, p
     assert json.loads(answer.output_text) == ANSWER
 
 
-REFUSED = {
+REJECTED = {
     "google": {"tools": [{"type": "function", "function": {"name": "look", "parameters": {}}}]},
     "deepseek": {},
     "plain": {},
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-async def test_a_schema_that_is_refused_takes_nothing_from_the_script(name: str) -> None:
+@pytest.mark.parametrize("name", REJECTED)
+async def test_a_rejected_request_uses_up_no_reply(name: str) -> None:
     with OfflineServer([ANSWER], profile=name) as server:
         with pytest.raises(BadRequestError):
-            await chat(server, response_format=asking_for(STRICT), **REFUSED[name])
+            await chat(server, response_format=response_format(STRICT), **REJECTED[name])
         assert "Paris" in (await chat(server)).content
 
 
 @pytest.mark.parametrize("name", ["anthropic", "ignoring"])
-async def test_a_schema_that_is_ignored(name: str) -> None:
+async def test_providers_that_ignore_the_schema_answer_in_prose(name: str) -> None:
     with OfflineServer([ANSWER], profile=name) as server:
-        said = (await chat(server, response_format=asking_for(STRICT))).content
-    assert said != json.dumps(ANSWER)
-    assert json.dumps(ANSWER) in said
+        content = (await chat(server, response_format=response_format(STRICT))).content
+    assert content != json.dumps(ANSWER)
+    assert json.dumps(ANSWER) in content
 
 
-async def test_claude_talks_beside_the_final_tool() -> None:
+async def test_claude_adds_text_to_the_call_of_the_final_tool() -> None:
     tool = {"type": "function", "function": {"name": "final_answer", "parameters": STRICT}}
     with OfflineServer([ANSWER], profile="anthropic") as server:
         message = await chat(server, tools=[tool])
@@ -89,7 +89,7 @@ async def test_claude_talks_beside_the_final_tool() -> None:
     assert json.loads(message.tool_calls[0].function.arguments) == ANSWER
 
 
-async def test_a_profile_of_ones_own() -> None:
+async def test_a_custom_profile() -> None:
     shouting = Profile("shouting", chat=str.upper)
     with OfflineServer([ANSWER], profile=shouting) as server:
         assert (await chat(server)).content == '{"CITY": "PARIS"}'
@@ -101,7 +101,7 @@ def test_an_unknown_profile_is_an_error_that_names_the_known_ones() -> None:
         OfflineServer(profile="claude")
 
 
-async def test_refusals_and_cuts_are_as_the_apis_tell_them() -> None:
+async def test_refusals_and_cut_replies_have_the_form_of_each_api() -> None:
     with OfflineServer([Reply(refusal="No."), Reply("cut", is_cut=True)] * 2) as server:
         bundle = server.bundle()
         refused = await bundle.client.responses.create(model="m", input="hi")

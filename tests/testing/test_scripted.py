@@ -1,4 +1,4 @@
-"""The scripted model: one set of tests for the SDK's own and for ours."""
+"""The scripted model: the same tests for the SDK's and for this package's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def kit(request: Any) -> Any:
     return request.param
 
 
-def test_the_sdks_own_is_used_where_it_has_one() -> None:
+def test_the_sdks_scripted_model_is_used_if_there_is_one() -> None:
     home = kantan_agents.testing.ScriptedModel.__module__
     assert home == ("agents.testing.model" if SDK_HAS_ONE else "kantan_agents.testing.scripted")
 
@@ -48,7 +48,7 @@ async def test_steps_are_played_in_order_and_calls_recorded(kit: Any) -> None:
     model.assert_complete()
 
 
-async def test_a_call_too_many_and_steps_left_over_are_errors(kit: Any) -> None:
+async def test_an_unexpected_call_and_unplayed_steps_are_errors(kit: Any) -> None:
     model = kit.ScriptedModel()
     with pytest.raises(kit.UnexpectedModelCall) as caught:
         await Agent("a", "b", model=model).run_async("hi")
@@ -100,7 +100,7 @@ async def test_streaming_gives_the_text_in_deltas(kit: Any) -> None:
     assert model.last_call.streamed is True
 
 
-async def test_raw_arguments_are_sent_as_they_are(kit: Any) -> None:
+async def test_raw_arguments_are_sent_unchanged(kit: Any) -> None:
     assert kit.function_call("t", "{not json", call_id="c").arguments == "{not json"
     assert kit.function_call("t", {"a": "é"}, call_id="c", item_id="i").id == "i"
 

@@ -20,7 +20,7 @@ from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call, parse_ar
 from kantan_agents.tool_rules.calls import is_call_pattern
 from kantan_agents.tool_rules.names import is_glob
 
-# Any example will do: what is found need not be the smallest there is.
+# Without shrinking: any example will do.
 SEARCH = settings(max_examples=5_000, database=None, deadline=None, phases=[Phase.generate])
 RULES: dict[str, Any] = {
     "allow": ["search", "fs.*", "Bash(git:*)"],
@@ -57,7 +57,7 @@ def test_json_values_survive_json(value: Any) -> None:
 
 
 @given(json_values(max_leaves=2, max_length=3))
-def test_json_values_are_no_larger_than_asked_for(value: Any) -> None:
+def test_json_values_respect_the_given_sizes(value: Any) -> None:
     def check(one: Any) -> None:
         if isinstance(one, (str, list, dict)):
             assert len(one) <= 3
@@ -114,12 +114,12 @@ def test_tool_rules_have_every_keyword(keyword: str) -> None:
         lambda rules: any("[]" in path for tool in rules["params"].values() for path in tool),
     ],
 )
-def test_tool_rules_have_every_shape_there_is(shape: Any) -> None:
+def test_tool_rules_have_every_shape(shape: Any) -> None:
     find(tool_rules(), shape, settings=SEARCH)
 
 
 @pytest.mark.parametrize("names", [["pay", "refund"], ("pay", "refund"), st.sampled_from(["pay", "refund"])])
-def test_tool_rules_are_about_the_names_given(names: Any) -> None:
+def test_tool_rules_are_about_the_given_names(names: Any) -> None:
     @settings(max_examples=20, database=None)
     @given(tool_rules(names))
     def about_these(rules: dict[str, Any]) -> None:
@@ -143,7 +143,7 @@ def test_tool_calls_are_a_name_and_a_json_object(rules: dict[str, Any], data: st
 
 
 @given(tool_rules(), st.data())
-def test_tool_calls_leave_the_rules_as_they_are(rules: dict[str, Any], data: st.DataObject) -> None:
+def test_drawing_tool_calls_does_not_change_the_rules(rules: dict[str, Any], data: st.DataObject) -> None:
     before = copy.deepcopy(rules)
     parsed = ToolRules.parse(rules)
     for given_rules in (rules, parsed):
@@ -173,7 +173,7 @@ def test_tool_calls_leave_the_rules_as_they_are(rules: dict[str, Any], data: st.
         lambda name, decision: name == "Bash" and not decision.allowed and decision.key == "allow",
     ],
 )
-def test_tool_calls_keep_the_rules_and_break_each_of_them(wanted: Any) -> None:
+def test_tool_calls_comply_with_the_rules_and_violate_each_of_them(wanted: Any) -> None:
     find(tool_calls(RULES), lambda call: wanted(call[0], decide(RULES, call)), settings=SEARCH)
 
 
@@ -186,17 +186,17 @@ def test_tool_calls_come_near_every_limit(keyword: str, path: str) -> None:
     def is_given(arguments: Any) -> bool:
         return "value" in json.dumps(arguments)
 
-    broken = find(tool_calls(rules), lambda call: not decide(rules, call).allowed, settings=SEARCH)
-    kept = find(
+    invalid = find(tool_calls(rules), lambda call: not decide(rules, call).allowed, settings=SEARCH)
+    valid = find(
         tool_calls(rules),
         lambda call: call[0] == "tool" and is_given(call[1]) and decide(rules, call).allowed,
         settings=SEARCH,
     )
-    assert broken[0] == kept[0] == "tool"
-    assert type(decide(rules, broken).error) is PARAMETER_ERRORS[keyword]
+    assert invalid[0] == valid[0] == "tool"
+    assert type(decide(rules, invalid).error) is PARAMETER_ERRORS[keyword]
 
 
-def test_about_as_many_tool_calls_keep_the_rules_as_break_them() -> None:
+def test_compliant_and_violating_tool_calls_are_both_common() -> None:
     allowed = []
 
     @settings(max_examples=300, database=None, deadline=None)
@@ -208,7 +208,7 @@ def test_about_as_many_tool_calls_keep_the_rules_as_break_them() -> None:
     assert 0.15 < sum(allowed) / len(allowed) < 0.85
 
 
-def test_tool_calls_are_of_foreign_tools_too() -> None:
+def test_tool_calls_include_tools_that_the_rules_do_not_mention() -> None:
     find(tool_calls(RULES, ["launch"]), lambda call: call[0] == "launch", settings=SEARCH)
     find(tool_calls(RULES, st.just("launch")), lambda call: call[0] == "search", settings=SEARCH)
     find(tool_calls({}), lambda call: bool(call[1]), settings=SEARCH)
@@ -222,7 +222,7 @@ def test_tool_calls_find_names_that_a_pattern_covers(entry: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", ["^[0-9]{3}-x$", r"^\p{L}+$", "(?i)^abc$", "[[a]b]"])
-def test_any_pattern_of_a_users_rules_will_do(pattern: str) -> None:
+def test_any_pattern_that_rules_accept_is_supported(pattern: str) -> None:
     rules = {"params": {"tool": {"value": {"pattern": pattern, "minLength": 30_000, "minimum": 10**400}}}}
     find(tool_calls(rules), lambda call: not decide(rules, call).allowed, settings=SEARCH)
 
@@ -256,7 +256,7 @@ def test_contexts_come_with_and_without_each_key(key: str | None) -> None:
 
 
 @given(contexts(["pay"]))
-def test_the_rules_of_contexts_are_about_the_names_given(context: dict[str, Any]) -> None:
+def test_the_rules_of_contexts_are_about_the_given_names(context: dict[str, Any]) -> None:
     params = (context.get("tool_rules") or {}).get("params", {})
     assert all(tool == "pay" or is_glob(tool) for tool in params)
 
@@ -290,7 +290,7 @@ def run_python(code: str) -> str:
     return done.stdout.strip()
 
 
-def test_the_testing_room_does_not_import_hypothesis() -> None:
+def test_the_testing_package_does_not_import_hypothesis() -> None:
     assert run_python("import sys, kantan_agents.testing; print('hypothesis' in sys.modules)") == "False"
 
 
