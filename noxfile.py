@@ -14,7 +14,8 @@ nox.options.default_venv_backend = "venv"
 
 
 def _starts(python: str) -> bool:
-    # A version manager may have a command for every Python it knows, also those that are not selected.
+    # A version manager may put a command on the path even for a Python that is not selected, which then
+    # fails.
     try:
         return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
     except FileNotFoundError:
@@ -22,7 +23,7 @@ def _starts(python: str) -> bool:
 
 
 def _managed(version: str) -> list[str]:
-    """Return the Pythons of a version that pyenv has, selected or not; the newest last."""
+    """Return pyenv's Pythons of a version, selected or not, the newest last."""
     pyenv = shutil.which("pyenv")
     if pyenv is None:
         return []
@@ -42,16 +43,16 @@ SUITE = ("python", "-m", "pytest", "-n", "2")
 
 @nox.session(python=PYTHONS or None)
 def tests(session: nox.Session) -> None:
-    """Run the suite on every Python that is present."""
+    """Run the suite on every installed Python."""
     session.install("-e", ".[dev]")
     session.run(*SUITE, *session.posargs)
 
 
 @nox.session(python=PYTHONS[-1:] or None)
 def newest_sdk(session: nox.Session) -> None:
-    """Run the suite on the newest SDK and Python; kantan-llm's pin (openai<3) stands against it."""
+    """Run the suite on the newest SDK and Python, despite kantan-llm's pin on openai<3."""
     session.install("-e", ".[dev]")
-    # kantan-llm itself works with openai 3; only its declared dependency does not allow it.
+    # kantan-llm works with openai 3; only its declared dependency excludes it.
     session.run("python", "-m", "pip", "uninstall", "--yes", "--quiet", "kantan-llm")
     session.install("--upgrade", "openai-agents", "openai>=3")
     session.install("--no-deps", "kantan-llm")
@@ -61,7 +62,7 @@ def newest_sdk(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[-1:] or None)
 def hunt(session: nox.Session) -> None:
-    """Draw many examples of every property that no run has drawn before; this takes half an hour."""
+    """Test every property with many new examples; this takes half an hour."""
     session.install("-e", ".[dev]")
     session.run(*SUITE, "-m", "hypothesis", *session.posargs, env={"HYPOTHESIS_PROFILE": "hunt"})
 

@@ -1,18 +1,18 @@
-"""A clock that a test moves: what a deadline ends has then always come as far as the test says."""
+"""A clock that a test moves, so that the test decides how far a run gets before its deadline."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-ENOUGH = 60.0  # a deadline that nothing reaches by itself
+ENOUGH = 60.0  # a deadline that no test reaches without moving the clock
 MORE = 100.0  # less than the HTTP client's own timeout
 
 
 def let_pass(seconds: float = MORE) -> None:
-    """Move the running event loop's clock on, for good: all its timers that are due by then fire.
+    """Advance the running event loop's clock permanently; all timers that are due by then fire.
 
-    A loop that other tests use as well needs no more than that: its timers are set by the moved clock.
+    A loop shared with other tests needs no reset, because later timers are set by the advanced clock.
     """
     loop: Any = asyncio.get_running_loop()
     if not hasattr(loop, "moved_by"):

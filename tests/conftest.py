@@ -1,4 +1,4 @@
-"""Fixtures for the whole suite: no network but loopback, no leftover trace processors, no real keys."""
+"""Fixtures for the whole suite: only loopback connections, no leftover trace processors, no real keys."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRe
 from kantan_agents import refresh_tool_providers
 from tests.distributions import Distribution, Installed, Use
 
-# CI draws the same examples each time: what it refuses is then the change's own. New ones are hunted for with
-# `nox -s hunt`.
+# CI draws the same examples each time, so that a failure is caused by the change. `nox -s hunt` draws new
+# ones.
 settings.register_profile("fast", max_examples=40, deadline=None, derandomize="CI" in os.environ)
 settings.register_profile(
     "ci", max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
@@ -80,13 +80,13 @@ def anyio_backend() -> str:
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector from walking the SDK's thousands of classes again and again."""
+    """Exclude the SDK's thousands of classes from later garbage collections."""
     gc.collect()
     gc.freeze()
 
 
 class TraceDB:
-    """A kantan-llm database and its unmodified tracer, read through kantan-llm's own search."""
+    """A kantan-llm database with the unmodified tracer, read through the search of kantan-llm."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -99,7 +99,7 @@ class TraceDB:
         return self._read(lambda reader: reader.search_spans(query=SpanQuery(**query)))
 
     def final_span(self) -> SpanRecord:
-        """Return the generation span that our library wrote last."""
+        """Return the last generation span that the library wrote."""
         return self.spans(span_type="generation")[-1]
 
     def _read(self, read: Callable[[SQLiteTracer], list[Any]]) -> list[Any]:
@@ -122,13 +122,13 @@ def traces(tmp_path: Path) -> Iterator[TraceDB]:
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """Distributions with tool providers, each pip-installed into a directory of its own."""
+    """Distributions with tool providers, each installed by pip into its own directory."""
     return Installed(tmp_path_factory.mktemp("installed"))
 
 
 @pytest.fixture
 def use(installed: Installed, monkeypatch: pytest.MonkeyPatch) -> Iterator[Use]:
-    """Let distributions be installed for this process, until the end of the test."""
+    """``use(ACME)`` installs distributions for this process until the end of the test."""
     used: list[Distribution] = []
 
     def add(*distributions: Distribution) -> None:

@@ -1,6 +1,6 @@
-"""Distributions with tool providers: real wheels, really installed by pip, each into a directory of its own.
+"""Distributions with tool providers: real wheels, each installed by pip into its own directory.
 
-A directory is no environment: whoever wants a distribution puts its directory on the path.
+The directories are not environments. A test that needs a distribution puts its directory on the path.
 """
 
 from __future__ import annotations
@@ -108,13 +108,13 @@ _LOUD = """
 
 @attrs.frozen
 class Distribution:
-    """What goes into a wheel.
+    """The contents of a wheel.
 
     Attributes:
-        name: Its name.
+        name: Name of the distribution.
         version: Its version.
-        entry_points: The group ``kantan_agents.tools``: name to object.
-        code: The one module, ``name`` with underscores.
+        entry_points: The entry points of the group ``kantan_agents.tools``, from name to object.
+        code: Source of the only module, named like the distribution with underscores.
     """
 
     name: str
@@ -124,11 +124,11 @@ class Distribution:
 
     @property
     def module(self) -> str:
-        """Name of the module."""
+        """Name of its module."""
         return self.name.replace("-", "_")
 
     def wheel(self, directory: Path) -> Path:
-        """Write the wheel, as a build backend does, and return its path."""
+        """Write the wheel as a build backend would, and return its path."""
         info = f"{self.module}-{self.version}.dist-info"
         declared = "".join(f"{name} = {self.module}{value}\n" for name, value in self.entry_points.items())
         files = {
@@ -210,25 +210,26 @@ def pip_install(distribution: Distribution, target: Path) -> Path:
 
 
 class Installed:
-    """Installs each distribution when it is first asked for."""
+    """Installs each distribution when it is first needed."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._made: dict[str, Path] = {}
+        self._installed: dict[str, Path] = {}
 
     def path(self, distribution: Distribution) -> Path:
         """Return the directory to put on the path."""
-        if distribution.name not in self._made:
+        if distribution.name not in self._installed:
             target = self._root / distribution.name / "site"
-            self._made[distribution.name] = pip_install(distribution, target)
-        return self._made[distribution.name]
+            self._installed[distribution.name] = pip_install(distribution, target)
+        return self._installed[distribution.name]
 
     def environment(self, *distributions: Distribution) -> dict[str, str]:
-        """Return the environment of a process in which these are installed."""
+        """Return the environment variables of a process in which these are installed."""
         inherited = [os.environ["PYTHONPATH"]] if os.environ.get("PYTHONPATH") else []
         paths = [str(self.path(distribution)) for distribution in distributions]
         return {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, *inherited])}
 
 
 Use = Callable[..., None]
-"""The fixture ``use``: ``use(ACME, RIVAL)`` installs them for this process, until the end of the test."""
+"""Type of the fixture ``use``: ``use(ACME, RIVAL)`` installs them for this process until the end of the
+test."""

@@ -14,7 +14,7 @@ entries = st.lists(st.fixed_dictionaries({"role": st.sampled_from(["user", "assi
 
 
 @pytest.mark.parametrize("value", [[], (), "x", 1, object()])
-def test_a_context_that_is_no_dict_is_e5(value: Any) -> None:
+def test_a_context_that_is_not_a_dict_is_e5(value: Any) -> None:
     with pytest.raises(ContextTypeError) as caught:
         check_context(value)
     assert caught.value.got == type(value).__name__
@@ -31,7 +31,7 @@ def test_spec_2_6_an_empty_context_is_completed() -> None:
 
 
 @pytest.mark.parametrize("rules", [[], "x", 1, True])
-def test_spec_7_4_tool_rules_that_are_no_dict_are_e18_and_nothing_is_written(rules: Any) -> None:
+def test_spec_7_4_tool_rules_that_are_not_a_dict_are_e18_and_nothing_is_written(rules: Any) -> None:
     context = {"tool_rules": rules}
     with pytest.raises(ToolRulesTypeError):
         fill_defaults(context, keep_history=True)
@@ -39,14 +39,14 @@ def test_spec_7_4_tool_rules_that_are_no_dict_are_e18_and_nothing_is_written(rul
 
 
 @pytest.mark.parametrize("history", [None, {}, "x", ()])
-def test_a_history_that_is_no_list_is_e6_and_nothing_is_written(history: Any) -> None:
+def test_a_history_that_is_not_a_list_is_e6_and_nothing_is_written(history: Any) -> None:
     context = {"history": history}
     with pytest.raises(HistoryTypeError):
         fill_defaults(context, keep_history=True)
     assert context == {"history": history}
 
 
-def test_a_history_that_is_not_kept_is_not_looked_at() -> None:
+def test_with_history_turned_off_the_history_is_not_checked() -> None:
     context = {"history": "mine"}
     fill_defaults(context, keep_history=False)
     assert context["history"] == "mine"
@@ -66,7 +66,7 @@ def test_the_history_is_never_longer_than_the_limit_and_keeps_the_newest_in_orde
 
 
 @given(entries, entries, st.integers(1, 6))
-def test_taking_an_append_back_restores_the_history(before: Any, added: Any, limit: Any) -> None:
+def test_undoing_an_append_restores_the_history(before: Any, added: Any, limit: Any) -> None:
     history = copy.deepcopy(before)
     undo = append_history(history, added, limit)
     undo()
@@ -74,7 +74,7 @@ def test_taking_an_append_back_restores_the_history(before: Any, added: Any, lim
 
 
 @given(entries, entries, entries)
-def test_taking_an_append_back_keeps_what_another_run_added_meanwhile(
+def test_undoing_an_append_keeps_entries_that_another_run_added_meanwhile(
     before: Any, added: Any, meanwhile: Any
 ) -> None:
     history = copy.deepcopy(before)
@@ -84,7 +84,7 @@ def test_taking_an_append_back_keeps_what_another_run_added_meanwhile(
     assert history == before + meanwhile
 
 
-def test_a_store_is_taken_back_unless_somebody_wrote_again() -> None:
+def test_a_store_is_undone_unless_the_key_was_written_again() -> None:
     context = {"a": 1}
     undo_a, undo_b = store(context, "a", "new"), store(context, "b", "new")
     undo_b()

@@ -13,12 +13,12 @@ from kantan_agents.errors import EmptyPromptNameError, EmptyPromptTextError
 names = st.text(min_size=1).filter(str.strip)
 
 
-def test_spec_3_1_the_prompts_own_id_is_used() -> None:
+def test_spec_3_1_the_id_of_the_prompt_is_used() -> None:
     assert Prompt("n", "v1", "text", id="registry-7").resolve_id() == "registry-7"
 
 
 @given(names)
-def test_spec_3_2_without_an_id_it_is_the_sha256_of_the_text(text: Any) -> None:
+def test_spec_3_2_the_default_id_is_the_sha256_of_the_text(text: Any) -> None:
     expected = hashlib.sha256(text.encode("utf-8")).hexdigest()
     assert Prompt("n", "v1", text).resolve_id() == expected
 

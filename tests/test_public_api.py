@@ -15,7 +15,7 @@ def run_python(code: str) -> str:
     return done.stdout
 
 
-def test_every_public_name_exists_and_knows_where_it_lives() -> None:
+def test_every_public_name_exists_and_has_a_home() -> None:
     for name in kantan_agents.__all__:
         assert getattr(kantan_agents, name) is not None
     assert set(kantan_agents.__all__) == set(kantan_agents._HOMES)
@@ -52,7 +52,7 @@ def test_a_prompt_needs_no_sdk() -> None:
     assert run_python(code).strip() == "False"
 
 
-def test_spec_1_tracing_functions_are_the_sdks_own() -> None:
+def test_spec_1_tracing_functions_are_those_of_the_sdk() -> None:
     assert kantan_agents.add_trace_processor is agents.add_trace_processor
     assert kantan_agents.set_trace_processors is agents.set_trace_processors
 

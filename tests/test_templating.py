@@ -35,7 +35,7 @@ def test_text_without_markers_is_unchanged(text: Any, context: Any) -> None:
 
 
 @given(st.text(alphabet="{}$ctxenv. a\n"), st.dictionaries(keys, leaves))
-def test_only_whole_markers_are_touched(text: Any, context: Any) -> None:
+def test_only_complete_markers_are_replaced(text: Any, context: Any) -> None:
     rendered = render_template(text, context)
     literal = "".join(part for part in compile_template(text) if isinstance(part, str))
     if not any(not isinstance(part, str) for part in compile_template(text)):
@@ -55,7 +55,7 @@ def test_inserted_values_are_never_rendered_again(before: Any, secret: Any) -> N
 
 
 @given(st.dictionaries(keys, trees), st.lists(keys, min_size=1))
-def test_undefined_is_empty(tree: Any, path: Any) -> None:
+def test_missing_keys_render_as_an_empty_string(tree: Any, path: Any) -> None:
     tree.pop(path[0], None)
     assert render_template("a{{ $ctx." + ".".join(path) + " }}b", tree) == "ab"
 
@@ -88,7 +88,7 @@ def test_markers(text: Any, expected: Any) -> None:
     assert render_template(text, context) == expected
 
 
-def test_list_likes_are_indexed_and_strings_are_not() -> None:
+def test_sequences_are_indexed_and_strings_are_not() -> None:
     assert render_template("{{ $ctx.l.0 }}{{ $ctx.s.0 }}", {"l": UserList(["x"]), "s": "y"}) == "x"
 
 
@@ -108,7 +108,7 @@ def test_attributes_are_never_followed() -> None:
     assert render_template("{{ $ctx.u }}{{ $ctx.u.password }}", {"u": User()}) == "user"
 
 
-def test_a_value_that_cannot_be_text_is_e77_and_names_the_marker() -> None:
+def test_a_value_that_cannot_be_converted_to_text_is_e77_and_names_the_marker() -> None:
     class Broken:
         def __str__(self) -> None:
             raise ZeroDivisionError("no text")

@@ -35,11 +35,11 @@ class Summary(BaseModel):
     score: int
 
 
-def saying(*texts: Any) -> Any:
+def model_answering(*texts: Any) -> Any:
     return ScriptedModel([[assistant_message(text)] for text in texts])
 
 
-def echoing() -> Any:
+def model_echoing_the_input() -> Any:
     from kantan_agents.testing import ModelStep
 
     def answer(call: Any) -> Any:
@@ -48,9 +48,9 @@ def echoing() -> Any:
     return ScriptedModel([ModelStep.respond(answer) for _ in range(100)])
 
 
-async def test_spec_2_5_and_2_7_the_callers_own_dict_comes_back_completed() -> None:
+async def test_spec_2_5_and_2_7_the_callers_dict_is_completed_and_returned() -> None:
     context = {"user": {"name": "Bo"}}
-    model = saying("Paris")
+    model = model_answering("Paris")
     returned = await Agent("geo", "Hi {{ $ctx.user.name }}", model=model).run_async("Capital?", context)
     assert returned is context
     assert isinstance(context["result"], agents.RunResult)
@@ -61,13 +61,13 @@ async def test_spec_2_5_and_2_7_the_callers_own_dict_comes_back_completed() -> N
 
 @pytest.mark.parametrize("empty", [None, {}])
 async def test_spec_2_6_an_empty_context_is_completed(empty: Any) -> None:
-    context = await Agent("a", "b", model=saying("x")).run_async("hi", empty)
+    context = await Agent("a", "b", model=model_answering("x")).run_async("hi", empty)
     assert set(context) == {"tool_rules", "result", "history"}
     assert empty is None or context is empty
 
 
 def test_spec_2_9_run_and_run_async_return_the_same() -> None:
-    context = Agent("a", "b", model=saying("x")).run("hi", {"k": 1})
+    context = Agent("a", "b", model=model_answering("x")).run("hi", {"k": 1})
     assert (context["k"], context["result"].final_output) == (1, "x")
 
 
@@ -81,7 +81,7 @@ async def test_spec_2_2_options_reach_the_sdk_agent() -> None:
     agent = Agent(
         "a",
         Prompt("p", "v1", "text"),
-        model=saying("x"),
+        model=model_answering("x"),
         model_settings=agents.ModelSettings(temperature=0.5),
         output_type=Summary,
         handoff_description="does things",
@@ -102,7 +102,7 @@ async def test_an_option_the_sdk_does_not_know_is_a_type_error() -> None:
 
 @given(limit=st.integers(1, 7), inputs=st.lists(st.text(min_size=1), min_size=1, max_size=6))
 def test_spec_10_the_history_keeps_the_newest_pairs_in_order(limit: Any, inputs: Any) -> None:
-    agent = Agent("a", "b", model=echoing(), history=limit)
+    agent = Agent("a", "b", model=model_echoing_the_input(), history=limit)
     context: dict = {}
     for text in inputs:
         context = agent.run(text, context)
@@ -110,15 +110,15 @@ def test_spec_10_the_history_keeps_the_newest_pairs_in_order(limit: Any, inputs:
     assert context["history"] == expected[-limit:]
 
 
-async def test_spec_10_3_a_history_of_0_is_not_touched() -> None:
-    agent = Agent("a", "b", model=saying("x", "y"), history=0)
+async def test_spec_10_3_with_history_0_the_history_is_not_touched() -> None:
+    agent = Agent("a", "b", model=model_answering("x", "y"), history=0)
     assert "history" not in await agent.run_async("hi")
     assert (await agent.run_async("hi", {"history": "mine"}))["history"] == "mine"
 
 
-async def test_the_history_list_stays_the_callers_own() -> None:
+async def test_the_callers_history_list_is_extended_in_place() -> None:
     history = [{"role": "user", "text": "before"}]
-    context = await Agent("a", "b", model=saying("x")).run_async("hi", {"history": history})
+    context = await Agent("a", "b", model=model_answering("x")).run_async("hi", {"history": history})
     assert context["history"] is history
     assert [entry["text"] for entry in history] == ["before", "hi", "x"]
 
@@ -143,14 +143,14 @@ async def test_the_history_list_stays_the_callers_own() -> None:
         ([{"role": "assistant", "content": "only me"}], ""),
     ],
 )
-async def test_of_a_list_of_input_items_the_last_user_text_is_kept(input_items: Any, text: Any) -> None:
-    context = await Agent("a", "b", model=saying("ok")).run_async(input_items)
+async def test_the_last_user_text_of_a_list_of_input_items_is_stored(input_items: Any, text: Any) -> None:
+    context = await Agent("a", "b", model=model_answering("ok")).run_async(input_items)
     assert context["history"][0] == {"role": "user", "text": text}
 
 
-async def test_spec_11_1_a_structured_output_lands_in_the_context_as_a_dict() -> None:
+async def test_spec_11_1_a_structured_output_is_stored_in_the_context_as_a_dict() -> None:
     agent = Agent(
-        "a", "b", model=saying('{"title": "T", "score": 3}'), output_type=Summary, output_dest="out"
+        "a", "b", model=model_answering('{"title": "T", "score": 3}'), output_type=Summary, output_dest="out"
     )
     context = await agent.run_async("hi", {"out": "old"})
     assert context["out"] == {"title": "T", "score": 3}
@@ -159,11 +159,11 @@ async def test_spec_11_1_a_structured_output_lands_in_the_context_as_a_dict() ->
 
 
 async def test_a_text_is_not_stored_under_output_dest() -> None:
-    context = await Agent("a", "b", model=saying("text"), output_dest="out").run_async("hi")
+    context = await Agent("a", "b", model=model_answering("text"), output_dest="out").run_async("hi")
     assert "out" not in context
 
 
-async def test_spec_8_1_a_tool_may_change_what_the_next_turn_is_told() -> None:
+async def test_spec_8_1_a_tool_may_change_the_instructions_of_the_next_turn() -> None:
     def look_up(ctx: agents.RunContextWrapper[dict]) -> str:
         """Find the customer."""
         ctx.context["customer"] = "Aya"
@@ -176,7 +176,7 @@ async def test_spec_8_1_a_tool_may_change_what_the_next_turn_is_told() -> None:
 
 @pytest.mark.parametrize("is_async", [False, True])
 @pytest.mark.parametrize("arguments", [2, 3])
-async def test_a_renderer_of_either_kind_is_called_once_a_turn(is_async: Any, arguments: Any) -> None:
+async def test_a_sync_or_async_renderer_is_called_once_per_turn(is_async: Any, arguments: Any) -> None:
     calls = []
 
     def two(text: Any, context: Any) -> Any:
@@ -199,7 +199,7 @@ async def test_a_renderer_of_either_kind_is_called_once_a_turn(is_async: Any, ar
         return plain(text, context, allow_env)
 
     renderer = (async_two if arguments == 2 else async_three) if is_async else plain
-    model = saying("x")
+    model = model_answering("x")
     agent = Agent("a", Prompt("p", "v", "text"), model=model, renderer=renderer, allow_env=True)
     await agent.run_async("hi", {"k": 1})
     assert calls == [("text", 1)]
@@ -208,7 +208,7 @@ async def test_a_renderer_of_either_kind_is_called_once_a_turn(is_async: Any, ar
 
 async def test_env_is_rendered_only_when_allowed(monkeypatch: Any) -> None:
     monkeypatch.setenv("PLACE", "Kyoto")
-    model = saying("x", "y")
+    model = model_answering("x", "y")
     await Agent("a", "[{{ $env.PLACE }}]", model=model).run_async("hi")
     await Agent("a", "[{{ $env.PLACE }}]", model=model, allow_env=True).run_async("hi")
     assert [call.system_instructions for call in model.calls] == ["[]", "[Kyoto]"]
@@ -233,7 +233,7 @@ async def test_runner_options_reach_the_runner() -> None:
 
 async def test_a_session_works_as_in_the_sdk(tmp_path: Any) -> None:
     session = agents.SQLiteSession("s", str(tmp_path / "s.db"))
-    model = saying("one", "two")
+    model = model_answering("one", "two")
     agent = Agent("a", "b", model=model)
     await agent.run_async("first", session=session)
     await agent.run_async("second", session=session)
@@ -259,13 +259,13 @@ async def test_middleware_is_outermost_in_list_order() -> None:
         log.append("inner in")
         await call_next(run)
 
-    agent = Agent("a", "b", model=saying("x"), middleware=[outer, inner])
+    agent = Agent("a", "b", model=model_answering("x"), middleware=[outer, inner])
     assert agent.pipeline.names[:3] == ("outer", "inner", "normalize_context")
     await agent.run_async("hi")
     assert log == ["outer in", "inner in", ("outer out", "x")]
 
 
-async def test_a_result_set_before_call_sdk_is_the_answer_and_no_model_is_called() -> None:
+async def test_a_result_set_before_call_sdk_is_used_and_no_model_is_called() -> None:
     class Cached:
         final_output = "cached"
 
@@ -273,7 +273,7 @@ async def test_a_result_set_before_call_sdk_is_the_answer_and_no_model_is_called
         run.result = Cached()
         await call_next(run)
 
-    model = saying()
+    model = model_answering()
     context = await Agent("a", "b", model=model, middleware=[cache]).run_async("hi")
     assert isinstance(context["result"], Cached)
     assert context["history"] == [
@@ -283,11 +283,11 @@ async def test_a_result_set_before_call_sdk_is_the_answer_and_no_model_is_called
     assert model.calls == ()
 
 
-async def test_not_calling_on_at_all_leaves_no_stale_result() -> None:
+async def test_a_stage_that_does_not_call_next_leaves_no_stale_result() -> None:
     async def veto(run: Any, call_next: Any) -> None:
         pass
 
-    agent = Agent("a", "b", model=saying(), middleware=[veto])
+    agent = Agent("a", "b", model=model_answering(), middleware=[veto])
     assert await agent.run_async("hi", {"result": "of the run before"}) == {"result": None}
 
 
@@ -309,33 +309,33 @@ async def test_a_stage_may_replace_the_instructions_for_the_whole_run() -> None:
 
 
 async def test_without_the_render_stage_instructions_are_still_rendered() -> None:
-    model = saying("x")
+    model = model_answering("x")
     pipeline = Pipeline(DEFAULT_STAGES).without("render_instructions")
     await Agent("a", "Hi {{ $ctx.n }}", model=model, pipeline=pipeline).run_async("hi", {"n": 1})
     assert model.last_call.system_instructions == "Hi 1"
 
 
-# A failed run leaves the context as it was
+# A failed run leaves the context unchanged
 
-PLACES = [stage.__name__ for stage in DEFAULT_STAGES]
+STAGES = [stage.__name__ for stage in DEFAULT_STAGES]
 
 
-@pytest.mark.parametrize("before", PLACES)
-@pytest.mark.parametrize("way", ["in", "out"])
-async def test_a_failing_stage_leaves_the_context_as_it_was(before: Any, way: Any) -> None:
+@pytest.mark.parametrize("stage", STAGES)
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_failing_stage_leaves_the_context_unchanged(stage: Any, when: Any) -> None:
     async def fail(run: Any, call_next: Any) -> None:
-        if way == "out":
+        if when == "after":
             await call_next(run)
         raise LookupError("mine")
 
     agent = Agent(
         "a",
         "b",
-        model=saying('{"title": "T", "score": 3}'),
+        model=model_answering('{"title": "T", "score": 3}'),
         output_type=Summary,
         output_dest="out",
         history=3,
-        pipeline=Pipeline(DEFAULT_STAGES).before(before, fail),
+        pipeline=Pipeline(DEFAULT_STAGES).before(stage, fail),
     )
     context = {
         "out": {"old": 1},
@@ -380,7 +380,7 @@ async def test_after_a_failure_only_the_defaults_are_new() -> None:
 )
 async def test_a_wrong_context_is_refused_before_any_model_call(context: Any, error: Any) -> None:
     before = copy.deepcopy(context)
-    model = saying()
+    model = model_answering()
     with pytest.raises(error):
         await Agent("a", "b", model=model).run_async("hi", context)
     if error is not InvalidToolRulesError:
@@ -391,7 +391,7 @@ async def test_a_wrong_context_is_refused_before_any_model_call(context: Any, er
 @pytest.mark.parametrize("wrong", [None, 1, {"role": "user"}, b"x"])
 async def test_a_wrong_input_is_e78(wrong: Any) -> None:
     with pytest.raises(InputTypeError) as caught:
-        await Agent("a", "b", model=saying()).run_async(wrong)
+        await Agent("a", "b", model=model_answering()).run_async(wrong)
     assert caught.value.got == type(wrong).__name__
 
 
@@ -409,17 +409,17 @@ async def test_a_wrong_input_is_e78(wrong: Any) -> None:
         ({"model": 3}, "model"),
     ],
 )
-async def test_a_wrong_option_is_e75_and_named(options: Any, option: Any) -> None:
+async def test_an_invalid_option_is_e75_and_named(options: Any, option: Any) -> None:
     with pytest.raises(InvalidOptionError) as caught:
         Agent("a", **{"instructions": "b", **options})
     assert (caught.value.code, caught.value.option) == ("E75", option)
 
 
-async def test_wrong_handoffs_and_run_config_are_e75() -> None:
+async def test_invalid_handoffs_and_run_config_are_e75() -> None:
     with pytest.raises(InvalidOptionError, match="handoffs"):
-        await Agent("a", "b", model=saying(), handoffs=["billing"]).run_async("hi")
+        await Agent("a", "b", model=model_answering(), handoffs=["billing"]).run_async("hi")
     with pytest.raises(InvalidOptionError, match="run_config"):
-        await Agent("a", "b", model=saying()).run_async("hi", run_config=3)
+        await Agent("a", "b", model=model_answering()).run_async("hi", run_config=3)
 
 
 @pytest.mark.parametrize("tool", [3, "x", object(), lambda: "x"])
@@ -429,11 +429,11 @@ async def test_a_tool_without_a_name_is_e4(tool: Any) -> None:
     assert caught.value.tool is tool
 
 
-async def test_what_a_renderer_raises_passes_unchanged() -> None:
+async def test_an_error_of_a_renderer_propagates_unchanged() -> None:
     def broken(text: Any, context: Any) -> None:
         raise KeyError("mine")
 
-    model = saying()
+    model = model_answering()
     with pytest.raises(KeyError, match="mine"):
         await Agent("a", "b", model=model, renderer=broken).run_async("hi")
     with pytest.raises(RendererResultError, match="not NoneType"):
@@ -448,7 +448,7 @@ async def test_a_value_without_text_is_e77() -> None:
 
     context = {"v": Broken()}
     with pytest.raises(RenderError):
-        await Agent("a", "{{ $ctx.v }}", model=saying()).run_async("hi", context)
+        await Agent("a", "{{ $ctx.v }}", model=model_answering()).run_async("hi", context)
     assert context["history"] == []
 
 
@@ -470,7 +470,7 @@ async def test_spec_4_metadata_of_a_prompt() -> None:
     }
 
 
-async def test_the_users_metadata_never_overrides_a_standard_key() -> None:
+async def test_custom_metadata_never_overrides_a_standard_key() -> None:
     mine = {"agent_name": "evil", "agent_run_id": "evil", "team": "x", 3: "three"}
     for metadata in (mine, lambda context: {**mine, "team": context["team"]}):
         agent = Agent("a", "text", metadata=metadata)
@@ -487,7 +487,7 @@ async def test_metadata_given_as_a_mapping_is_not_shared_with_the_caller() -> No
     assert agent.trace_metadata({}, "r")["team"] == "x"
 
 
-async def test_a_stage_that_tries_again_finds_the_context_as_it_was() -> None:
+async def test_a_retrying_stage_finds_the_context_unchanged() -> None:
     tries = []
 
     async def fails_once(run: Any, call_next: Any) -> None:
@@ -502,38 +502,38 @@ async def test_a_stage_that_tries_again_finds_the_context_as_it_was() -> None:
         except ConnectionError:
             await call_next(run)
 
-    agent = Agent("a", "b", model=saying("x", "y"), middleware=[retry, fails_once])
+    agent = Agent("a", "b", model=model_answering("x", "y"), middleware=[retry, fails_once])
     context = await agent.run_async("hi")
     assert tries == [2, 2]
     assert [entry["text"] for entry in context["history"]] == ["hi", "y"]
     assert context["result"].final_output == "y"
 
 
-async def test_a_stage_that_does_not_like_the_answer_may_ask_again() -> None:
+async def test_a_stage_may_repeat_the_run_until_it_accepts_the_answer() -> None:
     async def insist(run: Any, call_next: Any) -> None:
         await call_next(run)
         while run.result.final_output != "good":
             await call_next(run)
 
-    agent = Agent("a", "b", model=saying("bad", "worse", "good"), middleware=[insist])
+    agent = Agent("a", "b", model=model_answering("bad", "worse", "good"), middleware=[insist])
     context = await agent.run_async("hi")
     assert [entry["text"] for entry in context["history"]] == ["hi", "good"]
 
 
-async def test_what_a_stage_sends_on_is_what_the_model_sees() -> None:
+async def test_the_run_that_a_stage_passes_on_is_sent_to_the_model() -> None:
     import attrs
 
     async def swap(run: Any, call_next: Any) -> None:
         await call_next(attrs.evolve(run, instructions="replaced", input="other"))
 
-    model = saying("x")
+    model = model_answering("x")
     pipeline = Pipeline(DEFAULT_STAGES).before("call_sdk", swap)
     context = await Agent("a", "orig", model=model, pipeline=pipeline).run_async("hi")
     assert model.last_call.system_instructions == "replaced"
     assert [entry["text"] for entry in context["history"]] == ["other", "x"]
 
 
-async def test_a_wrapper_around_a_standard_stage_keeps_its_way_out() -> None:
+async def test_a_wrapper_around_a_standard_stage_runs_code_after_it() -> None:
     import functools
 
     from kantan_agents.stages import render_instructions
@@ -546,24 +546,24 @@ async def test_a_wrapper_around_a_standard_stage_keeps_its_way_out() -> None:
         log.append(run.result.final_output)
 
     pipeline = Pipeline(DEFAULT_STAGES).replace("render_instructions", timed)
-    await Agent("a", "b", model=saying("x"), pipeline=pipeline).run_async("hi")
+    await Agent("a", "b", model=model_answering("x"), pipeline=pipeline).run_async("hi")
     assert log == ["x"]
 
 
 @pytest.mark.parametrize("wrong", ["history", "result", "tool_rules", 5])
-async def test_an_output_dest_that_is_reserved_or_no_str_is_e75(wrong: Any) -> None:
+async def test_an_output_dest_that_is_reserved_or_not_a_str_is_e75(wrong: Any) -> None:
     with pytest.raises(InvalidOptionError, match="output_dest"):
         Agent("a", "b", output_dest=wrong)
 
 
-async def test_a_list_where_a_dict_belongs_is_e75() -> None:
+async def test_a_list_instead_of_a_dict_is_e75() -> None:
     with pytest.raises(InvalidOptionError, match="metadata"):
-        await Agent("a", "b", model=saying(), metadata=lambda context: [1]).run_async("hi")
+        await Agent("a", "b", model=model_answering(), metadata=lambda context: [1]).run_async("hi")
     with pytest.raises(InvalidOptionError, match=r"Prompt\.meta"):
         Prompt("p", "v", "t", meta=[1])
 
 
-async def test_a_history_that_a_tool_has_replaced_is_e6() -> None:
+async def test_a_history_that_a_tool_replaced_by_none_is_e6() -> None:
     def wreck(ctx: agents.RunContextWrapper[Any]) -> str:
         """Break it."""
         ctx.context["history"] = None
@@ -574,7 +574,7 @@ async def test_a_history_that_a_tool_has_replaced_is_e6() -> None:
         await Agent("a", "b", model=model, tools=[wreck]).run_async("hi")
 
 
-async def test_an_exception_with_its_run_crosses_process_borders() -> None:
+async def test_an_exception_with_its_run_can_be_pickled() -> None:
     import pickle
 
     with pytest.raises(ConnectionError) as caught:
@@ -587,11 +587,11 @@ async def test_an_exception_with_its_run_crosses_process_borders() -> None:
 
 @pytest.mark.parametrize("option", ["tools", "handoffs", "mcp_servers"])
 @pytest.mark.parametrize("value", [5, len, "text", {"a": 1}])
-def test_what_is_no_list_is_an_error_that_names_the_option(option: Any, value: Any) -> None:
+def test_a_value_that_is_not_a_list_is_an_error_that_names_the_option(option: Any, value: Any) -> None:
     with pytest.raises(InvalidOptionError, match=rf"\[E75\] Invalid option {option}: must be a list, not "):
         Agent("a", "x", **{option: value})
 
 
-async def test_a_field_that_a_run_config_has_not_is_named() -> None:
+async def test_an_unknown_field_of_a_run_config_is_named() -> None:
     with pytest.raises(InvalidOptionError, match="run_config: RunConfig has no field foo"):
         await Agent("a", "x").run_async("hi", run_config={"foo": 1})

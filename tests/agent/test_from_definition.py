@@ -1,4 +1,4 @@
-"""From an agent file to an agent that can be run."""
+"""``Agent.from_definition``: from a subagent file to an agent that runs."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def define(**fields: Any) -> AgentDefinition:
     return AgentDefinition(**{"name": "a", "description": "does a", "system_prompt": "You are a.", **fields})
 
 
-def saying(text: str = "done", *steps: Any) -> ScriptedModel:
+def model_answering(text: str = "done", *steps: Any) -> ScriptedModel:
     return ScriptedModel([*steps, [assistant_message(text)]])
 
 
-def shown(model: ScriptedModel) -> list[str]:
+def tools_shown_to(model: ScriptedModel) -> list[str]:
     call = model.first_call
     assert call is not None
     return [tool.name for tool in call.tools]
@@ -66,10 +66,10 @@ async def test_the_example_of_the_specification_runs() -> None:
 
 
 async def test_only_filtered_tools_can_be_used_whatever_the_context_allows() -> None:
-    model = saying("done", [function_call("Write", {"value": "x"}, call_id="1")])
+    model = model_answering("done", [function_call("Write", {"value": "x"}, call_id="1")])
     agent = Agent.from_definition(define(tools=("Grep",)), tools=TOOLS, model=model)
     await agent.run_async("Go", get_context_with_tool_rules({"allow": "*"}))
-    assert shown(model) == ["Grep"]
+    assert tools_shown_to(model) == ["Grep"]
     last = model.last_call
     assert last is not None
     assert last.input[-1]["output"].startswith("[kantan-agents][E8] Tool is not allowed: Write")
@@ -89,20 +89,22 @@ async def test_only_filtered_tools_can_be_used_whatever_the_context_allows() -> 
         ({"disallowed_tools": ("Bash(rm * -rf)",)}, ["FileRead", "Grep", "Write"]),
     ],
 )
-async def test_tools_of_a_file_are_what_is_shown(fields: dict[str, Any], left: list[str]) -> None:
-    model = saying()
+async def test_the_model_is_shown_the_tools_that_the_file_permits(
+    fields: dict[str, Any], left: list[str]
+) -> None:
+    model = model_answering()
     await Agent.from_definition(define(**fields), tools=TOOLS, model=model).run_async("Go")
-    assert shown(model) == left
+    assert tools_shown_to(model) == left
 
 
-async def test_rules_of_the_context_narrow_further() -> None:
-    model = saying()
+async def test_rules_of_the_context_restrict_the_tools_further() -> None:
+    model = model_answering()
     agent = Agent.from_definition(define(tools=("Grep", "Bash")), tools=TOOLS, model=model)
     await agent.run_async("Go", get_context_with_tool_rules({"deny": ["Bash"]}))
-    assert shown(model) == ["Grep"]
+    assert tools_shown_to(model) == ["Grep"]
 
 
-async def test_hosted_mcp_servers_are_under_the_filter_too() -> None:
+async def test_hosted_mcp_servers_are_filtered_too() -> None:
     server = agents.HostedMCPTool(
         tool_config={
             "type": "mcp",
@@ -117,35 +119,35 @@ async def test_hosted_mcp_servers_are_under_the_filter_too() -> None:
         ({"tools": ("mcp__wiki__*",)}, ["hosted_mcp"]),
         ({"disallowed_tools": ("mcp__wiki",)}, ["FileRead", "Grep", "Bash", "Write"]),
     ):
-        model = saying()
+        model = model_answering()
         await Agent.from_definition(define(**fields), tools=[*TOOLS, server], model=model).run_async("Go")
-        assert shown(model) == left
+        assert tools_shown_to(model) == left
 
 
 async def test_a_remark_about_tools_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    Agent.from_definition(define(tools=("Bash(rm * -rf)",)), tools=TOOLS, model=saying())
+    Agent.from_definition(define(tools=("Bash(rm * -rf)",)), tools=TOOLS, model=model_answering())
     assert "it grants nothing" in caplog.records[-1].remark  # type: ignore[attr-defined]
 
 
 class TestModel:
-    def test_without_one_it_is_the_one_given(self) -> None:
-        model = saying()
+    def test_without_a_model_in_the_file_the_given_model_is_used(self) -> None:
+        model = model_answering()
         for name in (None, "inherit", "INHERIT", "main", " "):
             assert Agent.from_definition(define(model=name), model=model).sdk_agent.model is model
 
-    def test_short_names_are_the_users_to_set(self) -> None:
-        model, other = saying(), saying()
+    def test_users_can_define_short_names(self) -> None:
+        model, other = model_answering(), model_answering()
         agent = Agent.from_definition(define(model="Opus"), model=other, models={"opus": model})
         assert agent.sdk_agent.model is model
 
-    def test_a_short_name_may_stand_for_the_one_given(self) -> None:
-        model = saying()
+    def test_a_short_name_may_mean_the_given_model(self) -> None:
+        model = model_answering()
         assert (
             Agent.from_definition(define(model="opus"), model=model, models={"opus": None}).sdk_agent.model
             is model
         )
 
-    def test_the_known_short_names_are_those_of_anthropic(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_built_in_short_names_are_models_of_anthropic(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("CLAUDE_API_KEY", "x")
         for short in ("sonnet", "opus", "haiku", "claude-sonnet"):
             agent = Agent.from_definition(define(model=short))
@@ -153,22 +155,22 @@ class TestModel:
 
     def test_a_full_id_goes_to_kantan_llm(self) -> None:
         with pytest.raises(ModelNotFoundError, match="no-such-model"):
-            Agent.from_definition(define(model="no-such-model"), model=saying())
+            Agent.from_definition(define(model="no-such-model"), model=model_answering())
 
     def test_the_map_is_a_mapping(self) -> None:
         with pytest.raises(InvalidOptionError, match="short names"):
             Agent.from_definition(define(), models=["opus"])  # type: ignore[arg-type]
 
     @pytest.mark.parametrize("name", [None, "", "  "])
-    def test_no_name_is_no_model(self, name: str | None) -> None:
+    def test_an_empty_model_name_means_no_model(self, name: str | None) -> None:
         assert model_of(name) is None
 
 
 class TestContext:
-    """上下文注入."""
+    """The ``context`` field of a subagent file (上下文注入)."""
 
-    async def test_it_is_put_into_the_run_context_and_shown_as_system_information(self) -> None:
-        model = saying()
+    async def test_it_is_added_to_the_run_context_and_to_the_instructions(self) -> None:
+        model = model_answering()
         definition = define(
             context={"project": "shop", "limits": {"rows": 5}},
             system_prompt="You are a. Project: {{ $ctx.project }}.",
@@ -183,8 +185,8 @@ class TestContext:
             'You are a. Project: shop.\n\n# Context\n\nproject: shop\nlimits: {"rows": 5}'
         )
 
-    async def test_what_the_caller_says_wins(self) -> None:
-        model = saying()
+    async def test_values_of_the_caller_take_precedence(self) -> None:
+        model = model_answering()
         agent = Agent.from_definition(define(context={"project": "shop"}), model=model)
         context = await agent.run_async("Go", {"project": "bank"})
         assert context["project"] == "bank"
@@ -192,23 +194,23 @@ class TestContext:
         assert call is not None
         assert str(call.system_instructions).endswith("project: bank")
 
-    async def test_a_text_stands_under_context(self) -> None:
-        model = saying()
+    async def test_a_text_is_stored_under_the_key_context(self) -> None:
+        model = model_answering()
         context = await Agent.from_definition(define(context="Be brief."), model=model).run_async("Go")
         assert context["context"] == "Be brief."
         call = model.first_call
         assert call is not None
         assert str(call.system_instructions).endswith("# Context\n\nBe brief.")
 
-    async def test_nothing_in_it_is_a_template(self) -> None:
-        model = saying()
+    async def test_its_values_are_not_rendered_as_templates(self) -> None:
+        model = model_answering()
         agent = Agent.from_definition(define(context={"note": "{{ $ctx.secret }}"}), model=model)
         await agent.run_async("Go", {"secret": "s3cret"})
         call = model.first_call
         assert call is not None
         assert "s3cret" not in str(call.system_instructions)
 
-    async def test_a_failed_run_leaves_nothing_of_it(self) -> None:
+    async def test_a_failed_run_removes_it_from_the_context(self) -> None:
         context: dict[str, Any] = {}
         agent = Agent.from_definition(define(context={"a": 1}), model=ScriptedModel([RuntimeError("no")]))
         with pytest.raises(RuntimeError):
@@ -221,7 +223,7 @@ class TestContext:
             context.context["place"] = "there"
             return "moved"
 
-        model = saying("done", [function_call("move", {}, call_id="1")])
+        model = model_answering("done", [function_call("move", {}, call_id="1")])
         agent = Agent.from_definition(
             define(context={"place": "here"}), tools=[agents.function_tool(move)], model=model
         )
@@ -230,19 +232,19 @@ class TestContext:
         assert first.endswith("place: here")
         assert second.endswith("place: there")
 
-    async def test_a_renderer_of_the_users_is_asked_first(self) -> None:
+    async def test_a_custom_renderer_runs_before_it_is_added(self) -> None:
         async def render(text: str, context: dict[str, Any]) -> str:
             return text.upper()
 
-        model = saying()
+        model = model_answering()
         agent = Agent.from_definition(define(context={"a": "b"}), model=model, renderer=render)
         await agent.run_async("Go")
         call = model.first_call
         assert call is not None
         assert call.system_instructions == "YOU ARE A.\n\n# Context\n\na: b"
 
-    async def test_as_a_hand_off_target_it_is_shown_too(self) -> None:
-        model = saying("done", [function_call("transfer_to_a", {}, call_id="1")])
+    async def test_it_is_added_for_the_target_of_a_hand_off_too(self) -> None:
+        model = model_answering("done", [function_call("transfer_to_a", {}, call_id="1")])
         target = Agent.from_definition(define(context={"place": "here"}), model=model)
         await Agent("front", "You are front.", model=model, handoffs=[target]).run_async("Go")
         call = model.last_call
@@ -251,58 +253,59 @@ class TestContext:
 
 
 class TestPrompt:
-    def test_it_has_name_version_and_text_of_the_file(self) -> None:
-        agent = Agent.from_definition(define(version="1.10"), model=saying())
+    def test_it_has_the_name_version_and_text_of_the_file(self) -> None:
+        agent = Agent.from_definition(define(version="1.10"), model=model_answering())
         assert agent.instructions == Prompt("a", "1.10", "You are a.")
 
-    def test_without_a_version_another_wording_is_another_version(self) -> None:
+    def test_without_a_version_each_text_has_its_own_version(self) -> None:
         first, second = (
-            Agent.from_definition(define(system_prompt=text), model=saying()) for text in ("One.", "Two.")
+            Agent.from_definition(define(system_prompt=text), model=model_answering())
+            for text in ("One.", "Two.")
         )
         assert isinstance(first.instructions, Prompt)
         assert isinstance(second.instructions, Prompt)
         assert first.instructions.version == hash_text("One.")[:12]
         assert first.instructions.version != second.instructions.version
 
-    def test_none_is_an_error_that_names_the_agent(self) -> None:
+    def test_a_blank_prompt_is_an_error_that_names_the_agent(self) -> None:
         with pytest.raises(EmptyPromptTextError) as caught:
-            Agent.from_definition(define(system_prompt=" \n"), model=saying())
+            Agent.from_definition(define(system_prompt=" \n"), model=model_answering())
         assert "'a'" in caught.value.__notes__[0]
 
 
-async def test_turns_of_the_file_count_unless_the_caller_says_otherwise() -> None:
+async def test_max_turns_of_the_file_is_the_default_for_runs() -> None:
     def turns() -> list[Any]:
         return [[function_call("Grep", {}, call_id=f"c{number}")] for number in range(3)]
 
-    model = saying("done", *turns())
+    model = model_answering("done", *turns())
     with pytest.raises(agents.MaxTurnsExceeded):
         await Agent.from_definition(define(max_turns=2), tools=TOOLS, model=model).run_async("Go")
-    model = saying("done", *turns())
+    model = model_answering("done", *turns())
     agent = Agent.from_definition(define(max_turns=2), tools=TOOLS, model=model)
     assert (await agent.run_async("Go", max_turns=5))["result"].final_output == "done"
 
 
-async def test_other_options_are_the_agents() -> None:
-    agent = Agent.from_definition(define(), model=saying(), history=0, metadata={"team": "blue"})
+async def test_other_options_are_passed_to_the_agent() -> None:
+    agent = Agent.from_definition(define(), model=model_answering(), history=0, metadata={"team": "blue"})
     assert (agent.name, agent.history) == ("a", 0)
     assert agent.trace_metadata({}, "id")["team"] == "blue"
     assert repr(agent).endswith(f"prompt=a@{hash_text('You are a.')[:12]})")
 
 
-def test_what_is_no_definition_is_refused() -> None:
+def test_a_value_that_is_not_a_definition_is_rejected() -> None:
     with pytest.raises(InvalidOptionError, match="must be an AgentDefinition, not str"):
         Agent.from_definition("reviewer")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("option", ["name", "instructions"])
-def test_what_the_definition_says_is_no_option(option: str) -> None:
+def test_fields_of_the_definition_cannot_be_options(option: str) -> None:
     options: dict[str, Any] = {option: "x"}
     with pytest.raises(InvalidOptionError, match=f"{option}: is decided by the definition"):
         Agent.from_definition(define(), **options)
 
 
-async def test_a_subclass_makes_its_own_kind() -> None:
+async def test_a_subclass_returns_an_instance_of_itself() -> None:
     class Mine(Agent):
-        """An agent of the user's own class."""
+        """A custom subclass."""
 
-    assert type(Mine.from_definition(define(), model=saying())) is Mine
+    assert type(Mine.from_definition(define(), model=model_answering())) is Mine

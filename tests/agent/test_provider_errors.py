@@ -1,4 +1,4 @@
-"""What goes wrong on the way to the model: the client's own exceptions, passed through unchanged."""
+"""Errors of providers, clients and the SDK during a run propagate unchanged."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.anyio
 DEFAULTS = {"tool_rules": {"allow": None, "deny": None, "params": {}}, "result": None, "history": []}
 
 
-def impatient(server: Any, api: Any = "responses") -> Any:
-    """Return a bundle that does not retry: the waiting is the client's, not what is tested here."""
+def without_retries(server: Any, api: Any = "responses") -> Any:
+    """Return a bundle whose client does not retry, so that tests do not wait."""
     bundle = server.bundle(api=api)
     client = bundle.client.with_options(max_retries=0)
     return kantan_llm.AsyncClientBundle(client, bundle.model, bundle.provider, bundle.base_url)
 
 
-async def failing(model: Any, error: Any, traces: Any, **options: Any) -> Any:
+async def run_and_catch(model: Any, error: Any, traces: Any, **options: Any) -> Any:
     context: dict = {}
     with pytest.raises(error) as caught:
         await Agent("a", "b", model=model, **options).run_async("my question", context)
@@ -55,12 +55,12 @@ async def failing(model: Any, error: Any, traces: Any, **options: Any) -> Any:
 )
 async def test_http_errors(traces: Any, api: Any, status: Any, error: Any) -> None:
     with OfflineServer([Reply("sorry", status=status)]) as server:
-        raised = await failing(impatient(server, api), error, traces)
+        raised = await run_and_catch(without_retries(server, api), error, traces)
     assert raised.status_code == status
     assert "sorry" in str(raised)
 
 
-async def test_a_passing_error_is_retried_by_the_client() -> None:
+async def test_a_transient_error_is_retried_by_the_client() -> None:
     busy = Reply("busy", status=429, headers={"retry-after-ms": "1"})
     with OfflineServer([busy, "fine"]) as server:
         assert (await Agent("a", "b", model=server.bundle()).run_async("hi"))["result"].final_output == "fine"
@@ -73,35 +73,35 @@ async def test_an_unreachable_server(traces: Any) -> None:
     url = f"http://127.0.0.1:{port}/v1"
     client = AsyncOpenAI(api_key="x", base_url=url, max_retries=0)
     bundle = kantan_llm.AsyncClientBundle(client, "m", "openai", url)
-    await failing(bundle, openai.APIConnectionError, traces)
+    await run_and_catch(bundle, openai.APIConnectionError, traces)
     await client.close()
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
 @pytest.mark.parametrize("body", [b"<html>oops</html>", b"", b'{"half": ', b"[]", b"null", b"{}"])
-async def test_a_reply_that_is_no_json_or_no_answer_ends_the_run_with_an_error(
+async def test_a_reply_that_is_not_json_or_not_an_answer_ends_the_run_with_an_error(
     traces: Any, api: Any, body: Any
 ) -> None:
     with OfflineServer([Reply(body=body)]) as server:
-        await failing(impatient(server, api), Exception, traces)
+        await run_and_catch(without_retries(server, api), Exception, traces)
 
 
 async def test_a_timeout(traces: Any) -> None:
     with OfflineServer([Reply("late", delay=30)]) as server:
-        bundle = impatient(server)
+        bundle = without_retries(server)
         client = bundle.client.with_options(timeout=0.2)
         slow = kantan_llm.AsyncClientBundle(client, "m", "openai", bundle.base_url)
-        await failing(slow, openai.APITimeoutError, traces)
+        await run_and_catch(slow, openai.APITimeoutError, traces)
 
 
-async def test_structured_output_that_is_none(traces: Any) -> None:
+async def test_a_reply_that_is_not_structured_output(traces: Any) -> None:
     from kantan_agents import RUBRIC
 
     with OfflineServer(["no JSON at all"] * 5) as server:
-        await failing(server.bundle(), agents.ModelBehaviorError, traces, output_type=RUBRIC)
+        await run_and_catch(server.bundle(), agents.ModelBehaviorError, traces, output_type=RUBRIC)
 
 
-async def test_arguments_that_are_no_json_go_back_to_the_model() -> None:
+async def test_arguments_that_are_not_json_are_reported_to_the_model() -> None:
     def tool(a: int) -> str:
         """Do it."""
         return "done"
@@ -111,7 +111,7 @@ async def test_arguments_that_are_no_json_go_back_to_the_model() -> None:
     assert context["result"].final_output == "I see"
 
 
-async def test_too_many_turns_is_the_sdks_error(traces: Any) -> None:
+async def test_too_many_turns_raise_the_error_of_the_sdk(traces: Any) -> None:
     def tool() -> str:
         """Do it."""
         return "done"
@@ -125,18 +125,18 @@ async def test_too_many_turns_is_the_sdks_error(traces: Any) -> None:
     assert traces.traces(has_error=True)
 
 
-async def test_a_tripped_guardrail_is_the_sdks_error(traces: Any) -> None:
+async def test_a_tripped_guardrail_raises_the_error_of_the_sdk(traces: Any) -> None:
     @agents.input_guardrail
     async def never(ctx: Any, agent: Any, input: Any) -> Any:
         return agents.GuardrailFunctionOutput(output_info=None, tripwire_triggered=True)
 
     with OfflineServer(["x"]) as server:
-        await failing(
+        await run_and_catch(
             server.bundle(), agents.InputGuardrailTripwireTriggered, traces, input_guardrails=[never]
         )
 
 
-async def test_a_runner_option_nobody_knows_is_a_type_error(traces: Any) -> None:
+async def test_an_unknown_runner_option_is_a_type_error(traces: Any) -> None:
     with OfflineServer([]) as server:
         with pytest.raises(TypeError, match="max_turn"):
             await Agent("a", "b", model=server.bundle()).run_async("hi", max_turn=3)

@@ -55,7 +55,7 @@ CLASSES = [
 
 
 @pytest.mark.parametrize(("error", "message"), SPECIFIED, ids=lambda v: getattr(v, "code", ""))
-def test_the_message_is_the_specifications_to_the_letter(error: Any, message: Any) -> None:
+def test_the_message_is_exactly_that_of_the_specification(error: Any, message: Any) -> None:
     assert str(error) == message
     assert isinstance(error, ValueError)
 

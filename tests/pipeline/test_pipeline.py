@@ -63,7 +63,7 @@ def test_stages_are_entered_in_order_and_left_in_reverse(kinds: Any) -> None:
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 30)), max_size=12))
-def test_any_insertion_keeps_the_relative_order_of_what_was_there(insertions: Any) -> None:
+def test_any_insertion_keeps_the_relative_order_of_existing_stages(insertions: Any) -> None:
     pipeline = Pipeline(DEFAULT_STAGES)
     for number, (before, place) in enumerate(insertions):
         target = pipeline.names[place % len(pipeline.names)]
@@ -76,7 +76,7 @@ def test_any_insertion_keeps_the_relative_order_of_what_was_there(insertions: An
 
 
 @given(st.integers(0, 6), st.integers(0, 6))
-def test_removing_and_putting_back_is_the_identity(a: Any, b: Any) -> None:
+def test_removing_and_reinserting_a_stage_is_the_identity(a: Any, b: Any) -> None:
     pipeline = Pipeline(DEFAULT_STAGES)
     name = pipeline.names[a]
     stage = DEFAULT_STAGES[a]
@@ -87,7 +87,7 @@ def test_removing_and_putting_back_is_the_identity(a: Any, b: Any) -> None:
     assert pipeline.replace(pipeline.names[b], DEFAULT_STAGES[b]) == pipeline
 
 
-def test_a_stage_is_found_by_name_type_or_itself() -> None:
+def test_a_stage_is_found_by_name_by_type_or_by_identity() -> None:
     class Cache:
         async def __call__(self, run: Any, call_next: Any) -> None:
             await call_next(run)
@@ -118,7 +118,7 @@ def test_a_pipeline_is_immutable_and_its_repr_shows_the_order() -> None:
 
 
 @pytest.mark.parametrize("method", ["before", "after", "replace"])
-def test_an_unknown_stage_is_e70_and_says_which_there_are(method: Any) -> None:
+def test_an_unknown_stage_is_e70_and_lists_the_known_ones(method: Any) -> None:
     with pytest.raises(UnknownStageError) as caught:
         getattr(Pipeline(DEFAULT_STAGES), method)("call_skd", tracing_stage("x", []))
     assert str(caught.value).startswith("[kantan-agents][E70] Unknown stage: call_skd (this pipeline has: ")
@@ -169,7 +169,7 @@ class NotCalled:
         (("name", 3), "it is not callable"),
     ],
 )
-def test_what_is_no_stage_is_e73_and_says_why(value: Any, reason: Any) -> None:
+def test_a_value_that_is_not_a_stage_is_e73_with_the_reason(value: Any, reason: Any) -> None:
     with pytest.raises(NotAStageError) as caught:
         Pipeline([value])
     assert caught.value.code == "E73"
@@ -190,7 +190,7 @@ def test_bound_methods_and_objects_are_stages() -> None:
     assert Pipeline([counter.count]).names == ("count",)
 
 
-def test_calling_on_twice_in_turn_is_a_retry() -> None:
+def test_calling_next_again_after_a_failure_is_a_retry() -> None:
     tries = []
 
     async def flaky(run: Any, call_next: Any) -> None:
@@ -225,13 +225,13 @@ async def slow(run: Any, call_next: Any) -> None:
 
 
 @pytest.mark.parametrize("stage", [twice_at_once, as_tasks])
-def test_calling_on_at_the_same_time_is_e72(stage: Any) -> None:
+def test_concurrent_calls_of_call_next_are_e72(stage: Any) -> None:
     with pytest.raises(ConcurrentCallNextError) as caught:
         drive(Pipeline([stage, slow]))
     assert caught.value.stage == stage.__name__
 
 
-def test_a_marked_stage_that_calls_on_twice_is_e72() -> None:
+def test_a_stage_marked_calls_next_last_that_calls_twice_is_e72() -> None:
     @calls_next_last
     async def wrong(run: Any, call_next: Any) -> None:
         await call_next(run)
@@ -255,7 +255,7 @@ def test_forgetting_to_await_is_e74() -> None:
         drive(Pipeline([forgets_await, slow]))
 
 
-def test_what_a_stage_leaves_running_is_cancelled_and_e74() -> None:
+def test_a_call_of_call_next_left_running_is_cancelled_and_e74() -> None:
     run = new_run()
 
     async def go() -> None:
@@ -267,7 +267,7 @@ def test_what_a_stage_leaves_running_is_cancelled_and_e74() -> None:
     asyncio.run(go())
 
 
-def test_not_calling_on_ends_the_run_there() -> None:
+def test_not_calling_call_next_ends_the_run_there() -> None:
     log: list = []
 
     async def stop(run: Any, call_next: Any) -> None:
@@ -277,7 +277,7 @@ def test_not_calling_on_ends_the_run_there() -> None:
     assert log == [("in", "outer"), "stop", ("out", "outer")]
 
 
-def test_a_stage_may_send_another_run_on() -> None:
+def test_a_stage_may_pass_on_another_run() -> None:
     import attrs
 
     seen = []
@@ -296,14 +296,14 @@ def test_a_stage_may_send_another_run_on() -> None:
     assert seen == ["other!"]
 
 
-def test_a_run_says_who_it_is() -> None:
+def test_the_repr_of_a_run_shows_its_id_and_state() -> None:
     run = new_run()
     assert repr(run) == f"<Run {'0' * 32} of None, open>"
     run.result = object()
     assert "finished" in repr(run)
 
 
-def test_what_was_written_is_taken_back_last_first() -> None:
+def test_writes_are_undone_in_reverse_order() -> None:
     run = new_run()
     log: list = []
     run.on_failure(lambda: log.append(1))

@@ -67,7 +67,7 @@ def test_http_connections_are_reused_between_sync_runs() -> None:
     assert len(set(ports)) == 1
 
 
-def test_many_threads_at_once() -> None:
+def test_many_threads_may_run_agents_concurrently() -> None:
     agent = new_agent(100)
     with ThreadPoolExecutor(10) as pool:
         contexts = list(pool.map(lambda n: agent.run(f"question {n}"), range(100)))
@@ -101,7 +101,7 @@ def test_errors_are_raised_in_the_calling_thread_with_their_run() -> None:
 
 
 @pytest.mark.parametrize("error", [SystemExit(3), KeyboardInterrupt(), GeneratorExit()])
-def test_an_exit_raised_inside_a_run_reaches_the_caller_and_spares_the_loop(error: Any) -> None:
+def test_an_exit_raised_inside_a_run_reaches_the_caller_and_leaves_the_loop_running(error: Any) -> None:
     async def leave(run: Any, call_next: Any) -> None:
         raise error
 
@@ -178,7 +178,7 @@ def test_after_a_fork_the_child_has_a_loop_of_its_own() -> None:
     assert lines[3] == "[0, 0, 0] parent again"
 
 
-def test_it_works_at_interpreter_exit_and_lets_the_interpreter_end() -> None:
+def test_it_works_at_interpreter_exit_and_does_not_delay_it() -> None:
     code, out, err = finish(
         script("""
         import atexit
@@ -192,7 +192,7 @@ def test_it_works_at_interpreter_exit_and_lets_the_interpreter_end() -> None:
     assert out.splitlines() == ["x", "late handler: x", "early handler: x"]
 
 
-def test_the_first_run_of_all_may_be_at_exit() -> None:
+def test_the_first_run_may_happen_at_exit() -> None:
     code, out, err = finish(
         script("""
         import atexit
@@ -252,7 +252,7 @@ def test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging() -> None:
     ]
 
 
-def test_run_async_never_touches_a_thread() -> None:
+def test_run_async_starts_no_thread() -> None:
     code, out, err = finish(
         script("""
         async def main():
@@ -284,7 +284,7 @@ async def test_nothing_blocks_the_event_loop() -> None:
                 await agent.run_async("hi", {"n": 1})
 
 
-def test_signals_are_left_to_the_application() -> None:
+def test_signal_handlers_are_not_changed() -> None:
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     new_agent().run("hi")
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before

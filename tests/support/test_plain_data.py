@@ -1,4 +1,4 @@
-"""Plain data can be packed and comes out as it was; all else is told."""
+"""Plain data survives packing and unpacking; anything else is detected."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ PLAIN = st.recursive(
 
 
 @given(value=PLAIN)
-def test_it_comes_out_as_it_was(value: Any) -> None:
+def test_plain_data_survives_a_round_trip(value: Any) -> None:
     data = packed(value)
     assert data is not None
     assert repr(unpacked(data)) == repr(value)
 
 
 @given(value=PLAIN, other=PLAIN)
-def test_only_equal_data_is_packed_alike(value: Any, other: Any) -> None:
+def test_only_equal_data_has_equal_packed_forms(value: Any, other: Any) -> None:
     assert (packed(value) == packed(other)) == (repr(value) == repr(other))
 
 
-def test_one_and_true_are_told_apart() -> None:
+def test_one_and_true_have_different_packed_forms() -> None:
     assert len({packed([1]), packed([1.0]), packed([True])}) == 3
 
 
@@ -58,13 +58,13 @@ class Kind(str, enum.Enum):
     ],
     ids=repr,
 )
-def test_what_is_not_plain_is_told_wherever_it_stands(value: Any) -> None:
+def test_data_that_is_not_plain_is_detected_at_any_depth(value: Any) -> None:
     assert packed(value) is packed([value]) is packed({"a": {"b": value}}) is None
     if isinstance(value, str):
         assert packed({value: 1}) is None
 
 
-def test_what_may_stand_for_a_list_can_be_said() -> None:
+def test_further_list_types_can_be_accepted() -> None:
     value = {"a": (1, [2])}
     assert packed(value) is None
     data = packed(value, (list, tuple))
@@ -72,7 +72,7 @@ def test_what_may_stand_for_a_list_can_be_said() -> None:
     assert unpacked(data) == value
 
 
-def test_what_is_within_itself_is_told() -> None:
+def test_data_that_contains_itself_is_detected() -> None:
     around: list[Any] = []
     around.append(around)
     assert packed(around) is None
