@@ -1,11 +1,11 @@
-"""Writes the table of all public names into docs/api.md, for readers of the page as plain Markdown.
+"""Writes the table of all public names into docs/api.md, so that the page is readable as plain Markdown.
 
-Run it after a change of the page or of a docstring's first sentence:
+Run it after changing the page or the first sentence of a docstring:
 
     python docs/api_table.py
 
-The names come from the `:::` lines of the page, kinds and summaries from the code, which is read by griffe, as
-for the site, and not imported.
+The names come from the `:::` lines of the page, and the kinds and summaries from the code. As for the site, griffe
+reads the code without importing it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REEXPORTED = "The SDK's own function, re-exported."
 
 
 class Name(NamedTuple):
-    """A row of the table."""
+    """One row of the table."""
 
     name: str
     kind: str
@@ -40,7 +40,7 @@ class Name(NamedTuple):
 
 
 def names(page: str, root: Path = ROOT) -> list[Name]:
-    """Return all names that ``page`` documents: package after package, in alphabetical order.
+    """Return all names that ``page`` documents, by package and in alphabetical order.
 
     Raises:
         KeyError: A `:::` line names something that does not exist.
@@ -66,10 +66,10 @@ def table(page: str, root: Path = ROOT) -> str:
 
 
 def written(page: str, root: Path = ROOT) -> str:
-    """Return ``page`` with its table as it should be.
+    """Return ``page`` with an up-to-date table.
 
     Raises:
-        ValueError: It has no marks for the table.
+        ValueError: The page has no marks for the table.
     """
     before, begun, rest = page.partition(BEGIN)
     _, ended, after = rest.partition(END)
@@ -101,7 +101,7 @@ def _names_of(
 
 
 def _filtered(options: str) -> Callable[[str], bool]:
-    """Return what says whether a name passes the ``filters`` of an entry, each of which leaves names out."""
+    """Return a predicate for the names that pass the ``filters`` of an entry, each of which excludes names."""
     hidden = [re.compile(pattern[1:]) for pattern in re.findall(r'"(![^"]+)"', options)]
     return lambda name: not any(pattern.search(name) for pattern in hidden)
 

@@ -1,6 +1,6 @@
-"""Shows attrs classes in the API reference with the constructor they have.
+"""Adds the constructors of attrs classes to the API reference.
 
-griffe reads the code without running it and knows the constructors of dataclasses only.
+griffe, which reads the code without running it, supports only dataclasses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ class AttrsSignatures(griffe.Extension):
     """Adds ``__init__`` to classes decorated with ``attrs.frozen`` or ``attrs.define``."""
 
     def on_class(self, *, cls: griffe.Class, **_kwargs: Any) -> None:
-        """Add the constructor unless the class has or asks for another."""
+        """Add the constructor, unless the class defines one or turns it off."""
         decorators = [str(decorator.value) for decorator in cls.decorators]
         generated = [
             text

@@ -34,7 +34,7 @@ PROSE = {
     r"cures?|cured": "fix",
     r"mends?|mended|mending": "fix, repair",
     r"judging": "evaluation, LLM-as-a-judge, a judge",
-    r"of (your|his|her|our|their|the user's) own|of ours": "your own X, custom X, the library's X",
+    r"of (your|his|our|the user's) own|of ours": "your own X, custom X, the library's X",
     r"is no \w+": "is not a ..., is missing",
     r"(?-i:is none)": "is missing, is not one",
     r"stands?": "is, appears",

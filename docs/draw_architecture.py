@@ -1,11 +1,11 @@
 """Draws docs/assets/architecture.svg from the layers that import-linter checks.
 
-Run it after a change of the contract in pyproject.toml or of a package's docstring:
+Run it after changing the contract in pyproject.toml or the docstring of a package:
 
     python docs/draw_architecture.py
 
-The contract is the only source, so the picture cannot show a dependency that CI does not check. The same
-input gives the same bytes on every platform.
+The contract is the only source, so CI checks every dependency in the picture. The same input gives the same bytes on
+every platform.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ GAP = 8
 PADDING = 10
 LINE = 17
 NAME_COLUMN = 128
-"""Width of the name where a package has a layer to itself."""
+"""Width of the name of a package that is alone in its layer."""
 PER_ROW = 3
-"""How many packages of one layer are drawn side by side; more begin a second row."""
+"""Maximum number of packages in a row; more packages of a layer begin another row."""
 CHARACTER = 7.1
 """Width of a character at 12.5 px in the widest of the usual sans-serif fonts, DejaVu Sans."""
 
@@ -62,7 +62,7 @@ STYLE = """\
 
 
 class Package(NamedTuple):
-    """A box of the picture."""
+    """A package in the picture."""
 
     name: str
     description: str
@@ -72,7 +72,7 @@ def layers(root: Path = ROOT) -> list[list[Package]]:
     """Return the layers of the contract, the outermost first, each with its packages in order.
 
     Raises:
-        ValueError: There is no such contract, or a package of it does not exist.
+        ValueError: The contract is missing, or one of its packages does not exist.
     """
     configured = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))
     for contract in configured["tool"]["importlinter"]["contracts"]:
@@ -140,7 +140,7 @@ def _package(root: Path, dotted: str) -> Package:
 
 
 def _rows(packages: list[Package]) -> list[list[Package]]:
-    """Split a layer into rows whose lengths differ by one at the most."""
+    """Split a layer into rows whose lengths differ by at most one."""
     count = -(-len(packages) // PER_ROW)
     ends = [len(packages) * number // count for number in range(count + 1)]
     return [packages[start:end] for start, end in zip(ends, ends[1:], strict=False)]
@@ -152,7 +152,7 @@ def _box_width(row: list[Package]) -> int:
 
 
 def _texts(row: list[Package]) -> list[list[str]]:
-    """Return the lines of each description of a row."""
+    """Return the wrapped lines of each description in a row."""
     width = _box_width(row) - 2 * PADDING - (NAME_COLUMN if len(row) == 1 else 0)
     return [_wrapped(package.description, int(width / CHARACTER)) for package in row]
 
@@ -186,7 +186,7 @@ def _boxes(row: list[Package], left: int, top: int) -> Iterator[str]:
         x, y = left + index * (width + GAP), top + PADDING + 11
         yield f'  <rect class="package" x="{x}" y="{top}" width="{width}" height="{height}" rx="6"/>'
         yield f'  <text class="name" x="{x + PADDING}" y="{y}">{escape(package.name)}</text>'
-        # Alone in its layer, a package has its description beside its name; otherwise below it.
+        # The description is beside the name if the package is alone in its layer, otherwise below.
         at, first = (
             (x + PADDING + NAME_COLUMN, 0) if len(row) == 1 else (x + PADDING, 1)
         )
@@ -195,7 +195,7 @@ def _boxes(row: list[Package], left: int, top: int) -> Iterator[str]:
 
 
 def _wrapped(text: str, columns: int) -> list[str]:
-    """Break a text into lines; unlike textwrap, never inside of a word."""
+    """Break a text into lines, but unlike textwrap never inside a word."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > columns:

@@ -1,8 +1,8 @@
-"""Draw the picture of a terminal that README.md shows: ``python docs/draw_terminal.py``.
+"""Draws the picture of a terminal in README.md: ``python docs/draw_terminal.py``.
 
-The program of the README runs against an ``OfflineServer`` and is recorded; ``kantan-agents traces show LAST``
-then shows the run. Ids, times and durations, which differ from run to run, are replaced by fixed ones, so
-that drawing the picture again changes nothing. The test of it is ``tests/docs/test_draw_terminal.py``.
+It records a run of the README's program against an ``OfflineServer`` and draws the output of
+``kantan-agents traces show LAST``. Ids, times and durations are replaced by fixed ones, so that drawing the picture
+again changes nothing. ``tests/docs/test_draw_terminal.py`` tests that.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TERMINAL = {
 }
 _RUN_ID = "0199f2a46c1e7d0b8a5e3f9c2d7b4e61"
 _STARTED = "2026-11-20 09:30:00"
-# In the order in which the command shows them: the run, its spans from the first to the last.
+# In the order in which the command shows them: the run, then its spans from the first to the last.
 _DURATIONS = (
     "1.6 s",
     "1.6 s",
@@ -47,7 +47,7 @@ _DURATIONS = (
     "0 ms",
 )
 
-# Rich's own frame loads a font from a server; a picture of the documentation loads nothing.
+# Rich's own frame would load a font from a server.
 _FRAME = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
 <style>
@@ -125,7 +125,7 @@ def record_run(database: Path) -> None:
 
 
 def output_of(database: Path) -> str:
-    """Return what the command prints on a terminal, with its colours."""
+    """Return the output of the command on a terminal, with colours."""
     with terminal(), redirect_stdout(io.StringIO()) as printed:
         app([*COMMAND.split()[1:], "--db", str(database)], standalone_mode=False)
     return printed.getvalue()
@@ -133,7 +133,7 @@ def output_of(database: Path) -> str:
 
 @contextmanager
 def terminal() -> Iterator[None]:
-    """Have rich write as it does on a terminal of this width."""
+    """Make rich write as on a terminal of the picture's width."""
     before = dict(os.environ)
     os.environ.update(_TERMINAL)
     os.environ.pop("NO_COLOR", None)
@@ -148,9 +148,9 @@ def normalised(shown: str) -> str:
     """Return ``shown`` with fixed ids, times and durations.
 
     Raises:
-        ValueError: It shows another number of durations than this script knows.
+        ValueError: The number of durations differs from the number of fixed ones.
     """
-    # The first two are the ids of the trace and of the run; the hash of the prompt is longer.
+    # The first two are the ids of the trace and the run; the hash of the prompt is longer.
     shown = re.sub(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])", _RUN_ID, shown)
     shown = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", _STARTED, shown)
     durations = iter(_DURATIONS)

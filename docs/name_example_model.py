@@ -1,6 +1,6 @@
-"""Writes ``EXAMPLE_MODEL`` into every page and every text of the package that names a model of OpenAI.
+"""Writes ``EXAMPLE_MODEL`` into every page and docstring that names an OpenAI model.
 
-A model's name appears in examples that a reader copies, so it has to be written out there.
+Readers copy the examples, so these must contain the name itself.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _OPENAI_MODEL = re.compile(r"\bgpt-\d(?:[\w.-]*\w)?")
 
 
 def texts() -> Iterator[Path]:
-    """Yield the files whose models are examples."""
+    """Yield the files that contain examples."""
     yield ROOT / "README.md"
     yield from sorted((ROOT / "docs").rglob("*.md"))
     yield from sorted((ROOT / "kantan_agents").rglob("*.py"))
 
 
 def renamed(text: str) -> str:
-    """Return a text with the example model in place of any model of OpenAI."""
+    """Return a text in which the example model replaces every OpenAI model."""
     return _OPENAI_MODEL.sub(EXAMPLE_MODEL, text)
 
 
 def main() -> None:
-    """Rewrite the files that name another one."""
+    """Rewrite the files that name another model."""
     for path in texts():
         text = path.read_text(encoding="utf-8")
         if renamed(text) != text:

@@ -1,4 +1,4 @@
-"""Lets the site show the pictures of ``benchmarks/results``, which lie outside of its folder."""
+"""Adds the pictures of ``benchmarks/results``, which is outside of docs/, to the site."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Point at them where they are in the site; in the repository the page shows them as well."""
+    """Replace the paths in the repository by those in the site."""
     return markdown.replace(f"](../{_RESULTS}/", f"]({_HERE}/")

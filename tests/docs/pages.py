@@ -24,7 +24,8 @@ _PYTEST = "<!-- run: pytest -->"
 
 @attrs.frozen
 class Block:
-    """A fenced block: its language, its text, its first line's number and what stands before it."""
+    """A fenced block: its language, its code, the number of its first line, and the text of the page before
+    it."""
 
     language: str
     code: str
@@ -33,19 +34,19 @@ class Block:
 
     @property
     def replies(self) -> list[Any]:
-        """What the model server answers while this block runs, from ``<!-- replies: [...] -->``."""
+        """The replies of the model server while this block runs, from ``<!-- replies: [...] -->``."""
         directive = _REPLIES.search(self.before)
         return [_reply(reply) for reply in json.loads(directive["json"])] if directive else []
 
     @property
     def is_output(self) -> bool:
-        """Whether it shows what the page prints: a ``text`` block behind ``<!-- output -->``."""
+        """Whether it shows what the page prints: a ``text`` block after ``<!-- output -->``."""
         return self.language == "text" and _OUTPUT.search(self.before) is not None
 
 
 @attrs.frozen
 class Page:
-    """One Markdown file; its Python blocks are one script, told in pieces."""
+    """One Markdown file, whose Python blocks together are one script."""
 
     path: Path
 
@@ -54,12 +55,12 @@ class Page:
 
     @property
     def name(self) -> str:
-        """Path inside the repository."""
+        """Its path inside the repository."""
         return self.path.relative_to(ROOT).as_posix()
 
     @property
     def text(self) -> str:
-        """The whole file."""
+        """The text of the whole file."""
         return self.path.read_text(encoding="utf-8")
 
     def blocks(self, language: str) -> list[Block]:
@@ -73,7 +74,7 @@ class Page:
 
     @property
     def script(self) -> str:
-        """The Python blocks at the lines where they stand in the page, everything else blank."""
+        """The Python blocks at their line numbers in the page, with blank lines between them."""
         lines = [""] * (self.text.count("\n") + 1)
         for block in self.blocks("python"):
             code = block.code.splitlines()
@@ -87,25 +88,25 @@ class Page:
 
     @property
     def output(self) -> str:
-        """Everything the page says that it prints."""
+        """All output that the page shows."""
         return "".join(block.code for block in self.blocks("text") if block.is_output)
 
     def section(self, heading: str) -> str:
-        """Return the text under a second-level heading, its sub-sections included."""
+        """Return the text under a second-level heading, including its sub-sections."""
         _, _, rest = self.text.partition(f"\n## {heading}\n")
         assert rest, f"{self} has no section {heading!r}"
         return re.split(r"^## ", rest, maxsplit=1, flags=re.MULTILINE)[0]
 
 
 def rows(text: str) -> Iterator[list[str]]:
-    """Yield the cells of each table row that begins with a code span, as they are written."""
+    """Yield the cells of each table row that begins with a code span, as Markdown."""
     for line in text.splitlines():
         if line.startswith("| `"):
             yield [cell.strip() for cell in line.strip("| ").split(" | ")]
 
 
 def code_spans(text: str) -> list[str]:
-    """Return the texts of the code spans in one line."""
+    """Return the contents of the code spans in a line."""
     return [match["code"].strip() for match in _SPAN.finditer(text)]
 
 
@@ -116,7 +117,7 @@ def _blocks(text: str) -> Iterator[Block]:
 
 
 def _reply(reply: Any) -> Any:
-    """Read a reply: a text, ``{"tool", "arguments"}``, ``{"status", "text"}``, or any other JSON."""
+    """Read a reply: text, ``{"tool", "arguments"}``, ``{"status", "text"}``, or any other JSON."""
     if isinstance(reply, dict) and "tool" in reply:
         return ScriptedToolCall(reply["tool"], reply.get("arguments", {}))
     if isinstance(reply, dict) and "status" in reply:

@@ -1,4 +1,4 @@
-"""The scripts of docs/, which is a folder of pages and no package, as modules."""
+"""Imports the scripts of docs/, which is not a package."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def load(name: str) -> ModuleType:
     assert spec
     assert spec.loader
     module = importlib.util.module_from_spec(spec)
-    sys.modules[module.__name__] = module  # where dataclasses and NamedTuples look their names up
+    sys.modules[module.__name__] = module  # dataclasses and NamedTuples look up their names there
     spec.loader.exec_module(module)
     return module

@@ -1,4 +1,4 @@
-"""The picture of the architecture is what its script draws, from the contract that import-linter checks."""
+"""The picture of the architecture matches the contract that import-linter checks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_drawing_it_again_changes_nothing() -> None:
     assert script.PICTURE.read_bytes() == script.drawing().encode(), message
 
 
-def test_every_layer_of_the_contract_is_in_it_from_the_outside_in() -> None:
+def test_it_shows_every_layer_of_the_contract_from_the_outside_in() -> None:
     contract = (
         (ROOT / "pyproject.toml").read_text(encoding="utf-8").partition(f'name = "{script.CONTRACT}"')[2]
     )
@@ -35,7 +35,7 @@ def test_every_layer_of_the_contract_is_in_it_from_the_outside_in() -> None:
     assert drawn == listed
 
 
-def test_no_box_is_on_another_or_outside_of_the_picture() -> None:
+def test_no_box_overlaps_another_or_leaves_the_picture() -> None:
     picture = script.drawing()
     width, height = map(int, re.findall(r'viewBox="0 0 (\d+) (\d+)"', picture)[0])
     found = boxes(picture)

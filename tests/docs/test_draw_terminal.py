@@ -1,4 +1,4 @@
-"""The picture of a terminal in README.md is what the command prints today."""
+"""The picture of a terminal in README.md shows the current output of the command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every example names the same model of OpenAI, so that its end of life is one line to change."""
+"""Every example names the same OpenAI model, so that replacing the model changes one line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .pages import ROOT, Page
 SCRIPT = runpy.run_path(str(ROOT / "docs" / "name_example_model.py"))
 
 
-def test_no_other_model_of_openai_is_named() -> None:
+def test_no_example_names_another_openai_model() -> None:
     files = list(SCRIPT["texts"]())
     texts = {path: path.read_text(encoding="utf-8") for path in files}
     others = [str(path.relative_to(ROOT)) for path, text in texts.items() if SCRIPT["renamed"](text) != text]
@@ -19,7 +19,7 @@ def test_no_other_model_of_openai_is_named() -> None:
     assert ROOT / "kantan_agents" / "cli" / "app.py" in files
 
 
-def test_the_readme_names_it() -> None:
+def test_the_readme_names_the_example_model() -> None:
     assert f'model="{EXAMPLE_MODEL}"' in Page(ROOT / "README.md").text
 
 

@@ -1,4 +1,5 @@
-"""The service of docs/start/first-service.md answers as the page shows, and ends the run of a lost client."""
+"""The service of docs/start/first-service.md answers as shown, and ends the run when its client
+disconnects."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ async def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[
 
 
 async def ask(app: Any, *, leaves_after: int | None = None) -> str:
-    """Return what the service sends; the client closes the connection after ``leaves_after`` pieces."""
+    """Return the body that the service sends; the client disconnects after ``leaves_after`` chunks."""
     received: list[str] = []
     has_left = asyncio.Event()
     requests = [{"type": "http.request", "body": json.dumps({"text": "What did I order?"}).encode()}]
@@ -65,7 +66,7 @@ async def ask(app: Any, *, leaves_after: int | None = None) -> str:
             received.append(sent["body"].decode())
         if leaves_after is not None and len(received) >= leaves_after:
             has_left.set()
-            await asyncio.sleep(3600)  # the network takes nothing more
+            await asyncio.sleep(3600)  # the connection accepts no more data
 
     await app(SCOPE, receive, send)
     return "".join(received)
@@ -78,7 +79,7 @@ async def test_the_service_sends_what_the_page_shows(app: Any) -> None:
     assert (trace.input, trace.output) == ("What did I order?", "You ordered a lamp and a rug.")
 
 
-async def test_a_client_that_leaves_ends_the_run(app: Any) -> None:
+async def test_a_client_that_disconnects_ends_the_run(app: Any) -> None:
     kinds: list[str] = []
     with subscribe(lambda event: kinds.append(event.type)):
         assert "event: done" not in await ask(app, leaves_after=1)

@@ -1,4 +1,4 @@
-"""The tables of the guides say what the classes and functions say."""
+"""The tables of the guides match the classes and functions that they describe."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sub_section(name: str, heading: str) -> str:
         ("middleware", "ToolCall", ToolCall),
     ],
 )
-def test_what_a_page_says_of_an_object_exists(name: str, heading: str, kind: type) -> None:
+def test_every_documented_member_of_an_object_exists(name: str, heading: str, kind: type) -> None:
     listed = [span for first, *_ in rows(sub_section(name, heading)) for span in code_spans(first)]
     assert listed
     for span in listed:
@@ -55,7 +55,7 @@ def test_what_a_page_says_of_an_object_exists(name: str, heading: str, kind: typ
 def test_the_middleware_page_lists_every_attribute_of_a_call(kind: type) -> None:
     section = sub_section("middleware", kind.__name__)
     listed = {span for first, *_ in rows(section) for span in code_spans(first)}
-    # For the library itself.
+    # Only the library itself uses "structured".
     assert {field.name for field in attrs.fields(kind)} - listed <= {"structured"}
 
 
@@ -92,7 +92,7 @@ _IN_ANOTHER_ROW: dict[Any, set[str]] = {Redact: {"key"}}  # described with mode=
         ("tool-retrieval", "Options", ToolRetrieval),
     ],
 )
-def test_the_defaults_in_a_table_are_those_of_the_code(
+def test_the_defaults_in_a_table_match_the_code(
     name: str, heading: str, function: Callable[..., Any]
 ) -> None:
     table = page(name).section(heading).partition("| Option | Default |")[2]

@@ -1,4 +1,4 @@
-"""What README and docs say about the code is what the code says."""
+"""README and the reference pages match the code."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def page(name: str) -> Page:
     return Page(ROOT / "docs" / f"{name}.md")
 
 
-def test_the_readme_has_the_two_commands_each_in_a_block_of_its_own() -> None:
+def test_the_readme_has_each_of_the_two_commands_in_its_own_block() -> None:
     commands = [block.code.strip() for block in README.blocks("bash")]
     assert "python -m pip install . && kantan-agents demo" in commands
     assert 'python -m pip install -e ".[dev]" && python -m pytest' in commands
@@ -59,7 +59,7 @@ def test_the_metadata_table_lists_exactly_the_standard_keys() -> None:
     assert sorted(keys) == sorted(standard_keys())
 
 
-def test_the_architecture_lists_every_package_and_no_other() -> None:
+def test_the_architecture_lists_exactly_the_packages() -> None:
     table = page("architecture").section("Packages")
     listed = sorted(name for first, *_ in rows(table) for name in code_spans(first))
     package = ROOT / "kantan_agents"
@@ -81,7 +81,7 @@ def requirements(section: str) -> set[str]:
     return set(re.findall(r'^\s+"([\w-]+)', listed[1], re.MULTILINE))
 
 
-def test_every_dependency_has_its_reason() -> None:
+def test_every_dependency_is_listed_with_a_reason() -> None:
     text = page("architecture").section("Dependencies")
     listed = [code_spans(first)[0] for first, *_ in rows(text)]
     assert sorted(listed) == sorted(requirements("dependencies") | requirements("dev"))
@@ -114,7 +114,7 @@ def test_the_command_line_page_lists_every_option() -> None:
         assert listed == {option for option in options if option.startswith("--")} - {"--help"}
 
 
-def test_every_link_of_the_readme_leads_somewhere() -> None:
+def test_every_link_of_the_readme_has_a_target() -> None:
     # Links between the pages of docs are checked by `mkdocs build --strict`.
     for target in links(README.text):
         assert (ROOT / target).exists(), target
@@ -127,7 +127,7 @@ def test_the_readme_and_the_home_page_link_to_every_page() -> None:
         README.name: {ROOT / target for target in links(README.text)},
         "docs/index.md": {docs / target for target in links(Page(home).text)},
     }
-    decisions = docs / "decisions"  # has an index of its own
+    decisions = docs / "decisions"  # has its own index
     pages = {path for path in PAGES if path.is_relative_to(docs)} - {home, *decisions.glob("0*.md")}
     for name, targets in linked.items():
         assert sorted(path.as_posix() for path in pages - targets) == [], name
@@ -145,12 +145,12 @@ def test_the_navigation_has_every_page() -> None:
         assert f": {name}\n" in configured, name
 
 
-def test_the_table_of_provider_families_says_what_is_tried_and_in_which_order() -> None:
+def test_the_table_of_provider_families_lists_their_modes_in_order() -> None:
     table = page("guides/structured-output").section("Output modes").partition("| Family |")[2]
     written = {code_spans(name)[0]: cells for name, *cells in rows(table)}
     for family in FAMILIES:
-        told_by, *tries = written.pop(family.name)
-        names, _, hosts = told_by.partition("; ")
+        recognized_by, *tries = written.pop(family.name)
+        names, _, hosts = recognized_by.partition("; ")
         assert tuple(code_spans(names)) == family.providers
         assert tuple(filter(None, hosts.split(", "))) == family.hosts
         for cell, forms in zip(tries, (family.forms, family.forms_beside_tools), strict=True):
@@ -159,5 +159,5 @@ def test_the_table_of_provider_families_says_what_is_tried_and_in_which_order() 
 
 
 def modes_of(forms: tuple[Form, ...]) -> list[str]:
-    # The tool mode has two forms, forced and not, that are one to a reader.
+    # The page describes the two forms of the tool mode, forced and not, as one.
     return [form.mode for form in forms if form != TOOL or FORCED_TOOL not in forms]

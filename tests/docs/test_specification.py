@@ -1,4 +1,4 @@
-"""docs/specification.md has every rule that the code cites, and the messages that are fixed to the letter."""
+"""docs/specification.md has every rule that the code cites, and the messages with fixed wording."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CITED = sorted(
 
 
 @pytest.mark.parametrize(("file", "cited"), CITED)
-def test_every_rule_that_is_cited_is_on_the_page(file: str, cited: str) -> None:
+def test_every_cited_rule_is_on_the_page(file: str, cited: str) -> None:
     if cited.startswith("Protocol"):
         assert any(heading.startswith(cited) for heading in HEADINGS)
         return
@@ -55,7 +55,7 @@ def test_every_rule_that_is_cited_is_on_the_page(file: str, cited: str) -> None:
     assert [number for number in numbers if not has_rule(number)] == []
 
 
-def test_no_citation_is_written_in_another_way() -> None:
+def test_every_citation_has_the_same_form() -> None:
     for name, text in sources():
         flat = re.sub(r"\s+", " ", text)
         assert len(re.findall(r"\(spec\b", flat)) == len(_CITATION.findall(flat)), name
@@ -69,7 +69,7 @@ def test_rules_are_numbered_in_order_without_gaps() -> None:
         assert rules == [f"{section}.{number}" for number in range(1, len(rules) + 1)]
 
 
-def test_the_fixed_messages_are_those_of_the_errors() -> None:
+def test_the_fixed_messages_match_the_errors() -> None:
     listed = {
         code_spans(code)[0]: code_spans(message)[0]
         for code, message, _rule in rows(PAGE.section("Error messages"))

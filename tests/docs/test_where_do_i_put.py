@@ -1,4 +1,4 @@
-"""The recipes of docs/where-do-i-put.md name files that exist and that hold every existing item."""
+"""The recipes of docs/where-do-i-put.md name existing files, each of which has every item of its kind."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def pages() -> list[str]:
 ITEMS: dict[str, Callable[[], Iterable[str]]] = {
     "A ready-made middleware": middleware,
     "A stage": lambda: Pipeline(DEFAULT_STAGES).names,
-    # A family of two words has a constant with an underscore, or is the object in a table.
+    # Skipped: a family of two words appears in the code as a constant with an underscore.
     "A provider family": lambda: [family.name for family in FAMILIES if " " not in family.name],
     "A native provider": lambda: ["AnthropicProvider", "GeminiProvider"],
     "A CLI command": traces_commands,
