@@ -12,7 +12,7 @@ _HERE = "assets/results"
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the pictures."""
+    """Add the pictures to the site."""
     folder = Path(config["docs_dir"]).parent / _RESULTS
     for picture in sorted(folder.glob("*.png")):
         files.append(

@@ -1,4 +1,4 @@
-"""Fixtures: the page's application as a process, with a model server behind it."""
+"""Fixtures: the application of docs/guides/deploying.md as a process, with a model server behind it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ Serve = Callable[..., Service]
 
 @pytest.fixture
 def serve_with(tmp_path: Path) -> Iterator[Serve]:
-    """``serve_with(server, **options)``: the application, whose models are all on ``server``."""
+    """``serve_with(server, **options)`` starts the application with ``server`` as the provider of all
+    models."""
     started: list[Service] = []
 
     def start(server: OfflineServer, **options: Any) -> Service:

@@ -1,6 +1,6 @@
-"""The page's application under uvicorn, in a process of its own: ``served.py SCRIPT OPTIONS``.
+"""Serves the page's application with uvicorn: ``served.py SCRIPT OPTIONS``.
 
-It has further endpoints, by which a test learns what is going on in the process.
+Additional endpoints let a test observe the process.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kantan_agents import Event, subscribe
 
 
 def load(script: str) -> Any:
-    """Return the page's module."""
+    """Import the script of the page and return the module."""
     spec = importlib.util.spec_from_file_location("service", script)
     assert spec is not None
     assert spec.loader is not None
@@ -31,26 +31,26 @@ def load(script: str) -> Any:
 
 
 def open_sockets() -> int:
-    """Return how many sockets this process has."""
+    """Return the number of sockets that this process has open."""
     count = 0
     for descriptor in Path("/proc/self/fd").iterdir():
         try:
             count += str(descriptor.readlink()).startswith("socket:")
-        except FileNotFoundError:  # the one that lists the others
+        except FileNotFoundError:  # the descriptor that listed the others
             continue
     return count
 
 
 def add_endpoints(app: Any) -> None:
-    """Add what a test asks."""
-    heard: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    """Add the endpoints with which a test reads the state and the events."""
+    observed: dict[str, list[tuple[int, str]]] = defaultdict(list)
     kinds: Counter[str] = Counter()
 
-    def hear(event: Event) -> None:
+    def observe(event: Event) -> None:
         kinds[event.type] += 1
-        heard[event.run_id].append((event.sequence, event.type))
+        observed[event.run_id].append((event.sequence, event.type))
 
-    subscribe(hear)
+    subscribe(observe)
 
     async def state() -> dict[str, Any]:
         own = asyncio.current_task()
@@ -58,7 +58,7 @@ def add_endpoints(app: Any) -> None:
         return {"tasks": sorted(names), "sockets": open_sockets(), "kinds": kinds}
 
     async def events(run_id: str) -> list[tuple[int, str]]:
-        return heard[run_id]
+        return observed[run_id]
 
     app.get("/-/state")(state)
     app.get("/-/events/{run_id}")(events)
@@ -69,7 +69,7 @@ def _name(task: asyncio.Task[Any]) -> str:
 
 
 def refuse_mallory(service: Any) -> None:
-    """Have one customer's context carry rules that cannot be read, so that the run fails with E18."""
+    """Give one customer's context invalid tool rules, so that the run fails with E18."""
 
     async def context(request: Request) -> dict[str, Any]:
         customer = request.headers["x-customer"]
@@ -79,12 +79,12 @@ def refuse_mallory(service: Any) -> None:
 
 
 async def pass_on(request: Any, call_next: Any) -> Any:
-    """Do nothing, around each request."""
+    """Middleware that passes each request on unchanged."""
     return await call_next(request)
 
 
 def main(script: str, options: dict[str, Any]) -> None:
-    """Serve until a signal comes; the port is the first line of the output."""
+    """Serve until a signal arrives; the first line of the output is the port."""
     service = load(script)
     service.HEARTBEAT = options.get("heartbeat", service.HEARTBEAT)
     add_endpoints(service.app)

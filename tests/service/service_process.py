@@ -1,4 +1,4 @@
-"""The served application as a test sees it: an address, a state, an end."""
+"""Starts, observes and stops the process that serves the page's application."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Service:
     """A process that serves the page's application.
 
     Attributes:
-        url: Where.
-        folder: Its working directory, with the trace database.
+        url: Base URL of the application.
+        folder: Working directory of the process, with the trace database.
     """
 
     url: str
@@ -43,22 +43,22 @@ class Service:
 
     @property
     def errors(self) -> str:
-        """What it has logged, but for what asyncio says of any connection that ends under a writer."""
+        """Its log, without asyncio's message about connections that close while they are written to."""
         return self._errors.read_text(encoding="utf-8").replace("socket.send() raised exception.\n", "")
 
     async def state(self) -> dict[str, Any]:
-        """Return its tasks, how many sockets are open, and the events of its runs counted."""
-        return dict(await self._ask("/-/state"))
+        """Return its tasks, its number of open sockets, and its number of events by type."""
+        return dict(await self._get("/-/state"))
 
-    async def told(self, kind: str) -> int:
-        """Return how many events of a kind its runs have told so far."""
+    async def emitted(self, kind: str) -> int:
+        """Return how many events of a type its runs have emitted so far."""
         return int((await self.state())["kinds"].get(kind, 0))
 
     async def events(self, run_id: str) -> list[tuple[int, str]]:
-        """Return the sequence numbers and types of a run's events, as an observer has heard them."""
-        return [(sequence, kind) for sequence, kind in await self._ask(f"/-/events/{run_id}")]
+        """Return the sequence numbers and types of a run's events, as an observer received them."""
+        return [(sequence, kind) for sequence, kind in await self._get(f"/-/events/{run_id}")]
 
-    async def _ask(self, path: str) -> Any:
+    async def _get(self, path: str) -> Any:
         async with self.client() as client:
             return (await client.get(path, headers={"connection": "close"})).json()
 
@@ -67,17 +67,17 @@ class Service:
         limits = httpx.Limits(max_connections=None)
         return httpx.AsyncClient(base_url=self.url, timeout=SECONDS, limits=limits, trust_env=False)
 
-    def ask_to_end(self) -> None:
+    def terminate(self) -> None:
         """Send SIGTERM."""
         self._process.send_signal(signal.SIGTERM)
 
-    def end(self) -> int:
-        """End it, and return its exit code."""
-        self.ask_to_end()
+    def stop(self) -> int:
+        """Stop it with SIGTERM and return its exit code."""
+        self.terminate()
         return self._process.wait(SECONDS)
 
     def kill(self) -> None:
-        """End it for certain, when the test is over."""
+        """Kill it after the test, whatever state it is in."""
         self._process.kill()
         self._process.wait()
         if self._process.stdout is not None:
@@ -105,12 +105,12 @@ def serve(folder: Path, environment: dict[str, str], options: dict[str, Any]) ->
 
 
 async def until(holds: Callable[[], Awaitable[bool]], what: Callable[[], str] = str) -> None:
-    """Return as soon as ``await holds()`` is true; fail with ``what()`` if that takes very long."""
+    """Return as soon as ``await holds()`` is true; fail with ``what()`` after a minute."""
     with anyio.move_on_after(SECONDS):
-        while not await holds():  # noqa: ASYNC110 - what another process does
+        while not await holds():  # noqa: ASYNC110 - polls another process
             await anyio.sleep(0.02)
         return
-    raise AssertionError(f"did not come about: {what()}")
+    raise AssertionError(f"the condition did not become true: {what()}")
 
 
 @attrs.frozen
@@ -123,7 +123,7 @@ class Message:
 
     @classmethod
     def of(cls, text: str) -> Message:
-        """Read one."""
+        """Parse the text of one message."""
         fields = dict(line.split(": ", 1) for line in text.splitlines())
         if "" in fields:
             return cls("comment", None, fields[""])
@@ -132,13 +132,13 @@ class Message:
 
 
 class Messages:
-    """Cuts what comes over a connection into messages, wherever it was cut before."""
+    """Splits received text into messages, whatever its chunks are."""
 
     def __init__(self) -> None:
         self._rest = ""
 
     def feed(self, text: str) -> Iterator[Message]:
-        """Yield the messages that are complete."""
+        """Yield the messages that this chunk completes."""
         *complete, self._rest = (self._rest + text).split("\n\n")
         for one in complete:
             yield Message.of(one)
@@ -148,18 +148,18 @@ QUESTION = {"text": "What did I order?"}
 
 
 def never(_: list[Message]) -> bool:
-    """Read to the end."""
+    """Read the whole stream."""
     return False
 
 
 async def read_stream(
     client: httpx.AsyncClient, customer: str, is_enough: Callable[[list[Message]], bool] = never
 ) -> list[Message]:
-    """Ask a question and return what comes; hang up as soon as that is enough."""
+    """Ask a question and return the messages received; disconnect as soon as they are enough."""
     read: list[Message] = []
     messages = Messages()
-    asked = client.stream("POST", "/stream", json=QUESTION, headers={"x-customer": customer})
-    async with asked as response:
+    request = client.stream("POST", "/stream", json=QUESTION, headers={"x-customer": customer})
+    async with request as response:
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
         async for text in response.aiter_text():

@@ -1,4 +1,4 @@
-"""An HTTP client that reads when it is told to, and for which little is kept on its way."""
+"""An HTTP client with small socket buffers that reads only on demand."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ class SlowClient:
     """Asks the application a question over a socket with small buffers.
 
     Args:
-        port: Where it is served, on 127.0.0.1.
-
-    Attributes:
-        read: The body of the answer so far.
+        port: Port of the application on 127.0.0.1.
     """
 
     def __init__(self, port: int) -> None:
@@ -47,19 +44,19 @@ class SlowClient:
         self._socket.close()
 
     async def read_some(self, size: int) -> bool:
-        """Read at most so many bytes; return whether there were any."""
+        """Read at most ``size`` bytes, and return whether there were any."""
         data = await asyncio.get_running_loop().sock_recv(self._socket, size)
         self._received += data
         return bool(data)
 
     async def read_rest(self) -> None:
-        """Read to the end."""
+        """Read the rest of the response."""
         while await self.read_some(65536):
             continue
 
     @property
     def text(self) -> str:
-        """The body of the answer, taken out of its HTTP chunks."""
+        """The body received so far, without the HTTP chunk headers."""
         _, _, rest = self._received.partition(b"\r\n\r\n")
         body = b""
         while rest:

@@ -1,4 +1,5 @@
-"""The application of docs/guides/deploying.md on servers that report lost clients unlike uvicorn."""
+"""The application of docs/guides/deploying.md on servers that report lost clients differently from
+uvicorn."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.anyio
 
 @pytest.fixture
 def model_server() -> Iterator[WatchedServer]:
-    """Stops in the middle of each answer: after its first piece of text, for as long as it has a client."""
+    """A model server that pauses each answer after its first text delta, until the client disconnects."""
     with WatchedServer(order_then_answer, lambda request: 5 if is_second(request) else None) as server:
         yield server
 
@@ -53,12 +54,12 @@ def service(
 
 
 class Client:
-    """A server's end of a connection whose client goes away in the middle of the stream.
+    """The server's end of a connection whose client disconnects in the middle of the stream.
 
     Args:
-        spec_version: Of ASGI: since 2.4 only ``send`` says that a client has gone, by an error.
-        leaves: How: ``"says so"``, or ``"stops reading"`` first, so that ``send`` waits until
-            the connection is given up.
+        spec_version: Version of ASGI. Since 2.4, only an error of ``send`` reports a lost client.
+        leaves: ``"closes"`` to disconnect at once, or ``"stops reading"`` to do so after a while, in which
+            ``send`` waits.
     """
 
     def __init__(self, spec_version: str, leaves: str) -> None:
@@ -66,11 +67,11 @@ class Client:
         self._leaves = leaves
         self._asked = False
         self._has_left = anyio.Event()
-        self._is_told = anyio.Event()
+        self._is_notified = anyio.Event()
         self.received: list[bytes] = []
 
     async def ask(self, app: Any) -> None:
-        """Have the application answer."""
+        """Send the request to the application."""
         headers = [(b"content-type", b"application/json"), (b"x-customer", b"aiko")]
         scope = {
             "type": "http",
@@ -93,7 +94,7 @@ class Client:
             self._asked = True
             return {"type": "http.request", "body": json.dumps(QUESTION).encode(), "more_body": False}
         await self._has_left.wait()
-        self._is_told.set()
+        self._is_notified.set()
         return {"type": "http.disconnect"}
 
     async def _send(self, message: dict[str, Any]) -> None:
@@ -105,24 +106,24 @@ class Client:
         if b"text_delta" in self.received[-1]:
             self._has_left.set()
             if self._leaves == "stops reading":
-                await self._is_told.wait()
-                await anyio.wait_all_tasks_blocked()  # whoever is cancelled is so while it sends
+                await self._is_notified.wait()
+                await anyio.wait_all_tasks_blocked()  # so that a cancellation arrives during ``send``
 
 
 @pytest.mark.parametrize(
     ("spec_version", "leaves"),
-    [("2.3", "says so"), ("2.3", "stops reading"), ("2.4", "says so")],
+    [("2.3", "closes"), ("2.3", "stops reading"), ("2.4", "closes")],
 )
-async def test_the_run_has_ended_when_the_request_has(
+async def test_the_run_ends_before_the_request_does(
     service: Any, model_server: WatchedServer, spec_version: str, leaves: str
 ) -> None:
-    heard: list[Event] = []
+    observed: list[Event] = []
     before = asyncio.all_tasks()
     client = Client(spec_version, leaves)
-    with subscribe(heard.append), anyio.fail_after(SECONDS), suppress(ClientDisconnect, OSError):
+    with subscribe(observed.append), anyio.fail_after(SECONDS), suppress(ClientDisconnect, OSError):
         await client.ask(service.app)
 
-    assert isinstance(heard[-1], RunCancelled), "at once, not when the garbage collector comes by"
+    assert isinstance(observed[-1], RunCancelled), "at once, not in a garbage collection later"
     assert client.received[-1].startswith(b"id: 14\nevent: text_delta")
     await until(is_quiet(before, model_server))
 

@@ -38,22 +38,22 @@ from tests.service.watched_server import (
 pytestmark = pytest.mark.anyio
 
 HELD_DELTAS = 8
-HELD_AFTER = 4 + HELD_DELTAS  # the head of the response, and three events before the first text
+HELD_AFTER = 4 + HELD_DELTAS  # the headers of the response, and three events before the first text
 SHOWN = {"run_started", "tool_call_started", "text_delta", "handed_off", "run_finished", "run_cancelled"}
 
 
 def held_while_leaving(request: RecordedRequest) -> int | None:
-    """Hold the last answer of customers who leave: nobody of them is too late to leave in the middle."""
+    """Pause the last answer of customers who leave, so that all of them disconnect before its end."""
     return HELD_AFTER if customer_of(request).startswith("leaving") and is_last_turn(request) else None
 
 
 def after(number: int) -> Callable[[list[Message]], bool]:
-    """Hang up after so many messages."""
+    """Disconnect after ``number`` messages."""
     return lambda read: len(read) == number
 
 
 def has_been_silent(read: list[Message]) -> bool:
-    """Hang up after three signs of life in a row, behind the last text that comes."""
+    """Disconnect after three heartbeats in a row that follow the last text."""
     kinds = [one.kind for one in read]
     return kinds[-3:] == ["comment"] * 3 and kinds.count("text_delta") == HELD_DELTAS
 
@@ -67,7 +67,7 @@ def whole_answer(customer: str) -> str:
 
 
 async def nothing_is_left(service: Service, server: WatchedServer, before: dict[str, Any]) -> None:
-    """Wait until the process is as it was before, and the model server has nobody to answer."""
+    """Wait until the process has its earlier tasks and sockets, and the model server is idle."""
     now: dict[str, Any] = {}
 
     async def as_before() -> bool:
@@ -90,7 +90,7 @@ def spans_without_end(database: Path) -> int:
 @pytest.mark.parametrize(
     ("clients", "middleware"), [(200, False), (40, True)], ids=["200 clients", "BaseHTTPMiddleware"]
 )
-async def test_clients_that_hang_up_leave_nothing_behind_and_the_others_get_their_own_answers(
+async def test_clients_that_disconnect_leave_nothing_behind_and_the_others_get_their_answers(
     serve_with: Serve, clients: int, middleware: bool
 ) -> None:
     with WatchedServer(order_then_answer, held_while_leaving) as server:
@@ -110,8 +110,8 @@ async def test_clients_that_hang_up_leave_nothing_behind_and_the_others_get_thei
                 else:
                     everybody.start_soon(stay, client, f"staying-{number}")
         await nothing_is_left(service, server, before)
-        told = Counter((await service.state())["kinds"])
-        assert service.end() != 0
+        emitted = Counter((await service.state())["kinds"])
+        assert service.stop() != 0
     assert service.errors == ""
 
     staying = clients - clients // 4
@@ -119,10 +119,10 @@ async def test_clients_that_hang_up_leave_nothing_behind_and_the_others_get_thei
     for customer, messages in got.items():
         assert text_of(messages) == whole_answer(customer)
         assert messages[-1] == Message("run_finished", messages[-1].id, {"output": whole_answer(customer)})
-    assert told["run_started"] == clients + 1
-    assert told["run_finished"] == staying + 1
-    assert told["run_cancelled"] == clients // 4
-    assert "run_failed" not in told
+    assert emitted["run_started"] == clients + 1
+    assert emitted["run_finished"] == staying + 1
+    assert emitted["run_cancelled"] == clients // 4
+    assert "run_failed" not in emitted
 
     database = service.folder / "traces.sqlite3"
     assert spans_without_end(database) == 0
@@ -132,43 +132,43 @@ async def test_clients_that_hang_up_leave_nothing_behind_and_the_others_get_thei
     assert ended == {None: staying + 1, "CancelledError": clients // 4}
 
 
-async def test_a_client_that_reads_slowly_holds_its_run_up(serve_with: Serve) -> None:
+async def test_a_slow_client_slows_its_run_down(serve_with: Serve) -> None:
     pieces = 8_000
     text = "".join(f"{number:015} " for number in range(pieces))  # the model sends 16 letters at a time
     with OfflineServer([text]) as server:
         service = serve_with(server, send_buffer=4096)
         async with SlowClient(service.port) as client:
             await client.read_some(1000)
-            told = await standstill(service)
-            # 64 wait in the run's own buffer; what lies in those of uvicorn (64 KiB) and of the operating
-            # system (made small) has been told as well.
+            emitted = await emitted_at_standstill(service)
+            # 64 events wait in the run's own buffer. Those in the buffers of uvicorn (64 KiB) and of the
+            # operating system (made small) have been emitted too.
             in_buffers = 120_000 // len(message_of("000000000000000 "))
-            assert 64 < told < 64 + in_buffers < pieces // 2
+            assert 64 < emitted < 64 + in_buffers < pieces // 2
 
             await client.read_rest()
-        service.end()
+        service.stop()
     messages = list(Messages().feed(client.text))
     assert text_of(messages) == text
     assert messages[-1].data == {"output": text}
 
 
-async def standstill(service: Service) -> int:
-    """Return how many pieces of text have been told, once there are no more of them for a while."""
-    told = [0]
+async def emitted_at_standstill(service: Service) -> int:
+    """Return the number of text deltas emitted, once it has not changed for a while."""
+    counts = [0]
 
-    async def stands_still() -> bool:
-        told.append(await service.told("text_delta"))
-        return len(told) > 25 and 0 < told[-25] == told[-1]
+    async def is_constant() -> bool:
+        counts.append(await service.emitted("text_delta"))
+        return len(counts) > 25 and 0 < counts[-25] == counts[-1]
 
-    await until(stands_still)
-    return told[-1]
+    await until(is_constant)
+    return counts[-1]
 
 
 def message_of(text: str) -> str:
     return f'id: 10\nevent: text_delta\ndata: {{"text": "{text}"}}\n\n'
 
 
-async def test_open_streams_end_with_the_service_and_are_recorded_to_their_end(serve_with: Serve) -> None:
+async def test_open_streams_end_with_the_service_and_are_recorded_completely(serve_with: Serve) -> None:
     with WatchedServer(order_then_answer, held_while_leaving) as server:
         service = serve_with(server, grace=1)
         ended: list[str] = []
@@ -183,19 +183,19 @@ async def test_open_streams_end_with_the_service_and_are_recorded_to_their_end(s
                 everybody.start_soon(wait, client, f"leaving-{number}")
 
             async def all_are_held() -> bool:
-                return await service.told("text_delta") >= 10 * HELD_DELTAS
+                return await service.emitted("text_delta") >= 10 * HELD_DELTAS
 
             await until(all_are_held)
-            service.ask_to_end()
+            service.terminate()
         assert len(ended) == 10
-        assert service.end() != 0
+        assert service.stop() != 0
         assert server.under_way == 0
     database = service.folder / "traces.sqlite3"
     assert spans_without_end(database) == 0
     assert [trace.error for trace in TraceStore(database).traces()] == ["CancelledError"] * 10
 
 
-async def test_an_answer_in_one_piece(serve_with: Serve) -> None:
+async def test_an_answer_that_is_not_streamed(serve_with: Serve) -> None:
     with OfflineServer(order_then_answer) as server:
         service = serve_with(server)
         async with service.client() as client:
@@ -203,7 +203,7 @@ async def test_an_answer_in_one_piece(serve_with: Serve) -> None:
     assert answer.json() == {"output": answer_for("aiko", "['a lamp', 'a rug']")}
 
 
-async def test_nobody_waits_for_an_answer_that_nobody_will_read(serve_with: Serve) -> None:
+async def test_a_run_is_cancelled_when_its_client_disconnects_before_the_answer(serve_with: Serve) -> None:
     with WatchedServer(order_then_answer, lambda request: 0 if is_last_turn(request) else NEVER) as server:
         service = serve_with(server)
         before = await service.state()
@@ -212,7 +212,7 @@ async def test_nobody_waits_for_an_answer_that_nobody_will_read(serve_with: Serv
 
                 async def leave_when_held() -> None:
                     async def is_held() -> bool:
-                        return await service.told("model_call_started") == 2
+                        return await service.emitted("model_call_started") == 2
 
                     await until(is_held)
                     waiting.cancel()
@@ -221,44 +221,44 @@ async def test_nobody_waits_for_an_answer_that_nobody_will_read(serve_with: Serv
                     both.start_soon(leave_when_held)
                     await client.post("/answer", json=QUESTION, headers={"x-customer": "aiko"})
         await nothing_is_left(service, server, before)
-        assert await service.told("run_cancelled") == 1
-        service.end()
+        assert await service.emitted("run_cancelled") == 1
+        service.stop()
     assert service.errors == ""
     (trace,) = TraceStore(service.folder / "traces.sqlite3").traces()
     assert trace.error == "CancelledError"
 
 
-async def test_a_run_that_fails_is_told_by_its_code_and_by_nothing_else(serve_with: Serve) -> None:
+async def test_of_a_failed_run_the_client_receives_only_the_code(serve_with: Serve) -> None:
     with OfflineServer(lambda _: Reply("the key sk-very-secret is not known", status=401)) as server:
         service = serve_with(server)
         async with service.client() as client:
             ours = await read_stream(client, "mallory")
             theirs = await read_stream(client, "aiko")
-            in_one_piece = [
+            not_streamed = [
                 await client.post("/answer", json=QUESTION, headers={"x-customer": customer})
                 for customer in ("mallory", "aiko")
             ]
-        service.end()
+        service.stop()
     assert [one.kind for one in ours] == [one.kind for one in theirs] == ["run_started", "error"]
     assert ours[-1] == Message("error", None, {"code": "E18"})
     assert theirs[-1] == Message("error", None, {"code": "internal"})
-    assert [answer.status_code for answer in in_one_piece] == [500, 500]
-    assert in_one_piece[0].json() == {"code": "E18"}
-    assert in_one_piece[1].text == "Internal Server Error"
-    assert service.errors.count("AuthenticationError") > 0, "the service's own log says what it was"
+    assert [answer.status_code for answer in not_streamed] == [500, 500]
+    assert not_streamed[0].json() == {"code": "E18"}
+    assert not_streamed[1].text == "Internal Server Error"
+    assert service.errors.count("AuthenticationError") > 0, "the log of the service has the cause"
 
 
-async def test_a_run_that_says_nothing_for_a_while_gives_signs_of_life_and_loses_nothing(
+async def test_during_silence_heartbeats_are_sent_and_no_event_is_lost(
     serve_with: Serve,
 ) -> None:
     with WatchedServer(order_then_answer, held_while_leaving) as server:
         service = serve_with(server, heartbeat=0.05)
         async with service.client() as client:
             messages = await read_stream(client, "leaving-1", has_been_silent)
-        heard = await service.events(messages[0].data["run_id"])
-        told = [(one.id, one.kind) for one in messages if one.kind != "comment"]
-    assert told == [event for event in heard if event[1] in SHOWN and event[1] != "run_cancelled"]
-    assert len(told) == 2 + HELD_DELTAS, "run_started, tool_call_started and the text up to the silence"
+        observed = await service.events(messages[0].data["run_id"])
+        sent = [(one.id, one.kind) for one in messages if one.kind != "comment"]
+    assert sent == [event for event in observed if event[1] in SHOWN and event[1] != "run_cancelled"]
+    assert len(sent) == 2 + HELD_DELTAS, "run_started, tool_call_started and the text up to the silence"
 
 
 async def test_the_ids_are_the_sequence_numbers_of_the_events(serve_with: Serve) -> None:
@@ -266,12 +266,12 @@ async def test_the_ids_are_the_sequence_numbers_of_the_events(serve_with: Serve)
         service = serve_with(server)
         async with service.client() as client:
             messages = await read_stream(client, "aiko")
-        heard = await service.events(messages[0].data["run_id"])
-    assert [sequence for sequence, _ in heard] == list(range(1, len(heard) + 1))
-    assert [(one.id, one.kind) for one in messages] == [event for event in heard if event[1] in SHOWN]
+        observed = await service.events(messages[0].data["run_id"])
+    assert [sequence for sequence, _ in observed] == list(range(1, len(observed) + 1))
+    assert [(one.id, one.kind) for one in messages] == [event for event in observed if event[1] in SHOWN]
 
 
-async def test_what_the_page_shows_is_what_comes(serve_with: Serve) -> None:
+async def test_the_response_is_what_the_page_shows(serve_with: Serve) -> None:
     def reply(request: RecordedRequest) -> Any:
         made = order_then_answer(request)
         return "You ordered a lamp and a rug." if isinstance(made, str) else made

@@ -1,4 +1,4 @@
-"""A model server that knows which of its answers are under way, and can keep them there."""
+"""A model server that counts the replies it is still sending, and can pause them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ NEVER = None
 
 
 class WatchedServer(OfflineServer):
-    """Counts what is under way.
+    """Counts unfinished replies, and pauses some of them until their client disconnects.
 
     Args:
         reply: As for ``OfflineServer``.
-        holds: After how many pieces an answer to this request is held until its client goes away; ``NEVER``.
+        holds: Returns the number of chunks after which the reply to a request is paused, or ``NEVER``.
 
     Attributes:
-        under_way: How many requests have not been answered to the end.
-        sent: How many pieces have been sent, over all requests.
+        under_way: Number of requests whose reply is not finished.
+        sent: Number of chunks sent, over all requests.
     """
 
     def __init__(
@@ -68,12 +68,12 @@ class _Watched(Response):
 
 
 def customer_of(request: RecordedRequest) -> str:
-    """Return the customer, whom the page's agent names in its instructions."""
+    """Return the customer, whose name is in the instructions of the page's agent."""
     return str(request.body["instructions"]).split()[1]
 
 
 def order_then_answer(request: RecordedRequest) -> ReplyLike:
-    """Call the page's tool; then answer with what it has returned, and at some length."""
+    """Call the page's tool, then answer at some length with its result."""
     last = request.body["input"][-1]
     if last.get("type") != "function_call_output":
         return ScriptedToolCall("list_orders", {}, id=f"call_{customer_of(request)}")
@@ -81,10 +81,10 @@ def order_then_answer(request: RecordedRequest) -> ReplyLike:
 
 
 def answer_for(customer: str, orders: str) -> str:
-    """Return the model's answer: 30 pieces or so, none of which anybody else gets."""
+    """Return the model's answer: about 30 chunks, all specific to the customer."""
     return f"{customer}: {orders} " + " ".join(f"{customer}-{number:02}" for number in range(30))
 
 
 def is_last_turn(request: RecordedRequest) -> bool:
-    """Whether the tool has been called already."""
+    """Whether the tool has already been called."""
     return "function_call_output" in json.dumps(request.body["input"])
