@@ -1,1 +1,1 @@
-"""Measurements; each prints ratios within one run, never a figure to be compared across machines."""
+"""Benchmarks. Their results are ratios within one run; absolute figures do not compare across machines."""

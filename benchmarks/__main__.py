@@ -1,11 +1,11 @@
-"""All that is compared with other frameworks, and all that grows: one command.
+"""Compares frameworks and measures growth curves, in one command.
 
     python -m benchmarks [--quick] [--only NAME ...] [--update] [--list]
 
-Frameworks are compared in turn (A B A B ...), each in processes and in an environment of its own, which is
-made once and kept. Curves show what happens as something grows. ``--list`` names both. The exit code is 1 if
-a goal is missed, except with ``--quick``, or if something failed, 2 if the command line makes no sense, and
-130 if it was interrupted.
+Frameworks are measured in turn (A B A B ...), each in its own processes and its own environment, which is
+made once and reused. Growth curves show how a cost grows with a size. ``--list`` names both. The exit code is
+1 if a goal is missed (except with ``--quick``) or something failed, 2 if the command line is invalid, and 130
+if the run was interrupted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ OK, FAILED, MISUSED, INTERRUPTED = 0, 1, 2, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says, and return the exit code."""
+    """Run the command line and return the exit code."""
     parser = _parser()
     options = parser.parse_args(arguments)
     titles = _titles()
@@ -78,7 +78,7 @@ def _titles() -> dict[str, str]:
 
 
 def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
-    """Measure what ``only`` names, print it and write it."""
+    """Measure what ``only`` names, then print and write the results."""
     folder: Path | None = options.output
     if folder is None and not options.quick and not options.update:
         if not _is_whole(options):
@@ -103,13 +103,13 @@ def _measure(options: argparse.Namespace, only: Sequence[str]) -> int:
 def _compared(
     workloads: Sequence[Workload], options: argparse.Namespace, folder: Path | None
 ) -> tuple[tuple[str, ...], bool]:
-    """Compare frameworks, print and write it.
+    """Compare frameworks, then print and write the results.
 
     Returns:
-        A line for each goal that was missed, and whether a peer or a workload that was asked for is missing.
+        A line for each missed goal, and whether a requested peer or workload is missing.
     """
     published = None
-    if options.update:  # whatever is wrong with it, now is the time to say so
+    if options.update:  # report problems before hours of measuring
         published = Results.from_json((RESULTS / PEERS_JSON).read_text(encoding="utf-8"))
         published.check_has(workload.id for workload in workloads)
     sizes = _sizes(quick=options.quick, repeats=options.repeats)
@@ -136,7 +136,7 @@ def _is_whole(options: argparse.Namespace) -> bool:
 
 
 def _sizes(*, quick: bool, repeats: int | None) -> Sizes:
-    """Return how much is measured; ``repeats`` is rounded up to whole generations of processes."""
+    """Return how much to measure; ``repeats`` is rounded up to whole generations of processes."""
     sizes = QUICK if quick else WHOLE
     if repeats is None:
         return sizes

@@ -1,11 +1,12 @@
-"""What it costs to find an agent by name and to load agents from their files.
+"""Measures the cost of finding an agent by name and of loading agents from files.
 
     python benchmarks/agent_files.py [--repeats 31] [--files 1000] [--quick] [--plot FILE]
 
-The files are made in a temporary directory (``TMPDIR`` says where) and removed: prompts of 1 to 8 kB, a tenth
-of the frontmatters not valid YAML, as many in the wild are. A figure is the median over short batches,
-``A/A`` a side measured against itself. In python-frontmatter's row the two sides take turns; it raises
-for the files that are not valid. With ``--plot`` the cost is measured and drawn against the number of files.
+The files are created in a temporary directory (see ``TMPDIR``) and removed afterwards. Their prompts have 1
+to 8 kB, and a tenth of the frontmatters is invalid YAML, as is common in practice. A figure is the median
+over short batches; ``A/A`` is a side measured against itself. In python-frontmatter's row the two sides take
+turns; it raises for the invalid files. With ``--plot`` the cost is measured and drawn against the number of
+files.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ NAMES = {
 PLOTTED = (10, 30, 100, 300, 1_000, 3_000)
 PER_DIRECTORY = 100
 NEVER = 1e9
-"""Seconds: what is measured is what is done between two looks at all files."""
+"""Seconds between two checks of all files; long enough that none falls into a batch."""
 
 PHRASES = ("review the code", "answer with", "what is wrong in it", "before anything else", "carefully")
 VALID = "Use this agent to {0}. It knows how to {1}."
@@ -53,14 +54,14 @@ NOT_VALID = 'Use this agent when: {0}.\\n\\nExamples:\\n<example>user: "{1}"\\na
 
 @attrs.frozen
 class Folder:
-    """A directory of generated agent files."""
+    """A directory of generated subagent files."""
 
     path: Path
     files: list[Path]
 
     @classmethod
     def filled(cls, path: Path, count: int) -> Folder:
-        """Write so many files, the same each time."""
+        """Write ``count`` files, the same each time."""
         chance = random.Random(count)
         files = [path / f"{number // PER_DIRECTORY}/agent-{number}.md" for number in range(count)]
         for number, file in enumerate(files):
@@ -69,11 +70,11 @@ class Folder:
         return cls(path, files)
 
     def loader(self) -> AgentLoader:
-        """Return a loader that knows nothing yet."""
+        """Return a loader with an empty cache."""
         return AgentLoader([self.path], recheck_seconds=NEVER)
 
     def read_by_frontmatter(self) -> int:
-        """Read all files with python-frontmatter, as a loop without a cache does; return how many it read."""
+        """Read all files with python-frontmatter in a loop without a cache, and return how many it read."""
         read = 0
         for file in self.files:
             try:
@@ -85,7 +86,7 @@ class Folder:
 
 
 def text(number: int, chance: random.Random) -> str:
-    """Return an agent file of a usual size; each tenth has a description that must be repaired."""
+    """Return a subagent file of typical size; every tenth has a description that must be repaired."""
     phrase = [" ".join(chance.choices(PHRASES, k=3)) for _ in range(2)]
     description = (NOT_VALID if number % 10 == 9 else VALID).format(*phrase)  # noqa: PLR2004 - each tenth
     line = " ".join(chance.choices(PHRASES, k=4))
@@ -96,7 +97,7 @@ def text(number: int, chance: random.Random) -> str:
 
 
 def after_an_edit(folder: Folder, run: Callable[[], Coroutine[Any, Any, Any]]) -> Measure:
-    """Return the measure of what follows an edit of the first file; the edit itself is not in it."""
+    """Return the measure of the first call after an edit of the first file, without the edit itself."""
     file = folder.files[0]
     original, numbers = file.read_text(), itertools.count()
 
@@ -113,7 +114,7 @@ def after_an_edit(folder: Folder, run: Callable[[], Coroutine[Any, Any, Any]]) -
 
 
 async def sides(folder: Folder) -> dict[str, tuple[Measure, int]]:
-    """Return what is measured in a folder, and how often in a batch."""
+    """Return the measures of a folder, each with its repeats in a batch."""
     loader = folder.loader()
     time.sleep(0.1)  # noqa: ASYNC251 - so that the files are old enough to be trusted
     agents = await loader.load_agents()
@@ -138,7 +139,7 @@ async def sides(folder: Folder) -> dict[str, tuple[Measure, int]]:
 
 
 async def measure(console: Console, folder: Folder, repeats: int) -> list[str]:
-    """Print the figures of a folder; return the goals that were missed."""
+    """Print the figures of a folder and return the missed goals."""
     missed = []
     rows = Rows(
         console, f"{len(folder.files):,} files", "median", "A/A", "goal", "", widths=(34, 16, 8, 16, 10)
@@ -153,7 +154,7 @@ async def measure(console: Console, folder: Folder, repeats: int) -> list[str]:
 
 
 async def against_frontmatter(console: Console, folder: Folder, repeats: int) -> None:
-    """Print what python-frontmatter takes for the files that a first load reads."""
+    """Print how long python-frontmatter takes for the files that a first load reads."""
     theirs = timed_call(folder.read_by_frontmatter)
     ours, count = (await sides(folder))["first"]
     seconds, ratio = await compare(theirs, ours, repeats, count)
@@ -174,7 +175,7 @@ async def against_frontmatter(console: Console, folder: Folder, repeats: int) ->
 
 
 async def growth(sizes: tuple[int, ...], folder: Path, repeats: int) -> dict[str, list[float]]:
-    """Return the seconds of everything that is measured, with so many files each."""
+    """Return the seconds of each measure by number of files."""
     series: dict[str, list[float]] = {name: [] for name in (*SECONDS, "frontmatter")}
     for size in sizes:
         filled = Folder.filled(folder / f"of-{size}", size)
@@ -187,7 +188,7 @@ async def growth(sizes: tuple[int, ...], folder: Path, repeats: int) -> dict[str
 
 
 def shown(seconds: float) -> str:
-    """Return seconds in the unit that suits them."""
+    """Return a duration with a suitable unit."""
     return microseconds(seconds) if seconds < 1e-3 else milliseconds(seconds)  # noqa: PLR2004 - 1 ms
 
 

@@ -1,4 +1,4 @@
-"""Draws what agents cost against the number of files. Needs matplotlib."""
+"""Draws the cost of finding and loading agents against the number of files. Needs matplotlib."""
 
 from __future__ import annotations
 

@@ -1,11 +1,12 @@
-"""Whether a run makes more calls than it did: a check for regressions that no slow machine can fail.
+"""Checks that runs make no more function calls than before: a regression test that is exact on any machine.
 
     python benchmarks/call_counts.py [--update]
 
-Compared with the numbers in ``call_counts.json``, for this Python and this SDK: the calls of kantan_agents'
-own code in a run, and the ratio of all calls of that run to those of the same run on the plain SDK. Where one
-has grown by more than 5 %, the table is followed by what and where, and the exit status is 1. A change that
-is wanted, or a saving, is kept with ``--update``, which writes the numbers of this Python and this SDK.
+For this Python and this SDK, ``call_counts.json`` has two figures per workload: the calls of kantan_agents'
+own code in a run, and the ratio of all calls of the run to those of the same run on the plain SDK. If one has
+grown by more than 5 %, the check prints which and where, and exits with 1. Use ``--update`` to accept a
+wanted change or to keep a
+saving: it writes the figures of this Python and this SDK.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from benchmarks.kept_counts import (
     Environment,
     Kept,
     changes,
+    described,
     percent,
     read,
-    told,
     write,
 )
 from benchmarks.measure import Rows, environment
@@ -40,9 +41,9 @@ KEPT = Path(__file__).with_suffix(".json")
 
 
 def check(kept: Kept, now: Mapping[str, Counts], here: Environment, console: Console) -> bool:
-    """Print how the counts compare with the kept ones; return whether none has grown too much.
+    """Compare the counts with the stored ones and print the result; return whether none has grown too much.
 
-    What cannot be compared is said; if nothing can be, the check has failed.
+    Counts that cannot be compared are listed. If no count can be, the check fails.
     """
     if not kept:
         console.print("No numbers are kept, so nothing can be compared: run with --update.")
@@ -61,13 +62,13 @@ def check(kept: Kept, now: Mapping[str, Counts], here: Environment, console: Con
         console.print("Nothing can be compared: run with --update.")
         return False
     _show(found, console)
-    judged = [change for change in found if change.judged]
-    grown = [change for change in judged if change.growth > LIMIT]
+    checked = [change for change in found if change.is_checked]
+    grown = [change for change in checked if change.growth > LIMIT]
     for change in grown:
-        console.print(told(change, before[change.workload], now[change.workload]))
+        console.print(described(change, before[change.workload], now[change.workload]))
     if grown:
         console.print(f"More than {percent(LIMIT)}. If it is wanted: run with --update.")
-    elif any(change.growth < -LIMIT for change in judged) and nearest == here:
+    elif any(change.growth < -LIMIT for change in checked) and nearest == here:
         console.print("Some calls were saved: run with --update, so that they stay saved.")
     return not grown
 
@@ -81,7 +82,7 @@ def _show(found: list[Change], console: Console) -> None:
 
 
 def main(*, update: bool, path: Path) -> int:
-    """Count, then compare or keep; return the exit status."""
+    """Count, then compare or store the counts; return the exit status."""
     console = Console(width=110, highlight=False, markup=False, soft_wrap=True)
     here, kept = Environment.here(), read(path)
     console.print(environment("openai-agents", "openai", "pydantic"))

@@ -1,8 +1,8 @@
-"""Runs whose calls are counted: how much work a run makes, in a number that is the same on any machine.
+"""Counts the function calls of a run: a measure of its work that is the same on every machine.
 
-Counted are the calls that ``sys.setprofile`` tells of: each start and each resumption of a Python function,
-and each C function that Python code calls. Warm runs without garbage collection make the same number each
-time, on any machine and in any process.
+The count has every call that ``sys.setprofile`` reports: each start and each resumption of a Python function,
+and each C function that Python code calls. A warm run without garbage collection makes the same number of
+calls each time, on any machine and in any process.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ class Counts:
     """The calls of one workload.
 
     Attributes:
-        own: Those of our run that the code of the package makes or is called by.
-        all: Those of our run.
-        plain: Those of the plain SDK's run.
+        own: Calls of and by the package's code, in the run on kantan_agents.
+        all: All calls of the run on kantan_agents.
+        plain: All calls of the run on the plain SDK.
         modules: ``own`` by file of the package.
-        packages: The rest of ``all`` by top-level package; the standard library is one. Methods that attrs
-            generates for the package have no file in it, and are here.
+        packages: The other calls of ``all`` by top-level package, the standard library being one. They
+            include the methods that attrs generates for the package, because these have no file.
         functions: ``own`` by file and function.
     """
 
@@ -56,11 +56,11 @@ class Counts:
 
 @attrs.frozen
 class Workload:
-    """The same run on the plain SDK and on kantan_agents, and what it must come to.
+    """The same run on the plain SDK and on kantan_agents, with its expected outcome.
 
     Attributes:
-        answer: The final output on both.
-        tool_output: What the tool answers, None if none is called.
+        answer: The final output of both.
+        tool_output: The output of the tool, or None if no tool is called.
     """
 
     plain: RunOnce
@@ -72,7 +72,7 @@ class Workload:
         """Check one run.
 
         Raises:
-            RuntimeError: It did something else, so that its count says nothing.
+            RuntimeError: Its outcome is another one, so its count is meaningless.
         """
         outputs = [item.output for item in result.new_items if item.type == "tool_call_output_item"]
         expected = [] if self.tool_output is None else [self.tool_output]
@@ -81,7 +81,7 @@ class Workload:
 
 
 def workloads() -> dict[str, Workload]:
-    """Return the four workloads of ``overhead.py`` that have a goal; installed tool providers add nothing."""
+    """Return the four workloads of ``overhead.py`` that have a goal, without installed tool providers."""
     sunny = "It is sunny."
     text = FakeModel(sunny)
     calling = FakeModel(sunny, calls_tool=True)
@@ -105,12 +105,12 @@ async def count_all() -> dict[str, Counts]:
         RuntimeError: A run did something else than its workload, or not the same each time.
     """
     agents.set_trace_processors([])
-    agents.set_tracing_disabled(disabled=False)  # whatever the environment says
+    agents.set_tracing_disabled(disabled=False)  # whatever the environment variables are
     return {name: await count(workload) for name, workload in workloads().items()}
 
 
 async def count(workload: Workload, package: Path = PACKAGE) -> Counts:
-    """Return the counts of one workload; ``package`` is the folder whose code is our own.
+    """Return the counts of one workload; ``package`` is the folder whose calls count as ``own``.
 
     Raises:
         RuntimeError: A run did something else than its workload, or not the same each time.
@@ -137,11 +137,11 @@ _Calls = Counter[tuple[CodeType, str]]
 
 
 async def _steady(run: RunOnce, check: Callable[[Any], None]) -> _Calls:
-    """Return the calls of one run, the same in all repeats."""
+    """Return the calls of one run, which all repeats must equal."""
     for _ in range(WARM_RUNS):
         check(await run())
     gc.collect()
-    gc.disable()  # a collection calls finalizers in whatever run it falls into
+    gc.disable()  # a collection would call finalizers during a counted run
     try:
         first, *others = [await _counted(run, check) for _ in range(REPEATS)]
     finally:
@@ -158,27 +158,27 @@ async def _counted(run: RunOnce, check: Callable[[Any], None]) -> _Calls:
     calls: dict[int, int] = {}
 
     def note(frame: FrameType, event: str, _: object) -> None:
-        # A C function has no frame: it counts for the code that calls it.
+        # A C function has no frame, so it counts for the code that calls it.
         if event in ("call", "c_call"):
             code = frame.f_code
-            key = id(code)  # hashing the code itself takes longer than all the rest
+            key = id(code)  # hashing the code objects themselves would take most of the time
             if key in calls:
                 calls[key] += 1
             else:
                 calls[key] = 1
                 frames[key] = code, frame.f_globals.get("__name__", GENERATED)
 
-    await asyncio.sleep(0)  # until now the loop holds the last run's result, which calls when it goes
-    sys.setprofile(note)  # of this thread, which is the event loop's
+    await asyncio.sleep(0)  # until now the loop holds the last run's result, whose deletion makes calls
+    sys.setprofile(note)  # for this thread, which is the event loop's
     try:
-        # A task of its own, so that a resumption does not come through our callers.
+        # In its own task, so that a resumption does not pass through our callers.
         result = await asyncio.create_task(run())
     finally:
         sys.setprofile(None)
     check(result)
     counted: _Calls = Counter()
     for key, number in calls.items():
-        counted[frames[key]] += number  # codes of one text are equal, such as generated ones
+        counted[frames[key]] += number  # code objects of the same source are equal, such as generated ones
     return counted
 
 
@@ -188,7 +188,7 @@ def _top_level(module: str) -> str:
 
 
 def _name(code: CodeType) -> str:
-    # Python 3.10 knows no qualified names of code.
+    # Code objects have no qualified name in Python 3.10.
     return str(getattr(code, "co_qualname", code.co_name))
 
 

@@ -1,7 +1,7 @@
-"""How long the check of one hostile call holds the event loop.
+"""Measures how long the check of one hostile call blocks the event loop.
 
-The loop's selector keeps the time: from the end of one wait to the beginning of the next the loop was
-held. That is exact to the microsecond, disturbs nothing, and needs no second task.
+The loop's selector measures the time from the end of one wait to the beginning of the next, during which the
+loop is blocked. That is exact to the microsecond, does not disturb the loop, and needs no second task.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ LENGTH = 100_000
 
 
 class LoopClock(selectors.DefaultSelector):
-    """A selector that knows the longest time its loop has been held.
+    """A selector that records the longest time for which its loop was blocked.
 
     Attributes:
-        held: That time in seconds; the user sets it back to 0.
+        held: That time in seconds; the caller resets it to 0.
     """
 
     def __init__(self) -> None:
@@ -48,15 +48,15 @@ class LoopClock(selectors.DefaultSelector):
 
 @attrs.frozen
 class Attack:
-    """A call that is meant to hold the loop.
+    """A tool call designed to block the loop.
 
     Attributes:
-        name: What it is.
-        rules: The rules it is checked against, in the public dict shape.
+        name: Name of the attack.
+        rules: The rules to check it against, in the public dict shape.
         arguments: The call's arguments as JSON text.
-        pattern: The hostile pattern, if the rule is one about a text.
-        unit: What a hostile value is made of, for a shorter one.
-        end: What makes that value fail in the end.
+        pattern: The hostile pattern, if the rule is about a string.
+        unit: The repeated part of the hostile value, from which a shorter one is built.
+        end: The end of the value, which makes it fail.
     """
 
     name: str
@@ -67,20 +67,20 @@ class Attack:
     end: str = ""
 
     def shorter_value(self, length: int) -> str:
-        """Return a value of the same making."""
+        """Return a shorter value of the same form."""
         return _long(self.unit, self.end, length)
 
 
 @attrs.frozen
 class Held:
-    """Seconds that the loop was held: the median and the longest of the repeats."""
+    """Seconds for which the loop was blocked: the median and the longest of the repeats."""
 
     median: float
     worst: float
 
 
 def attacks() -> list[Attack]:
-    """Return what is tried, all of ``LENGTH`` characters."""
+    """Return the attacks, each with ``LENGTH`` characters."""
     return [
         _on_pattern(r"^(a+)+$", "a", "!"),
         _on_pattern(r"(x+x+)+y", "x"),
@@ -142,9 +142,9 @@ _TOOL = ToolFacts(
 
 
 async def hold_times(clock: LoopClock, tried: list[Attack], repeats: int) -> dict[str, Held]:
-    """Return for each attack how long its check held the loop, the attacks taking turns.
+    """Return for each attack how long its check blocked the loop; the attacks take turns.
 
-    The control, a millisecond of work, stands first: what it takes longer than that is the machine's.
+    The first entry is the control, a millisecond of work: what it takes beyond that is noise of the machine.
     """
     rules = [ToolRules.parse(attack.rules) for attack in tried]
     seconds: dict[str, list[float]] = {"control": [], **{attack.name: [] for attack in tried}}
@@ -158,14 +158,14 @@ async def hold_times(clock: LoopClock, tried: list[Attack], repeats: int) -> dic
             await check_call(parsed, _TOOL, attack.arguments)
             await asyncio.sleep(0)
             seconds[attack.name].append(clock.held)
-        if number == 0:  # imports and compiled patterns: paid for once in a process
+        if number == 0:  # imports and compiled patterns cost once per process
             for figures in seconds.values():
                 figures.clear()
     return {name: Held(statistics.median(figures), max(figures)) for name, figures in seconds.items()}
 
 
 async def _settled(clock: LoopClock) -> None:
-    """Give the loop a fresh start, so that nothing before the attack counts."""
+    """Let the loop wait once, so that nothing before the attack counts."""
     await asyncio.sleep(0.001)
     clock.held = 0.0
 

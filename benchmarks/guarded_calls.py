@@ -1,11 +1,12 @@
-"""One side of a comparison: guarded tool calls, in whatever environment this file is run with.
+"""Measures guarded tool calls in one process; a worker of ``tool_rules.py``.
 
-It stands alone and uses public names only, because it also runs against the published kantan-agents. It
-reads one JSON task a line and answers each with one line, so that two such processes can take turns.
+It imports no other benchmark and uses only public names, because it also runs against the published
+kantan-agents. It reads one JSON task per line and answers each with one line, so that two such processes can
+take turns.
 
-The guarded tool is the one the model is shown. A run is held open at the moment its model is asked, and
-the tool is called from there, by the SDK's own ``invoke_function_tool``: with the run, the context and
-the rules that the runner would call it with, and without the rest of a run in the figure.
+The guarded tool is the one that the model is shown. A run is paused in its model call, and the tool is called
+from there by the SDK's own ``invoke_function_tool``: with the same run, context and rules as from the runner,
+but without the cost of the rest of the run.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ CALLS = 20
 """Tool calls in a full run."""
 
 TURN = 5
-"""Calls in a row where the difference of two sides is measured."""
+"""Consecutive calls in a batch when the difference of two sides is measured."""
 
 SIZES = (1, 100, 10_000)
 ARGUMENTS = '{"city": "Oslo", "days": 3, "unit": "celsius"}'
@@ -52,12 +53,12 @@ PARAMS = {
 
 
 class TooLongError(BaseException):
-    """Nothing may catch it on its way."""
+    """A measurement took too long. A BaseException, so that no handler swallows it."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Raise ``TooLongError`` after so many seconds, within a regular expression too."""
+    """Raise ``TooLongError`` after ``seconds``, even during the match of a regular expression."""
 
     def give_up(*_signal: Any) -> None:
         raise TooLongError
@@ -71,11 +72,11 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 def names(count: int) -> list[str]:
-    """Return names of tools, the one that is called among them."""
+    """Return tool names, among them that of the called tool."""
     return [*(f"tool_{number}" for number in range(count - 1)), "weather"]
 
 
-# Rules and the arguments of the call; no rules at all where they are None.
+# Rules (None for no rules) and the arguments of the call.
 CASES: dict[str, tuple[dict[str, Any] | None, str]] = {
     "no rules": (None, ARGUMENTS),
     **{f"allow {size}": ({"allow": names(size), "deny": None, "params": {}}, ARGUMENTS) for size in SIZES},
@@ -100,7 +101,7 @@ BARE = agents.function_tool(weather)
 
 
 class FakeModel(Model):
-    """Answers with a text."""
+    """Answers with text."""
 
     async def get_response(
         self, system_instructions: Any, input: Any, model_settings: Any, tools: Any, *_args: Any, **_more: Any
@@ -114,14 +115,14 @@ class FakeModel(Model):
 
 
 class HeldModel(FakeModel):
-    """Keeps its run open and does what it is given to do inside of it."""
+    """Pauses its run in the model call, and executes tasks inside it."""
 
     def __init__(self) -> None:
         self._tasks: asyncio.Queue[tuple[Callable[[Any], Awaitable[Any]], asyncio.Future[Any]]]
         self._tasks = asyncio.Queue()
 
     async def inside(self, task: Callable[[Any], Awaitable[Any]]) -> Any:
-        """Return what ``task`` returns, called with the guarded tool inside the run."""
+        """Call ``task`` with the guarded tool inside the run, and return its result."""
         done: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._tasks.put_nowait((task, done))
         return await done
@@ -129,12 +130,12 @@ class HeldModel(FakeModel):
     async def get_response(
         self, system_instructions: Any, input: Any, model_settings: Any, tools: Any, *_args: Any, **_more: Any
     ) -> ModelResponse:
-        """Work off the tasks; never answer."""
+        """Execute tasks; never answer."""
         while True:
             task, done = await self._tasks.get()
             try:
                 done.set_result(await task(tools[0]))
-            except (Exception, TooLongError) as error:  # noqa: BLE001 - goes to who gave the task
+            except (Exception, TooLongError) as error:  # noqa: BLE001 - is raised where the task was given
                 done.set_exception(error)
 
 
@@ -159,7 +160,7 @@ class CallingModel(FakeModel):
 
 
 def answer() -> ModelResponse:
-    """Return a text of a model."""
+    """Return a text answer of a model."""
     text = ResponseOutputText(type="output_text", text="It is sunny.", annotations=[])
     message = ResponseOutputMessage(
         id="m", type="message", role="assistant", status="completed", content=[text]
@@ -168,17 +169,17 @@ def answer() -> ModelResponse:
 
 
 def new_agent(model: Model) -> Any:
-    """Return an agent with the one tool."""
+    """Return an agent with one tool."""
     return kantan_agents.Agent(name="bench", instructions="Be brief.", model=model, tools=[BARE])
 
 
 def context_with(rules: dict[str, Any] | None) -> dict[str, Any]:
-    """Return a context of its own, as each request to a service has."""
+    """Return a new context, as each request to a service has."""
     return {} if rules is None else {"tool_rules": dict(rules)}
 
 
 class HeldRun:
-    """A run that is held open under rules."""
+    """A paused run with rules."""
 
     def __init__(self, rules: dict[str, Any] | None, arguments: str) -> None:
         self._model = HeldModel()
@@ -194,15 +195,15 @@ class HeldRun:
         )
 
     async def calls(self, kind: str, count: int) -> float:
-        """Return the seconds of one call: ``"bare"``, ``"guarded"``, or of the ``"guard"`` alone.
+        """Return the seconds of one call: ``"bare"``, ``"guarded"``, or the ``"guard"`` alone.
 
-        Alone is what the guarded tool's ``on_invoke_tool`` takes longer than that of the bare tool.
+        The guard alone is the difference between ``on_invoke_tool`` of the guarded and of the bare tool.
         """
 
         async def measure(guarded: Any) -> float:
             gc.collect()
             if kind == "guard":
-                # A small difference: taken in short turns, so that both sides find the same machine.
+                # The difference is small, so both sides take short turns under the same conditions.
                 turns = [
                     -await self._batch(self._invoker(BARE), TURN)
                     + await self._batch(self._invoker(guarded), TURN)
@@ -238,14 +239,14 @@ class HeldRun:
     async def _batch(self, call: Callable[[], Awaitable[Any]], count: int) -> float:
         start = time.perf_counter()
         for _ in range(count):
-            with suppress(ValueError):  # how the published release refuses a call
+            with suppress(ValueError):  # which the published release raises for a denied call
                 await call()
         return (time.perf_counter() - start) / count
 
 
 @functools.cache
 def calling_agent(case: str) -> Any:
-    """Return the agent of a case; services make theirs once."""
+    """Return the agent of a case; like a service, each case creates it once."""
     return new_agent(CallingModel(CASES[case][1]))
 
 
@@ -273,7 +274,7 @@ async def hostile(pattern: str, value: str, limit: float) -> float | None:
 
 
 async def serve() -> None:
-    """Say what is measured here, then work off tasks until the input ends."""
+    """Print the measured versions, then execute tasks until the input ends."""
     kantan_agents.set_trace_processors([])
     held = {name: HeldRun(*case) for name, case in CASES.items()}
     for run in held.values():
@@ -285,7 +286,7 @@ async def serve() -> None:
     while True:
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()
-        line = sys.stdin.readline()  # blocks the loop: there is nothing else to do
+        line = sys.stdin.readline()  # may block the loop, which has nothing else to do
         if not line:
             break
         task = json.loads(line)

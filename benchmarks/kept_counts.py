@@ -1,4 +1,4 @@
-"""Kept counts of calls, and what has grown since: by how much, and where."""
+"""The stored call counts, and how much and where new counts have grown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import attrs
 from benchmarks.counting_calls import Counts
 
 LIMIT = Fraction(5, 100)
-"""The growth that passes."""
+"""The largest growth that passes."""
 
 OWN, ALL, PLAIN, RATIO = "own calls", "all calls", "plain SDK", "all / plain SDK"
 
@@ -25,21 +25,21 @@ _NOT_KEPT = attrs.filters.exclude("functions")
 
 @attrs.frozen(order=True)
 class Environment:
-    """What counts depend on: the minor versions of Python and of openai-agents."""
+    """The versions that counts depend on: Python's and openai-agents' minor versions."""
 
     python: tuple[int, int]
     sdk: tuple[int, int]
 
     @classmethod
     def here(cls) -> Environment:
-        """Return that of this process."""
+        """Return the environment of this process."""
         return cls(sys.version_info[:2], _minor(version("openai-agents")))
 
     def __str__(self) -> str:
         return f"Python {_dotted(self.python)}, openai-agents {_dotted(self.sdk)}"
 
     def distance(self, other: Environment) -> tuple[int, ...]:
-        """Return how far another one is, Python first."""
+        """Return the distance to another environment, by Python first."""
         here, there = (*self.python, *self.sdk), (*other.python, *other.sdk)
         return tuple(abs(one - two) for one, two in zip(here, there, strict=True))
 
@@ -48,7 +48,7 @@ Kept = dict[Environment, dict[str, Counts]]
 
 
 def read(path: Path) -> Kept:
-    """Return the kept counts; none if there is no such file."""
+    """Return the stored counts, or none if the file does not exist."""
     if not path.exists():
         return {}
     return {
@@ -60,7 +60,7 @@ def read(path: Path) -> Kept:
 
 
 def write(path: Path, kept: Kept) -> None:
-    """Write the counts to be kept."""
+    """Write the counts to the file."""
     records = [
         {
             "python": _dotted(environment.python),
@@ -74,7 +74,7 @@ def write(path: Path, kept: Kept) -> None:
 
 @attrs.frozen
 class Change:
-    """One figure of one workload, kept and now."""
+    """One figure of one workload: its stored and its new value."""
 
     workload: str
     figure: str
@@ -83,19 +83,19 @@ class Change:
 
     @property
     def growth(self) -> Fraction:
-        """Return the part by which it has grown."""
+        """Return the growth as a fraction of the stored value."""
         return self.now / self.kept - 1
 
     @property
-    def judged(self) -> bool:
-        """Return whether it is ours to keep small: no new release of a dependency changes these two."""
+    def is_checked(self) -> bool:
+        """Return whether growth fails the check: only for figures that no dependency changes."""
         return self.figure in (OWN, RATIO)
 
 
 def changes(
     kept: Mapping[str, Counts], now: Mapping[str, Counts], figures: Iterable[str] = (OWN, ALL, PLAIN, RATIO)
 ) -> Iterator[Change]:
-    """Yield the figures of the workloads that are in both."""
+    """Yield the figures of the workloads that both have."""
     wanted = tuple(figures)
     for name, counts in now.items():
         if name in kept:
@@ -104,8 +104,8 @@ def changes(
                 yield Change(name, figure, before[figure], after[figure])
 
 
-def told(change: Change, kept: Counts, now: Counts) -> str:
-    """Return what has grown, and where, in one line."""
+def described(change: Change, kept: Counts, now: Counts) -> str:
+    """Return in one line what has grown, and where."""
     text = f"{change.workload}: {change.figure} grew by {percent(change.growth)}"
     where = _grown(kept.modules, now.modules)
     if change.figure != OWN:
@@ -118,7 +118,7 @@ def told(change: Change, kept: Counts, now: Counts) -> str:
 
 
 def percent(part: Fraction, *, signed: bool = False) -> str:
-    """Return a part as a percentage."""
+    """Return a fraction as a percentage."""
     return f"{float(part) * 100:{'+' if signed else ''}.1f} %"
 
 

@@ -1,7 +1,7 @@
-"""How the benchmarks measure: two sides take turns, and only ratios within one run count.
+"""The method of the benchmarks: two sides take turns, and only ratios within one run count.
 
-A figure is the median over many short batches, a ratio is the median of the ratios of neighbouring
-batches. The control ``A/A`` is a side measured against itself the same way: how much of a ratio is noise.
+A figure is the median over many short batches, and a ratio the median of the ratios of neighbouring batches.
+The control ``A/A`` measures a side against itself in the same way, which shows how much of a ratio is noise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from rich.console import Console
 RunOnce = Callable[[], Coroutine[Any, Any, Any]]
 
 Measure = Callable[[int], Awaitable[float]]
-"""Returns the seconds one run takes, on average over so many in a row."""
+"""Returns the average seconds of a run over ``count`` consecutive runs."""
 
 
 def timed(run: RunOnce) -> Measure:
@@ -54,7 +54,7 @@ async def compare(a: Measure, b: Measure, repeats: int, count: int) -> tuple[flo
     await b(count)
     seconds, ratios = [], []
     for number in range(repeats):
-        # Which side goes first alternates, so that a drift of the machine favours neither.
+        # The sides alternate in going first, so that a drift of the machine favours neither.
         first, second = (a, b) if number % 2 == 0 else (b, a)
         one, two = await first(count), await second(count)
         plain, other = (one, two) if number % 2 == 0 else (two, one)
@@ -64,13 +64,13 @@ async def compare(a: Measure, b: Measure, repeats: int, count: int) -> tuple[flo
 
 
 def environment(*packages: str) -> str:
-    """Return what a table is to be read with: Python, packages, machine."""
+    """Return the environment of the figures: Python, packages, machine."""
     versions = ", ".join(f"{name} {version(name)}" for name in packages)
     return f"Python {platform.python_version()}, {versions}; {platform.machine()}, {platform.system()}"
 
 
 class Rows:
-    """Prints a table row by row, as the figures come."""
+    """Prints a table row by row while the figures are measured."""
 
     def __init__(self, console: Console, name: str, *headings: str, widths: tuple[int, ...]) -> None:
         self._console = console
@@ -85,4 +85,4 @@ class Rows:
 
 
 RATIO_WIDTHS = (22, 16, 16, 6, 6, 6)
-"""Of a table whose columns are: name, two sides, their ratio, the control, the goal."""
+"""Widths of the columns: name, two sides, their ratio, the control, the goal."""

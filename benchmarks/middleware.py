@@ -1,9 +1,10 @@
-"""What watching and wrapping a run costs: the pipeline, middleware, events, streams.
+"""Measures the cost of observing and wrapping runs: the pipeline, middleware, events and streams.
 
     python benchmarks/middleware.py [--repeats 41] [--quick]
 
 Two sides take turns in short batches; a ratio is the median of the ratios of neighbouring batches, and
-``A/A`` is a side against itself. Models answer at once, so everything but the library's own work is small.
+``A/A`` is a side against itself. Models answer at once, so that little but the library's own work is
+measured.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class StreamingModel(FakeModel):
 
 
 class PassingOn(Middleware):
-    """Does nothing on all three levels."""
+    """Passes everything on, at all three levels."""
 
     def __init__(self, number: int) -> None:
         self.name = f"layer_{number}"
@@ -103,7 +104,7 @@ class PassingOn(Middleware):
 
 
 class AroundRuns(Middleware):
-    """Does nothing around runs."""
+    """Passes runs on."""
 
     def __init__(self, number: int) -> None:
         self.name = f"layer_{number}"
@@ -114,7 +115,7 @@ class AroundRuns(Middleware):
 
 
 class AroundModelCalls(Middleware):
-    """Does nothing around model calls."""
+    """Passes model calls on."""
 
     async def model_call(self, call: Any, call_next: Any) -> Any:
         """Pass on."""
@@ -122,7 +123,7 @@ class AroundModelCalls(Middleware):
 
 
 class AroundToolCalls(Middleware):
-    """Does nothing around tool calls."""
+    """Passes tool calls on."""
 
     async def tool_call(self, call: Any, call_next: Any) -> Any:
         """Pass on."""
@@ -158,7 +159,7 @@ def plain_turn() -> RunOnce:
 
 
 def without_events() -> ExitStack:
-    """Take out of a run everything that watching it needs, as if there were no events."""
+    """Remove from runs everything that events need, as if there were no events."""
     patched = ExitStack()
     for place, name, instead in (
         (new, "emitter_for", lambda *_args, **_kwargs: None),
@@ -168,13 +169,13 @@ def without_events() -> ExitStack:
     ):
         patched.enter_context(mock.patch.object(place, name, instead))
     kept: Any = RuledAgent.model
-    del RuledAgent.model  # its field in the SDK's class takes over
+    del RuledAgent.model  # the attribute of the SDK's class takes effect
     patched.callback(setattr, RuledAgent, "model", kept)
     return patched
 
 
 def timed_without_events(run: RunOnce) -> Measure:
-    """Return the measure of a run that cannot be watched."""
+    """Return the measure of a run without events."""
     measure = timed(run)
 
     async def batch(count: int) -> float:
@@ -185,24 +186,24 @@ def timed_without_events(run: RunOnce) -> Measure:
 
 
 def timed_with(agent: Agent, run: RunOnce, handlers: int) -> Measure:
-    """Return the measure of a run that so many are told of."""
+    """Return the measure of a run with the given number of observers."""
     measure = timed(run)
 
     async def batch(count: int) -> float:
-        heard: list[Any] = []
-        subscriptions = [agent.subscribe(heard.append) for _ in range(handlers)]
+        events: list[Any] = []
+        subscriptions = [agent.subscribe(events.append) for _ in range(handlers)]
         seconds = await measure(count)
         for subscription in subscriptions:
             subscription.cancel()
-        if not heard:
-            raise RuntimeError("nothing was told")
+        if not events:
+            raise RuntimeError("no event was emitted")
         return seconds
 
     return batch
 
 
 def streams(model: agents.Model, **options: Any) -> tuple[RunOnce, RunOnce]:
-    """Return the same streamed run on the SDK and on kantan_agents, its text read to the end."""
+    """Return the same streamed run on the SDK and on kantan_agents, each of which reads all text."""
     plain = agents.Agent(name="bench", instructions=INSTRUCTIONS, model=model)
     ours = Agent("bench", INSTRUCTIONS, model=model, **options)
 
@@ -230,7 +231,7 @@ def _checked(run: Callable[[], Coroutine[Any, Any, int]], length: int) -> RunOnc
 
 
 async def pipeline(report: Report) -> None:
-    """Measure the pipeline, and middleware on each level."""
+    """Measure the pipeline, and middleware at each level."""
     report.begin("1. pipeline and middleware", "without", "with")
     _, bare = one_turn(pipeline=Pipeline([call_sdk]))
     _, full = one_turn()
@@ -248,7 +249,7 @@ async def pipeline(report: Report) -> None:
 
 
 async def events(report: Report) -> None:
-    """Measure events that nobody hears, and those somebody does."""
+    """Measure events without and with observers."""
     report.begin("2. events", "without", "with")
     for name, make in (("one turn", one_turn), ("tool turn", tool_turn)):
         agent, run = make()

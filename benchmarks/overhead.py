@@ -1,11 +1,11 @@
-"""What wrapping the SDK costs: kantan_agents against a plain ``Runner.run``, in one process.
+"""Measures the overhead of kantan_agents over a plain ``Runner.run``, in one process.
 
     python benchmarks/overhead.py [--repeats 61] [--quick]
 
-Both sides do the same work on the same fake model. They take turns (A B A B ...) in batches; a figure
-is the median over the repeats, a ratio is the median of the ratios of neighbouring batches. The column
-``A/A`` is the plain SDK measured against itself the same way: how much of a ratio is noise. Garbage is
-collected between the batches, outside the timed part. Tracing is on (spans are made) with no processor.
+Both sides do the same work on the same fake model. They take turns (A B A B ...) in batches; a figure is the
+median over the repeats, and a ratio the median of the ratios of neighbouring batches. The column ``A/A``
+measures the plain SDK against itself in the same way, which shows how much of a ratio is noise. Garbage is
+collected between the batches, outside the timed part. Tracing is on (spans are created), without a processor.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ GOALS = {
 
 
 class Report(BaseModel):
-    """Three fields, as small structured outputs have."""
+    """A small structured output."""
 
     city: str
     degrees: float
@@ -53,7 +53,7 @@ class Report(BaseModel):
 
 
 class FakeModel(Model):
-    """Answers at once with a text; calls ``tool_0`` first where ``calls_tool`` is set."""
+    """Answers at once with a text; calls ``tool_0`` first if ``calls_tool`` is set."""
 
     def __init__(self, text: str, *, calls_tool: bool = False) -> None:
         self._text = text
@@ -81,7 +81,7 @@ class FakeModel(Model):
 
 
 class WaitingModel(FakeModel):
-    """Answers when told to; holds runs open."""
+    """Answers only after a signal, and so keeps runs open."""
 
     def __init__(self, gate: asyncio.Event) -> None:
         super().__init__("done")
@@ -110,7 +110,7 @@ def make_tools(count: int) -> list[FunctionTool]:
 def pair(
     model: Model, tools: list[FunctionTool] | None = None, output_type: Any = None, **options: Any
 ) -> tuple[RunOnce, RunOnce]:
-    """Return the same run on the plain SDK and on kantan_agents, which alone gets further options."""
+    """Return the same run on the plain SDK and on kantan_agents; only the latter gets ``options``."""
     plain = agents.Agent(
         name="bench",
         instructions=INSTRUCTIONS,
@@ -130,7 +130,7 @@ def pair(
 
 
 def at_once(run: RunOnce, count: int) -> RunOnce:
-    """Return ``count`` runs at the same time as one."""
+    """Return one run that consists of ``count`` concurrent runs."""
 
     async def run_all() -> None:
         await asyncio.gather(*(run() for _ in range(count)))
@@ -139,7 +139,7 @@ def at_once(run: RunOnce, count: int) -> RunOnce:
 
 
 async def memory_held(make: Callable[[Model], RunOnce], count: int) -> float:
-    """Return the bytes one run holds while it waits for its model, over ``count`` held open."""
+    """Return the bytes that a run holds while it waits for its model, averaged over ``count`` runs."""
     gate = asyncio.Event()
     run = make(WaitingModel(gate))
     gc.collect()
@@ -156,10 +156,10 @@ async def memory_held(make: Callable[[Model], RunOnce], count: int) -> float:
 
 
 def workloads() -> dict[str, tuple[tuple[RunOnce, RunOnce], int]]:
-    """Return each workload's pair and how many runs make a batch of it.
+    """Return the pair of each workload and its number of runs in a batch.
 
-    Batches are short and many: a machine that slows down for a second then spoils a few pairs, which
-    the median leaves out, and not the half of them.
+    Batches are short and many. If the machine slows down for a second, only a few pairs are spoiled, which
+    the median ignores.
     """
     text = FakeModel("It is sunny.")
     calling = FakeModel("It is sunny.", calls_tool=True)

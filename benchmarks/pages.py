@@ -1,4 +1,4 @@
-"""Puts measured tables into the page that shows them, so that no figure is copied by hand."""
+"""Writes measured tables into the page that shows them, so that no figure is copied by hand."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def with_results(page: str, table: str, command: str = WHOLE_RUN) -> str:
     """Return ``page`` with ``table`` between the two marks of ``command``.
 
     Raises:
-        ValueError: It has not got both.
+        ValueError: A mark is missing.
     """
     begin = f"<!-- results of {command} -->"
     before, begun, rest = page.partition(begin)
@@ -35,5 +35,5 @@ def with_results(page: str, table: str, command: str = WHOLE_RUN) -> str:
 
 
 def whole(results: Results) -> str:
-    """Return everything, without its heading: the page has one."""
+    """Return the results without their heading, since the page has its own."""
     return markdown(results).partition("\n")[2]

@@ -1,4 +1,4 @@
-"""Figures on one ground, and that of costs against a count, both logarithmic. Needs matplotlib."""
+"""Frames for figures, among them a log-log plot of a cost against a count. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-# A light ground of its own: the same picture stands in light and in dark pages.
+# A light background, since the same picture is shown in light and in dark pages.
 GROUND = "#fbfbf8"
 FAINT = "#d9d9d4"
 INK = "#26262b"
@@ -21,13 +21,13 @@ _SIZE = (9.0, 5.4)
 
 @contextmanager
 def framed(path: Path, size: tuple[float, float], *, title: str, caption: str) -> Iterator[Axes]:
-    """Yield axes to draw on; write them to the PNG file at ``path`` at the end.
+    """Yield axes to draw on, and write the figure to the PNG file at ``path`` at the end.
 
     Args:
-        path: Where to write.
+        path: The file to write.
         size: Width and height in inches.
-        title: What stands above.
-        caption: What stands below in small letters: of what, on which machine.
+        title: Text above the figure.
+        caption: Small text below it, such as the machine.
     """
     with mpl.rc_context({"font.size": 11, "text.color": INK, "axes.labelcolor": INK}):
         figure = Figure(figsize=size, dpi=140, facecolor=GROUND, layout="constrained")
@@ -48,15 +48,15 @@ def framed(path: Path, size: tuple[float, float], *, title: str, caption: str) -
 def cost_plot(
     path: Path, ticks: Sequence[int], *, title: str, x: str, y: str, caption: str
 ) -> Iterator[Axes]:
-    """Yield axes to draw milliseconds on; write them to the PNG file at ``path`` at the end.
+    """Yield axes to draw milliseconds on, and write the figure to the PNG file at ``path`` at the end.
 
     Args:
-        path: Where to write.
+        path: The file to write.
         ticks: The counts to mark on the x axis.
-        title: What stands above.
-        x: What is counted.
-        y: What is measured.
-        caption: What stands below in small letters: of what, on which machine.
+        title: Text above the figure.
+        x: Label of the x axis.
+        y: Label of the y axis.
+        caption: Small text below it, such as the machine.
     """
     with framed(path, _SIZE, title=title, caption=caption) as axes:
         axes.set_xscale("log")

@@ -1,10 +1,11 @@
-"""Where the time and the memory of a run go: kantan_agents and the plain SDK, by module.
+"""Profiles the time and the memory of runs on kantan_agents and on the plain SDK, by module.
 
     python benchmarks/profiles.py [--runs 300] [--write]
 
-The time inside each module's own functions, as ``cProfile`` sees it, which makes every call dearer and calls
-of C code less so: shares tell what is looked at, not what it costs. Calls of C code count for the module
-that makes them. Memory is what ``tracemalloc`` says each module has asked for while runs wait.
+Time is that inside each module's own functions under ``cProfile``. The profiler makes Python calls slower,
+and calls of C code less so, which means that the shares show where to look, not what something costs. Calls
+of C code count for the calling module. Memory is what each module has allocated according to ``tracemalloc``
+while runs wait.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _REST = "Python and others"
 
 
 def hand_offs(count: int) -> tuple[RunOnce, RunOnce]:
-    """Return a run of one turn, on both sides, of an agent that has ``count`` targets."""
+    """Return a run of one turn, on both sides, of an agent with ``count`` hand-off targets."""
     model = FakeModel("It is sunny.")
     plain = agents.Agent(
         name="bench",
@@ -67,7 +68,7 @@ def hand_offs(count: int) -> tuple[RunOnce, RunOnce]:
 
 
 def workloads() -> dict[str, tuple[RunOnce, RunOnce]]:
-    """Return the runs that are looked at, plain SDK first."""
+    """Return the profiled runs, the plain SDK first."""
     text = FakeModel("It is sunny.")
     calling = FakeModel("It is sunny.", calls_tool=True)
     report = FakeModel('{"city": "Oslo", "degrees": 21.5, "sunny": true}')
@@ -81,9 +82,9 @@ def workloads() -> dict[str, tuple[RunOnce, RunOnce]]:
 
 
 async def shares(runs: Sequence[RunOnce], count: int) -> list[tuple[float, dict[str, float]]]:
-    """Return, for each of ``runs``, its seconds under the profiler and the part each module has in them.
+    """Return for each of ``runs`` its seconds under the profiler and the share of each module.
 
-    They take turns, so that a machine that changes its speed changes it for all.
+    The runs take turns, so that a change of the machine's speed affects all of them.
     """
     profiles = [cProfile.Profile(builtins=False) for _ in runs]
     for run in runs:
@@ -109,7 +110,7 @@ def _parts(profile: cProfile.Profile, count: int) -> tuple[float, dict[str, floa
 
 
 def module_of(file: str) -> str:
-    """Return the name that a file has in the tables."""
+    """Return the name of a file's module in the tables."""
     path = Path(file)
     for folder, package in _PACKAGES.items():
         if path.is_relative_to(folder):
@@ -119,14 +120,14 @@ def module_of(file: str) -> str:
 
 
 def table(title: str, plain: Mapping[str, float], ours: Mapping[str, float], ratio: float) -> Iterator[str]:
-    """Yield the lines of one workload: the modules that take most of either side."""
+    """Yield the lines of one workload: the modules with the largest shares of either side."""
     yield f"{title}:"
     yield ""
     yield f"| module | plain SDK | kantan_agents (whole run: {ratio:.2f} of the plain SDK) |"
     yield "| --- | ---: | ---: |"
     most = sorted({*plain, *ours}, key=lambda name: (-plain.get(name, 0) - ratio * ours.get(name, 0), name))
     for name in most[:_SHOWN]:
-        # Both columns are parts of the plain SDK's run, so that they compare.
+        # Both columns are shares of the plain SDK's run, so that they can be compared.
         yield f"| {name} | {plain.get(name, 0):.0%} | {ratio * ours.get(name, 0):.0%} |"
     own = ratio * sum(part for name, part in ours.items() if name.startswith("kantan_agents/"))
     yield f"| all of kantan_agents | 0% | {own:.0%} |"
@@ -134,15 +135,15 @@ def table(title: str, plain: Mapping[str, float], ours: Mapping[str, float], rat
 
 
 async def holdings(side: int, count: int) -> dict[str, float]:
-    """Return the bytes that each module holds for a run that waits for its model, over ``count`` of them.
+    """Return the bytes that each module holds per run that waits for its model.
 
     Args:
         side: 0 for the plain SDK, 1 for kantan_agents.
-        count: How many wait.
+        count: Number of waiting runs.
     """
     gate = asyncio.Event()
     run = pair(WaitingModel(gate))[side]
-    tasks = [asyncio.create_task(run())]  # what is made once for all runs is made by this one
+    tasks = [asyncio.create_task(run())]  # creates what all runs share
     await _until_they_wait()
     tracemalloc.start()
     before = tracemalloc.take_snapshot()
@@ -165,7 +166,7 @@ async def _until_they_wait() -> None:
 
 
 def memory_table(plain: Mapping[str, float], ours: Mapping[str, float]) -> Iterator[str]:
-    """Yield the lines of what a waiting run holds, the modules first that hold most on either side."""
+    """Yield the lines on the memory of a waiting run, by the modules that hold most on either side."""
     yield "a run that waits for its model, bytes:"
     yield ""
     yield "| module | plain SDK | kantan_agents |"

@@ -1,4 +1,4 @@
-"""What a benchmark with goals prints, and whether it met them."""
+"""The output of a benchmark with goals, and the goals that it missed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.measure import Measure, Rows, compare
 
 @attrs.define
 class Report:
-    """Measures, prints and remembers which goals were missed."""
+    """Measures and prints rows, and records the missed goals."""
 
     console: Console
     repeats: int
@@ -18,7 +18,7 @@ class Report:
     _rows: Rows | None = None
 
     def begin(self, title: str, one: str, other: str) -> None:
-        """Begin a table of two sides."""
+        """Start a table of two sides."""
         self.say("")
         headings = (title, one, other, "ratio", "A/A", "goal")
         self._rows = Rows(self.console, *headings, widths=(36, 15, 15, 8, 7, 7))
@@ -45,23 +45,23 @@ class Report:
         seconds, ratio = await compare(one, other, self.repeats, count)
         _, noise = await compare(one, control or one, self.repeats, count)
         if self._rows is None:
-            raise RuntimeError("a row stands in a table")
+            raise RuntimeError("a row needs a table: call `begin` first")
         figures = (microseconds(seconds), microseconds(seconds * ratio), f"{ratio:.2f}", f"{noise:.2f}")
         self._rows.row(name, *figures, "-" if goal is None else f"{goal:.2f}")
         self.judge(name, ratio, goal, f"{ratio:.2f} times")
         return seconds, ratio
 
     def judge(self, name: str, figure: float, goal: float | None, shown: str) -> None:
-        """Remember a goal that was missed."""
+        """Record a goal that was missed."""
         if goal is not None and figure > goal:
             self.missed.append(f"{name}: {shown}")
 
 
 def microseconds(seconds: float) -> str:
-    """Return seconds as a table shows short times."""
+    """Return a duration in the table's form for short times."""
     return f"{seconds * 1e6:,.2f} us"
 
 
 def milliseconds(seconds: float) -> str:
-    """Return seconds as a table shows longer times."""
+    """Return a duration in the table's form for longer times."""
     return f"{seconds * 1e3:,.2f} ms"

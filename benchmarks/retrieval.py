@@ -1,14 +1,13 @@
-"""What it costs to choose an agent's tools among many, and whether the right ones are found.
+"""Measures the cost and the recall of choosing an agent's tools among many.
 
     python benchmarks/retrieval.py [--repeats 15] [--quick] [--plot FILE] [--strict]
 
-Tools and requests are those of ``benchmarks/retrieval_data``: 1,000 tools, hand-written tables of things and
-actions, described in English, Japanese and Chinese, and requests in each language with the tools that answer
-them. Held out are English requests by another hand, most of which do not name the thing they are about:
-nothing was tuned on them, and they have no goal. 10,000 tools are ten offices with these tools each. A figure
-is the median over short batches, ``A/A`` a side measured against itself. Runs have a model that answers at
-once. Tokens are estimated as UTF-8 bytes of the definitions divided by 4; tokenizers differ, most of all for
-Japanese and Chinese.
+The labelled set is ``benchmarks/retrieval_data``: 1,000 tools, described in English, Japanese and Chinese,
+and requests in each language with the tools that answer them. The held-out set has English requests by
+another author, most of which do not name their subject; nothing was tuned on it, and it has no goal. 10,000
+tools are ten offices with these tools each. A figure is the median over short batches; ``A/A`` is a side
+measured against itself. The model of the runs answers at once. Tokens are estimated as UTF-8 bytes of the
+definitions divided by 4; tokenizers differ, most of all for Japanese and Chinese.
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ BYTES_PER_TOKEN = 4
 
 
 class Quick(Model):
-    """Answers at once, whatever it is asked.
+    """A model that answers at once.
 
     Args:
-        calls: How many calls of the last tool it is shown it makes before it says something.
+        calls: Number of times that it calls the last tool it is shown, before it answers with text.
     """
 
     def __init__(self, calls: int) -> None:
@@ -64,7 +63,7 @@ class Quick(Model):
         self.shown = 0
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """Return a call or the last answer, and note how many tools it was shown."""
+        """Return a tool call or the answer, and record how many tools the model was shown."""
         tools = kwargs["tools"] if "tools" in kwargs else args[3]
         given = kwargs["input"] if "input" in kwargs else args[1]
         self.shown = len(tools)
@@ -74,12 +73,12 @@ class Quick(Model):
         return ModelResponse([assistant_message("done")], Usage(), None)
 
     def stream_response(self, *args: Any, **kwargs: Any) -> Any:
-        """Stream nothing: no run of this benchmark does."""
+        """Not used: no run of this benchmark streams."""
         raise NotImplementedError
 
 
 def tools_of_offices(count: int) -> list[FunctionTool]:
-    """Return so many tools: those of the labelled set, for one office after the other."""
+    """Return ``count`` tools: those of the labelled set, for one office after the other."""
     labelled = labelled_tools()
     if count <= len(labelled):
         return labelled[:: len(labelled) // count][:count]
@@ -91,19 +90,19 @@ def tools_of_offices(count: int) -> list[FunctionTool]:
 
 
 def renamed(tool: FunctionTool, name: str, description: str) -> FunctionTool:
-    """Return the same tool under another name."""
+    """Return the tool with another name."""
     return FunctionTool(name, description, tool.params_json_schema, tool.on_invoke_tool)
 
 
 def documents_of(tools: Sequence[FunctionTool]) -> list[ToolDocument]:
-    """Return the documents an agent with these tools indexes."""
+    """Return the documents that an agent with these tools indexes."""
     from kantan_agents.retrieval.retrievers.retriever import document_of
 
     return [document_of(tool) for tool in tools]
 
 
 def tokens_of(tools: Sequence[FunctionTool]) -> int:
-    """Return how many tokens the definitions take, about."""
+    """Return the approximate number of tokens of the definitions."""
     definitions = (
         {
             "type": "function",
@@ -119,21 +118,21 @@ def tokens_of(tools: Sequence[FunctionTool]) -> int:
 
 @attrs.define
 class Printed:
-    """Where figures are printed, and the goals that were missed."""
+    """Prints figures and records the missed goals."""
 
     console: Console
     repeats: int
     missed: list[str] = attrs.field(factory=list)
 
     def judged(self, name: str, shown: str, *, met: bool) -> str:
-        """Return the verdict on a goal, and remember a missed one."""
+        """Return the verdict on a goal, and record a missed one."""
         if not met:
             self.missed.append(f"{name}: {shown}")
         return "met" if met else "missed"
 
 
 async def index_and_selection(printed: Printed, sizes: Sequence[int]) -> dict[str, list[float]]:
-    """Print what indexing and selecting cost; return the seconds by size."""
+    """Print the cost of indexing and of selecting; return the seconds by size."""
     columns = ("index", "memory", "selection", "A/A", "tokens, all", f"tokens, {TOP_N}", "goal")
     rows = Rows(printed.console, "tools", *columns, widths=(8, 12, 10, 14, 7, 13, 11, 8))
     series: dict[str, list[float]] = {"index": [], "selection": []}
@@ -161,8 +160,8 @@ async def index_and_selection(printed: Printed, sizes: Sequence[int]) -> dict[st
 
 
 def indexed(documents: Sequence[ToolDocument]) -> tuple[ToolIndex, float, int]:
-    """Return an index, the seconds it took, and the bytes it keeps, measured apart."""
-    BM25Retriever().index(documents[:1])  # what is imported at the first use is not in it
+    """Return an index, the seconds to build it, and its size in bytes, measured separately."""
+    BM25Retriever().index(documents[:1])  # imports at the first use must not count
     start = time.perf_counter()
     index = BM25Retriever().index(documents)
     seconds = time.perf_counter() - start
@@ -176,7 +175,7 @@ def indexed(documents: Sequence[ToolDocument]) -> tuple[ToolIndex, float, int]:
 
 
 async def recall(printed: Printed) -> None:
-    """Print in how many of the labelled requests a right tool is among the first 8 of 1,000."""
+    """Print the recall of the labelled requests: how often a right tool is among the first 8 of 1,000."""
     tools = labelled_tools()
     index = BM25Retriever().index(documents_of(tools))
     rows = Rows(
@@ -203,7 +202,7 @@ async def answered(index: ToolIndex, requests: Sequence[LabelledRequest]) -> int
 
 
 async def runs(printed: Printed, most: int) -> None:
-    """Print what a run with many registered tools costs against one with 8."""
+    """Print the cost of a run with many registered tools against one with 8."""
     many = tools_of_offices(most)
     start = time.perf_counter()
     Agent("many", "Help.", tools=many, model=Quick(0), tool_retrieval=ToolRetrieval(TOP_N))
@@ -226,7 +225,7 @@ async def runs(printed: Printed, most: int) -> None:
 
 
 def requests_to(agent: Agent) -> Callable[[], Coroutine[Any, Any, Any]]:
-    """Return what runs an agent with one labelled request after the other."""
+    """Return a function that runs an agent with one labelled request after the other."""
     texts = itertools.cycle([each.text for language in LANGUAGES for each in labelled_requests(language)])
 
     async def run() -> None:

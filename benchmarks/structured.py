@@ -1,12 +1,12 @@
-"""What structured output costs: reading replies, hostile replies, and whole runs.
+"""Measures the cost of structured output: reading replies, hostile replies, and whole runs.
 
     python benchmarks/structured.py [--quick] [--repeats 31] [--strict]
 
 Two sides take turns in short batches; a figure is the median, a ratio the median of the ratios of
-neighbouring batches, ``A/A`` a side against itself. LangChain's, pydantic-ai's and json-repair's parsers are
-measured where they are installed (``pip install langchain-core pydantic-ai-slim json-repair``), on the
-replies they can read; their results are checked first. Missed goals are listed at the end; with ``--strict``
-the exit code is then 1.
+neighbouring batches, and ``A/A`` a side against itself. The parsers of LangChain, pydantic-ai and json-repair
+are measured if they are installed (``pip install langchain-core pydantic-ai-slim json-repair``), on the
+replies that they can read; their results are checked first. Missed goals are listed at the end; with
+``--strict`` the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from kantan_agents import parse_structured_output
 
 RUN_GOAL = 0.70
 HOSTILE_GOAL = 0.1
-"""Seconds that any reply of ``HOSTILE_SIZE`` characters may take."""
+"""Maximum seconds for any reply of ``HOSTILE_SIZE`` characters."""
 HOSTILE_SIZE = 5_000_000
 
 COMPARED_SIZE = 1_000
-"""Characters of the replies that others get: some take minutes for a hundred times as many."""
+"""Characters of the hostile replies for other parsers; some take minutes for a hundred times as many."""
 
 Parser = Callable[[str], Any]
 
 
 def document(size: int) -> dict[str, Any]:
-    """Return an object whose JSON text has about so many characters."""
+    """Return an object whose JSON text has about ``size`` characters."""
     row = {"name": "lamp", "price": 9.5, "tags": ["new", "small"], "note": 'a "quoted" word, and {braces}'}
     return {"rows": [row] * max(1, size // len(json.dumps(row)))}
 
@@ -60,11 +60,11 @@ REPLIES: dict[str, Callable[[str], str]] = {
     "Python's dict": lambda text: repr(json.loads(text)),
 }
 ALWAYS_READ = ("as it is", "in a fence", "prose and a fence", "prose around")
-"""What the three steps of the specification read, whatever its length."""
+"""Replies that the three steps of the specification read, at any length."""
 
 
 def peers() -> dict[str, Parser]:
-    """Return the parsers of others that are installed, with their versions."""
+    """Return the other parsers that are installed, with their versions."""
     found: dict[str, Parser] = {}
     for package, module, name in (
         ("langchain-core", "langchain_core.utils.json", "parse_json_markdown"),
@@ -80,20 +80,20 @@ def peers() -> dict[str, Parser]:
 
 
 def then_loaded(strip: Callable[[str], str]) -> Parser:
-    """Return a parser made of what takes the fences off."""
+    """Return a parser that parses the output of a function that removes fences."""
     return lambda text: json.loads(strip(text))
 
 
 def reads(parser: Parser, reply: str, expected: Any) -> bool:
-    """Whether a parser reads a reply at all."""
+    """Whether a parser can read a reply."""
     try:
         return bool(parser(reply) == expected)
-    except Exception:  # noqa: BLE001 - whatever it raises, it does not
+    except Exception:  # noqa: BLE001 - any exception means that it cannot
         return False
 
 
 async def parsing(report: Report, sizes: tuple[int, ...]) -> None:
-    """Measure replies of some sizes, against json.loads of the bare JSON and against others."""
+    """Measure replies of several sizes against json.loads of the bare JSON and against other parsers."""
     others = peers()
     report.say(f"\nothers: {', '.join(others) or 'none installed'}")
     for size in sizes:
@@ -145,7 +145,7 @@ HOSTILE = {
 
 
 def hostile(report: Report, repeats: int) -> None:
-    """Measure replies made to take long; the time of one, the median of a few."""
+    """Measure replies designed to take long; a figure is the median of a few single times."""
     rows = Rows(report.console, f"2. hostile, {HOSTILE_SIZE:,}", "kantan_agents", "goal", widths=(36, 15, 12))
     for name, piece in HOSTILE.items():
         text = piece * (HOSTILE_SIZE // len(piece))
@@ -156,7 +156,7 @@ def hostile(report: Report, repeats: int) -> None:
 
 
 def once(text: str) -> float:
-    """Return the seconds that one reply takes."""
+    """Return the seconds for one reply."""
     start = time.perf_counter()
     parse_structured_output(text)
     return time.perf_counter() - start

@@ -1,13 +1,13 @@
-"""What tool rules cost: decisions, parameter checks, guarded calls, and what holds the event loop.
+"""Measures the cost of tool rules: decisions, parameter checks, guarded calls, a blocked event loop.
 
     python benchmarks/tool_rules.py [--quick] [--repeats 61] [--strict] [--published PYTHON]
 
 Two sides take turns in short batches; a figure is the median, a ratio the median of the ratios of
-neighbouring batches, ``A/A`` a side against itself. The published kantan-agents runs in an environment of
-its own: that of ``PYTHON``, or a temporary one, which takes half a minute to install (``--published none``
-leaves it out). Guarded calls are measured in processes of their own, ours too: ``call`` is a call as the
-SDK's runner makes it, ``guard`` what the guarded tool's invoker alone takes longer than the unguarded one.
-Missed goals are listed at the end; with ``--strict`` the exit code is then 1.
+neighbouring batches, and ``A/A`` a side against itself. The published kantan-agents runs in its own
+environment: that of ``PYTHON``, or a temporary one, which takes half a minute to install (``--published
+none`` leaves it out). Guarded calls of both releases are measured in separate processes: ``call`` is a call
+as the SDK's runner makes it, and ``guard`` the difference between the invokers of the guarded and the
+unguarded tool. Missed goals are listed at the end; with ``--strict`` the exit code is then 1.
 """
 
 from __future__ import annotations
@@ -37,29 +37,29 @@ from benchmarks.workers import PUBLISHED, Worker, published_python
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call, decide_tool, parse_arguments
 
 FLAT = 1.5
-"""How much longer 10,000 names may take than one."""
+"""Maximum ratio of the cost with 10,000 names to that with one."""
 
 HELD = 0.005
-"""Seconds that a check may hold the event loop."""
+"""Maximum seconds for which a check may block the event loop."""
 
 COMPARED_LENGTH = 2_000
-"""Characters of the hostile values that other engines get."""
+"""Characters of the hostile values for other regex engines."""
 
 WEATHER = ToolFacts(("weather",), "city", BARE.params_json_schema)
 
 
 def many(measure: Measure, times: int) -> Measure:
-    """Return the measure of the same with batches so many times as long: for the fast one of two sides."""
+    """Return the same measure with batches ``times`` as long, for the faster of two sides."""
     return lambda count: measure(count * times)
 
 
 def ask_permits(rules: ToolRules) -> Callable[[], object]:
-    """Return the bare question whether a tool may be used."""
+    """Return the check whether a tool may be used, without a reason."""
     return partial(rules.permits, "weather")
 
 
 def ask_decide(rules: ToolRules) -> Callable[[], object]:
-    """Return the decision about a tool, its reason included."""
+    """Return the decision about a tool, with its reason."""
     return partial(decide_tool, rules, WEATHER)
 
 
@@ -87,7 +87,7 @@ async def decisions(report: Report) -> None:
 
 
 async def parameters(report: Report) -> None:
-    """Measure parameter checks against jsonschema, if that is installed."""
+    """Measure parameter checks against jsonschema, if it is installed."""
     try:
         jsonschema = importlib.import_module("jsonschema")
     except ImportError:
@@ -116,27 +116,27 @@ async def parameters(report: Report) -> None:
 
 
 def decide_text(rules: ToolRules, text: str) -> object:
-    """Decide about a call as the guard does, from the JSON text on."""
+    """Decide about a call as the guard does, beginning with its JSON text."""
     return decide_call(rules, WEATHER, parse_arguments("weather", text))
 
 
 def first_error(validator: Any, arguments: Any) -> object:
-    """Return what jsonschema finds."""
+    """Return the first error that jsonschema finds."""
     return next(validator.iter_errors(arguments), None)
 
 
 def first_error_of(validator: Any, text: str) -> object:
-    """Return what jsonschema finds, from the JSON text on."""
+    """Return the first error that jsonschema finds, beginning with the JSON text."""
     return first_error(validator, json.loads(text))
 
 
 def first_error_anew(jsonschema: Any, schema: Any, text: str) -> object:
-    """Return it with a validator made for the call."""
+    """Return the first error, with a validator created for the call."""
     return first_error(jsonschema.Draft202012Validator(schema), json.loads(text))
 
 
 def validate_anew(jsonschema: Any, schema: Any, text: str) -> object:
-    """Return it as the simplest guard would, by ``jsonschema.validate``."""
+    """Return the first error as the simplest guard would, with ``jsonschema.validate``."""
     try:
         return jsonschema.validate(json.loads(text), schema)
     except jsonschema.ValidationError as error:
@@ -154,7 +154,7 @@ async def guarded_calls(report: Report, ours: Worker) -> None:
         one = ours.measure(kind, "allow 1")
         for size in SIZES[1:]:
             other = ours.measure(kind, f"allow {size}")
-            # A list may be changed in place, so the guard looks through it at each call: 1.6 ns a name.
+            # A list may be changed in place, so the guard compares it at each call: 1.6 ns per name.
             goal = FLAT if kind == "guarded" else None
             await report.row(f"{label}, allow {size:,}", one, other, 120, goal=goal)
     one, other = ours.measure("guard", "allow 1"), ours.measure("guard", "allow as a tuple")
@@ -182,7 +182,7 @@ async def against_published(report: Report, ours: Worker, first: Worker, second:
 
 
 def case_name(case: str) -> str:
-    """Return a case as the table names it."""
+    """Return the name of a case in the table."""
     if case == "params":
         return "allow + params"
     if case == "refused":
@@ -191,14 +191,14 @@ def case_name(case: str) -> str:
 
 
 def versions(worker: Worker) -> str:
-    """Return what a worker measures."""
+    """Return the versions that a worker measures."""
     return ", ".join(f"{name} {version}" for name, version in worker.versions.items() if name != "path")
 
 
 async def event_loop(
     report: Report, clock: LoopClock, published: Worker | None, rounds: int, limit: float
 ) -> None:
-    """Measure how long the check of a hostile call holds the event loop."""
+    """Measure how long the check of a hostile call blocks the event loop."""
     tried = attacks()
     report.say(
         f"\nValues of {LENGTH:,} characters, {rounds} rounds; beside it, with {COMPARED_LENGTH:,} "
@@ -239,11 +239,11 @@ async def main(clock: LoopClock, python: str | None, repeats: int, rounds: int, 
     packages = ("openai-agents", "openai", "jsonschema-rs")
     report.say(f"{environment(*packages)}; {repeats} repeats")
     gc.collect()
-    gc.freeze()  # so that collecting between the batches takes no time
+    gc.freeze()  # so that collections between the batches are fast
     await decisions(report)
     await parameters(report)
     async with AsyncExitStack() as stack:
-        # Up to their first answer they start at the same time.
+        # Both processes start at the same time.
         started = [
             await stack.enter_async_context(Worker.started(command, ours=ours))
             for command, ours in ((sys.executable, True), *([(python, False)] * 2 if python else ()))

@@ -1,4 +1,4 @@
-"""Trace databases of any size, and spans that have ended: copies of what real runs record."""
+"""Trace databases of any size and ended spans, copied from those of real runs."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _FILL_KIB = 500_000
 
 @attrs.frozen
 class Ended:
-    """A trace or a span as its processor sees it at the end."""
+    """A trace or a span as a processor receives it at its end."""
 
     trace_id: str
     span_id: str
     exported: dict[str, Any]
 
     def export(self) -> dict[str, Any]:
-        """Return what it exports."""
+        """Return the exported dict."""
         return self.exported
 
 
@@ -43,7 +43,7 @@ class EndedTrace:
     spans: tuple[Ended, ...]
 
     def copied(self) -> EndedTrace:
-        """Return the same with ids of its own, made as those of runs are."""
+        """Return a copy with new ids, generated as for runs."""
         trace_id = trace_id_of(new_run_id())
         ids = {span.span_id: gen_span_id() for span in self.spans}
         spans = []
@@ -54,7 +54,7 @@ class EndedTrace:
         return EndedTrace(Ended(trace_id, "", {**self.trace.exported, "id": trace_id}), tuple(spans))
 
     def record(self, processor: Any) -> None:
-        """Have ``processor`` record it."""
+        """Pass it to ``processor``."""
         processor.on_trace_start(self.trace)
         for span in self.spans:
             processor.on_span_end(span)
@@ -74,10 +74,10 @@ class _Collector(NoOpTracer):
 
 
 async def ended_trace(run: RunOnce) -> EndedTrace:
-    """Return what ``run`` records.
+    """Return the trace that ``run`` creates.
 
     Raises:
-        RuntimeError: It records nothing.
+        RuntimeError: It creates none.
     """
     collector = _Collector()
     set_trace_processors([collector])  # type: ignore[list-item]
@@ -88,14 +88,14 @@ async def ended_trace(run: RunOnce) -> EndedTrace:
 
 
 def copies(original: EndedTrace, spans: int) -> list[EndedTrace]:
-    """Return so many copies that there are at least ``spans`` spans."""
+    """Return enough copies for at least ``spans`` spans."""
     return [original.copied() for _ in range(0, spans, len(original.spans))]
 
 
 def fill(path: Path, originals: Sequence[EndedTrace], spans: int) -> None:
-    """Make a database at ``path`` that holds ``spans`` spans, or a few more to complete the last traces.
+    """Create a database with ``spans`` spans, or a few more to complete the last trace.
 
-    Its tables, and the rows that are multiplied, are made by kantan-llm's own tracer.
+    kantan-llm's own tracer writes the tables and the rows that are then multiplied.
     """
     tracer = SQLiteTracer(str(path))
     for original in originals:
@@ -107,7 +107,7 @@ def fill(path: Path, originals: Sequence[EndedTrace], spans: int) -> None:
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute(f"PRAGMA cache_size = -{_FILL_KIB}")
         connection.execute("BEGIN")
-        # The first digits count: these traces are older than any that is made from now on.
+        # By their first digits, these traces are older than any created from now on.
         trace_id = "printf('trace_%024x', n.i) || substr({}, -8)"
         _multiply(connection, "traces", {"id": trace_id.format("id")}, times)
         span_id = "'span_' || lower(hex(randomblob(12)))"
@@ -129,7 +129,7 @@ def _multiply(connection: sqlite3.Connection, table: str, changed: dict[str, str
 
 
 def _onto_disk(path: Path) -> None:
-    """Have the system write the file now, and not while something is measured."""
+    """Make the system write the file now, not during a measurement."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
 
@@ -142,7 +142,7 @@ def copied_file(path: Path, to: Path) -> Path:
 
 
 def fresh_paths(folder: Path, name: str) -> Iterator[Path]:
-    """Yield paths of files that are not there yet; the one before is removed."""
+    """Yield paths of new files, and remove the previous file each time."""
     number = 0
     while True:
         path = folder / f"{name}-{number}.sqlite3"

@@ -1,4 +1,4 @@
-"""What recording costs as the file grows: at the run, in the writer, and with kantan-llm's tracer."""
+"""Measures how the cost of recording grows with the file, also with kantan-llm's tracer."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from kantan_agents.tracing.recorder import SQLiteRecorder
 
 FLAT = 1.10
 AT_A_TIME = 4_000
-"""Spans that the writer gets."""
+"""Spans that the writer receives at a time."""
 
 
 @attrs.frozen
 class Point:
-    """Seconds, with so many spans in the file.
+    """Costs in seconds at one size of the file.
 
     Attributes:
         spans: Spans in the file.
-        run: Of a recorded run, at the caller.
-        writing: Of the recorder's thread, for the spans of one run.
-        theirs: Of a run that kantan-llm's tracer records.
+        run: A recorded run, at the caller.
+        writing: The recorder's thread, for the spans of one run.
+        theirs: A run that kantan-llm's tracer records.
     """
 
     spans: int
@@ -50,7 +50,7 @@ class Point:
 
 @attrs.frozen
 class Growth:
-    """The cost of a run on files of any size; ``unrecorded`` is that of the run alone, in seconds."""
+    """The cost of a run by the size of the file; ``unrecorded`` is the run alone, in seconds."""
 
     unrecorded: float
     points: list[Point]
@@ -59,7 +59,7 @@ class Growth:
 async def measure_growth(
     report: Report, folder: Path, sizes: Sequence[int], repeats: int, slow_repeats: int
 ) -> Growth:
-    """Measure the cost with no spans in the file against that with each of ``sizes``; print the table."""
+    """Measure the cost with an empty file against that with each of ``sizes``, and print the table."""
     run = traced_tool_turn()
     count = await runs_in(SHORT, run)
     originals = [await ended_trace(traced_tool_turn()), await ended_trace(one_turn())]
@@ -82,7 +82,7 @@ async def measure_growth(
         empty_theirs, their_ratio = await bench.by_kantan_llm(run)
         if not points:
             points.append(Point(0, empty_run, empty_span * bench.spans_a_run, empty_theirs))
-        # By their ratios: between two sizes the machine may have become faster or slower.
+        # From the ratios, because the machine's speed may have changed between two sizes.
         first = points[0]
         points.append(
             Point(size, first.run * run_ratio, first.writing * span_ratio, first.theirs * their_ratio)
@@ -121,7 +121,7 @@ class _Size:
     async def in_the_writer(self) -> tuple[float, float]:
         empty = fresh_recorders(partial(next, fresh_paths(self.folder, "none")), AT_A_TIME)
         if self.size < 10 * AT_A_TIME * self.report.repeats:
-            # It would soon be a much larger file.
+            # Otherwise the file would soon be much larger.
             paths = fresh_paths(self.folder, "copy")
             large = fresh_recorders(lambda: copied_file(self.file, next(paths)), AT_A_TIME)
         else:

@@ -1,4 +1,4 @@
-"""How late an event loop is while many runs go on in it."""
+"""Measures the lag of an event loop with many concurrent runs."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from benchmarks.measure import RunOnce
 from kantan_agents import set_trace_processors
 
 AT_ONCE = 50
-"""Runs that go on at the same time."""
+"""Number of concurrent runs."""
 
 TICK = 0.001
-"""Seconds from tick to tick."""
+"""Seconds between ticks."""
 
 Lateness = Callable[[], Awaitable[float]]
-"""Returns the 99th percentile of how late the ticks were, in seconds."""
+"""Returns the 99th percentile of the ticks' lag, in seconds."""
 
 
 async def lateness(run: RunOnce, processor: Any, seconds: float) -> float:
-    """Return how late a tick was, in seconds, 99th percentile, while runs went on for ``seconds``.
+    """Return the 99th percentile of the ticks' lag in seconds, while runs go on for ``seconds``.
 
-    Every tick that was due counts, also those that came in a bunch because the loop was held: each stands
-    for a request that came at that moment.
+    Every due tick counts, also those that came together because the loop was blocked: each represents a
+    request that arrived at that moment.
     """
     set_trace_processors([processor])
     gc.collect()
@@ -45,18 +45,18 @@ async def lateness(run: RunOnce, processor: Any, seconds: float) -> float:
 
 
 async def _repeat(run: RunOnce, end: float, share: float) -> None:
-    # They do not begin together, or they would go on in step.
+    # Staggered, since runs that start together would stay in step.
     await asyncio.sleep(share * (end - time.perf_counter()) / 4)
     while time.perf_counter() < end:
         await run()
 
 
 async def compare_lateness(base: Lateness, others: list[Lateness], rounds: int) -> tuple[float, list[float]]:
-    """Return the median of ``base`` and how much later each of ``others`` is, median of the rounds."""
+    """Return the lag of ``base`` and how much larger that of each of ``others`` is, as medians."""
     sides = [base, *others]
     figures: list[list[float]] = [[] for _ in sides]
     for number in range(rounds):
-        # Another one goes first in each round.
+        # In each round, another side goes first.
         for place in range(len(sides)):
             side = (number + place) % len(sides)
             figures[side].append(await sides[side]())

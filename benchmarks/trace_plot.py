@@ -23,7 +23,7 @@ def draw(growth: Growth, path: Path, machine: str) -> None:
         y="milliseconds a run",
         caption=f"A run of two turns with a tool call, {machine}",
     ) as axes:
-        # Linear up to the first size, so that the empty file has its place on the axis.
+        # Linear up to the first size, so that the axis includes the empty file.
         axes.set_xscale("symlog", linthresh=first, linscale=0.6)
         axes.set_xlim(-first / 20, 1.4 * max(spans))
         for label, colour, style, seconds in (

@@ -1,4 +1,4 @@
-"""Runs whose traces are recorded, and the measures of a run under each trace processor."""
+"""Runs with traces, and the measures of a run with each trace processor."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ INTERVAL: float = inspect.signature(SQLiteRecorder).parameters["flush_interval"]
 """Seconds that a recorder collects spans before it writes them."""
 
 SHORT = INTERVAL / 4
-"""Seconds of a batch that ends before anything is written."""
+"""Maximum seconds of a batch that ends before anything is written."""
 
 FLUSH_SECONDS = 60.0
 _TEXT = "It is sunny."
@@ -40,12 +40,12 @@ _USAGE = {
 
 
 class TracedModel(FakeModel):
-    """Traces its calls as the SDK's chat completions model does: input, output and usage.
+    """A model that traces its calls as the SDK's chat completions model does: input, output and usage.
 
     Args:
         text: The answer.
         calls_tool: Whether it calls ``tool_0`` first.
-        seconds: How long it takes to answer.
+        seconds: Time until it answers.
     """
 
     def __init__(self, text: str, *, calls_tool: bool = False, seconds: float = 0.0) -> None:
@@ -78,7 +78,7 @@ def _message(item: Any) -> dict[str, Any]:
 
 
 def one_turn() -> RunOnce:
-    """Return a run of one turn whose model leaves no span."""
+    """Return a run of one turn whose model creates no span."""
     return pair(FakeModel(_TEXT))[1]
 
 
@@ -88,20 +88,20 @@ def tool_turn() -> RunOnce:
 
 
 def traced_tool_turn() -> RunOnce:
-    """Return a run that calls a tool, with all spans that a run on a real model has."""
+    """Return a run that calls a tool, with all spans of a run on a real model."""
     return pair(TracedModel(_TEXT, calls_tool=True), make_tools(1))[1]
 
 
 def waiting_turn(seconds: float) -> RunOnce:
-    """Return a run of one turn whose model takes ``seconds`` and leaves its span."""
+    """Return a run of one turn whose model takes ``seconds`` and creates a span."""
     return pair(TracedModel(_TEXT, seconds=seconds))[1]
 
 
 def flush(recorder: SQLiteRecorder) -> None:
-    """Have everything written.
+    """Wait until everything is written.
 
     Raises:
-        RuntimeError: Not all spans were: the figures are worth nothing.
+        RuntimeError: Some spans were not written, so the figures are invalid.
     """
     written = recorder.force_flush(FLUSH_SECONDS)
     stats = recorder.stats()
@@ -110,7 +110,7 @@ def flush(recorder: SQLiteRecorder) -> None:
 
 
 async def seconds_of(run: RunOnce, count: int, processor: Any) -> float:
-    """Return the seconds of a run, on average over ``count`` in a row, traced by ``processor``."""
+    """Return the average seconds of a run over ``count`` consecutive runs, traced by ``processor``."""
     set_trace_processors([processor])
     gc.collect()
     start = time.perf_counter()
@@ -120,7 +120,7 @@ async def seconds_of(run: RunOnce, count: int, processor: Any) -> float:
 
 
 def unrecorded(run: RunOnce) -> Measure:
-    """Return the measure of a run that is traced, and recorded nowhere."""
+    """Return the measure of a run that is traced but not recorded."""
     tracer = NoOpTracer()
 
     async def batch(count: int) -> float:
@@ -131,11 +131,11 @@ def unrecorded(run: RunOnce) -> Measure:
 
 @attrs.define
 class Recorded:
-    """The measure of a run that is recorded; what is not yet written, is written after the timed part.
+    """The measure of a recorded run. Spans not yet written are written after the timed part.
 
     Attributes:
-        ended: Spans that ended in the timed parts.
-        written: Those that were written within them.
+        ended: Number of spans that ended in the timed parts.
+        written: Number of spans that were written in the timed parts.
     """
 
     run: RunOnce
@@ -144,7 +144,7 @@ class Recorded:
     written: int = 0
 
     async def __call__(self, count: int) -> float:
-        """Return the seconds of a run, on average over ``count``."""
+        """Return the average seconds of a run over ``count`` runs."""
         flush(self.recorder)
         before = self.recorder.stats().written
         seconds = await seconds_of(self.run, count, self.recorder)
@@ -156,7 +156,7 @@ class Recorded:
 
 
 def recorded_by_kantan_llm(run: RunOnce, path: Callable[[], Path]) -> Measure:
-    """Return the measure of a run that kantan-llm's tracer records, in the file each batch is given."""
+    """Return the measure of a run that kantan-llm's tracer records, in a new file for each batch."""
 
     async def batch(count: int) -> float:
         tracer = SQLiteTracer(str(path()))
@@ -170,7 +170,7 @@ def recorded_by_kantan_llm(run: RunOnce, path: Callable[[], Path]) -> Measure:
 
 
 async def runs_in(seconds: float, run: RunOnce) -> int:
-    """Return how many runs take about ``seconds``, at least one."""
+    """Return the number of runs that take about ``seconds``, at least one."""
     measure = unrecorded(run)
     await measure(1)
     return max(1, math.floor(seconds / await measure(5)))

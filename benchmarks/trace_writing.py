@@ -1,4 +1,4 @@
-"""How fast recorded spans reach the database: the recorder's writer, and kantan-llm's tracer."""
+"""Measures how fast the recorder's writer and kantan-llm's tracer write spans to the database."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _NEVER = 3600.0
 
 
 def collecting(path: Path, spans: int) -> SQLiteRecorder:
-    """Return a recorder that takes so many spans and writes them only when it is flushed."""
-    # Half a queue has the writer hurry.
+    """Return a recorder that queues ``spans`` spans and writes them only when it is flushed."""
+    # The writer starts early when the queue is half full.
     return SQLiteRecorder(path, max_queue=4 * spans, flush_interval=_NEVER)
 
 
 def written(original: EndedTrace, recorder: Callable[[], SQLiteRecorder]) -> Measure:
-    """Return the measure of a span that waits already, until it is in the database.
+    """Return the measure of writing one queued span to the database.
 
     Args:
-        original: What is written, in copies.
-        recorder: Returns the recorder of a batch.
+        original: The trace of which copies are written.
+        recorder: Returns the recorder for a batch.
     """
 
     async def batch(count: int) -> float:
@@ -39,7 +39,7 @@ def written(original: EndedTrace, recorder: Callable[[], SQLiteRecorder]) -> Mea
         for trace in traces:
             trace.record(current)
         spans = sum(len(trace.spans) for trace in traces)
-        del traces, trace  # nor has a service them any more, for the garbage collector to look through
+        del traces, trace  # a service has released its spans too, so the garbage collector does not scan them
         if current.stats().queued != spans:
             raise RuntimeError("the writer has begun already")
         gc.collect()
@@ -71,7 +71,7 @@ def written_by_kantan_llm(original: EndedTrace, path: Callable[[], Path]) -> Mea
 
 
 def fresh_recorders(path: Callable[[], Path], spans: int) -> Generator[SQLiteRecorder, None, None]:
-    """Yield recorders, each with a file that is not there yet; the one before is shut down."""
+    """Yield recorders, each with a new file, and shut down the previous one each time."""
     while True:
         recorder = collecting(path(), spans)
         try:

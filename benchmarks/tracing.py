@@ -1,19 +1,19 @@
-"""What it costs to record traces: at the run, on the event loop, in the writer, and as the file grows.
+"""Measures the cost of recording traces: in the run, on the event loop, in the writer, and as the file grows.
 
     python benchmarks/tracing.py [--repeats 31] [--quick] [--plot FILE]
 
 Two sides take turns in short batches; a figure is the median, a ratio the median of the ratios of
-neighbouring batches, ``A/A`` a side against itself. The runs are kantan_agents' own, on a model that answers
-at once: there is nothing in them to hide a cost behind. A run is measured in two ways:
+neighbouring batches, and ``A/A`` a side against itself. The runs are those of kantan_agents on a model that
+answers at once, so that nothing hides a cost. A run is measured in two ways:
 
-- at the caller: batches so short that the recorder's thread only collects, and writes after the timed part;
-- sustained: batches of several flush intervals, in which that thread writes beside the runs and takes its
-  share of the interpreter lock.
+- at the caller: in batches so short that the recorder's thread writes only after the timed part;
+- sustained: in batches of several flush intervals, during which that thread writes and competes with the runs
+  for the interpreter lock.
 
-How many spans were written within the timed parts stands below each of these tables.
+Below each of these tables is the number of spans that were written within the timed parts.
 
-Files are made in a temporary directory (``TMPDIR`` says where), of up to 3 GB, and removed. Missed goals are
-listed at the end, and the exit code is then 1, except with ``--quick``.
+Files of up to 3 GB are created in a temporary directory (see ``TMPDIR``) and removed. Missed goals are listed
+at the end, and the exit code is then 1, except with ``--quick``.
 """
 
 from __future__ import annotations
@@ -67,24 +67,24 @@ SPANS_A_SECOND = 20_000
 TIMES_AS_FAST = 10
 
 FEW_RUNS = 5
-"""Runs in a batch of kantan-llm's tracer: its file must stay as good as empty."""
+"""Runs in a batch of kantan-llm's tracer; few, so that its file stays almost empty."""
 
 MODEL_SECONDS = 0.5
-"""How long a model takes where runs wait for it."""
+"""Seconds that a model takes in runs that wait for it."""
 
 PACKAGES = ("openai-agents", "openai", "kantan-llm")
 
 
 @attrs.frozen
 class Sizes:
-    """How much is measured.
+    """How much to measure.
 
     Attributes:
-        repeats: Batches a side.
-        long_repeats: The same where a batch takes a second or so.
-        long_seconds: Seconds of a sustained batch, and of a measure of the event loop.
-        written: Spans that the writer gets at a time.
-        files: Spans in the files.
+        repeats: Batches per side.
+        long_repeats: Batches per side if a batch takes about a second.
+        long_seconds: Seconds of a sustained batch, and of a measurement of the event loop.
+        written: Spans that the writer receives at a time.
+        files: Numbers of spans in the files.
         slow_repeats: Batches of kantan-llm's tracer on a large file.
     """
 
@@ -116,23 +116,23 @@ WHOLE = Sizes(
 
 @attrs.frozen
 class Bench:
-    """What each part of the benchmark needs."""
+    """The shared parts of the benchmark."""
 
     report: Report
     sizes: Sizes
     folder: Path
 
     def recorder(self, name: str) -> SQLiteRecorder:
-        """Return a recorder as users make it, with a file of its own."""
+        """Return a recorder with default options and its own file."""
         return SQLiteRecorder(self.folder / f"{name}.sqlite3")
 
     def fresh(self, name: str) -> Callable[[], Path]:
-        """Return a function that returns the path of another file each time."""
+        """Return a function that returns a new path each time."""
         return partial(next, fresh_paths(self.folder, name))
 
 
 async def at_the_caller(bench: Bench) -> dict[str, float]:
-    """Measure what recording costs the run; return the ratios."""
+    """Measure the cost of recording for the run; return the ratios."""
     report, recorder, ratios, sides = bench.report, bench.recorder("caller"), {}, []
     report.repeats = bench.sizes.repeats
     report.begin("1. recorded, at the caller", "no-op", "recorder")
@@ -146,13 +146,13 @@ async def at_the_caller(bench: Bench) -> dict[str, float]:
 
 
 async def sustained(bench: Bench) -> None:
-    """Measure what recording costs runs that never pause, so that the writer is at work beside them."""
+    """Measure the cost of recording for runs that never pause, while the writer works at the same time."""
     report, recorder, sides = bench.report, bench.recorder("sustained"), []
     report.repeats = bench.sizes.long_repeats
     report.begin("   recorded, sustained", "no-op", "recorder")
     for name, run, _ in _runs():
         if name == "tool turn":
-            continue  # the next one has all it has
+            continue  # the next run includes everything of this one
         side = Recorded(run, recorder)
         count = await runs_in(bench.sizes.long_seconds, run)
         await report.row(f"{name}, sustained", unrecorded(run), side, count, goal=SUSTAINED)
@@ -162,7 +162,7 @@ async def sustained(bench: Bench) -> None:
 
 
 def _runs() -> list[tuple[str, RunOnce, float]]:
-    """Return runs, and what recording each may cost at the caller."""
+    """Return the runs and the maximum cost of recording each, at the caller."""
     return [
         ("one turn", one_turn(), AT_THE_CALLER),
         ("tool turn", tool_turn(), AT_THE_CALLER),
@@ -185,14 +185,14 @@ async def against_kantan_llm(bench: Bench, ratios: dict[str, float]) -> None:
         theirs = recorded_by_kantan_llm(run, bench.fresh("theirs"))
         ours = Recorded(run, recorder)
         _, ratio = await report.row(f"{name}, recorded", theirs, ours, FEW_RUNS, goal=AGAINST_KANTAN_LLM)
-        # What either adds to the run with no-op, which is a part of both.
+        # What each adds to the run with a no-op processor, which both contain.
         added = (ratios[name] - 1) / (ratios[name] / ratio - 1)
         report.say(f"   of what SQLiteTracer adds to the run, the recorder adds {added:.1%}")
     recorder.shutdown()
 
 
 async def event_loop(bench: Bench) -> None:
-    """Measure how late the event loop is while many runs go on in it."""
+    """Measure the lag of the event loop with many concurrent runs."""
     report, recorder, path = bench.report, bench.recorder("loop"), bench.fresh("theirs")
     noop: Any = NoOpTracer()
     report.say(
@@ -235,7 +235,7 @@ def _more(seconds: float) -> str:
 
 
 async def writer(bench: Bench) -> None:
-    """Measure how fast spans that wait are written."""
+    """Measure how fast queued spans are written."""
     report, sizes = bench.report, bench.sizes
     original = await ended_trace(traced_tool_turn())
     kinds = ", ".join(sorted({span.exported["span_data"]["type"] for span in original.spans}))
@@ -259,12 +259,12 @@ async def writer(bench: Bench) -> None:
 
 
 def _of(measure: Measure, count: int) -> Measure:
-    """Return the same with batches of ``count`` whatever the other side's are."""
+    """Return the same measure with batches of ``count``, independent of the other side's batches."""
     return lambda _: measure(count)
 
 
 def machine() -> str:
-    """Return what the figures are to be read with."""
+    """Return a description of the machine and the versions."""
     return f"{environment(*PACKAGES)}, {os.cpu_count()} cores"
 
 
@@ -277,7 +277,7 @@ async def main(sizes: Sizes, plot: Path | None) -> list[str]:
     report.say(f"{sizes.repeats} repeats, {sizes.long_repeats} of long batches")
     start = time.perf_counter()
     gc.collect()
-    gc.freeze()  # so that collecting between the batches takes no time
+    gc.freeze()  # so that collections between the batches are fast
     with tempfile.TemporaryDirectory(prefix="kantan-agents-") as folder:
         bench = Bench(report, sizes, Path(folder))
         ratios = await at_the_caller(bench)

@@ -1,4 +1,4 @@
-"""Processes that measure guarded tool calls, each with the kantan-agents of its environment."""
+"""Starts processes that measure guarded tool calls, each with the kantan-agents of its environment."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _LONGEST_LINE = 1 << 20
 
 
 class Worker:
-    """One such process; it works only while it is asked to.
+    """One such process, which works only on request.
 
     Attributes:
-        versions: What is measured there: package names and their versions; known when it is ready.
+        versions: The measured packages and their versions; set when the process is ready.
     """
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
@@ -36,7 +36,7 @@ class Worker:
     @classmethod
     @asynccontextmanager
     async def started(cls, python: str, *, ours: bool) -> AsyncIterator[Worker]:
-        """Start a process with ``python``; with this repository's kantan_agents if it is to be ours."""
+        """Start a process with ``python``, and with this repository's kantan_agents if ``ours`` is true."""
         environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
         if ours:
             environment["PYTHONPATH"] = str(_HERE.parent)
@@ -57,12 +57,12 @@ class Worker:
             await process.wait()
 
     async def ready(self) -> Worker:
-        """Wait until it has started, and return it."""
+        """Wait until the process has started, and return the worker."""
         self.versions = await self._answer()
         return self
 
     def measure(self, kind: str, case: str) -> Measure:
-        """Return the measure of one kind of calls under one case of rules."""
+        """Return the measure of one kind of call with the rules of one case."""
 
         async def batch(count: int) -> float:
             return float(await self._ask({"kind": kind, "case": case, "count": count}))
@@ -87,15 +87,15 @@ class Worker:
             raise RuntimeError("the worker has no output")
         line = await self._process.stdout.readline()
         if not line:
-            raise RuntimeError("a worker has ended early; its error stands above")
+            raise RuntimeError("a worker has ended early; its error is printed above")
         return json.loads(line)
 
 
 @contextmanager
 def published_python(given: str | None) -> Iterator[str | None]:
-    """Yield a Python that has the published release: the given one, or that of a temporary environment.
+    """Yield a Python with the published release: the given one, or that of a temporary environment.
 
-    None if there is none to be had, or none is wanted (``"none"``); standard error says why.
+    Yields None if it cannot be installed or is not wanted (``"none"``), and prints why to standard error.
     """
     if given == "none":
         _say(f"kantan-agents {PUBLISHED} is left out, as asked for.")
@@ -108,7 +108,7 @@ def published_python(given: str | None) -> Iterator[str | None]:
 
 
 def _installed(folder: Path) -> str | None:
-    # The same SDK beneath both, or its versions would be compared.
+    # Both must use the same SDK, or its versions would be compared.
     same = [f"{name}=={version(name)}" for name in ("openai-agents", "openai", "pydantic")]
     _say(f"Installing kantan-agents {PUBLISHED} into a temporary environment ...")
     python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")

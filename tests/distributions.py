@@ -231,5 +231,4 @@ class Installed:
 
 
 Use = Callable[..., None]
-"""Type of the fixture ``use``: ``use(ACME, RIVAL)`` installs them for this process until the end of the
-test."""
+"""Type of the fixture ``use``: ``use(ACME, RIVAL)`` installs them until the end of the test."""

@@ -1,9 +1,9 @@
-"""Growth curves: what a run, a search or a load costs as one number of its surroundings grows.
+"""Growth curves: the cost of a run, a search or a load as one size grows.
 
     python -m benchmarks --only NAME ...
 
-At each size both sides take turns in one process. The growth is the cost at the largest size over that at
-the smallest, from batches that take turns as well, so that a drift of the machine is in neither.
+At each size, both sides take turns in one process. The growth is the ratio of the cost at the largest size to
+that at the smallest. The batches of these two take turns too, so that a drift of the machine affects neither.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _PACKAGES = ("openai-agents", "openai", "kantan-llm", "PyYAML", "python-frontmat
 
 
 async def measure(names: Collection[str], *, quick: bool, output: Path | None) -> None:
-    """Measure curves and print a table for each, as they come.
+    """Measure curves and print a table for each as it is measured.
 
-    Trace processors are replaced, and there are none at the end.
+    All trace processors are removed.
 
     Args:
-        names: Of the curves to measure.
-        quick: Whether a check of small sizes is enough.
-        output: A directory for ``growth.json``, ``growth.md`` and ``growth.png``, which is made; None to
-            write nothing.
+        names: The names of the curves to measure.
+        quick: Whether to measure only small sizes.
+        output: The directory for ``growth.json``, ``growth.md`` and ``growth.png``, created if missing. None
+            to write nothing.
 
     Raises:
-        ValueError: There is no curve of a name.
-        RuntimeError: Something that was measured did not do its work.
+        ValueError: A name is not that of a curve.
+        RuntimeError: The measured code did not do its work.
     """
     unknown = set(names) - {curve.name for curve in CURVES}
     if unknown:
@@ -54,7 +54,7 @@ async def measure(names: Collection[str], *, quick: bool, output: Path | None) -
     machine = f"{environment(*_PACKAGES)}, {os.cpu_count()} cores"
     growths: list[Growth] = []
     gc.collect()
-    gc.freeze()  # so that collecting between the batches takes no time
+    gc.freeze()  # so that collections between the batches are fast
     try:
         with tempfile.TemporaryDirectory(prefix="kantan-agents-") as folder:
             for curve in CURVES:

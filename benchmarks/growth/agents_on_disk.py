@@ -1,4 +1,4 @@
-"""Agents as files: finding one by its name, and loading all of them."""
+"""Curves of subagent files: finding one agent by name, and loading all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.measure import timed, timed_call
 from kantan_agents.definitions import AgentCatalog
 
 SECONDS_UNTIL_TRUSTED = 0.1
-"""A file that was changed a moment ago may change again within the resolution of its time."""
+"""The loader does not trust a very recent file time: another change could have the same one."""
 
 _X = f"agent files, {PER_DIRECTORY} in a directory"
 _SIZES = (1, 10, 100, 1_000, 3_000)
@@ -23,7 +23,7 @@ _QUICK_SIZES = (1, 100)
 
 @asynccontextmanager
 async def get_agent(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield finding one of so many agents that are loaded already."""
+    """Yield the search for one of ``size`` loaded agents."""
     loader = (await _filled(size, folder)).loader()
     names = itertools.cycle([agent.name for agent in _all(await loader.load_agents(), size)])
 
@@ -38,7 +38,7 @@ async def get_agent(size: int, folder: Path) -> AsyncIterator[Sides]:
 
 @asynccontextmanager
 async def load_agents(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield loading so many agents for the first time; the other side reads the files that it can."""
+    """Yield the first load of ``size`` agents; the other side reads the files that it can."""
     files = await _filled(size, folder)
 
     async def load() -> None:
@@ -55,7 +55,7 @@ async def load_agents(size: int, folder: Path) -> AsyncIterator[Sides]:
 
 @asynccontextmanager
 async def reload_agents(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield loading so many agents again, where no file has changed."""
+    """Yield the repeated load of ``size`` agents whose files have not changed."""
     loader = (await _filled(size, folder)).loader()
     known = _all(await loader.load_agents(), size)
 

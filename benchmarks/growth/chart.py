@@ -1,4 +1,4 @@
-"""Draws growth curves, each in a panel of its own, both axes logarithmic. Needs matplotlib."""
+"""Draws each growth curve in its own log-log panel. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OURS, _OTHER = "#2a6fbb", "#c2452d"
 _COLUMNS = 4
 _PANEL = (3.7, 3.1)
 _LEAST_SPAN = 30
-"""How many times its lowest value a panel's highest is at least, or noise would look like growth."""
+"""Minimum ratio of the highest to the lowest value of a panel, so that noise does not look like growth."""
 
 
 def draw(growths: Sequence[Growth], path: Path, machine: str) -> None:
@@ -48,7 +48,7 @@ def _panel(axes: Axes, growth: Growth) -> None:
         axes.plot(sizes, other, "o-", color=_OTHER, lw=1.6, ms=4, label=_label(curve.other, growth.other))
     axes.plot(sizes, ours, "s-", color=_OURS, lw=1.6, ms=4, label=_label("kantan_agents", growth.ours))
     if sizes[0] == 0:
-        # Linear up to the first size, so that nothing has its place on the axis.
+        # Linear up to the first size, so that the axis includes 0.
         axes.set_xscale("symlog", linthresh=sizes[1], linscale=0.5)
     else:
         axes.set_xscale("log")
@@ -76,7 +76,7 @@ def _label(name: str | None, growth: float | None) -> str:
 
 
 def _count(size: int) -> str:
-    """Return a count as an axis with little room shows it."""
+    """Return a short form of a count for an axis."""
     for unit, letter in ((1_000_000, "M"), (1_000, "k")):
         if size >= unit:
             return f"{size / unit:g}{letter}"

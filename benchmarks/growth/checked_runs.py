@@ -1,4 +1,4 @@
-"""Runs that fail if less was done than they are there for: of the model's input, and of the answer."""
+"""Runs that fail unless the model's input and the answer are as expected, so that no work is skipped."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from benchmarks.overhead import FakeModel
 ANSWER = "It is sunny."
 
 Request = Callable[[str, list[Any], list[Any]], bool]
-"""Tells whether instructions, input items and tools are what a model is to be asked with."""
+"""Returns whether instructions, input items and tools are the expected ones of a model call."""
 
 
 class CheckingModel(FakeModel):
-    """Answers only if it is asked as it should be."""
+    """A model that answers only if its input is as expected."""
 
     def __init__(self, is_expected: Request, *, calls_tool: bool = False) -> None:
         super().__init__(ANSWER, calls_tool=calls_tool)
@@ -29,7 +29,7 @@ class CheckingModel(FakeModel):
         """Answer.
 
         Raises:
-            RuntimeError: It is asked otherwise, so the figures would be of something else.
+            RuntimeError: The input differs, so the figures would measure other work.
         """
         if not self._is_expected(system_instructions, input, tools):
             raise RuntimeError(f"a model was asked with {len(input)} items and {len(tools)} tools")
@@ -40,7 +40,7 @@ def answered(run: RunOnce) -> RunOnce:
     """Return ``run``, of the SDK or of kantan_agents, with a check of its answer.
 
     Raises:
-        RuntimeError: When it is run: the answer is another one.
+        RuntimeError: By the returned function, if the answer differs.
     """
 
     async def checked() -> None:

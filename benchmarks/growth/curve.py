@@ -1,4 +1,4 @@
-"""What a growth curve is: something whose cost is measured as one number of it grows."""
+"""The type of a growth curve: a cost that is measured as one size grows."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ PLAIN = "plain SDK"
 
 @attrs.frozen
 class Sides:
-    """What is measured at one size.
+    """The measures at one size.
 
     Attributes:
         ours: The measure of kantan_agents.
-        other: The measure of what does the same without it; None where there is no such thing.
-        units: How many of the units in which the cost is told one measured call does.
+        other: The measure of the same work without kantan_agents, if there is any.
+        units: Number of units of work per measured call; costs are given per unit.
     """
 
     ours: Measure
@@ -30,19 +30,19 @@ class Sides:
 
 @attrs.frozen
 class Curve:
-    """One cost against one number.
+    """One cost by one size.
 
     Attributes:
-        name: What it is called on the command line.
+        name: Its name on the command line.
         title: What is measured, in one line.
-        x: What is counted.
-        per: What a cost is the cost of: ``"run"``, ``"file"``, ...
-        sizes: The counts, from the smallest to the largest.
-        quick_sizes: The same for a quick check.
+        x: Name of the size.
+        per: The unit of work that a cost is for: ``"run"``, ``"file"``, ...
+        sizes: The sizes, from the smallest to the largest.
+        quick_sizes: The sizes of a quick check.
         sides: Prepares one size in a folder, and checks at the end that the work was done. Curves share the
             folder, so that one may use the files of another.
-        other: What the other side is; None where there is none.
-        batch: Seconds that a batch takes at least; None where it need not be long.
+        other: Name of the other side, or None.
+        batch: Minimum seconds of a batch, or None.
     """
 
     name: str

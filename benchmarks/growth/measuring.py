@@ -1,4 +1,4 @@
-"""Measures a curve: both sides at each size, and the largest size against the smallest."""
+"""Measures a curve: both sides against each other at each size, and the largest size against the smallest."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from benchmarks.measure import Measure, compare
 
 @attrs.frozen
 class Effort:
-    """How long and how often is measured.
+    """How long and how often to measure.
 
     Attributes:
-        batch: Seconds of a batch, at least.
-        least: Batches a side where a batch takes long.
-        most: Batches a side where it does not.
-        seconds: Of all batches of two sides, about, between ``least`` and ``most``.
+        batch: Minimum seconds of a batch.
+        least: Minimum number of batches per side.
+        most: Maximum number of batches per side.
+        seconds: Target for the total time of both sides' batches.
     """
 
     batch: float
@@ -30,7 +30,7 @@ class Effort:
     seconds: float
 
     def repeats(self, seconds: float) -> int:
-        """Return how many pairs of batches to make where one takes so many seconds."""
+        """Return the number of pairs of batches if one pair takes ``seconds``."""
         return max(self.least, min(self.most, math.floor(self.seconds / seconds)))
 
 
@@ -40,11 +40,11 @@ QUICK = Effort(batch=0.01, least=3, most=3, seconds=0.0)
 
 @attrs.frozen
 class _Batches:
-    """Batches of one side, all of one size whatever the other side's are.
+    """Batches of one side, whose size does not depend on the other side.
 
     Attributes:
-        measure: Returns the seconds of a unit; its argument is not looked at.
-        seconds: How long a batch takes.
+        measure: Returns the seconds per unit; its argument is ignored.
+        seconds: Duration of a batch.
     """
 
     measure: Measure
@@ -52,10 +52,10 @@ class _Batches:
 
     @classmethod
     async def of(cls, measure: Measure, units: int, effort: Effort) -> _Batches:
-        """Return the batches of a measure, which is warmed up and tried for it."""
+        """Return the batches of a measure, after warming it up and timing it."""
         one = await measure(1)
         if one < effort.batch:
-            one = await measure(1)  # the first was a warm-up as well
+            one = await measure(1)  # the first one included the warm-up
         count = max(1, math.ceil(effort.batch / one))
 
         async def batch(_count: int) -> float:
@@ -79,16 +79,16 @@ class _Pair:
 
 
 async def measure_curve(curve: Curve, sizes: Sequence[int], folder: Path, effort: Effort) -> Growth:
-    """Return what ``curve`` comes to.
+    """Measure ``curve`` and return the result.
 
     Args:
-        curve: What to measure.
-        sizes: The counts, from the smallest to the largest; at least two.
-        folder: Where its files may lie; it may be used by other curves as well.
+        curve: The curve to measure.
+        sizes: The sizes, from the smallest to the largest; at least two.
+        folder: The folder for its files, which other curves may share.
         effort: How long to measure.
 
     Raises:
-        RuntimeError: Something that was measured did not do its work.
+        RuntimeError: The measured code did not do its work.
     """
     if curve.batch is not None:
         effort = attrs.evolve(effort, batch=curve.batch)
@@ -102,7 +102,8 @@ async def measure_curve(curve: Curve, sizes: Sequence[int], folder: Path, effort
         async with curve.sides(largest, folder) as most:
             last = await _Pair.of(most, effort)
             points.append(await _point(largest, last, effort))
-            # Of neighbouring batches: between the first point and the last the machine may have changed.
+            # From neighbouring batches, because the machine may have changed between the first and the last
+            # point.
             _, growth = await _compared(first.ours, last.ours, effort)
     return Growth(curve, tuple(points), growth)
 

@@ -1,4 +1,4 @@
-"""What was measured, as JSON and as Markdown."""
+"""The results of growth curves, as JSON and as Markdown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.growth.curve import Curve
 
 @attrs.frozen
 class Point:
-    """Seconds of one run, call, file or search at one size; ``other`` is None where there is none."""
+    """Seconds per run, call, file or search at one size; ``other`` is None without another side."""
 
     size: int
     ours: float
@@ -21,18 +21,18 @@ class Point:
 
     @property
     def ratio(self) -> float | None:
-        """What ours costs, of the other."""
+        """The cost of kantan_agents as a ratio to the other side."""
         return None if self.other is None else self.ours / self.other
 
 
 @attrs.frozen
 class Growth:
-    """One curve, measured.
+    """One measured curve.
 
     Attributes:
-        curve: Which it is.
-        points: From the smallest size to the largest.
-        ours: What the cost at the largest size is, of that at the smallest, for kantan_agents.
+        curve: The curve.
+        points: Its points, from the smallest size to the largest.
+        ours: Ratio of the cost at the largest size to that at the smallest, for kantan_agents.
     """
 
     curve: Curve
@@ -41,14 +41,14 @@ class Growth:
 
     @property
     def other(self) -> float | None:
-        """The same for the other side; None where there is none."""
+        """The same ratio for the other side, if there is one."""
         first, last = self.points[0].ratio, self.points[-1].ratio
-        # All three are of sides that took turns, so that a drift of the machine is in none of them.
+        # All three come from sides that took turns, so a drift of the machine affects none of them.
         return None if first is None or last is None else self.ours * first / last
 
 
 def to_json(growths: Sequence[Growth], machine: str) -> str:
-    """Return everything as a JSON text; seconds are those of one unit, such as one run."""
+    """Return the results as JSON text, with seconds per unit such as one run."""
     curves = [_as_dict(growth) for growth in growths]
     return json.dumps({"machine": machine, "curves": curves}, indent=2) + "\n"
 
@@ -67,7 +67,7 @@ def _as_dict(growth: Growth) -> dict[str, Any]:
 
 
 def to_markdown(growths: Sequence[Growth], machine: str) -> str:
-    """Return a table for each curve; its last row is the cost at the largest size over the smallest."""
+    """Return a table for each curve; its last row is the growth from the smallest to the largest size."""
     tables = [f"## {growth.curve.title}\n\n{to_table(growth)}" for growth in growths]
     return "\n\n".join(["# Growth", f"{machine}.", *tables]) + "\n"
 

@@ -1,4 +1,4 @@
-"""Runs that are given more and more: tools, rules, history, context, and other runs beside them."""
+"""Curves of runs: by number of tools, rules, history entries, context entries and concurrent runs."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _HISTORY_AT_LEAST = 2
 
 @asynccontextmanager
 async def tools(size: int, _folder: Path) -> AsyncIterator[Sides]:
-    """Yield a run of one turn whose model is shown so many tools."""
+    """Yield a run of one turn whose model is shown ``size`` tools."""
     model = CheckingModel(lambda _instructions, _input, shown: len(shown) == size)
     yield _sides(*pair(model, make_tools(size)))
 
 
 @asynccontextmanager
 async def rules(size: int, _folder: Path) -> AsyncIterator[Sides]:
-    """Yield a run that calls a tool, under an allow list of so many names; the other side has no rules."""
+    """Yield a run that calls a tool under an allow list of ``size`` names; the other side has no rules."""
     model = CheckingModel(_tool_has_answered, calls_tool=True)
     plain, _ = pair(model, make_tools(1))
     ours = Agent("bench", INSTRUCTIONS, model=model, tools=make_tools(1))
     allowed = [f"tool_{number}" for number in reversed(range(size))]
 
     async def run_ours() -> Any:
-        # Each request to a service has rules of its own that say the same.
+        # As in a service, each run gets a new object with the same rules.
         return await ours.run_async(_QUESTION, {"tool_rules": {"allow": allowed}})
 
     yield _sides(plain, run_ours)
@@ -49,7 +49,7 @@ def _tool_has_answered(_instructions: str, items: list[Any], shown: list[Any]) -
 
 @asynccontextmanager
 async def history(size: int, _folder: Path) -> AsyncIterator[Sides]:
-    """Yield a run whose input is so many messages; ours keeps as many in ``context["history"]`` as well."""
+    """Yield a run with ``size`` input messages; kantan_agents keeps as many in its history."""
     model = CheckingModel(lambda _instructions, items, _tools: len(items) == size)
     messages: list[Any] = [
         {"role": "assistant" if number % 2 else "user", "content": f"{_QUESTION} {number}"}
@@ -74,7 +74,7 @@ async def history(size: int, _folder: Path) -> AsyncIterator[Sides]:
 
 @asynccontextmanager
 async def context(size: int, _folder: Path) -> AsyncIterator[Sides]:
-    """Yield a run whose instructions use one entry of a context that has so many."""
+    """Yield a run whose instructions use one entry of a context with ``size`` entries."""
     user = f"user-{size - 1}"
     entries = {f"key_{number}": f"user-{number}" for number in range(size)}
     text = f"{INSTRUCTIONS} You speak with"
@@ -99,7 +99,7 @@ async def context(size: int, _folder: Path) -> AsyncIterator[Sides]:
 
 @asynccontextmanager
 async def concurrency(size: int, _folder: Path) -> AsyncIterator[Sides]:
-    """Yield so many runs of one turn at the same time."""
+    """Yield ``size`` concurrent runs of one turn."""
     model = CheckingModel(lambda _instructions, items, _tools: len(items) == 1)
     yield _sides(*pair(model), together=size)
 

@@ -1,4 +1,4 @@
-"""Trace databases: a run that is recorded in one, and searching in it."""
+"""Curves of trace databases: recording a run, and searching."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from kantan_agents.tracing.recorder import SQLiteRecorder
 
 FREQUENT, RARE = "sunny", "hurricane"
 LIMIT = 20
-"""Traces that a search is to find."""
+"""Number of traces that a search must find."""
 
 _THEIR_SEARCH = "kantan-llm's search"
 
 
 @asynccontextmanager
 async def recorded(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield a run with a tool call until all its spans are in a file that has so many already.
+    """Yield a run with a tool call, until all its spans are in a file that already has ``size`` spans.
 
     The other side is the SDK's run, recorded by kantan-llm's tracer.
     """
@@ -53,7 +53,7 @@ async def recorded(size: int, folder: Path) -> AsyncIterator[Sides]:
     our_measure = _until_written(answered(ours), recorder)
     await our_measure(1)
     with _tracer(their_file) as tracer:
-        tracer.get_trace("")  # makes its tables
+        tracer.get_trace("")  # creates the tables
     before = _traces(their_file)
     yield Sides(our_measure, recorded_by_kantan_llm(answered(plain), lambda: their_file))
     recorder.shutdown()
@@ -83,7 +83,7 @@ def _traces(file: Path) -> int:
 
 @asynccontextmanager
 async def search(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield finding the newest traces with a word that stands in each."""
+    """Yield the search for the newest traces with a word that every trace contains."""
     file = await _indexed(size, folder)
     with _tracer(file) as tracer:
         yield _searches(file, tracer, FREQUENT, LIMIT)
@@ -91,7 +91,7 @@ async def search(size: int, folder: Path) -> AsyncIterator[Sides]:
 
 @asynccontextmanager
 async def rare_search(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield finding the one trace with a word, which is the oldest."""
+    """Yield the search for a word that only the oldest trace contains."""
     file = await _indexed(size, folder)
     with _tracer(file) as tracer:
         yield _searches(file, tracer, RARE, 1)
@@ -125,7 +125,7 @@ def _check(found: list[Any], expected: int) -> None:
 
 
 async def _filled(size: int, folder: Path) -> Path:
-    """Return a file of kantan-llm's tracer with so many spans, the rare word in the oldest trace alone."""
+    """Return a file of kantan-llm's tracer with ``size`` spans and the rare word in the oldest trace only."""
     file = folder / f"{size}-spans.sqlite3"
     if not file.exists():
         fill(file, [await ended_trace(traced_tool_turn()), await ended_trace(one_turn())], size)
@@ -139,7 +139,7 @@ async def _filled(size: int, folder: Path) -> Path:
 
 
 async def _indexed(size: int, folder: Path) -> Path:
-    """Return such a file after a recorder has made its indexes."""
+    """Return such a file with the indexes of a recorder."""
     file = folder / f"{size}-spans-indexed.sqlite3"
     if not file.exists():
         copied_file(await _filled(size, folder), file)
@@ -151,7 +151,7 @@ async def _indexed(size: int, folder: Path) -> Path:
 
 
 _SPANS_TO_FIND = 1_000
-"""Spans of more traces than a search is to find."""
+"""Minimum number of spans, so that there are more traces than a search must find."""
 
 DATABASE_CURVES = (
     Curve(
@@ -163,7 +163,7 @@ DATABASE_CURVES = (
         quick_sizes=(0, 10_000),
         sides=recorded,
         other=f"{PLAIN}, kantan-llm's tracer",
-        # As often as the recorder writes by itself: it is told to at the end of each batch.
+        # As long as the recorder's own interval: each batch ends with a flush.
         batch=INTERVAL,
     ),
     Curve(

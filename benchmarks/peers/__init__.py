@@ -1,1 +1,1 @@
-"""The same work on several agent frameworks, each in an environment and in processes of its own."""
+"""Compares agent frameworks on the same work, each in its own environment and processes."""

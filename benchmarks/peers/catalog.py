@@ -1,4 +1,4 @@
-"""What is measured of every framework: the rows of the table."""
+"""The workloads that are measured on every framework: the rows of the table."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ Kind = Literal["time", "http", "at_once", "construct", "held", "traced", "import
 
 @attrs.frozen
 class Workload:
-    """One row.
+    """One row of the table.
 
     Attributes:
-        id: What ``--only`` takes.
-        title: What stands in the table.
+        id: Its name for ``--only``.
+        title: Its title in the table.
         kind: How it is measured.
-        run: The entry of the framework modules that is used, the id if empty.
-        goal: What kantan_agents may cost at most: its ratio to the plain SDK or, where runs are traced, to
-            the same run untraced.
-        limit: Microseconds it may take at most, where the goal is no ratio.
-        size: How many runs go on at once or are held open, how many spans are in the file.
-        quick_size: The same with ``--quick``.
+        run: The entry of the framework modules to use; the id if empty.
+        goal: Maximum cost of kantan_agents as a ratio to the plain SDK or, for traced runs, to the same run
+            untraced.
+        limit: Maximum microseconds, if the goal is not a ratio.
+        size: Number of concurrent or waiting runs, or of spans in the file.
+        quick_size: The size with ``--quick``.
     """
 
     id: str

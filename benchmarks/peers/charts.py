@@ -1,4 +1,4 @@
-"""Draws the results. Needs matplotlib."""
+"""Draws charts of the results. Needs matplotlib."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ COLOURS = {
 }
 _TITLES = {framework.name: framework.title for framework in FRAMEWORKS}
 _BAR = 0.8
-"""The share of a row's height that its bars take."""
+"""Share of a row's height that its bars take."""
 
 _ROW_INCHES = 0.62
 _BORDER_INCHES = 1.6
 
-_ROOM = 1.6
-"""How far the axis goes beyond the last bar: room for its number."""
+_MARGIN = 1.6
+"""Ratio of the end of the axis to that of the longest bar; the gap has space for the bar's number."""
 
 
 def draw(results: Results, folder: Path) -> list[Path]:
-    """Draw the PNG files there is something to draw for into ``folder``, and return their paths."""
+    """Draw the charts that have data as PNG files into ``folder``, and return their paths."""
     drawn = []
     ratios = [row for row in results.rows if row.cells[OURS].ratio is not None]
     names = [OURS, *(name for name in PEERS if name in results.versions)]
     if ratios:
-        # The plain SDK has a ratio where runs are recorded.
+        # The plain SDK has ratios for recorded runs.
         drawn.append(_draw_ratios(results, ratios, [PLAIN, *names], folder / "peers.png"))
     late = [row for row in results.rows if row.cells[OURS].late is not None]
     if late:
@@ -106,9 +106,9 @@ def _bars(
     with framed(path, size, title=title, caption=caption) as axes:
         if start:
             axes.set_xscale("log")
-            axes.set_xlim(min(drawn) / _ROOM, max(drawn) * _ROOM)
+            axes.set_xlim(min(drawn) / _MARGIN, max(drawn) * _MARGIN)
         else:
-            axes.set_xlim(0.0, max(drawn) * _ROOM)
+            axes.set_xlim(0.0, max(drawn) * _MARGIN)
         for number, (name, of_one) in enumerate(figures.items()):
             offset = (number + 0.5) * thickness - _BAR / 2
             places = [place + offset for place, row in enumerate(rows) if row.workload in of_one]

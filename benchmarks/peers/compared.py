@@ -1,4 +1,4 @@
-"""The frameworks that are compared, and what their environments are made of."""
+"""The compared frameworks and the requirements of their environments."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PLAIN = "openai_agents"
 OURS = "kantan_agents_here"
 CONTROL = "control"
-"""A second process of the plain SDK; what it differs by is noise."""
+"""A second process of the plain SDK; its difference to the first is noise."""
 
 PUBLISHED_VERSION = "0.1.3"
 
 
 @attrs.frozen
 class Framework:
-    """One side.
+    """One side of the comparison.
 
     Attributes:
-        name: Its module in ``benchmarks.peers.frameworks``.
-        title: What stands in the table.
-        requirements: Returns what pip installs.
-        required: Whether there is no comparison without it.
-        files: Files whose content decides about the environment as well.
+        name: Name of its module in ``benchmarks.peers.frameworks``.
+        title: Its title in the table.
+        requirements: Returns the requirements for pip.
+        required: Whether the comparison needs it.
+        files: Files on whose content the environment depends too.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Framework:
 
 
 def _same_as_here(*names: str) -> tuple[str, ...]:
-    # Or versions of the SDK would be compared.
+    # Otherwise versions of the SDK would be compared.
     return tuple(f"{name}=={version(name)}" for name in names)
 
 

@@ -1,4 +1,4 @@
-"""One comparison from beginning to end: environments, processes, rounds, results."""
+"""Runs one whole comparison: environments, processes, rounds, results."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def compare(
     """Measure ``workloads`` on the plain SDK, on kantan_agents and on ``peers``.
 
     Args:
-        workloads: What is measured.
+        workloads: The workloads to measure.
         peers: The names of the other frameworks; those that cannot be installed are left out.
-        sizes: How much is measured.
+        sizes: How much to measure.
         environments: The folder of the environments.
-        say: Told what is going on.
+        say: Receives progress messages.
 
     Raises:
-        NotInstalledError: An environment that is required cannot be made.
+        NotInstalledError: A required environment cannot be created.
         WorkerError: The processes do not start.
     """
     pythons, left_out = _pythons(peers, environments, say)

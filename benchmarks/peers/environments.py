@@ -1,4 +1,4 @@
-"""An isolated environment per framework, made once and used again."""
+"""Creates an isolated environment per framework once, and reuses it."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _DIGITS = 12
 
 
 class NotInstalledError(Exception):
-    """An environment cannot be made; the text says what pip said."""
+    """An environment cannot be created; the message has the output of pip."""
 
 
 def environment_folder(framework: Framework, folder: Path) -> Path:
     """Return where in ``folder`` the environment of ``framework`` is.
 
-    The name holds a digest of all that decides about its content, so that a stale one is never used.
+    The name contains a digest of everything that determines the content, so that a stale one is never used.
     """
     content = [path.read_text(encoding="utf-8") for path in framework.files]
-    told = [framework.requirements(), content, sys.version, platform.platform(), sys.base_prefix]
-    digest = hashlib.sha256(json.dumps(told).encode()).hexdigest()[:_DIGITS]
+    inputs = [framework.requirements(), content, sys.version, platform.platform(), sys.base_prefix]
+    digest = hashlib.sha256(json.dumps(inputs).encode()).hexdigest()[:_DIGITS]
     return folder.resolve() / f"{framework.name}-{digest}"
 
 
 def prepared(framework: Framework, folder: Path, say: Callable[[str], None]) -> Path:
-    """Return the Python of the environment of ``framework`` in ``folder``; make it if it is not there.
+    """Return the Python of ``framework``'s environment in ``folder``, and create the environment if missing.
 
     Args:
-        framework: Whose environment.
-        folder: Where the environments are.
-        say: Told what is being made.
+        framework: The framework.
+        folder: The folder of the environments.
+        say: Receives a message before an environment is created.
 
     Raises:
-        NotInstalledError: pip or ``venv`` failed; nothing is left behind.
+        NotInstalledError: pip or ``venv`` failed. The incomplete environment is removed.
     """
     home = environment_folder(framework, folder)
     python = home / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")

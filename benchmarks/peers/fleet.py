@@ -1,4 +1,4 @@
-"""Worker processes: starting them, asking them, ending them."""
+"""Starts worker processes, sends them tasks, and stops them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from benchmarks.peers.compared import REPOSITORY
 from benchmarks.peers.frameworks.facts import BASE_URL_VARIABLE
 
 LONGEST = 600.0
-"""Seconds after which an answer is not waited for any longer."""
+"""Maximum seconds to wait for an answer."""
 
 _END_SECONDS = 30.0
 _HERE = Path(__file__).resolve().parent
-# No proxy, no key and no setting of a framework: what a measurement depends on must be known.
+# No proxies, keys or settings of frameworks, so that a measurement depends on nothing unknown.
 _KEPT = ("PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "LANG", "LC_ALL", "TMPDIR", "TEMP", "TMP")
 
 
 class WorkerError(Exception):
-    """A worker has died or answered with an error; the text has its standard error."""
+    """A worker died or answered with an error; the message has its standard error."""
 
 
 def clean_environment(hash_seed: int) -> dict[str, str]:
@@ -40,9 +40,9 @@ def clean_environment(hash_seed: int) -> dict[str, str]:
 
 @contextmanager
 def worker_files() -> Iterator[Path]:
-    """Yield a folder with the worker and the framework modules alone, as the package they are here.
+    """Yield a folder with copies of only the worker and the framework modules, in the same package.
 
-    Beside the whole repository its kantan_agents would stand in for the published one.
+    From the repository itself, its kantan_agents would be imported in place of the published one.
     """
     with tempfile.TemporaryDirectory(prefix="kantan-agents-peers-") as name:
         package = Path(name) / "benchmarks"
@@ -57,11 +57,11 @@ def worker_files() -> Iterator[Path]:
 
 
 class Worker:
-    """One process; it works only while it is asked to.
+    """One process, which works only on request.
 
     Args:
-        name: What it is called where it fails.
-        command: What starts it.
+        name: Its name in error messages.
+        command: The command that starts it.
         environment: Its environment variables.
     """
 
@@ -82,7 +82,7 @@ class Worker:
 
     @property
     def hello(self) -> dict[str, Any]:
-        """What the framework has; waits until the process has started.
+        """What the framework supports; waits until the process has started.
 
         Raises:
             WorkerError: It did not start.
@@ -92,7 +92,7 @@ class Worker:
         return self._hello
 
     def has(self, entry: str) -> bool:
-        """Say whether the framework has a counterpart of ``entry``.
+        """Return whether the framework has a counterpart of ``entry``.
 
         Raises:
             WorkerError: Its module says neither that it has one nor why not.
@@ -104,20 +104,20 @@ class Worker:
         raise WorkerError(f"{self.name} says nothing about {entry!r}")
 
     def ask(self, do: str, **task: Any) -> Any:
-        """Have the process do something, and return its answer.
+        """Send the process a task and return its answer.
 
         Raises:
             WorkerError: It failed, died, or took longer than ``LONGEST`` seconds.
         """
         _ = self.hello
-        told = f"{do} {task.get('workload', '')}".strip()
-        with suppress(BrokenPipeError):  # its end is told by the answer that does not come
+        request = f"{do} {task.get('workload', '')}".strip()
+        with suppress(BrokenPipeError):  # the missing answer reports that the process has ended
             self._input.write(json.dumps({"do": do, **task}) + "\n")
             self._input.flush()
-        return self._answer(told)
+        return self._answer(request)
 
     def close(self) -> None:
-        """End the process: give it time to end by itself, then kill it."""
+        """End the process: wait for it to end by itself, then kill it."""
         with suppress(BrokenPipeError):
             self._input.close()
         try:
@@ -132,12 +132,12 @@ class Worker:
             self._stderr.close()
 
     def kill(self) -> None:
-        """End the process at once."""
+        """Kill the process."""
         self._process.kill()
 
     @property
     def exit_code(self) -> int | None:
-        """What the process has ended with; None while it goes on."""
+        """The exit code of the process, or None while it runs."""
         return self._process.poll()
 
     @property
@@ -148,7 +148,7 @@ class Worker:
     def _output(self) -> IO[str]:
         return _there(self._process.stdout)
 
-    def _answer(self, told: str) -> Any:
+    def _answer(self, request: str) -> Any:
         timer = Timer(LONGEST, self._process.kill)
         timer.daemon = True
         timer.start()
@@ -159,14 +159,14 @@ class Worker:
         if not line:
             self._process.wait()
             raise WorkerError(
-                f"{self.name} has ended with {self._process.returncode} at {told}:\n{self._said()}"
+                f"{self.name} has ended with {self._process.returncode} at {request}:\n{self._said()}"
             )
         try:
             answer = json.loads(line)
         except ValueError:
-            raise WorkerError(f"{self.name} has answered {line!r} at {told}:\n{self._said()}") from None
+            raise WorkerError(f"{self.name} has answered {line!r} at {request}:\n{self._said()}") from None
         if isinstance(answer, dict) and "error" in answer:
-            raise WorkerError(f"{self.name} has failed at {told}:\n{answer['error']}{self._said()}")
+            raise WorkerError(f"{self.name} has failed at {request}:\n{answer['error']}{self._said()}")
         return answer
 
     def _said(self) -> str:
@@ -186,8 +186,8 @@ class Fleet:
 
     Attributes:
         pythons: The Python of each framework.
-        files: The worker's file, beside the framework modules.
-        base_url: Where the model server is.
+        files: The file of the worker, next to the framework modules.
+        base_url: Base URL of the model server.
     """
 
     pythons: Mapping[str, Path]
@@ -198,12 +198,12 @@ class Fleet:
     def started(
         self, names: Mapping[str, str], generation: int, **variables: str
     ) -> Iterator[dict[str, Worker]]:
-        """Yield one process for each key of ``names``, of the framework that it names; end them afterwards.
+        """Start a process for each key of ``names``, yield them, and end them afterwards.
 
         Args:
-            names: Keys to framework names.
-            generation: Which of the groups of processes it is, from 0; decides about their hash seed.
-            **variables: More environment variables.
+            names: The framework's name by key.
+            generation: Index of this group of processes, from 0; determines their hash seed.
+            **variables: Additional environment variables.
         """
         environment = {**clean_environment(generation), BASE_URL_VARIABLE: self.base_url, **variables}
         workers: dict[str, Worker] = {}
@@ -225,7 +225,7 @@ class Fleet:
 
 @contextmanager
 def model_server() -> Iterator[str]:
-    """Yield the base URL of a model server in a process of its own.
+    """Yield the base URL of a model server in a separate process.
 
     Raises:
         WorkerError: It did not start.
@@ -242,7 +242,7 @@ def model_server() -> Iterator[str]:
     try:
         url = _there(process.stdout).readline().strip()
         if not url:
-            raise WorkerError("the model server did not start; its error stands above")
+            raise WorkerError("the model server did not start; its error is printed above")
         yield url
     finally:
         _there(process.stdin).close()

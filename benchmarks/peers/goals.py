@@ -1,4 +1,4 @@
-"""Which goals were met, and where a peer is ahead."""
+"""Finds missed goals, and workloads in which a peer is ahead."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MICRO = 1e6
 
 
 def is_missed(workload: Workload, cell: Cell) -> bool:
-    """Say whether ``cell``, which is that of kantan_agents, misses the goal of ``workload``."""
+    """Return whether ``cell``, of kantan_agents, misses the goal of ``workload``."""
     over_ratio = workload.goal is not None and cell.ratio is not None and cell.ratio.median > workload.goal
     over_limit = (
         workload.limit is not None and cell.value is not None and cell.value.median * _MICRO > workload.limit
@@ -29,7 +29,7 @@ def ahead(row: Row) -> tuple[str, ...]:
 
 
 def missed(results: Results) -> tuple[str, ...]:
-    """Return a line for each goal that was missed."""
+    """Return a line for each missed goal."""
     lines = []
     for row in results.rows:
         workload, cell = BY_ID[row.workload], row.cells[OURS]

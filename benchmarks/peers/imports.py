@@ -1,4 +1,4 @@
-"""How long it takes to import a framework, in an interpreter of its own each time."""
+"""Measures the import time of a framework, in a new interpreter each time."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def import_seconds(name: str, python: Path, statement: str) -> float:
     """Return the seconds that ``statement`` takes with ``python``.
 
     Args:
-        name: Whose import it is, for an error.
+        name: The framework, for error messages.
         python: The interpreter.
-        statement: What a user writes to have all that making an agent takes.
+        statement: The imports that a user needs to create an agent.
 
     Raises:
         WorkerError: It failed.
     """
-    # Isolated, or what is in the current folder would be imported in place of what is installed.
+    # Isolated, so that nothing is imported from the current folder.
     command = [str(python), "-I", "-c", _CODE.format(statement)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=clean_environment(0))
     if done.returncode:

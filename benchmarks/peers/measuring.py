@@ -1,4 +1,4 @@
-"""How each kind of workload is measured: who is asked what, and against whom."""
+"""Measures each kind of workload: which processes get which tasks, and which are compared."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from benchmarks.peers.trace_databases import Recorded, TraceDatabases, recorded
 
 @attrs.define
 class Figures:
-    """What was measured of one framework in one workload."""
+    """The measurements of one framework in one workload."""
 
     pairs: list[Pair] = attrs.field(factory=list)
     late: list[tuple[float, float]] = attrs.field(factory=list)
@@ -30,16 +30,16 @@ class Figures:
 
 @attrs.define
 class Bench:
-    """Measures workloads, and keeps the figures.
+    """Measures workloads and stores the figures.
 
     Attributes:
         fleet: Starts processes.
-        sizes: How much is measured.
-        names: The frameworks that take part, the plain SDK first.
-        traces: The files that runs are recorded in.
-        figures: By workload and framework; the control has figures as well.
-        versions: Of each framework: package names and their versions.
-        failed: Workloads that could not be measured, and why.
+        sizes: How much to measure.
+        names: The frameworks, the plain SDK first.
+        traces: The files in which runs are recorded.
+        figures: The figures by workload and framework; the control has figures too.
+        versions: Names and versions of packages, by framework.
+        failed: Workloads that could not be measured, with the reason.
     """
 
     fleet: Fleet
@@ -54,7 +54,7 @@ class Bench:
     def measure(self, workloads: Iterable[Workload], say: Callable[[str], None]) -> None:
         """Measure all ``workloads`` in all generations.
 
-        One in which a process dies, or a run is not what it should be, is left out; the others go on, in
+        If a process dies or a run has a wrong outcome, its workload is left out, and the others continue in
         new processes.
 
         Raises:
@@ -68,7 +68,7 @@ class Bench:
                 self._measure(waiting, generation, say)
 
     def _measure(self, waiting: list[Workload], generation: int, say: Callable[[str], None]) -> None:
-        """Measure what waits until something fails."""
+        """Measure the waiting workloads until one fails."""
         kinds: dict[str, Callable[[Workload, Mapping[str, Worker], int], None]] = {
             "held": self._held,
             "traced": self._traced,
@@ -94,7 +94,7 @@ class Bench:
         return self.figures.setdefault(workload.id, {}).setdefault(name, Figures())
 
     def _present(self, workload: Workload, workers: Mapping[str, Worker]) -> list[str]:
-        """Return the keys of those that have ``workload``; say of the others why not."""
+        """Return the keys of the frameworks that have ``workload``, and record why the others do not."""
         present = []
         for key, worker in workers.items():
             if worker.has(workload.entry):
@@ -115,7 +115,7 @@ class Bench:
             fewer = min(count, self._within(self.sizes.longest_seconds, workload, workers[key]))
             plain, other = (_batch(workers[side], workload, self.sizes, fewer) for side in (base, key))
             taken = other() * self._runs_of(workload)
-            # What takes so long is not in the noise of short batches.
+            # Long batches have less noise, so fewer are enough.
             is_long = taken > self.sizes.longest_seconds
             pairs = self.sizes.long_pairs if is_long else self.sizes.pairs
             self.of(workload, key).pairs += take_turns(plain, other, pairs)
@@ -125,12 +125,13 @@ class Bench:
             workers[key].ask("forget")
 
     def _within(self, seconds: float, workload: Workload, worker: Worker, tried: int = 1) -> int:
-        """Return how many runs fill so many seconds, at least one, going by a batch of ``tried``."""
+        """Return how many runs fill the given seconds, at least one, estimated from a batch of ``tried``."""
+
         taken = _batch(worker, workload, self.sizes, tried)() * self._runs_of(workload)
         return max(1, round(seconds / taken))
 
     def _runs_of(self, workload: Workload) -> int:
-        """Return how many runs count as one."""
+        """Return the number of runs that count as one."""
         return self.sizes.of(workload) if workload.kind == "at_once" else 1
 
     def _late(self, workload: Workload, worker: Worker) -> tuple[float, float]:
@@ -140,7 +141,7 @@ class Bench:
 
     def _held(self, workload: Workload, workers: Mapping[str, Worker], generation: int) -> None:
         if generation:
-            return  # bytes are counted, not timed: they are the same each time, and in any process
+            return  # the number of bytes is the same each time and in any process
         base, *others = (key for key in self._present(workload, workers) if key != CONTROL)
         count = self.sizes.of(workload)
         held = {
@@ -151,7 +152,7 @@ class Bench:
             self.of(workload, key).pairs.append(Pair(held[base], held[key]))
 
     def _import(self, workload: Workload, workers: Mapping[str, Worker], generation: int) -> None:
-        # The workers have had the bytecode written.
+        # The workers have already written the bytecode.
         measures = {
             key: partial(
                 import_seconds,
@@ -183,7 +184,7 @@ class Bench:
 
 @attrs.define
 class _Lasting:
-    """A measure of batches that last; knows how many runs there have been."""
+    """A measure with batches of a minimum duration; counts its runs."""
 
     worker: Worker
     entry: str
@@ -206,6 +207,6 @@ def _batch(worker: Worker, workload: Workload, sizes: Sizes, count: int) -> Meas
 
 
 def _check_recorded(name: str, new: Recorded, runs: int) -> None:
-    # Each run of the workload leaves the same spans, one of them by its model.
+    # Each run of the workload records the same spans, one of which is its model's.
     if new.traces != runs or new.spans % runs or not new.spans:
         raise WorkerError(f"{name} has recorded {new.traces} of {runs} runs, with {new.spans} spans")

@@ -1,8 +1,8 @@
-"""The server that all frameworks ask over HTTP, Responses and chat completions alike.
+"""The model server of all frameworks over HTTP, for Responses and Chat Completions.
 
     python -m benchmarks.peers.model_server
 
-Prints its base URL and ends with its input.
+Prints its base URL, and ends when its input ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kantan_agents.testing.offline import RecordedRequest
 
 
 def reply(request: RecordedRequest) -> str | ScriptedToolCall:
-    """Return a call of the tool where there is one tool and no result yet, or else the answer."""
+    """Return a call of the tool if there is one tool and no result yet, else the answer."""
     body = request.body
     items: list[dict[str, Any]] = body["messages"] if "messages" in body else _items(body["input"])
     has_result = any(
@@ -35,7 +35,7 @@ def main() -> None:
     """Serve until the input ends."""
 
     def forgetful_reply(request: RecordedRequest) -> str | ScriptedToolCall:
-        # The server keeps its requests, for tests to look at; here they would pile up.
+        # The server stores its requests for tests; here they would only use memory.
         server.requests.clear()
         return reply(request)
 

@@ -11,7 +11,7 @@ PEERS_JSON = "peers.json"
 
 
 def write(results: Results, folder: Path) -> list[Path]:
-    """Write all there is to ``results`` into ``folder``, which is made, and return the paths."""
+    """Write ``results`` in all formats into ``folder``, created if missing, and return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
     data, table = folder / PEERS_JSON, folder / "peers.md"
     data.write_text(results.to_json(), encoding="utf-8")

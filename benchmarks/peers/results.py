@@ -1,4 +1,4 @@
-"""What was measured, as frozen values and as JSON."""
+"""The results of a comparison, as frozen values and as JSON."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Cell:
     """One framework in one row.
 
     Attributes:
-        value: What a run costs: seconds, bytes where runs are held open.
-        ratio: The same as a ratio: to the plain SDK or, where runs are traced, to the same run untraced.
-        late: How late the event loop was, in seconds: median and 99th percentile.
+        value: The cost of a run: seconds, or bytes for waiting runs.
+        ratio: The ratio to the plain SDK or, for traced runs, to the same run untraced.
+        late: Lag of the event loop in seconds: median and 99th percentile.
         absent: Why there are no figures.
     """
 
@@ -35,9 +35,9 @@ class Row:
 
     Attributes:
         workload: Its id.
-        cells: By the name of the framework.
+        cells: The cells by name of the framework.
         control: The ratio of the plain SDK to itself, in two processes.
-        control_late: How late the event loop was with the second of these.
+        control_late: Lag of the event loop in the second of these.
     """
 
     workload: str
@@ -48,18 +48,18 @@ class Row:
 
 @attrs.frozen
 class Results:
-    """All of it.
+    """All results of a comparison.
 
     Attributes:
-        measured_on: The day, ISO 8601; several, with "and" between, where rows were measured again.
-        machine: What the figures are to be read with.
-        repeats: Pairs of batches a row.
-        generations: Groups of fresh processes that these are divided over.
-        versions: Of each framework that took part: package names and their versions.
-        left_out: Frameworks that did not take part, and why.
-        rows: In the order of the catalogue.
+        measured_on: The day, ISO 8601; several days, joined with "and", if rows were measured again.
+        machine: Description of the machine.
+        repeats: Pairs of batches per row.
+        generations: Number of groups of fresh processes over which the pairs are divided.
+        versions: Names and versions of packages, by framework.
+        left_out: Frameworks that did not take part, with the reason.
+        rows: The rows in the order of the catalogue.
         is_quick: Whether it was a quick check, with smaller sizes than the rows say.
-        failed: Workloads that could not be measured, and why.
+        failed: Workloads that could not be measured, with the reason.
     """
 
     measured_on: str
@@ -73,10 +73,10 @@ class Results:
     failed: Mapping[str, str] = attrs.field(factory=dict)
 
     def with_rows_of(self, newer: Results) -> Results:
-        """Return these results with the rows of ``newer``, in place of the old ones or of what had failed.
+        """Return these results with the rows of ``newer`` in place of the old or failed ones.
 
         Raises:
-            ValueError: They were not measured in the same way, so they do not belong into one table.
+            ValueError: They were not measured in the same way, so they must not share a table.
         """
         if not newer.rows:
             return self
@@ -93,19 +93,19 @@ class Results:
         return attrs.evolve(self, rows=rows, failed=failed, measured_on=" and ".join(days))
 
     def check_has(self, workloads: Iterable[str]) -> None:
-        """Raise ValueError if one of ``workloads`` has neither a row here nor failed."""
+        """Raise ValueError if one of ``workloads`` neither has a row nor has failed."""
         unknown = {*workloads} - {row.workload for row in self.rows} - self.failed.keys()
         if unknown:
             names = ", ".join(sorted(unknown))
             raise ValueError(f"what is published has no row {names}: a whole run is needed")
 
     def to_json(self) -> str:
-        """Return it as JSON text."""
+        """Return the results as JSON text."""
         return json.dumps(attrs.asdict(self), indent=1) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Results:
-        """Return what ``to_json`` was called on."""
+        """Return the results from the output of ``to_json``."""
         data = json.loads(text)
         return cls(**{**data, "rows": tuple(_row(row) for row in data["rows"])})
 

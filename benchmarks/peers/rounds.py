@@ -1,4 +1,4 @@
-"""Two sides take turns, and only ratios of neighbours count."""
+"""Measurements in which two sides take turns, and only ratios of neighbouring figures count."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import attrs
 from typing_extensions import Self
 
 Measure = Callable[[], float]
-"""Returns what one run costs."""
+"""Returns the cost of one run."""
 
 
 @attrs.frozen
@@ -22,14 +22,14 @@ class Spread:
 
     @classmethod
     def of(cls, figures: Sequence[float]) -> Self:
-        """Return the quartiles of ``figures``, of which there is at least one."""
+        """Return the quartiles of at least one figure."""
         if len(figures) == 1:
             return cls(figures[0], figures[0], figures[0])
         low, median, high = statistics.quantiles(figures, n=4, method="inclusive")
         return cls(low, median, high)
 
     def times(self, factor: float) -> Spread:
-        """Return the same in another unit."""
+        """Return the quartiles multiplied by a factor, such as for another unit."""
         return Spread(self.low * factor, self.median * factor, self.high * factor)
 
 
@@ -42,14 +42,14 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """How many times the base the other is."""
+        """The ratio of the other figure to the base."""
         return self.other / self.base
 
 
 def take_turns(base: Measure, other: Measure, pairs: int) -> list[Pair]:
-    """Measure both sides in turn, so often.
+    """Measure both sides in turn.
 
-    Which side goes first alternates, so that a drift of the machine favours neither.
+    The sides alternate in going first, so that a drift of the machine favours neither.
     """
     measured = []
     for number in range(pairs):
@@ -68,5 +68,5 @@ def ratios(pairs: Iterable[Pair]) -> Spread:
 
 
 def others(pairs: Iterable[Pair]) -> Spread:
-    """Return the quartiles of what the other side costs."""
+    """Return the quartiles of the other side's figures."""
     return Spread.of([pair.other for pair in pairs])

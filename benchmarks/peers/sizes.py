@@ -1,4 +1,4 @@
-"""How much is measured, as a whole and in a quick check."""
+"""How much to measure, in a full run and in a quick check."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from benchmarks.peers.catalog import Workload
 
 @attrs.frozen
 class Sizes:
-    """How much is measured.
+    """How much to measure.
 
     Attributes:
-        generations: Groups of fresh processes: each process has a bias of its own.
+        generations: Number of groups of fresh processes, since each process has its own bias.
         pairs: Pairs of batches in each generation.
-        long_pairs: The same where a batch takes longer than ``longest_seconds``: traced runs, imports, what
-            slow frameworks do.
-        batch_seconds: What a batch of the plain SDK is to take.
-        longest_seconds: What a batch of a slower one may take; both sides make fewer runs then.
-        traced_seconds: Seconds of a traced batch; several times as long as spans are collected.
-        late_seconds: For how long the event loop is watched.
-        is_quick: Whether the quick sizes of the workloads are meant.
+        long_pairs: Pairs if a batch takes longer than ``longest_seconds``: traced runs, imports, slow
+            frameworks.
+        batch_seconds: Target duration of a batch of the plain SDK.
+        longest_seconds: Maximum duration of a slower side's batch; beyond it, both sides make fewer runs.
+        traced_seconds: Seconds of a traced batch, several flush intervals of the recorder.
+        late_seconds: Seconds for which the lag of the event loop is measured.
+        is_quick: Whether to use the quick sizes of the workloads.
     """
 
     generations: int

@@ -1,4 +1,4 @@
-"""The results as Markdown: one row a workload."""
+"""The results as Markdown, one row per workload."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ same row compare, and no others do.
 
 
 def markdown(results: Results) -> str:
-    """Return the table and what it is to be read with."""
+    """Return the table with its explanations."""
     shown = [PLAIN, OURS, *(name for name in PEERS if name in results.versions)]
     headings = ["", *(_TITLES[name] for name in shown), "A/A", "goal"]
     lines = [

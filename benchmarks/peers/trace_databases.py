@@ -1,4 +1,4 @@
-"""The files that runs are recorded in, and the proof that they were."""
+"""The files in which runs are recorded, and counts that prove it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kantan_agents.tracing.recorder import SQLiteRecorder
 
 
 def _indexed(path: Path) -> None:
-    """Have our recorder make its indexes, which it does once in the life of a file."""
+    """Let the library's recorder create its indexes, which it does once per file."""
     recorder = SQLiteRecorder(path)
     asyncio.run(ended_trace(traced_tool_turn())).record(recorder)
     set_trace_processors([])
@@ -27,14 +27,14 @@ def _indexed(path: Path) -> None:
 
 @attrs.frozen
 class TraceDatabases:
-    """Databases in a folder, one for each framework, size and generation of processes."""
+    """The databases in a folder, one per framework, size and generation of processes."""
 
     folder: Path
 
     def path(self, framework: str, spans: int, generation: int) -> Path:
-        """Return the path of a database of ``framework`` with so many spans; with none it is not there yet.
+        """Return the path of ``framework``'s database with ``spans`` spans; if 0, it does not exist yet.
 
-        A large one is used again by the next generation: what was added to it does not count.
+        The next generation reuses a large database, since the few added spans do not matter.
         """
         if not spans:
             return self.folder / f"{framework}-empty-{generation}.sqlite3"
@@ -56,7 +56,7 @@ class TraceDatabases:
 
 @attrs.frozen
 class Recorded:
-    """How much a database holds."""
+    """The number of traces and spans in a database."""
 
     traces: int
     spans: int
@@ -66,7 +66,7 @@ class Recorded:
 
 
 def recorded(path: Path) -> Recorded:
-    """Return how much the database at ``path`` holds; nothing if it is not there."""
+    """Return the number of traces and spans in the database at ``path``, 0 if it does not exist."""
     if not path.exists():
         return Recorded(0, 0)
     with closing(sqlite3.connect(path)) as connection:

@@ -1,9 +1,10 @@
-"""The process of one framework: does what it is told, a JSON object a line. Standard library only.
+"""The process of one framework, which executes tasks from standard input. Uses only the standard library.
 
     python worker.py FRAMEWORK
 
-Each line on standard input is a task, ``{"do": ..., ...}``; each line on standard output its answer, or
-``{"error": TRACEBACK}``. The first line says what is there. It ends with its input.
+Each line of input is a task in JSON, ``{"do": ..., ...}``, and each line of output its answer, or
+``{"error": TRACEBACK}``. The first line of output lists what the framework supports. The process ends when
+its input ends.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from typing import Any
 RunOnce = Callable[[], Coroutine[Any, Any, object]]
 
 TICK = 0.001
-"""Seconds from tick to tick of the task that sees how late the event loop is."""
+"""Seconds between the ticks that measure the lag of the event loop."""
 
 REACH_SECONDS = 120.0
-"""How long the runs that are held open may take to reach their model."""
+"""Maximum seconds until all waiting runs have reached their model."""
 
 
 class Worker:
@@ -44,7 +45,7 @@ class Worker:
         self._runs: dict[str, int] = {}
 
     def hello(self) -> dict[str, Any]:
-        """Return what this framework has."""
+        """Return what this framework supports."""
         module = self._module
         return {
             "versions": {name: version(name) for name in module.PACKAGES},
@@ -54,10 +55,10 @@ class Worker:
         }
 
     def answer(self, task: dict[str, Any]) -> Any:
-        """Do a task and return its answer.
+        """Execute a task and return its answer.
 
         Raises:
-            ValueError: There is no such task.
+            ValueError: The task is unknown.
         """
         task = dict(task)
         do = task.pop("do")
@@ -73,7 +74,7 @@ class Worker:
         raise ValueError(f"there is no task {do!r}")
 
     async def batch(self, workload: str, count: int) -> float:
-        """Return the seconds of a run, on average over ``count`` in a row."""
+        """Return the average seconds of a run over ``count`` consecutive runs."""
         run = await self._warm(workload)
         start = time.perf_counter()
         for _ in range(count):
@@ -81,12 +82,12 @@ class Worker:
         return (time.perf_counter() - start) / count
 
     async def batch_for(self, workload: str, seconds: float) -> dict[str, float]:
-        """Return the seconds of a run, on average over those that begin within ``seconds``.
+        """Return the average seconds of a run over the runs that begin within ``seconds``.
 
-        What they record is written within the time.
+        The time includes writing what they record.
 
         Returns:
-            ``seconds`` a run, and ``runs``: how many there have been of this workload, all in all.
+            ``seconds`` per run, and ``runs``, the total number of runs of this workload so far.
         """
         run = await self._warm(workload)
         count = 0
@@ -97,7 +98,7 @@ class Worker:
             now = time.perf_counter()
         written = getattr(self._module, "WRITTEN", {}).get(workload)
         if written is not None:
-            # What a thread has yet to write belongs to the runs that it is of.
+            # The time of the runs includes what a thread still has to write for them.
             if not written():
                 raise RuntimeError(f"what {workload} records was not written")
             now = time.perf_counter()
@@ -105,7 +106,7 @@ class Worker:
         return {"seconds": (now - start) / count, "runs": self._runs[workload]}
 
     async def at_once(self, workload: str, size: int, count: int) -> float:
-        """Return the seconds of a run where ``size`` go on at once, on average over ``count`` times that."""
+        """Return the average seconds of ``size`` concurrent runs over ``count`` repeats, per run."""
         run = await self._warm(workload)
         start = time.perf_counter()
         for _ in range(count):
@@ -113,9 +114,9 @@ class Worker:
         return (time.perf_counter() - start) / (count * size)
 
     async def late(self, workload: str, size: int, seconds: float) -> list[float]:
-        """Return how late ticks are, in seconds, while ``size`` runs at a time go on for ``seconds``.
+        """Return the lag of the event loop in seconds, while ``size`` runs at a time go on for ``seconds``.
 
-        Every tick that was due counts, also those that came in a bunch because the loop was held.
+        Every due tick counts, also those that came together because the loop was blocked.
 
         Returns:
             The median and the 99th percentile.
@@ -141,7 +142,7 @@ class Worker:
         return [percentiles[49], percentiles[98]]
 
     def construct(self, workload: str, count: int) -> float:
-        """Return the seconds it takes to make one more agent, on average over ``count``."""
+        """Return the average seconds to create an agent over ``count`` agents."""
         if workload not in self._made:
             self._made[workload] = self._module.CONSTRUCTIONS[workload]()
         make = self._made[workload]
@@ -153,10 +154,10 @@ class Worker:
         return (time.perf_counter() - start) / count
 
     async def held(self, workload: str, count: int) -> float:
-        """Return the bytes one run holds while it waits for its model, over ``count`` held open.
+        """Return the bytes that a run holds while it waits for its model, averaged over ``count`` runs.
 
         Raises:
-            RuntimeError: A run ended before, or did not reach its model.
+            RuntimeError: A run ended early or did not reach its model.
         """
         gate, settled = asyncio.Event(), asyncio.Event()
         waiting = 0
@@ -175,7 +176,7 @@ class Worker:
         settled.clear()
         waiting = 0
         gc.collect()
-        gc.disable()  # it would walk all open runs again and again
+        gc.disable()  # collections would scan all open runs again and again
         tracemalloc.start()
         before = tracemalloc.get_traced_memory()[0]
         tasks = [asyncio.create_task(run()) for _ in range(count)]
@@ -195,7 +196,7 @@ class Worker:
         return taken / count
 
     async def _warm(self, workload: str) -> RunOnce:
-        """Return the run of ``workload``, after one of it and a collection of garbage."""
+        """Return the run of ``workload``, after a warm-up and a garbage collection."""
         if workload not in self._made:
             self._made[workload] = self._module.RUNS[workload]()
         run: RunOnce = self._made[workload]
@@ -205,21 +206,21 @@ class Worker:
 
 
 def main(name: str) -> None:
-    """Work until the input ends."""
-    # Whatever a framework prints must not be taken for an answer.
+    """Execute tasks until the input ends."""
+    # The output of a framework must not be mistaken for an answer.
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     worker = Worker(importlib.import_module(f"benchmarks.peers.frameworks.{name}"), loop)
-    # What was imported is not looked through at each collection, in no framework.
+    # For every framework, exclude the imported objects from garbage collections.
     gc.collect()
     gc.freeze()
     _write(out, worker.hello())
     for line in sys.stdin:
         try:
             answer = worker.answer(json.loads(line))
-        except Exception:  # noqa: BLE001 - whoever asked is told
+        except Exception:  # noqa: BLE001 - the answer has the error
             answer = {"error": traceback.format_exc()}
         _write(out, answer)
 

@@ -1,9 +1,9 @@
-"""The labelled set: 1,000 tools in three languages, and requests as people write them, each with its tools.
+"""The labelled set: 1,000 tools in three languages, and requests in everyday words with the right tools.
 
-The tools are made of hand-written tables: what there is (``english.tsv``, ...), what can be done with it
-(``actions_en.tsv``, ...), and tools that stand alone. So around the right tool there are always those that
-do something else with the same thing. The requests are written by hand, by the author of the tables: they
-show how retrieval does on wishes in everyday words, and are no sample of anybody's users.
+The tools are combined from hand-written tables: things (``english.tsv``, ...) and actions on them
+(``actions_en.tsv``, ...), plus single tools (``english_single.tsv``, ...). Thus each right tool has
+neighbours that do something else with the same thing. The author of the tables also wrote the requests, which
+are not a sample of real users.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ LANGUAGES = {"en": "english", "ja": "japanese", "zh": "chinese"}
 
 @attrs.frozen
 class LabelledRequest:
-    """A request and the names of the tools of which one does what it asks for."""
+    """A request and the names of the tools, each of which answers it."""
 
     text: str
     tools: frozenset[str]
 
 
 def labelled_tools() -> list[FunctionTool]:
-    """Return the 1,000 tools, those of all languages together."""
+    """Return the 1,000 tools of all languages."""
     return [tool for language in LANGUAGES for tool in _tools_in(language)]
 
 
@@ -37,9 +37,9 @@ def labelled_requests(language: str) -> list[LabelledRequest]:
 
 
 def held_out_requests() -> list[LabelledRequest]:
-    """Return English requests by another hand, most of which do not name the thing they are about.
+    """Return English requests by another author, most of which do not name their subject.
 
-    Nothing is tuned while looking at these. Whoever does so makes new ones.
+    Do not tune anything on them. If they have been used for tuning, write new ones.
     """
     return _requests("held_out_en.tsv")
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from benchmarks.call_counts import KEPT, check
 from benchmarks.counting_calls import Counts, Workload, count, workloads
-from benchmarks.kept_counts import OWN, Environment, Kept, changes, read, told, write
+from benchmarks.kept_counts import OWN, Environment, Kept, changes, described, read, write
 from benchmarks.overhead import FakeModel, pair
 from kantan_agents.pipeline import Next, Run
 
@@ -189,8 +189,8 @@ async def test_needless_calls_of_the_package_are_noticed() -> None:
     assert now.all == kept.all + 1_000
     assert now.plain == kept.plain
     change = next(changes({"one turn": kept}, {"one turn": now}, [OWN]))
-    assert told(change, kept, now).startswith("one turn: own calls grew by ")
-    assert f"{Path(__file__).name} {kept.own} -> {now.own} (now needless 1000" in told(change, kept, now)
+    assert described(change, kept, now).startswith("one turn: own calls grew by ")
+    assert f"{Path(__file__).name} {kept.own} -> {now.own} (now needless 1000" in described(change, kept, now)
 
 
 @pytest.mark.anyio

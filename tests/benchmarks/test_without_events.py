@@ -1,4 +1,4 @@
-"""The benchmark of events compares with runs that tell nothing; they do, and all is as before afterwards."""
+"""``without_events``, a baseline of the events benchmark, turns events off and restores them afterwards."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from benchmarks.middleware import one_turn, without_events
 pytestmark = pytest.mark.anyio
 
 
-async def test_a_run_tells_nothing_while_events_are_taken_out() -> None:
+async def test_a_run_emits_nothing_while_events_are_removed() -> None:
     agent, run = one_turn()
-    told: list[Any] = []
-    with agent.subscribe(told.append):
+    observed: list[Any] = []
+    with agent.subscribe(observed.append):
         with without_events():
             await run()
-        assert not told
+        assert not observed
         await run()
-    assert told
+    assert observed

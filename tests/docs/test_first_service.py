@@ -1,5 +1,4 @@
-"""The service of docs/start/first-service.md answers as shown, and ends the run when its client
-disconnects."""
+"""The service of docs/start/first-service.md answers as shown, and ends the run of a lost client."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""The application of docs/guides/deploying.md on servers that report lost clients differently from
-uvicorn."""
+"""The application of docs/guides/deploying.md on servers that report lost clients unlike uvicorn does."""
 
 from __future__ import annotations
 

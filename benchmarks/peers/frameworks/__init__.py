@@ -1,1 +1,1 @@
-"""One module per framework: how its user writes the agents that are measured."""
+"""One module per framework, with the measured agents as its users would write them."""

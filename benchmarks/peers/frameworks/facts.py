@@ -1,4 +1,4 @@
-"""What the agents of all frameworks are told, are asked and answer. Standard library only."""
+"""Instructions, inputs and answers that all frameworks share. Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANSWER = "It is sunny."
 USER_NAME = "Ann"
 LOCALE = "en"
 RENDERED = f"You answer questions about the weather. The user is {USER_NAME}; answer in {LOCALE}."
-"""What the instructions of ``one_turn_rendered`` are with the name and the locale in their places."""
+"""The rendered instructions of ``one_turn_rendered``, with the name and the locale."""
 
 CITY = "Oslo"
 CALL_ID = "call_1"
@@ -28,11 +28,11 @@ REPORT = {"city": CITY, "degrees": DEGREES, "sunny": SUNNY}
 REPORT_JSON = json.dumps(REPORT)
 
 TARGETS = 10
-"""How many agents the first one may hand over to, in both workloads with hand-offs."""
+"""Number of hand-off targets in both workloads with hand-offs."""
 TARGET_ANSWER = "The target says: it is sunny."
 
 DELTAS = tuple(f"word{number} " for number in range(1_000))
-"""The pieces in which the answer of ``streaming`` comes."""
+"""The deltas of the answer of ``streaming``."""
 STREAMED = "".join(DELTAS)
 
 MODEL = "gpt-4.1-mini"
@@ -52,14 +52,14 @@ def target_name(number: int) -> str:
 
 
 def expect(actual: object, expected: object) -> None:
-    """Check what a run gave.
+    """Check the output of a run.
 
     Raises:
-        ValueError: It is not what was expected; the figure would be that of other work.
+        ValueError: It differs from the expected one, so the figure would measure other work.
     """
     if actual != expected:
         raise ValueError(f"a run gave {actual!r:.300}, expected {expected!r:.300}")
 
 
 async def do_not_wait() -> None:
-    """Return at once: what a fake model awaits where no run is held open."""
+    """Return at once; a fake model awaits this unless its run must wait."""

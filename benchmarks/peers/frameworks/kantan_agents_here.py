@@ -1,4 +1,4 @@
-"""kantan_agents as it stands in this repository."""
+"""The workloads on kantan_agents in this repository."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACKAGES = ("kantan-agents", "openai-agents", "openai", "pydantic", "kantan-llm"
 IMPORT = "from kantan_agents import Agent"
 ABSENT: dict[str, str] = {}
 WRITTEN: dict[str, Callable[[], bool]] = {}
-"""What waits until all that a workload records is in the file; a batch ends with it."""
+"""Functions that wait until everything that a workload records is in the file; they end a batch."""
 
 _RENDERED = (
     "You answer questions about the weather. The user is {{ $ctx.user.name }}; answer in {{ $ctx.locale }}."

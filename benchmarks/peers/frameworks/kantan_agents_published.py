@@ -1,4 +1,4 @@
-"""kantan_agents as last published on the same SDK, before it was rewritten."""
+"""The workloads on the last published kantan_agents, from before the rewrite, with the same SDK."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PACKAGES = ("kantan-agents", "openai-agents", "openai", "pydantic", "kantan-llm"
 IMPORT = "from kantan_agents import Agent"
 ABSENT = {"streaming": "kantan-agents 0.1.3 has no streamed runs."}
 
-# It fills in the top level of the context only.
+# This release renders only the top level of the context.
 _RENDERED = (
     "You answer questions about the weather. The user is {{ $ctx.user_name }}; answer in {{ $ctx.locale }}."
 )

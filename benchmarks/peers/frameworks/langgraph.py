@@ -20,7 +20,7 @@ from pydantic import BaseModel, SecretStr
 from benchmarks.peers.frameworks import facts
 from benchmarks.peers.frameworks.langgraph_model import FakeModel, StreamingModel
 
-# A developer's settings must not send these runs to LangSmith; this variable comes before all others.
+# A developer's settings must not send these runs to LangSmith; this variable overrides all others.
 os.environ["LANGSMITH_TRACING_V2"] = "false"
 
 RunOnce = Callable[[], Coroutine[Any, Any, object]]
@@ -38,20 +38,20 @@ class Report(BaseModel):
 
 
 class User(TypedDict):
-    """Who asks."""
+    """The user of a run."""
 
     name: str
 
 
 class Context(TypedDict):
-    """What the instructions are made from."""
+    """The context that the instructions are rendered from."""
 
     user: User
     locale: str
 
 
 def make_tools(count: int) -> list[BaseTool]:
-    """Return tools, each with a schema of its own."""
+    """Return tools, each with its own schema."""
 
     async def weather(city: str) -> str:
         """Tell the weather.
@@ -70,7 +70,7 @@ def question() -> Any:
 
 
 def make_agent(model: BaseChatModel, tools: list[BaseTool], **options: Any) -> Any:
-    """Return an agent with the instructions all frameworks are given."""
+    """Return an agent with the instructions of all frameworks."""
     return create_agent(model, tools, system_prompt=facts.INSTRUCTIONS, name=facts.AGENT, **options)
 
 
@@ -85,12 +85,12 @@ def plain_run(agent: Any, expected: str = facts.ANSWER) -> RunOnce:
 
 
 def with_tools(model: BaseChatModel, count: int) -> RunOnce:
-    """Return a run of one turn with so many tools attached, none called."""
+    """Return a run of one turn with ``count`` tools attached, none of which is called."""
     return plain_run(make_agent(model, make_tools(count)))
 
 
 def once(count: int) -> RunOnce:
-    """Return a run of one turn for which an agent is made, with tools made beforehand."""
+    """Return a run of one turn that creates its agent, with tools created beforehand."""
     model, made = FakeModel(tools=count), make_tools(count)
 
     async def run() -> None:
@@ -113,7 +113,7 @@ def tool_turn(model: BaseChatModel) -> RunOnce:
 
 
 def one_turn_rendered() -> RunOnce:
-    """Return a run whose instructions are made from its context."""
+    """Return a run whose instructions are rendered from its context."""
 
     def instructions(request: ModelRequest[Context]) -> str:
         user, locale = request.runtime.context["user"], request.runtime.context["locale"]
@@ -133,7 +133,7 @@ def one_turn_rendered() -> RunOnce:
 
 
 def structured() -> RunOnce:
-    """Return a run whose result is typed, by the JSON schema response format of the model."""
+    """Return a run with a typed result, by the JSON schema response format of the model."""
     agent = make_agent(FakeModel(text=facts.REPORT_JSON), [], response_format=ProviderStrategy(Report))
     expected = Report.model_validate(facts.REPORT)
 
@@ -145,7 +145,7 @@ def structured() -> RunOnce:
 
 
 def handing_off(target: str) -> BaseTool:
-    """Return the tool that goes on with another agent of the graph around this one."""
+    """Return the tool that continues with another agent of the surrounding graph."""
 
     async def hand_over(runtime: ToolRuntime) -> Command[str]:
         result = ToolMessage(f"Handed over to {target}.", tool_call_id=runtime.tool_call_id)
@@ -156,7 +156,7 @@ def handing_off(target: str) -> BaseTool:
 
 
 def with_handoffs(*, taken: bool) -> RunOnce:
-    """Return a run of a graph of agents: the first may hand over to the others, and to the last does."""
+    """Return a run of a graph of agents, in which the first may hand over to the others."""
     names = [facts.target_name(number) for number in range(facts.TARGETS)]
     tools = [handing_off(name) for name in names]
     model = FakeModel(call=(tools[-1].name, {}) if taken else None, tools=facts.TARGETS)
@@ -180,7 +180,7 @@ def streaming() -> RunOnce:
     async def run() -> None:
         deltas = []
         async for message, _metadata in agent.astream(question(), stream_mode="messages"):
-            # The last piece of a message is empty: it says that the message ends.
+            # The last chunk of a message is empty and marks its end.
             if isinstance(message, AIMessageChunk) and message.content:
                 deltas.append(str(message.content))
         facts.expect(len(deltas), len(facts.DELTAS))
@@ -198,7 +198,7 @@ def http_model() -> BaseChatModel:
 
 
 def constructing(tools: int) -> Callable[[], object]:
-    """Return what makes one agent with so many tools, which are made beforehand."""
+    """Return a function that creates an agent with ``count`` tools, which are created beforehand."""
     model, made = FakeModel(), make_tools(tools)
     return lambda: make_agent(model, made)
 

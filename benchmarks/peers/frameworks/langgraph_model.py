@@ -1,4 +1,4 @@
-"""A fake chat model for langchain: answers at once, at the place of the framework's model classes."""
+"""A fake chat model for langchain that answers at once, in place of the framework's model classes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def _make_chunks() -> list[ChatGenerationChunk]:
 
 
 class FakeModel(BaseChatModel):
-    """Answers at once, after it has looked whether it was asked what it should be.
+    """Answers at once, after checking its input.
 
     Attributes:
         text: The answer.
         call: The tool to call first, if any: its name and its arguments.
-        instructions: What it must be told.
-        tools: How many tools it must be shown, those for hand-offs among them.
+        instructions: The expected instructions.
+        tools: The expected number of tools, including those for hand-offs.
         wait: Awaited before each answer.
     """
 
@@ -49,7 +49,7 @@ class FakeModel(BaseChatModel):
         strict: bool | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        """Convert the tools, as the class for OpenAI does: langchain's agents ask for it in every turn."""
+        """Convert the tools as the class for OpenAI does; langchain's agents call this in every turn."""
         return self.bind(tools=[convert_to_openai_tool(tool, strict=strict) for tool in tools], **kwargs)
 
     def _generate(self, *_args: Any, **_kwargs: Any) -> ChatResult:
@@ -78,7 +78,7 @@ class FakeModel(BaseChatModel):
 
 
 class StreamingModel(FakeModel):
-    """Streams ``facts.DELTAS``, in chunks that are made beforehand."""
+    """Streams ``facts.DELTAS`` in chunks that are created beforehand."""
 
     _chunks: list[ChatGenerationChunk] = PrivateAttr(default_factory=_make_chunks)
 
@@ -92,6 +92,6 @@ class StreamingModel(FakeModel):
         self._check(messages, kwargs)
         await self.wait()
         for chunk in self._chunks:
-            # The framework has written the id of the last run here.
+            # The framework wrote the id of the previous run here.
             chunk.message.id = None
             yield chunk

@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK as such: what all others are compared with."""
+"""The workloads on the plain OpenAI Agents SDK, the baseline of the comparison."""
 
 from __future__ import annotations
 

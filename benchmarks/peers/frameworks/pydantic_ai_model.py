@@ -1,4 +1,4 @@
-"""A fake model for pydantic-ai: answers at once, at the place of the framework's model classes."""
+"""A fake model for pydantic-ai that answers at once, in place of the framework's model classes."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ Wait = Callable[[], Awaitable[None]]
 
 
 class FakeModel(Model[None]):
-    """Answers at once, after it has looked whether it was asked what it should be.
+    """Answers at once, after checking its input.
 
-    Each request begins with ``prepare_request``, as those of all of the framework's model classes do, and
-    under the profile of an OpenAI model: pydantic-ai transforms the schemas of the tools there, per request.
+    As in all of the framework's model classes, each request begins with ``prepare_request``, here with the
+    profile of an OpenAI model: pydantic-ai transforms the schemas of the tools there, in each request.
 
     Args:
         text: The answer.
         call: The tool to call first, if any: its name and its arguments as JSON.
-        instructions: What it must be told.
-        tools: How many tools it must be shown.
-        handoffs: How many hand-offs it must be shown; they are output functions.
+        instructions: The expected instructions.
+        tools: The expected number of tools.
+        handoffs: The expected number of hand-offs, which are output functions.
         wait: Awaited before each answer.
     """
 
@@ -78,7 +78,7 @@ class FakeModel(Model[None]):
         """Answer.
 
         Raises:
-            ValueError: It was told or shown something else.
+            ValueError: The input differs from the expected one.
         """
         self._prepare(messages, model_settings, model_request_parameters)
         await self._wait()
@@ -95,7 +95,7 @@ class FakeModel(Model[None]):
         model_request_parameters: ModelRequestParameters,
         run_context: Any = None,
     ) -> AsyncGenerator[StreamedResponse]:
-        """Answer in the deltas all frameworks are given."""
+        """Answer in the deltas of all frameworks."""
         parameters = self._prepare(messages, model_settings, model_request_parameters)
         await self._wait()
         yield FakeStream(parameters)
@@ -141,5 +141,5 @@ class FakeStream(StreamedResponse):
 
     @property
     def timestamp(self) -> datetime:
-        """When the answer began."""
+        """Time at which the answer began."""
         return self._timestamp

@@ -1,4 +1,4 @@
-"""What the three frameworks on the OpenAI Agents SDK share: a model that answers at once, tools, a client."""
+"""A fake model, tools and a client for the three frameworks on the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ REPORT = Report(city=facts.CITY, degrees=facts.DEGREES, sunny=facts.SUNNY)
 
 
 class FakeModel(Model):
-    """Answers at once, after it has looked whether it was asked what it should be.
+    """Answers at once, after checking its input.
 
     Args:
         text: The answer.
         call: The tool to call first, if any: its name and its arguments as JSON.
-        instructions: What it must be told.
-        tools: How many tools it must be shown.
-        handoffs: How many hand-offs it must be shown.
+        instructions: The expected instructions.
+        tools: The expected number of tools.
+        handoffs: The expected number of hand-offs.
         wait: Awaited before each answer.
         traces: Whether it leaves a span with input, output and usage, as the SDK's own models do.
     """
@@ -81,7 +81,7 @@ class FakeModel(Model):
         """Answer.
 
         Raises:
-            ValueError: It was told or shown something else.
+            ValueError: The input differs from the expected one.
         """
         self._check(system_instructions, tools, handoffs)
         await self._wait()
@@ -96,12 +96,12 @@ class FakeModel(Model):
                 facts.expect(input[-1]["output"], facts.TOOL_RESULT)
             item = _message(self._text)
         if self._traces:
-            asked = [
+            messages = [
                 {"role": "system", "content": system_instructions},
                 *ItemHelpers.input_to_new_input_list(input),
             ]
             usage = {"input_tokens": 74, "output_tokens": 9}
-            with generation_span(asked, [item.model_dump()], facts.MODEL, usage=usage):
+            with generation_span(messages, [item.model_dump()], facts.MODEL, usage=usage):
                 pass
         return ModelResponse(output=[item], usage=Usage(), response_id=None)
 
@@ -115,7 +115,7 @@ class FakeModel(Model):
 
 
 class StreamingModel(FakeModel):
-    """Streams ``facts.DELTAS``, with events that are made beforehand."""
+    """Streams ``facts.DELTAS`` with events that are created beforehand."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -171,18 +171,18 @@ def _message(text: str) -> ResponseOutputMessage:
 
 
 def calling_tool() -> FakeModel:
-    """Return a model that calls the one tool it is shown, then answers."""
+    """Return a model that calls its only tool, then answers."""
     return FakeModel(call=(facts.TOOL_NAME, facts.TOOL_ARGUMENTS), tools=1)
 
 
 def handing_over() -> FakeModel:
-    """Return a model that hands over to the last of the targets."""
+    """Return a model that hands over to the last target."""
     name = f"transfer_to_{facts.target_name(facts.TARGETS - 1)}"
     return FakeModel(call=(name, "{}"), handoffs=facts.TARGETS)
 
 
 def make_tools(count: int) -> list[FunctionTool]:
-    """Return async function tools, so that nobody pays for a thread."""
+    """Return async function tools, which need no threads."""
 
     async def weather(city: str) -> str:
         """Tell the weather.
@@ -196,9 +196,9 @@ def make_tools(count: int) -> list[FunctionTool]:
 
 
 def client() -> AsyncOpenAI:
-    """Return the real client of the server on loopback.
+    """Return a real client for the server on loopback.
 
     Raises:
-        KeyError: The environment does not say where the server is.
+        KeyError: The environment variable with the server's address is missing.
     """
     return AsyncOpenAI(base_url=os.environ[facts.BASE_URL_VARIABLE], api_key=facts.KEY)
