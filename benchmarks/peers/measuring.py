@@ -126,7 +126,6 @@ class Bench:
 
     def _within(self, seconds: float, workload: Workload, worker: Worker, tried: int = 1) -> int:
         """Return how many runs fill the given seconds, at least one, estimated from a batch of ``tried``."""
-
         taken = _batch(worker, workload, self.sizes, tried)() * self._runs_of(workload)
         return max(1, round(seconds / taken))
 

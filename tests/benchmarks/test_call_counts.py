@@ -1,4 +1,4 @@
-"""The check of call counts: the same numbers in any process, a growth is noticed, and said where."""
+"""The check of call counts: counts are the same in any process, and growth is reported with its place."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_plain_sdk_may_grow_and_all_calls_with_it() -> None:
     assert checked(attrs.evolve(BEFORE, all=2_000, plain=4_000))[0]
 
 
-def test_where_it_has_grown_is_said() -> None:
+def test_the_place_of_the_growth_is_reported() -> None:
     now = attrs.evolve(
         BEFORE,
         own=170,
@@ -104,7 +104,7 @@ def test_where_it_has_grown_is_said() -> None:
     assert f"tool turn: own calls grew by 70.0 %, {where}" in text
 
 
-def test_growth_outside_the_package_is_said_with_that_of_the_plain_sdk() -> None:
+def test_growth_outside_the_package_is_reported_with_that_of_the_plain_sdk() -> None:
     packages = {"agents": 700, "standard library": 300, "pydantic": 20}
     passed, text = checked(attrs.evolve(BEFORE, all=1_120, plain=2_020, packages=packages))
     assert not passed
@@ -135,13 +135,13 @@ def test_another_python_is_compared_with_the_nearest_by_own_calls() -> None:
 
 
 @pytest.mark.parametrize("kept", [{}, {HERE: {"one turn": BEFORE}}])
-def test_what_compares_nothing_fails(kept: Kept) -> None:
+def test_a_check_without_comparable_counts_fails(kept: Kept) -> None:
     passed, text = checked(BEFORE, kept)
     assert not passed
     assert "othing can be compared" in text
 
 
-def test_what_is_not_compared_is_said() -> None:
+def test_workloads_that_are_not_compared_are_listed() -> None:
     passed, text = checked(BEFORE, {HERE: {"tool turn": BEFORE, "one turn": BEFORE}})
     assert passed
     assert "one turn: not compared, no numbers are counted now." in text
@@ -154,7 +154,7 @@ def test_written_counts_are_read_again(tmp_path: Path) -> None:
     assert read(tmp_path / "none.json") == {}
 
 
-def test_the_kept_counts_are_whole_and_cover_what_ci_runs() -> None:
+def test_the_stored_counts_are_complete_and_cover_the_versions_in_ci() -> None:
     kept = read(KEPT)
     assert HERE in kept
     for of_one in kept.values():

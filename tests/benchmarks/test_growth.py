@@ -1,4 +1,4 @@
-"""Growth curves: each measures what it says, on both sides, and notices work that was not done."""
+"""Growth curves: each does its work on both sides, and raises an error if work is skipped."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def test_each_curve_does_its_work_at_its_smallest_size(curve: Curve, tmp_p
 @pytest.mark.parametrize(
     "curve", [curve for curve in CURVES if curve.name in SMALL], ids=lambda curve: curve.name
 )
-async def test_runs_are_made_of_more_than_one(curve: Curve, tmp_path: Path) -> None:
+async def test_each_curve_measures_several_runs(curve: Curve, tmp_path: Path) -> None:
     async with curve.sides(SMALL[curve.name], tmp_path) as sides:
         await sides.ours(2)
         assert sides.other is not None
@@ -53,14 +53,14 @@ def test_sizes_rise_by_a_factor_that_shows_growth(curve: Curve) -> None:
 
 
 @pytest.mark.parametrize("side", [0, 1])
-async def test_a_run_of_another_request_is_no_figure(side: int) -> None:
+async def test_a_run_with_another_request_is_an_error(side: int) -> None:
     run = pair(CheckingModel(lambda _instructions, _input, tools: len(tools) == 1))[side]
     with pytest.raises(RuntimeError, match="1 items and 0 tools"):
         await run()
 
 
 @pytest.mark.parametrize("side", [0, 1])
-async def test_a_run_with_another_answer_is_no_figure(side: int) -> None:
+async def test_a_run_with_another_answer_is_an_error(side: int) -> None:
     class Silent(CheckingModel):
         def __init__(self) -> None:
             super().__init__(lambda *_request: True)
@@ -158,6 +158,6 @@ def test_tables_figures_and_a_picture_are_written(tmp_path: Path) -> None:
     ]
 
 
-async def test_an_unknown_curve_is_refused() -> None:
+async def test_an_unknown_curve_is_rejected() -> None:
     with pytest.raises(ValueError, match="no such curves: wheels"):
         await measure(["context", "wheels"], quick=True, output=None)

@@ -1,4 +1,4 @@
-"""A whole run puts what it has measured into the page that shows it."""
+"""A full run writes its results into the page that shows them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_every_curve_is_explained(curve: Curve) -> None:
     assert len(explained.split("\n- ")[0]) > len("Flat.")
 
 
-def test_results_stand_between_their_marks_and_nothing_else_changes() -> None:
+def test_results_are_written_between_their_marks_and_nothing_else_changes() -> None:
     page = with_results(PAGE, "\nnew\n\n")
     assert page == PAGE.replace("old", "new")
     assert with_results(page, "old") == PAGE
@@ -49,7 +49,7 @@ def test_a_page_without_the_marks_is_an_error(page: str) -> None:
         with_results(page, "new")
 
 
-def test_the_page_of_the_repository_takes_them(tmp_path: Path) -> None:
+def test_the_page_of_the_repository_has_the_marks(tmp_path: Path) -> None:
     performance = written_page(results(), copied(tmp_path)).read_text(encoding="utf-8")
     assert whole(results()).strip() in performance
     assert "| making an agent |" in performance
@@ -63,7 +63,7 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-def test_what_is_published_is_what_was_measured(tmp_path: Path) -> None:
+def test_the_published_tables_are_the_measured_ones(tmp_path: Path) -> None:
     published = Results.from_json((RESULTS / "peers.json").read_text(encoding="utf-8"))
     assert (RESULTS / "peers.md").read_text(encoding="utf-8") == markdown(published)
     assert (published.is_quick, dict(published.left_out), dict(published.failed)) == (False, {}, {})
@@ -80,7 +80,7 @@ def test_every_picture_of_the_results_is_shown() -> None:
     assert [name for name in pictures if f"](../benchmarks/results/{name})" not in page] == []
 
 
-def test_published_curves_are_those_that_were_measured() -> None:
+def test_the_published_curves_are_the_measured_ones() -> None:
     data = json.loads((RESULTS / "growth.json").read_text(encoding="utf-8"))
     by_name = {curve.name: curve for curve in CURVES}
     growths = [

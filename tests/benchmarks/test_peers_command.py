@@ -1,4 +1,4 @@
-"""``python -m benchmarks``: its names, and its environments."""
+"""``python -m benchmarks``: its options and its environments."""
 
 from __future__ import annotations
 
@@ -27,26 +27,30 @@ def framework(name: str = "one", *requirements: str, **options: Any) -> Framewor
     return Framework(name, name.title(), lambda: requirements, **options)
 
 
-def test_names_are_listed_and_there_are_no_two_alike(capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_are_listed_and_unique(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--list"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == NAMES
     assert len({*listed}) == len(listed)
 
 
-def test_an_unknown_workload_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_workload_is_rejected_with_a_list_of_the_known_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["--quick", "--only", "one_turn", "nonsense"]) == MISUSED
     said = capsys.readouterr().err
     assert "There is no nonsense;" in said
     assert all(name in said for name in NAMES)
 
 
-def test_an_unknown_peer_is_refused_with_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_peer_is_rejected_with_a_list_of_the_known_ones(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["--quick", "--peers", "nonsense"]) == MISUSED
     assert "there are: kantan_agents_published, pydantic_ai, langgraph" in capsys.readouterr().err
 
 
-def test_other_requirements_are_another_environment(tmp_path: Path) -> None:
+def test_other_requirements_need_another_environment(tmp_path: Path) -> None:
     decides = tmp_path / "pyproject.toml"
     decides.write_text("a", encoding="utf-8")
     first = environment_folder(framework("one", "a==1", files=(decides,)), tmp_path)
@@ -70,9 +74,7 @@ def test_an_environment_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert installed[0][-2:] == ["a==1", "b"]
 
 
-def test_what_cannot_be_installed_leaves_nothing_behind(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_installation_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Making a real one takes seconds; pip's refusal is what counts.
     def refuse(*_args: Any, **_kwargs: Any) -> None:
         raise subprocess.CalledProcessError(1, "pip", stderr="no such package")
@@ -84,7 +86,7 @@ def test_what_cannot_be_installed_leaves_nothing_behind(
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_peer_that_cannot_be_installed_is_left_out_and_it_is_said(
+def test_a_peer_that_cannot_be_installed_is_left_out_and_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def only_required(asked: Framework, folder: Path, _say: Any) -> Path:
@@ -117,7 +119,7 @@ def test_without_a_required_environment_there_is_no_comparison(
 @pytest.mark.parametrize(
     "more", [["--quick"], ["--output", "x"], ["--only", "tools"], ["--only", "one_turn", "tools"], []]
 )
-def test_only_workloads_in_full_are_put_among_the_published(
+def test_only_fully_measured_workloads_update_the_published_results(
     more: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     only = [] if "--only" in more or not more else ["--only", "one_turn"]
@@ -125,7 +127,7 @@ def test_only_workloads_in_full_are_put_among_the_published(
     assert "--update is for workloads that are measured in full" in capsys.readouterr().err
 
 
-def test_a_part_does_not_take_the_place_of_what_is_published(capsys: pytest.CaptureFixture[str]) -> None:
+def test_partial_results_do_not_replace_the_published_ones(capsys: pytest.CaptureFixture[str]) -> None:
     for more in (["--quick"], ["--only", "one_turn"], ["--peers", "langgraph"]):
         assert main([*more, "--output", str(RESULTS)]) == MISUSED
         assert "give --update" in capsys.readouterr().err
@@ -137,7 +139,7 @@ def made_up(*rows: Row, **options: Any) -> Results:
 
 @pytest.fixture
 def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Have another folder for what is published, and a page that nobody writes."""
+    """Use another folder for the published results, and do not write the page."""
     cell = Cell(value=Spread(1.0, 1.0, 1.0), ratio=Spread(1.0, 1.0, 1.0))
     write(made_up(Row("one_turn", {PLAIN: cell, OURS: cell})), tmp_path)
     monkeypatch.setattr(command, "RESULTS", tmp_path)
@@ -145,7 +147,7 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_an_update_in_which_all_has_failed_changes_nothing(
+def test_an_update_in_which_every_workload_failed_changes_nothing(
     published: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = (published / "peers.json").read_bytes()
@@ -157,7 +159,7 @@ def test_an_update_in_which_all_has_failed_changes_nothing(
 
 
 @pytest.mark.usefixtures("published")
-def test_what_cannot_be_updated_is_told_before_it_is_measured(
+def test_an_impossible_update_is_reported_before_measuring(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(command, "compare", lambda *_: pytest.fail("it was measured"))

@@ -1,4 +1,4 @@
-"""What is measured on the SDK: every workload does its work, and notices when it does not."""
+"""The frameworks on the SDK: every workload does its work, and raises an error if it does not."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 
 
 def end_tracing() -> None:
-    """Have all that is recorded written, and close the file."""
+    """Write all recorded spans and close the file."""
     processor = get_trace_provider()._multi_processor  # type: ignore[attr-defined]  # no public way to it
     processor.shutdown()
     set_trace_processors([])
 
 
 @pytest.mark.parametrize("name", [PLAIN, OURS, "kantan_agents_published"])
-def test_every_workload_is_there_or_said_to_be_absent(name: str) -> None:
+def test_every_workload_exists_or_is_declared_absent(name: str) -> None:
     module = module_of(name)
     present = {*module.RUNS, *module.CONSTRUCTIONS, *module.HELD}
     assert present | set(module.ABSENT) == ENTRIES
@@ -91,7 +91,7 @@ async def test_a_traced_run_is_in_the_file(name: str, surroundings: Path) -> Non
     assert len(kinds) % 2 == 0
 
 
-def test_our_indexes_are_made_before_anything_is_measured(tmp_path: Path) -> None:
+def test_the_recorders_indexes_are_created_before_measuring(tmp_path: Path) -> None:
     databases = TraceDatabases(tmp_path)
     indexes = []
     for name in (PLAIN, OURS):
@@ -119,7 +119,7 @@ async def test_a_run_that_answers_something_else_is_an_error(monkeypatch: pytest
         await run()
 
 
-async def test_a_model_that_is_shown_too_few_tools_says_so() -> None:
+async def test_a_model_that_is_shown_too_few_tools_raises_an_error() -> None:
     with pytest.raises(ValueError, match=r"\(0, 0\)"):
         await Agent(facts.AGENT, facts.INSTRUCTIONS, model=FakeModel(tools=1)).run_async(facts.QUESTION)
 

@@ -1,4 +1,4 @@
-"""Results of a comparison: JSON and back, the table, and the goals, from made-up figures."""
+"""Results of a comparison, from made-up figures: JSON, the table, and the goals."""
 
 from __future__ import annotations
 
@@ -68,18 +68,18 @@ def test_missed_goals_and_peers_ahead_are_named_and_others_are_not() -> None:
     )
 
 
-def test_a_goal_is_met_to_the_digit_and_missed_beyond() -> None:
+def test_a_goal_is_met_up_to_its_last_digit() -> None:
     assert not missed(results(row("one_turn", cell(0.99))))
     assert missed(results(row("one_turn", cell(0.991))))
     assert not missed(results(row("construct_0", cell(5.0, 99e-6))))
 
 
-def test_a_peer_as_fast_is_not_ahead() -> None:
+def test_an_equally_fast_peer_is_not_ahead() -> None:
     assert ahead(row("one_turn", cell(0.9), langgraph=cell(0.9))) == ()
     assert ahead(row("one_turn", cell(0.9), langgraph=cell(0.89), pydantic_ai=cell(0.91))) == ("langgraph",)
 
 
-def test_the_table_has_a_row_a_workload_and_marks_a_peer_ahead() -> None:
+def test_the_table_has_one_row_per_workload_and_marks_a_peer_that_is_ahead() -> None:
     text = markdown(MADE_UP)
     lines = {line.split(" | ")[0]: line for line in text.splitlines() if line.startswith("| ")}
     assert lines["| one turn"].endswith(
@@ -100,14 +100,14 @@ def test_every_workload_can_be_shown(workload: object) -> None:
     assert markdown(results(row(name, cell(2.0), langgraph=cell(3.0))))
 
 
-def test_all_is_written(tmp_path: Path) -> None:
+def test_results_are_written_in_all_formats(tmp_path: Path) -> None:
     written = write(MADE_UP, tmp_path / "new")
     assert [path.name for path in written] == ["peers.json", "peers.md", "peers.png", "lag.png"]
     assert all(path.stat().st_size for path in written)
     assert Results.from_json(written[0].read_text(encoding="utf-8")) == MADE_UP
 
 
-def test_rows_that_are_measured_again_take_the_place_of_the_old_ones() -> None:
+def test_rows_that_are_measured_again_replace_the_old_ones() -> None:
     again = row("structured", cell(0.4), langgraph=cell(0.5))
     newer = attrs.evolve(results(again), measured_on="2026-01-03")
     updated = MADE_UP.with_rows_of(newer)
@@ -134,11 +134,11 @@ def test_a_workload_that_failed_is_named_and_can_be_measured_later() -> None:
     ("field", "value"),
     [("machine", "another"), ("versions", {}), ("repeats", 9), ("generations", 1), ("left_out", {})],
 )
-def test_rows_that_are_measured_otherwise_are_refused(field: str, value: object) -> None:
+def test_rows_that_are_measured_differently_are_rejected(field: str, value: object) -> None:
     with pytest.raises(ValueError, match=f"{field} differs: "):
         MADE_UP.with_rows_of(attrs.evolve(MADE_UP, **{field: value}))  # type: ignore[arg-type]
 
 
-def test_a_row_that_is_not_published_needs_a_whole_run() -> None:
+def test_a_row_that_is_not_published_needs_a_full_run() -> None:
     with pytest.raises(ValueError, match="no row tool_turn: a whole run"):
         MADE_UP.with_rows_of(results(row("tool_turn", cell(0.4))))

@@ -1,4 +1,4 @@
-"""Two sides take turns, and so do workers; costs are counted here, not timed."""
+"""Sides and workers take turns. Costs are made up here, not timed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COSTS = {PLAIN: 0.01, OURS: 0.005, "slow": 0.04}
 
 
 class FakeWorker:
-    """Costs what it is said to; remembers in what order all were asked."""
+    """A worker with given costs that records the order of all tasks."""
 
     def __init__(self, name: str, cost: float, asked: list[tuple[str, str, int]]) -> None:
         self.name = name
@@ -87,7 +87,7 @@ def test_a_ratio_is_the_median_of_neighbours_not_the_ratio_of_medians() -> None:
     assert others(pairs).median == 20.0
 
 
-def test_quartiles_are_those_of_the_figures_themselves() -> None:
+def test_quartiles_are_computed_from_the_figures_themselves() -> None:
     assert Spread.of([5.0, 1.0, 3.0, 2.0, 4.0]) == Spread(2.0, 3.0, 4.0)
     assert Spread.of([7.0]) == Spread(7.0, 7.0, 7.0)
 
@@ -109,14 +109,14 @@ def test_both_sides_make_as_many_runs_as_fill_a_batch_of_the_plain_sdk() -> None
     assert (PLAIN, 5) in turns
 
 
-def test_both_sides_make_fewer_runs_where_the_other_one_is_slow() -> None:
+def test_both_sides_make_fewer_runs_if_the_other_one_is_slow() -> None:
     _, fleet = measured("one_turn")
     turns = [(name, count) for name, _, count in fleet.asked]
     assert {count for name, count in turns if name == "slow"} == {1, 2}
     assert turns.count((PLAIN, 2)) == turns.count(("slow", 2)) - 2  # which has warmed up in both generations
 
 
-def test_runs_at_once_are_counted_in_the_batch_and_the_loop_is_watched() -> None:
+def test_concurrent_runs_are_counted_and_the_lag_of_the_loop_is_measured() -> None:
     bench, fleet = measured("at_once_50")
     # 50 runs of 10 ms are a batch already.
     assert {(do, count) for _, do, count in fleet.asked} == {("at_once", 1)}
@@ -127,7 +127,7 @@ def test_runs_at_once_are_counted_in_the_batch_and_the_loop_is_watched() -> None
     assert bench.figures["at_once_50"][CONTROL].late == [(0.01, 0.02)] * 2
 
 
-def test_who_has_no_counterpart_is_not_asked_and_the_reason_is_kept() -> None:
+def test_a_framework_without_a_counterpart_is_skipped_with_its_reason() -> None:
     bench, fleet = measured("streaming")
     assert bench.figures["streaming"]["slow"].absent == "It cannot."
     assert "slow" not in {name for name, *_ in fleet.asked}
@@ -140,7 +140,7 @@ def test_memory_is_counted_once() -> None:
 
 
 class Failing(FakeFleet):
-    """One workload fails, in one generation, after some of its figures are there."""
+    """A worker of which one workload fails in one generation, after some figures."""
 
     def __init__(self, workload: str, generation: int) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ class Failing(FakeFleet):
 
 
 @pytest.mark.parametrize("generation", [0, 1])
-def test_a_workload_that_fails_is_left_out_and_the_others_go_on_in_new_processes(generation: int) -> None:
+def test_a_failed_workload_is_left_out_and_the_others_continue_in_new_processes(generation: int) -> None:
     fleet: Any = Failing("tool_turn", generation)
     bench = Bench(fleet, SIZES, (PLAIN, OURS, "slow"), TraceDatabases(Path()))
     said: list[str] = []

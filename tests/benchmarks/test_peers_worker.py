@@ -1,4 +1,4 @@
-"""Real worker processes, and what becomes of one that fails."""
+"""Real worker processes, and the errors of those that fail."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def worker(fleet: Fleet) -> Iterator[Worker]:
         yield workers["made up"]
 
 
-def test_a_worker_says_what_it_has(worker: Worker) -> None:
+def test_a_worker_lists_what_it_supports(worker: Worker) -> None:
     assert worker.has("right")
     assert not worker.has("streaming")
     assert worker.hello["absent"] == {"streaming": "It cannot."}
@@ -84,7 +84,7 @@ def test_a_worker_says_what_it_has(worker: Worker) -> None:
         worker.has("unheard-of")
 
 
-def test_a_worker_does_all_kinds_of_tasks(worker: Worker) -> None:
+def test_a_worker_executes_all_kinds_of_tasks(worker: Worker) -> None:
     assert worker.ask("batch", workload="right", count=3) > 0
     assert worker.ask("batch_for", workload="right", seconds=0.01)["seconds"] > 0
     assert worker.ask("at_once", workload="right", size=5, count=2) > 0
@@ -95,13 +95,13 @@ def test_a_worker_does_all_kinds_of_tasks(worker: Worker) -> None:
     assert worker.ask("forget") is None
 
 
-def test_runs_for_some_time_are_counted_with_the_warm_ones(worker: Worker) -> None:
+def test_runs_of_a_timed_batch_are_counted_with_the_warm_up(worker: Worker) -> None:
     first = worker.ask("batch_for", workload="right", seconds=0.0)["runs"]
     second = worker.ask("batch_for", workload="right", seconds=0.0)["runs"]
     assert (first, second) == (2, 4)
 
 
-def test_a_wrong_answer_is_an_error_and_the_worker_lives_on(worker: Worker) -> None:
+def test_a_wrong_answer_is_an_error_and_the_worker_continues(worker: Worker) -> None:
     with pytest.raises(WorkerError, match=r"made up has failed at batch wrong:(.|\n)*'rain', expected 'sun'"):
         worker.ask("batch", workload="wrong", count=1)
     with pytest.raises(WorkerError, match="there is no task 'dance'"):
@@ -119,19 +119,19 @@ def test_a_run_that_does_not_wait_for_its_model_is_an_error(worker: Worker) -> N
         worker.ask("held", workload="early", count=3)
 
 
-def test_a_dead_worker_is_an_error_with_its_last_words(worker: Worker) -> None:
+def test_a_dead_worker_is_an_error_with_its_standard_error(worker: Worker) -> None:
     with pytest.raises(WorkerError, match=r"has ended with 3 at batch dead:(.|\n)*last words"):
         worker.ask("batch", workload="dead", count=1)
     with pytest.raises(WorkerError, match="has ended"):
         worker.ask("batch", workload="right", count=1)
 
 
-def test_a_worker_that_does_not_start_is_an_error_with_what_it_said(fleet: Fleet) -> None:
+def test_a_worker_that_does_not_start_is_an_error_with_its_standard_error(fleet: Fleet) -> None:
     with pytest.raises(WorkerError, match="nothing_like_this"), fleet.started({"broken": "broken"}, 0):
         pass
 
 
-def test_workers_end_when_something_fails_meanwhile(fleet: Fleet) -> None:
+def test_workers_are_stopped_when_the_caller_fails(fleet: Fleet) -> None:
     with pytest.raises(KeyboardInterrupt), fleet.started({"made up": "made_up"}, 0) as workers:
         raise KeyboardInterrupt
     assert workers["made up"].exit_code is not None
@@ -145,7 +145,7 @@ def test_no_key_and_no_proxy_reaches_a_worker(monkeypatch: pytest.MonkeyPatch) -
     assert "x" not in environment.values()
 
 
-def test_an_import_is_that_of_the_environment_and_not_of_the_folder(
+def test_imports_come_from_the_environment_and_not_from_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "colorsys.py").write_text("raise RuntimeError('from the folder')", encoding="utf-8")
@@ -155,6 +155,6 @@ def test_an_import_is_that_of_the_environment_and_not_of_the_folder(
         import_seconds("one", Path(sys.executable), "import nothing_like_this")
 
 
-def test_the_model_server_says_where_it_is_and_ends() -> None:
+def test_the_model_server_prints_its_address_and_ends_with_its_input() -> None:
     with model_server() as url:
         assert url.startswith("http://127.0.0.1:")

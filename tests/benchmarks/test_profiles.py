@@ -1,4 +1,4 @@
-"""Where the time of a run goes adds up, and is told by module."""
+"""The profiles of a run add up and are reported by module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from benchmarks.profiles import hand_offs, holdings, memory_table, module_of, sh
         ("<string>", "Python and others"),
     ],
 )
-def test_a_file_has_the_name_of_its_module(file: Path | str, expected: str) -> None:
+def test_a_file_is_named_by_its_module(file: Path | str, expected: str) -> None:
     assert module_of(str(file.resolve() if isinstance(file, Path) else file)) == expected
 
 
@@ -41,14 +41,14 @@ async def test_the_parts_of_a_run_add_up() -> None:
 
 
 @pytest.mark.anyio
-async def test_targets_that_are_not_taken_leave_the_answer_alone() -> None:
+async def test_unused_hand_off_targets_do_not_change_the_answer() -> None:
     plain, ours = hand_offs(3)
     assert (await plain()).final_output == "It is sunny."
     assert (await ours())["result"].final_output == "It is sunny."
 
 
 @pytest.mark.anyio
-async def test_the_memory_of_a_waiting_run_is_told_by_module() -> None:
+async def test_the_memory_of_a_waiting_run_is_reported_by_module() -> None:
     plain, ours = await holdings(0, 20), await holdings(1, 20)
     assert plain["agents/run.py"] > 0
     assert not any(size for name, size in plain.items() if name.startswith("kantan_agents/"))
@@ -64,7 +64,7 @@ async def test_the_memory_of_a_waiting_run_is_told_by_module() -> None:
     ]
 
 
-def test_both_columns_are_parts_of_the_plain_run() -> None:
+def test_both_columns_are_shares_of_the_plain_run() -> None:
     plain = {"agents/run.py": 0.75, "Python and others": 0.25}
     ours = {"agents/run.py": 0.5, "kantan_agents/agent/agent.py": 0.5}
     lines = list(table("a run", plain, ours, 0.5))
