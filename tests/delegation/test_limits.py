@@ -61,7 +61,8 @@ async def test_the_delegations_of_the_whole_tree_are_counted() -> None:
     told = cast.told("lead")
     assert sorted(told)[1:] == ["one", "two"]
     assert min(told) == (
-        "[kantan-agents][E33] Cannot delegate to helper: 3 delegations were begun, and no more are allowed"
+        "[kantan-agents][E33] Cannot delegate to helper: "
+        "3 delegations were begun, and no more are allowed"
     )
 
 
