@@ -17,8 +17,7 @@ try:
     from hypothesis import strategies as st
 except ModuleNotFoundError as error:
     raise ImportError(
-        "kantan_agents.testing.strategies needs Hypothesis; install it with: "
-        'pip install "kantan-agents[testing]"'
+        "kantan_agents.testing.strategies needs Hypothesis; install it with: pip install hypothesis"
     ) from error
 
 from kantan_agents.prompt import Prompt

@@ -58,11 +58,10 @@ async def test_the_delegations_of_the_whole_tree_are_counted() -> None:
     )
     agents = [definition("lead"), definition("helper")]
     await boss(cast, *agents, task={"max_delegations": 3}).run_async("Go")
-    told = cast.told("lead")
-    assert sorted(told)[1:] == ["one", "two"]
-    assert min(told) == (
-        "[kantan-agents][E33] Cannot delegate to helper: "
-        "3 delegations were begun, and no more are allowed"
+    results = cast.results("lead")
+    assert sorted(results)[1:] == ["one", "two"]
+    assert min(results) == (
+        "[kantan-agents][E33] Cannot delegate to helper: all 3 allowed delegations have been used"
     )
 
 
