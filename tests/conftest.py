@@ -18,6 +18,7 @@ from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRe
 
 from kantan_agents import refresh_tool_providers
 from tests.distributions import Distribution, Installed, Use
+from tests.programs import Preloaded
 
 # CI draws the same examples each time, so that a failure is caused by the change. `nox -s hunt` draws new
 # ones.
@@ -118,6 +119,14 @@ def traces(tmp_path: Path) -> Iterator[TraceDB]:
     set_trace_processors([])
     database.tracer.shutdown()
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def preloaded() -> Iterator[Preloaded]:
+    """``preloaded.run(["-c", code])``: a Python process that need not import the SDK."""
+    process = Preloaded({k: v for k, v in os.environ.items() if not k.startswith(PROVIDER_PREFIXES)})
+    yield process
+    process.close()
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -18,8 +17,10 @@ from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery
 from kantan_agents.cli.app import invoke
 from kantan_agents.testing import OfflineServer
 from tests.cli.recorded_runs import Recorded, record_hostile, record_shop
+from tests.programs import Preloaded, Program
 
-PROGRAM = (sys.executable, "-m", "kantan_agents.cli.app")
+ARGUMENTS = ("-m", "kantan_agents.cli.app")
+PROGRAM = (sys.executable, *ARGUMENTS)
 PROVIDER_PREFIXES = ("OPENAI_", "CLAUDE_", "GOOGLE_", "KANTAN_LLM_", "LMSTUDIO_", "OLLAMA_", "OPENROUTER_")
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PYTHONIOENCODING")
 
@@ -61,35 +62,21 @@ def kantan_agents(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
 
 
 @pytest.fixture
-def start() -> Callable[..., subprocess.Popen[bytes]]:
+def start(preloaded: Preloaded) -> Callable[..., Program]:
     """Start the program with pipes and return at once: ``start("run", "hi", env=...)``."""
 
-    def popen(*arguments: str, env: Mapping[str, str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [*PROGRAM, *arguments],
-            env={**os.environ, **env},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def popen(*arguments: str, env: Mapping[str, str]) -> Program:
+        return preloaded.popen([*ARGUMENTS, *arguments], env={**os.environ, **env})
 
     return popen
 
 
 @pytest.fixture
-def process() -> Invoke:
+def process(preloaded: Preloaded) -> Invoke:
     """``process("run", "hi", env=server.environment())`` in a separate process."""
 
     def run(*arguments: str, env: Mapping[str, str] | None = None) -> Outcome:
-        finished = subprocess.run(
-            [*PROGRAM, *arguments],
-            env={**os.environ, **(env or {})},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-        )
+        finished = preloaded.run([*ARGUMENTS, *arguments], env={**os.environ, **(env or {})})
         return Outcome(finished.returncode, finished.stdout, finished.stderr)
 
     return run

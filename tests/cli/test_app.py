@@ -63,9 +63,10 @@ def test_commands_without_a_model_do_not_import_the_sdk(arguments: Any) -> None:
     assert finished.returncode == 0
 
 
-def test_it_can_be_run_as_a_program(process: Any) -> None:
-    outcome = process("run", "hi", "--modle", "x")
-    assert outcome.code == 2
+def test_it_can_be_run_as_a_program() -> None:
+    command = [*PROGRAM, "run", "hi", "--modle", "x"]
+    outcome = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    assert outcome.returncode == 2
     assert outcome.stdout == ""
     assert outcome.stderr.startswith("error: [kantan-agents][usage] No such option: --modle")
     assert outcome.stderr.count("\n") == 1

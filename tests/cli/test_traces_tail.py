@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -16,10 +15,11 @@ from typing import Any
 import pytest
 
 from tests.cli.recorded_runs import HOSTILE, ask, recording
+from tests.programs import Program
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="no SIGINT for another process there")
 
-Tail = Callable[..., subprocess.Popen[bytes]]
+Tail = Callable[..., Program]
 
 
 @pytest.fixture
@@ -27,9 +27,9 @@ def tail(start: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tail]:
     """``tail(path, "--json")`` follows a database; the fixture ends the process."""
     monkeypatch.delenv("COLUMNS")
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # else a child ignores it
-    started: list[subprocess.Popen[bytes]] = []
+    started: list[Program] = []
 
-    def run(path: Path, *options: str) -> subprocess.Popen[bytes]:
+    def run(path: Path, *options: str) -> Program:
         started.append(start("traces", "tail", "--db", str(path), *options, env={}))
         return started[-1]
 
@@ -40,7 +40,7 @@ def tail(start: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tail]:
     signal.signal(signal.SIGINT, before)
 
 
-def interrupt(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def interrupt(process: Program) -> tuple[bytes, bytes]:
     process.send_signal(signal.SIGINT)
     return process.communicate(timeout=60)
 
@@ -50,14 +50,15 @@ def record(path: Path, question: str) -> str:
         return ask("assistant", "Help.", question, ["Hello."])
 
 
-def first_line(path: Path, process: subprocess.Popen[bytes], question: str) -> str:
+def first_line(path: Path, process: Program, question: str) -> str:
     """Record the first run for a process that waits for its database; return what it prints."""
     assert process.stderr is not None
     assert process.stderr.readline().decode() == f"waiting for {path} ...\n"
     assert not path.exists()
     record(path, question)
     assert process.stdout is not None
-    return process.stdout.readline().decode()
+    line: bytes = process.stdout.readline()
+    return line.decode()
 
 
 def test_new_runs_are_printed_until_ctrl_c(tail: Tail, tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +31,7 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
+from tests.programs import Preloaded
 
 pytestmark = pytest.mark.anyio
 
@@ -184,19 +183,16 @@ asyncio.run(main())
 '''
 
 
-async def test_a_stored_run_goes_on_in_another_process(bank: Bank, tmp_path: Path) -> None:
+async def test_a_stored_run_goes_on_in_another_process(
+    bank: Bank, tmp_path: Path, preloaded: Preloaded
+) -> None:
     context = await agent(bank, ScriptedModel([pays(1, 2, 3)]), Approve("pay")).run_async(
         "Go.", {"user": "Aiko"}
     )
     stored, program = tmp_path / "run.json", tmp_path / "program.py"
     stored.write_text(to_json(context), encoding="utf-8")
     program.write_text(PROGRAM, encoding="utf-8")
-    finished = subprocess.run(  # noqa: ASYNC221 - nothing else goes on in this loop
-        [sys.executable, "-W", "error", str(program), str(stored)],
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
+    finished = preloaded.run(["-W", "error", program, stored])
     assert finished.returncode == 0, finished.stderr
     history = [{"role": "user", "text": "Go."}, {"role": "assistant", "text": "Done."}]
     told = ["Not on Sundays.", "paid 1", "paid 20"]

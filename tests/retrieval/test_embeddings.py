@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from starlette.routing import Route
 
 from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.retrieval import EmbeddingRetriever, ToolDocument
+from tests.programs import Preloaded
 from tests.retrieval.conftest import calling, fruit_agent, shown
 from tests.retrieval.loopback import Loopback
 
@@ -101,12 +100,12 @@ for number in range(8):
 """
 
 
-def test_several_processes_may_write_at_the_same_time(tmp_path: Path) -> None:
+def test_several_processes_may_write_at_the_same_time(tmp_path: Path, preloaded: Preloaded) -> None:
     from kantan_agents.retrieval.retrievers.vector_cache import VectorCache
 
     file = tmp_path / "vectors"
-    writers = [subprocess.Popen([sys.executable, "-c", _WRITE, str(file), name]) for name in "ab"]
-    assert [writer.wait() for writer in writers] == [0, 0]
+    writers = [preloaded.popen(["-c", _WRITE, file, name]) for name in "ab"]
+    assert [(writer.communicate(60)[1], writer.returncode) for writer in writers] == [(b"", 0), (b"", 0)]
     keys = [f"{name}-{number}".encode() for name in "ab" for number in range(8)]
     assert len(VectorCache(file).read(keys)) == 16
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import textwrap
 import threading
 import time
@@ -19,6 +17,7 @@ from agents import trace
 from kantan_agents import Agent
 from kantan_agents.running.portal import BackgroundLoop, background_loop
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
+from tests.programs import Preloaded, Program
 
 
 def new_agent(count: Any = 50, **options: Any) -> Any:
@@ -138,15 +137,15 @@ PREAMBLE = """
 """
 
 
-def script(body: Any, **options: Any) -> Any:
-    code = textwrap.dedent(PREAMBLE) + textwrap.dedent(body)
-    return subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-c", code],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        **options,
-    )
+@pytest.fixture
+def script(preloaded: Preloaded) -> Any:
+    """``script(body)``: starts a process behind ``PREAMBLE``."""
+
+    def start(body: str) -> Program:
+        code = textwrap.dedent(PREAMBLE) + textwrap.dedent(body)
+        return preloaded.popen(["-W", "ignore", "-c", code], encoding="utf-8")
+
+    return start
 
 
 def finish(process: Any) -> Any:
@@ -154,7 +153,7 @@ def finish(process: Any) -> Any:
     return process.returncode, out.strip(), err.strip()
 
 
-def test_after_a_fork_the_child_has_a_loop_of_its_own() -> None:
+def test_after_a_fork_the_child_has_a_loop_of_its_own(script: Any) -> None:
     code, out, err = finish(
         script("""
         agent = new_agent()
@@ -178,7 +177,7 @@ def test_after_a_fork_the_child_has_a_loop_of_its_own() -> None:
     assert lines[3] == "[0, 0, 0] parent again"
 
 
-def test_it_works_at_interpreter_exit_and_does_not_delay_it() -> None:
+def test_it_works_at_interpreter_exit_and_does_not_delay_it(script: Any) -> None:
     code, out, err = finish(
         script("""
         import atexit
@@ -192,7 +191,7 @@ def test_it_works_at_interpreter_exit_and_does_not_delay_it() -> None:
     assert out.splitlines() == ["x", "late handler: x", "early handler: x"]
 
 
-def test_the_first_run_may_happen_at_exit() -> None:
+def test_the_first_run_may_happen_at_exit(script: Any) -> None:
     code, out, err = finish(
         script("""
         import atexit
@@ -203,7 +202,7 @@ def test_the_first_run_may_happen_at_exit() -> None:
     assert (code, out, err) == (0, "x", "")
 
 
-def test_the_interpreter_ends_while_another_thread_is_still_running_an_agent() -> None:
+def test_the_interpreter_ends_while_another_thread_is_still_running_an_agent(script: Any) -> None:
     process = script("""
         server = OfflineServer([Reply("late", delay=30)]).__enter__()
         agent = Agent("a", "b", model=server.bundle())
@@ -216,7 +215,7 @@ def test_the_interpreter_ends_while_another_thread_is_still_running_an_agent() -
     assert (code, out) == (0, "leaving")
 
 
-def test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging() -> None:
+def test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging(script: Any) -> None:
     process = script("""
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
         server = OfflineServer([Reply("late", delay=30), "fine"]).__enter__()
@@ -252,7 +251,7 @@ def test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging() -> None:
     ]
 
 
-def test_run_async_starts_no_thread() -> None:
+def test_run_async_starts_no_thread(script: Any) -> None:
     code, out, err = finish(
         script("""
         async def main():
@@ -291,7 +290,7 @@ def test_signal_handlers_are_not_changed() -> None:
     assert os.getpid()
 
 
-def test_sync_runs_nested_deep_in_async_tools_do_not_deadlock() -> None:
+def test_sync_runs_nested_deep_in_async_tools_do_not_deadlock(script: Any) -> None:
     code, out, err = finish(
         script("""
         from kantan_agents.testing import function_call

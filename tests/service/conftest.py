@@ -9,19 +9,20 @@ from typing import Any
 import pytest
 
 from kantan_agents.testing import OfflineServer
+from tests.programs import Preloaded
 from tests.service.service_process import Service, serve
 
 Serve = Callable[..., Service]
 
 
 @pytest.fixture
-def serve_with(tmp_path: Path) -> Iterator[Serve]:
+def serve_with(preloaded: Preloaded, tmp_path: Path) -> Iterator[Serve]:
     """``serve_with(server, **options)`` starts the application with ``server`` as the provider of all
     models."""
     started: list[Service] = []
 
     def start(server: OfflineServer, **options: Any) -> Service:
-        service = serve(tmp_path, server.environment(), options)
+        service = serve(preloaded, tmp_path, server.environment(), options)
         started.append(service)
         return service
 

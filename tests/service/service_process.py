@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import subprocess
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ import attrs
 import httpx
 
 from tests.docs.pages import ROOT, Page
+from tests.programs import Preloaded, Program
 
 PAGE = Page(ROOT / "docs" / "guides" / "deploying.md")
 SERVED = Path(__file__).parent / "served.py"
@@ -33,7 +31,7 @@ class Service:
 
     url: str
     folder: Path
-    _process: subprocess.Popen[str]
+    _process: Program
     _errors: Path
 
     @property
@@ -69,7 +67,7 @@ class Service:
 
     def terminate(self) -> None:
         """Send SIGTERM."""
-        self._process.send_signal(signal.SIGTERM)
+        self._process.terminate()
 
     def stop(self) -> int:
         """Stop it with SIGTERM and return its exit code."""
@@ -84,17 +82,18 @@ class Service:
             self._process.stdout.close()
 
 
-def serve(folder: Path, environment: dict[str, str], options: dict[str, Any]) -> Service:
+def serve(
+    preloaded: Preloaded, folder: Path, environment: dict[str, str], options: dict[str, Any]
+) -> Service:
     """Start the application in ``folder``."""
     script = folder / "service.py"
     script.write_text(PAGE.script, encoding="utf-8")
     errors = folder / "errors.txt"
     with errors.open("w", encoding="utf-8") as sink:
-        process = subprocess.Popen(
-            [sys.executable, "-W", "error", str(SERVED), str(script), json.dumps(options)],
+        process = preloaded.popen(
+            ["-W", "error", SERVED, script, json.dumps(options)],
             cwd=folder,
             env=os.environ | environment,
-            stdout=subprocess.PIPE,
             stderr=sink,
             encoding="utf-8",
         )

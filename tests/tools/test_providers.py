@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
@@ -51,6 +49,7 @@ from tests.distributions import (
     Installed,
     Use,
 )
+from tests.programs import Preloaded
 
 ACME_RULES = {
     "allow": ["search", "send"],
@@ -60,19 +59,12 @@ ACME_RULES = {
 
 
 @pytest.fixture
-def python(installed: Installed) -> Callable[..., Any]:
+def python(installed: Installed, preloaded: Preloaded) -> Callable[..., Any]:
     """Run a script as a process of its own, in which distributions are installed; it prints JSON."""
 
     def run(script: str, *distributions: Distribution, **variables: str) -> Any:
         environment = {**installed.environment(*distributions), **variables}
-        finished = subprocess.run(
-            [sys.executable, "-W", "error", "-c", dedent(script)],
-            env=environment,
-            capture_output=True,
-            encoding="utf-8",
-            timeout=120,
-            check=False,
-        )
+        finished = preloaded.run(["-W", "error", "-c", dedent(script)], env=environment)
         assert finished.returncode == 0, finished.stderr
         return json.loads(finished.stdout)
 

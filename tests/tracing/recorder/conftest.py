@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -15,16 +14,9 @@ from agents import set_trace_processors
 
 from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder import SQLiteRecorder
-from tests.conftest import PROVIDER_PREFIXES
+from tests.programs import Preloaded
 from tests.tracing.recorder.database_file import DatabaseFile
-from tests.tracing.recorder.processes import Preloaded, Start
-
-
-@pytest.fixture(scope="session")
-def preloaded() -> Iterator[Preloaded]:
-    process = Preloaded({k: v for k, v in os.environ.items() if not k.startswith(PROVIDER_PREFIXES)})
-    yield process
-    process.close()
+from tests.tracing.recorder.processes import Start
 
 
 @pytest.fixture(autouse=True)

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
 import textwrap
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import attrs
+
+from tests.programs import Preloaded, Program
 
 # The beginning of every script; its database is the first argument.
 PRELUDE = """
@@ -72,10 +68,14 @@ def wait_until(holds: Callable[[], Any], what: Callable[[], str] = str) -> None:
 class Process:
     """A running script."""
 
-    pid: int
-    _status: Callable[[], int | None]
+    _program: Program
     _out: Path
     _err: Path
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._program.pid
 
     @property
     def out(self) -> str:
@@ -90,61 +90,34 @@ class Process:
     def until(self, line: str) -> Process:
         """Wait until it has printed ``line``."""
         wait_until(
-            lambda: f"{line}\n" in self.out or self._status() is not None, lambda: line + self.err + self.out
+            lambda: f"{line}\n" in self.out or self._program.poll() is not None,
+            lambda: line + self.err + self.out,
         )
         assert f"{line}\n" in self.out, self.err
         return self
 
+    def is_running(self) -> bool:
+        """Return whether it has not ended."""
+        return self._program.poll() is None
+
     def send(self, number: int) -> Process:
         """Send it a signal."""
-        os.kill(self.pid, number)
+        self._program.send_signal(number)
         return self
 
     def wait(self) -> int:
         """Wait for it; return its exit status, negative if a signal ended it."""
         try:
-            wait_until(lambda: self._status() is not None, lambda: f"its end\n{self.out}{self.err}")
+            wait_until(lambda: self._program.poll() is not None, lambda: f"its end\n{self.out}{self.err}")
         finally:
             self.end()
-        status = self._status()
+        status = self._program.poll()
         assert status is not None
         return status
 
     def end(self) -> None:
         """Kill it if it is still running."""
-        if self._status() is None:
-            os.kill(self.pid, signal.SIGKILL)
-
-
-class Preloaded:
-    """The process of ``preloaded.py``."""
-
-    def __init__(self, environ: dict[str, str]) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-W", "error", str(Path(__file__).with_name("preloaded.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env=environ,
-            text=True,
-        )
-        self._lock = threading.Lock()
-
-    def request(self, **fields: Any) -> Any:
-        """Send a request and return the answer."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        with self._lock:
-            self._process.stdin.write(json.dumps(fields) + "\n")
-            self._process.stdin.flush()
-            return json.loads(self._process.stdout.readline())
-
-    def close(self) -> None:
-        """End the process."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
-        self._process.wait()
-        self._process.stdout.close()
+        self._program.kill()
 
 
 @attrs.define
@@ -180,15 +153,16 @@ class Start:
             (self.folder / "prelude.py").write_text(PRELUDE)
         script.write_text(("" if bare else "from prelude import *\n") + textwrap.dedent(body))
         out, err = self.folder / f"out_{number}", self.folder / f"err_{number}"
-        pid = self.preloaded.request(
-            script=str(script),
-            arguments=[str(argument) for argument in arguments],
-            out=str(out),
-            err=str(err),
-            unprivileged=unprivileged,
-            thorough=thorough,
-        )
-        process = Process(pid, lambda: self.preloaded.request(status=pid), out, err)
+        with out.open("ab") as to_out, err.open("ab") as to_err:
+            program = self.preloaded.popen(
+                [*("-W", "error"), script, *map(str, arguments)],
+                cwd=self.folder,
+                stdout=to_out,
+                stderr=to_err,
+                unprivileged=unprivileged,
+                thorough=thorough,
+            )
+        process = Process(program, out, err)
         self.started.append(process)
         if wait:
             assert process.wait() == 0, process.err

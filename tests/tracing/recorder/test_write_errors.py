@@ -430,7 +430,7 @@ def test_a_lock_of_three_seconds_loses_no_span(
     second = recorder_at(old)
     set_trace_processors([recorder, second])
     ended = 0
-    while any(locker._status() is None for locker in lockers):
+    while any(locker.is_running() for locker in lockers):
         with trace("w"):
             record(str(ended))
         ended += 1

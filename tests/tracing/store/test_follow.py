@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import closing
@@ -22,7 +20,8 @@ from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.follow import Follower, newest_traces
-from tests.tracing.store.sample_database import NOON, SampleDatabase, open_sample
+from tests.programs import Preloaded
+from tests.tracing.store.written import NOON, Written, written
 
 
 @pytest.fixture
@@ -182,13 +181,13 @@ def test_closing_the_iterator_closes_the_file(db: SampleDatabase, store: TraceSt
         alone.execute("BEGIN EXCLUSIVE")
 
 
-def test_rows_written_by_another_process_are_found(db: SampleDatabase, store: TraceStore) -> None:
+def test_rows_written_by_another_process_are_found(db: Written, store: TraceStore, preloaded: Preloaded) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.tracing.store.sample_database import open_sample\n"
         "with open_sample(Path(sys.argv[1])) as db: db.run('from afar')"
     )
     with closing(store.follow(poll=0.001)) as following:
-        subprocess.run([sys.executable, "-c", code, str(db.path)], check=True, cwd=Path(__file__).parents[3])
+        preloaded.run(["-c", code, db.path], cwd=Path(__file__).parents[3]).check_returncode()
         assert next(following).input == "from afar"
 
 
