@@ -38,7 +38,7 @@ def _python(version: str) -> str | None:
 
 
 PYTHONS = [python for python in map(_python, ("3.10", "3.11", "3.12", "3.13")) if python]
-SUITE = ("python", "-m", "pytest", "-n", "2")
+SUITE = ("python", "-m", "pytest", "-n", "2", "--dist", "worksteal")
 
 
 @nox.session(python=PYTHONS or None)

@@ -22,6 +22,10 @@ Measure = Callable[[int], Awaitable[float]]
 """Returns the average seconds of a run over ``count`` consecutive runs."""
 
 
+shortest = False
+"""Whether ``compare`` only shows that its sides run; ``benchmarks.smoke`` sets it."""
+
+
 def timed(run: RunOnce) -> Measure:
     """Return the measure of a coroutine function."""
 
@@ -50,8 +54,11 @@ def timed_call(call: Callable[[], object]) -> Measure:
 
 async def compare(a: Measure, b: Measure, repeats: int, count: int) -> tuple[float, float]:
     """Return the median seconds of ``a`` and the median ratio b/a of neighbouring batches."""
-    await a(count)
-    await b(count)
+    if shortest:
+        repeats, count = 1, min(count, 2)
+    else:
+        await a(count)
+        await b(count)
     seconds, ratios = [], []
     for number in range(repeats):
         # The sides alternate in going first, so that a drift of the machine favours neither.
