@@ -14,6 +14,8 @@ import time
 import traceback
 from pathlib import Path
 
+from agents import set_trace_processors, set_tracing_disabled
+
 from benchmarks import __main__ as comparisons
 from benchmarks import measure
 
@@ -57,6 +59,8 @@ def _runs(name: str, options: list[str]) -> bool:
         return False
     finally:
         sys.argv = before
+        set_tracing_disabled(disabled=False)  # by a script that is usually alone in its process
+        set_trace_processors([])
         sys.stdout.write(f"-- {name}: {time.perf_counter() - start:.1f} s\n")
         sys.stdout.flush()
     return True
