@@ -21,7 +21,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.follow import Follower, newest_traces
 from tests.programs import Preloaded
-from tests.tracing.store.written import NOON, Written, written
+from tests.tracing.store.sample_database import NOON, SampleDatabase, open_sample
 
 
 @pytest.fixture
@@ -181,7 +181,9 @@ def test_closing_the_iterator_closes_the_file(db: SampleDatabase, store: TraceSt
         alone.execute("BEGIN EXCLUSIVE")
 
 
-def test_rows_written_by_another_process_are_found(db: Written, store: TraceStore, preloaded: Preloaded) -> None:
+def test_rows_written_by_another_process_are_found(
+    db: SampleDatabase, store: TraceStore, preloaded: Preloaded
+) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.tracing.store.sample_database import open_sample\n"
         "with open_sample(Path(sys.argv[1])) as db: db.run('from afar')"
