@@ -54,7 +54,7 @@ def _runs(name: str, options: list[str]) -> bool:
         runpy.run_path(sys.argv[0], run_name="__main__")
     except SystemExit as end:
         return not end.code
-    except Exception:  # noqa: BLE001 - the others are to run all the same, and the exit code tells
+    except Exception:  # noqa: BLE001 - the others are to run all the same, and the exit code reports
         traceback.print_exc()
         return False
     finally:

@@ -51,8 +51,13 @@ async def test_unused_hand_off_targets_do_not_change_the_answer() -> None:
 async def test_the_memory_of_a_waiting_run_is_reported_by_module() -> None:
     plain, ours = await holdings(0, 20), await holdings(1, 20)
     assert plain["agents/run.py"] > 0
-    assert not any(size for name, size in plain.items() if name.startswith("kantan_agents/"))
     assert ours["kantan_agents/stages/call_sdk.py"] > 0
+    # Not exactly 0: a thread of an earlier test, such as an idle recorder's, may allocate at the same time.
+    own_of_plain, own = (
+        sum(size for name, size in side.items() if name.startswith("kantan_agents/"))
+        for side in (plain, ours)
+    )
+    assert own_of_plain < own / 10
     lines = list(memory_table({"a": 10.0, "b": 1.0}, {"b": 2.0, "kantan_agents/x.py": 3.0}))
     assert lines[4:] == [
         "| a | 10 | 0 |",
