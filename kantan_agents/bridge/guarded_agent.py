@@ -1,9 +1,9 @@
-"""Agents of the SDK that a run of ours can reach: their tools obey the same rules.
+"""Plain SDK agents that a run can reach: their tools obey the tool rules too.
 
-Hand-offs and agents as tools lead the SDK to agents that are not ours, and it runs the very objects it
-is led to. So they are guarded in place: their class becomes one that asks the rules whenever the SDK
-asks for tools. Identity, type checks, ``clone`` and what hooks see stay as they are, and where there are
-no rules, outside a run of ours, nothing changes at all.
+Through hand-offs and agents as tools, the SDK reaches agents that this library did not create, and it runs
+those very objects. They are therefore guarded in place: their class becomes a subclass whose
+``get_all_tools`` applies the rules. Identity, type checks, ``clone`` and what hooks see do not change.
+Outside a run of this library, where there are no rules, the agents behave as before.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import agents
 from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
-from kantan_agents.bridge.stand_ins import observed, structured, unobserved
+from kantan_agents.bridge.wrap_models import observed, structured, unobserved
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
@@ -35,25 +35,25 @@ from kantan_agents.tools.not_in_view import in_view
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
 CHILDREN = "_kantan_children"
-"""Where an agent that delegates keeps what was made for it: no part of what it is."""
+"""Attribute of a delegating agent for the children created for it; left out of copies."""
 
 _COPIES_KEPT = 1024
 _lock = Lock()
 
 
 class RuledAgent(agents.Agent[Any]):
-    """An agent whose ``get_all_tools`` asks the rules: ours, and those that have been guarded.
+    """Base class of all agents whose ``get_all_tools`` applies the tool rules.
 
     Attributes:
-        gets_fitting_outputs: Whether its model is to answer with what fits its output type.
+        validates_output: Whether its model is wrapped so that answers fit the output type.
     """
 
-    gets_fitting_outputs = False
+    validates_output = False
 
     @property
     def model(self) -> Any:
-        """Its model; in a run that is watched, what stands in for it."""
-        # The SDK looks here eight times in a turn, so it asks for no more than it must.
+        """Its model, wrapped in an ``ObservedModel`` while a run with observers or middleware is active."""
+        # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
         if run is None or (run.events is None and not run.model_calls):
             return model
@@ -62,32 +62,32 @@ class RuledAgent(agents.Agent[Any]):
     @model.setter
     def model(self, model: Any) -> None:
         model = unobserved(model)
-        self.__dict__["model"] = structured(model) if self.gets_fitting_outputs else model
+        self.__dict__["model"] = structured(model) if self.validates_output else model
 
     def guarded_tool(self, tool: Tool) -> Tool:
-        """Return a guarded copy of a tool of this agent, the same one each time."""
-        # One copy for each tool: the SDK compares tools by identity when a run is resumed.
+        """Return a guarded copy of a tool of this agent, the same copy each time."""
+        # The SDK compares tools by identity when a run is resumed.
         copies: dict[int, tuple[Tool, Tool, dict[str, Any]]] = self.__dict__.setdefault(_COPIES, {})
         known = copies.get(id(tool))
-        # The user may have changed the tool since: an approval that is needed now, another name.
+        # The user may have changed the tool since, its name or its need for approval for example.
         if known is not None and known[0] is tool and known[2] == vars(tool):
             return known[1]
         guarded = guard(tool, self.book)
         guard_nested(tool)
-        if any(tool is own for own in self.tools):  # those of MCP servers are new each time
-            if len(copies) >= _COPIES_KEPT:  # tools that were exchanged again and again
+        if any(tool is own for own in self.tools):  # the SDK creates those of MCP servers anew each turn
+            if len(copies) >= _COPIES_KEPT:  # the agent's tools are replaced over and over
                 copies.clear()
             copies[id(tool)] = (tool, guarded, dict(vars(tool)))
         return guarded
 
     @property
     def book(self) -> Rulebook | None:
-        """Whose rules lie beneath the explicit ones; None for those of the agent that was run."""
+        """The source of the rules below the explicit ones; None means the agent that was run."""
         return None
 
 
 class GuardedAgent(RuledAgent):
-    """Mixed into the class of an SDK agent: what the model is shown and may call is up to the rules."""
+    """Mixin for the class of a plain SDK agent: the rules decide which tools the model sees and may call."""
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the tools the model may see now, each guarded."""
@@ -107,8 +107,8 @@ class GuardedAgent(RuledAgent):
         return await with_approvals(run, self.name, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        # The class was made here and cannot be found by its name: a copy, or what comes out of a pickle,
-        # gets it again.
+        # The class was created at run time and cannot be imported by name, so copies and unpickled agents
+        # create it again.
         reduced: Any = super().__reduce_ex__(protocol)
         _, (_, *args), state, *rest = reduced
         if isinstance(state, dict):
@@ -122,23 +122,23 @@ def _blank(kind: Any, *args: Any) -> Any:
 
 
 def _carries_rules(context: Any) -> bool:
-    # The SDK's own runner may have been given one of our agents, which then handed over.
+    # An Agent that the SDK's own runner was given may have handed over to this one.
     rules = context.get("tool_rules") if isinstance(context, dict) else None
     return isinstance(rules, dict) and bool(rules) and rules.keys() <= {"allow", "deny", "params"}
 
 
 @functools.lru_cache(maxsize=256)
 def _guarded_class(kind: Any) -> Any:
-    # The names stay: the SDK identifies an agent by them when a run is stored.
+    # The names do not change: the SDK identifies an agent by them when a run is stored.
     names = {"__slots__": (), "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (GuardedAgent, kind), names)
 
 
 def guard_agent(agent: Any) -> None:
-    """Guard an agent of the SDK in place, and every agent that can be reached from it.
+    """Guard a plain SDK agent in place, and every agent that can be reached from it.
 
     Raises:
-        InvalidOptionError: E75, its class cannot be extended, so its tools could not be ruled.
+        InvalidOptionError: E75, the class of an agent cannot be extended, so the rules could not be applied.
     """
     waiting, seen = [agent], set()
     while waiting:
@@ -160,9 +160,9 @@ def guard_agent(agent: Any) -> None:
 
 
 def guard_reachable(agent: agents.Agent[Any]) -> None:
-    """Guard the agents an SDK agent can hand over to, or has as tools; asked for each turn.
+    """Guard the agents that an SDK agent can hand over to or has as tools; called once a turn.
 
-    Those that are guarded see to their own targets when it is their turn.
+    A guarded agent guards its own targets when its turn begins.
     """
     for target in _targets(agent):
         if target is not None and not isinstance(target, RuledAgent):
@@ -170,14 +170,14 @@ def guard_reachable(agent: agents.Agent[Any]) -> None:
 
 
 def guard_nested(tool: Any) -> None:
-    """Guard the agent of the SDK that a tool runs, if it runs one."""
+    """Guard the SDK agent that a tool runs, if it is an agent as tool."""
     nested = getattr(tool, "_agent_instance", None)
     if nested is not None:
         guard_agent(nested)
 
 
 def guard_handoff(handoff: Handoff[Any, Any]) -> None:
-    """See to it that whatever agent a hand-off leads to is guarded; in place, as the SDK may hold it."""
+    """Make a hand-off guard the agent it returns; changed in place, because the SDK may hold the object."""
     invoke = handoff.on_invoke_handoff
     if hasattr(invoke, _MARK):
         return
@@ -206,5 +206,5 @@ def _targets(agent: agents.Agent[Any]) -> list[Any]:
 
 
 def guarded_mcp_tools(tools: list[Tool], owner: Any) -> list[Tool]:
-    """Return tools of MCP servers guarded for the agent they belong to."""
+    """Return the tools of MCP servers, guarded for the agent they belong to."""
     return [guard_function(tool, owner) if isinstance(tool, FunctionTool) else tool for tool in tools]

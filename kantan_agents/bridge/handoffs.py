@@ -1,4 +1,4 @@
-"""Hand-offs between agents of ours, SDK agents and ``agents.handoff(...)`` objects, cycles included."""
+"""Hand-offs to Agents, plain SDK agents and ``agents.handoff(...)`` objects, cycles included."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kantan_agents.errors import InvalidOptionError
 
 
 class Linkable(Protocol):
-    """An Agent of ours as far as hand-offs are concerned."""
+    """The part of an ``Agent`` that linking hand-offs needs."""
 
     handoffs: list[Any]
     handoff_links: HandoffLinks
@@ -22,14 +22,14 @@ class Linkable(Protocol):
 
 
 class HandoffLinks:
-    """Keeps one agent's SDK hand-offs equal to its public ``handoffs`` list.
+    """Keeps the hand-offs of one SDK agent equal to the public ``handoffs`` list.
 
-    The list may be changed after the agent was made, which is how a cycle comes about; what the SDK
-    sees is made anew only when it was.
+    The list may change after the agent was created; this is how cycles are built. The SDK's hand-offs are
+    rebuilt only after such a change.
 
     Attributes:
-        linked: The targets as they were linked last.
-        reached: Every agent of ours that could be reached then, this one included, with its targets.
+        linked: The targets that were linked last.
+        reached: Every Agent that was reachable then, this one included, with its targets.
     """
 
     __slots__ = ("linked", "reached")
@@ -39,7 +39,7 @@ class HandoffLinks:
         self.reached: tuple[tuple[Linkable, list[Any]], ...] = ()
 
     def update(self, agent: Linkable, sdk_agent: SDKAgent) -> Iterable[Linkable]:
-        """Bring ``sdk_agent.handoffs`` up to date and return the agents of ours among the targets."""
+        """Update ``sdk_agent.handoffs`` and return the Agents among the targets."""
         targets = list(agent.handoffs)
         if targets != self.linked:
             sdk_agent.handoffs = [_sdk_handoff(target) for target in targets]
@@ -48,11 +48,11 @@ class HandoffLinks:
 
 
 def link_handoffs(start: Linkable) -> None:
-    """Bring the hand-offs of ``start`` and of every agent of ours reachable from it up to date."""
+    """Update the hand-offs of ``start`` and of every Agent reachable from it."""
     links = start.handoff_links
     if not start.handoffs and not links.linked:
         return  # the usual case
-    # Another agent's run may have linked one of them anew since: then there is more to be looked at.
+    # A run of another agent may have relinked one of them since: then all are walked again.
     if links.reached and all(
         agent.handoff_links.linked is targets and agent.handoffs == targets
         for agent, targets in links.reached
@@ -90,6 +90,6 @@ def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:
 
 
 def _bare_sdk_agent(target: Any) -> SDKAgent | None:
-    # Not the public property: that one links hand-offs, which is what is being done.
+    # Not the public property `sdk_agent`: it would link hand-offs again.
     sdk_agent = getattr(target, "_sdk_agent", None)
     return sdk_agent if isinstance(sdk_agent, SDKAgent) else None

@@ -1,4 +1,4 @@
-"""A model's answer in the two forms the SDK knows: in one piece, and as the end of a stream."""
+"""Converts a model's answer between the SDK's two forms: ``ModelResponse`` and the last event of a stream."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from openai.types.responses import Response, ResponseCompletedEvent, ResponseUsa
 
 
 def answer_of(response: Response) -> ModelResponse:
-    """Return what ``Model.get_response`` would have returned for the end of a stream."""
+    """Return the final response of a stream as the ``ModelResponse`` of ``Model.get_response``."""
     found = response.usage
     usage = Usage()
     if found is not None:
@@ -30,25 +30,25 @@ def answer_of(response: Response) -> ModelResponse:
 
 
 def with_output(response: Response, items: list[Any]) -> Response:
-    """Return the end of a stream with ``items`` as its output, if it says nothing of an output itself.
+    """Return the final response of a stream, with ``items`` as its output if it has none.
 
-    Some servers tell only in the events before what the answer consists of.
+    Some servers send the items of the answer only in earlier events.
     """
     return response if response.output or not items else response.model_copy(update={"output": items})
 
 
 FAILURES = ("response.failed", "response.incomplete", "response.error", "error")
-"""Types of the events by which a stream says that there will be no answer."""
+"""Types of the events that end a stream without an answer."""
 
 
 def check_answered(last: Any) -> None:
-    """Make sure that a stream has come to an answer.
+    """Raise unless a stream has ended with an answer.
 
     Args:
-        last: The event that ended it, None if there was none.
+        last: The event that ended it, None if no such event arrived.
 
     Raises:
-        ModelBehaviorError: It has not; the SDK would raise the same.
+        ModelBehaviorError: The stream has no answer; the SDK would raise the same error.
     """
     kind = getattr(last, "type", None)
     if kind == "response.completed":
@@ -62,16 +62,16 @@ def check_answered(last: Any) -> None:
 
 
 def completed_event(answer: ModelResponse, final: Response | None = None) -> ResponseCompletedEvent:
-    """Return the end of a stream that comes to ``answer``.
+    """Return the last event of a stream with this answer.
 
     Args:
         answer: The answer.
-        final: What the model itself ended its stream with, if it did.
+        final: The model's own final response, if it has streamed one.
     """
     usage = answer.usage
     fields: dict[str, Any] = {
         "output": answer.output,
-        # Without a request there is nothing to count; of what it is given, the SDK counts one.
+        # The SDK counts a request for any usage it gets, so without a request it gets None.
         "usage": ResponseUsage(
             input_tokens=usage.input_tokens,
             output_tokens=usage.output_tokens,
@@ -94,7 +94,7 @@ def completed_event(answer: ModelResponse, final: Response | None = None) -> Res
             parallel_tool_calls=False,
             status="completed",
         )
-    # Not built through the constructor: the SDK's items of an answer need no second check.
+    # The items come from the SDK, so they are not validated again.
     response = final.model_copy(update=fields)
     return ResponseCompletedEvent.model_construct(
         type="response.completed", response=response, sequence_number=0
@@ -107,6 +107,6 @@ def text_of(answer: ModelResponse) -> str:
 
 
 def usage_numbers(usage: Usage | None) -> dict[str, int]:
-    """Return usage as events and log lines tell it; zeros where there is none."""
+    """Return usage as the numbers in events and log lines; 0 for missing values."""
     names = ("requests", "input_tokens", "output_tokens", "total_tokens")
     return {name: getattr(usage, name, 0) for name in names}

@@ -1,4 +1,4 @@
-"""A model call at its innermost: the model itself is asked, and the observers are told."""
+"""The innermost part of a model call: sends the request to the model and emits the events."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from agents import Model, ModelResponse, Usage
 
-from kantan_agents.bridge.asking import answer_in_form, stream_in_form, with_final_tool
 from kantan_agents.bridge.model_answers import FAILURES, answer_of, check_answered, usage_numbers
+from kantan_agents.bridge.model_wrapper import unwrapped
 from kantan_agents.bridge.rewritten_stream import rewritten
-from kantan_agents.bridge.stand_in import real
+from kantan_agents.bridge.structured_requests import request_output, stream_output, with_final_tool
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.events.emitter import Stopwatch, outcome_of
@@ -23,24 +23,24 @@ from kantan_agents.structured.requests.request import Request
 _COUNT = object()
 
 
-def checked(answer: Any) -> ModelResponse:
-    """Return what a middleware made of a model call.
+def checked_response(answer: Any) -> ModelResponse:
+    """Return the answer that the ``model_call`` middleware has returned.
 
     Raises:
-        MiddlewareResultError: E80, it is no ``ModelResponse``.
+        MiddlewareResultError: E80, it is not a ``ModelResponse``.
     """
     if isinstance(answer, ModelResponse):
         return answer
-    raise refused_answer(f"model_call must return the SDK's ModelResponse, not {answer!r}")
+    raise middleware_error(f"model_call must return the SDK's ModelResponse, not {answer!r}")
 
 
-def refused_answer(reason: str) -> MiddlewareResultError:
-    """Return the error for what a middleware must not do with a model call."""
+def middleware_error(reason: str) -> MiddlewareResultError:
+    """Return the error for a ``model_call`` middleware that breaks its contract."""
     return MiddlewareResultError(middleware="around a model call", reason=reason)
 
 
-class Told:
-    """Tells of one model call: that it began, and once that it ended."""
+class CallEvents:
+    """Emits the events of one model call: started, deltas, finished."""
 
     def __init__(self, call: ModelCall, model: str | None) -> None:
         count = call.run.state[_COUNT] = call.run.state.get(_COUNT, 0) + 1
@@ -54,16 +54,16 @@ class Told:
         self._events = call.run.events
 
     async def started(self) -> None:
-        """Tell that the model is asked."""
+        """Emit ``ModelCallStarted``."""
         if self._events is not None:
             await self._events.emit(ModelCallStarted, **self._names, model=self._model)
 
     def delta(self, text: str) -> Awaitable[None] | None:
-        """Tell that it has written something; return what is to be awaited, if anything."""
+        """Emit ``TextDelta``; return what to await if an observer is slow, else None."""
         return None if self._events is None else self._events.tell(TextDelta, text=text, **self._names)
 
     async def ended(self, error: BaseException | None, usage: Usage | None) -> None:
-        """Tell that it has answered, or with what it failed."""
+        """Emit ``ModelCallFinished`` with the usage, or with the error."""
         if self._events is not None:
             await self._events.emit_end(
                 ModelCallFinished,
@@ -81,20 +81,20 @@ def target_of(call: ModelCall) -> Model:
     """Return the model a call goes to.
 
     Raises:
-        ModelNotFoundError: E19, a middleware has named one that kantan-llm does not know.
-        MiddlewareResultError: E80, a middleware has put something else there.
+        ModelNotFoundError: E19, a middleware has set ``call.model`` to a name unknown to kantan-llm.
+        MiddlewareResultError: E80, a middleware has set ``call.model`` to something else.
     """
     model: Any = call.model
     if isinstance(model, str) or is_provider(model):
         model = resolve_model(model).model
-    model = real(model)  # of another agent, for example
+    model = unwrapped(model)  # a middleware may have set the model of another agent
     if not isinstance(model, Model):
-        raise refused_answer(f"call.model must be an SDK Model, a Provider or a name, not {call.model!r}")
+        raise middleware_error(f"call.model must be an SDK Model, a Provider or a name, not {call.model!r}")
     return model
 
 
 def name_of(model: Model) -> str | None:
-    """Return the name of a model, None if it has none."""
+    """Return the name of a model, or None if it has no name."""
     for attribute in ("name", "model"):
         name = getattr(model, attribute, None)
         if isinstance(name, str):
@@ -111,52 +111,54 @@ def _request(call: ModelCall) -> Request:
 
 
 def _fetch(call: ModelCall) -> Any:
-    # A middleware may have asked for something else than the SDK did.
+    # A middleware may have replaced the output schema: then this is no longer the structured request.
     fetch = call.structured
     return fetch if fetch is not None and call.options.get("output_schema") is fetch.schema else None
 
 
-async def ask(call: ModelCall) -> ModelResponse:
-    """Have the model answer in one piece."""
+async def call_model(call: ModelCall) -> ModelResponse:
+    """Call the model without streaming."""
     note_open_call(call.run)
     model, fetch = target_of(call), _fetch(call)
     if fetch is None:
-        return await _ask_once(call, model, _request(call))
-    return await answer_in_form(model, _request(call), fetch, lambda asked: _ask_once(call, model, asked))
+        return await _call_once(call, model, _request(call))
+    return await request_output(
+        model, _request(call), fetch, lambda request: _call_once(call, model, request)
+    )
 
 
-async def _ask_once(call: ModelCall, model: Model, request: Request) -> ModelResponse:
-    told = Told(call, name_of(model))
+async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelResponse:
+    call_events = CallEvents(call, name_of(model))
     error: BaseException | None = None
     answer: ModelResponse | None = None
     try:
-        await told.started()
+        await call_events.started()
         answer = await request.answer(model)
     except BaseException as raised:
         error = raised
         raise
     finally:
-        await told.ended(error, answer.usage if answer is not None else None)
+        await call_events.ended(error, answer.usage if answer is not None else None)
     return answer
 
 
-def stream(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
-    """Have the model stream its answer; yields the SDK's stream events.
+def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
+    """Call the model with streaming; yields the SDK's stream events.
 
     Args:
         call: The call.
-        passes_deltas: Whether each delta is yielded. Where nobody reads them the first is enough: by it the
-            SDK knows that the answer has begun, and does not ask again should it break off.
+        passes_deltas: Whether to yield every delta. If the deltas are discarded, the first one is enough:
+            it shows the SDK that the answer has begun, so that the SDK does not retry a broken stream.
     """
     model, fetch = target_of(call), _fetch(call)
-    once = _OneStream(call, model, passes_deltas).events
+    once = _CallStream(call, model, passes_deltas).events
     if fetch is None:
         return once(_request(call), None)
-    return stream_in_form(model, _request(call), fetch, once)
+    return stream_output(model, _request(call), fetch, once)
 
 
-class _OneStream:
-    """Requests of one call, each streamed and told of."""
+class _CallStream:
+    """The streamed requests of one model call, each with its own events."""
 
     def __init__(self, call: ModelCall, model: Model, passes_deltas: bool) -> None:
         self._call = call
@@ -167,7 +169,7 @@ class _OneStream:
         """Yield the SDK's stream events of one request."""
         call = self._call
         note_open_call(call.run)
-        told = Told(call, name_of(self._model))
+        call_events = CallEvents(call, name_of(self._model))
         error: BaseException | None = None
         usage: Usage | None = None
         last: Any = None
@@ -176,21 +178,21 @@ class _OneStream:
         if call.rewriters:
             events = rewritten(events, call.rewriters)
         try:
-            await told.started()
+            await call_events.started()
             async with aclosing(events):
                 async for event in events:
                     kind = getattr(event, "type", None)
                     if kind == "response.output_text.delta":
                         call.has_streamed = True
-                        slow_readers = told.delta(event.delta)
+                        slow_readers = call_events.delta(event.delta)
                         if slow_readers is not None:
                             await slow_readers
                     elif kind == "response.completed":
                         last = event
                         usage = answer_of(event.response).usage
                     elif kind in FAILURES:
-                        # Not passed on: the SDK would raise for it and leave this generator as it is. Nothing
-                        # follows, though the connection may stay open.
+                        # Not yielded: the SDK would raise and leave this generator open. No event follows,
+                        # but the connection may stay open.
                         last = event
                         break
                     if self._passes_deltas or not has_begun or not _is_delta(kind):
@@ -201,4 +203,4 @@ class _OneStream:
             error = raised
             raise
         finally:
-            await told.ended(error, usage)
+            await call_events.ended(error, usage)

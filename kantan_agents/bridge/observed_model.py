@@ -1,7 +1,7 @@
-"""Where a run's model calls can be watched and wrapped, whatever agent makes them.
+"""The model wrapper that sends a run's model calls through its middleware and emits their events.
 
-The SDK takes an agent's model from the agent, or from the provider of the RunConfig. In a run that is
-watched it finds a stand-in there, which sends the call through the middleware and tells the observers.
+The SDK takes a model from the agent or from the provider of the RunConfig. In a run with middleware or
+observers, it finds this wrapper in both places.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Any
 
 from agents import ModelResponse
 
-from kantan_agents.bridge.asking import answered, streamed
-from kantan_agents.bridge.model_calls import ask, checked, stream
-from kantan_agents.bridge.stand_in import StandIn
-from kantan_agents.bridge.streamed import nobody_reads_deltas
+from kantan_agents.bridge.model_calls import call_model, checked_response, stream_model
+from kantan_agents.bridge.model_wrapper import ModelWrapper
+from kantan_agents.bridge.streamed_run import are_deltas_discarded
+from kantan_agents.bridge.structured_requests import request_answer, stream_answer
 from kantan_agents.bridge.wrapped_stream import WrappedStream
 from kantan_agents.interception import ModelCall, around_model_call, asking_agent
 from kantan_agents.pipeline import Run, current_run
@@ -22,41 +22,41 @@ from kantan_agents.structured.requests.fetch import Fetch
 from kantan_agents.structured.requests.request import Request
 
 
-class ObservedModel(StandIn):
-    """Stands where a model stood in a run that is watched."""
+class ObservedModel(ModelWrapper):
+    """Wraps a model in a run with middleware or observers."""
 
     def __init__(self, agent: str) -> None:
         self._agent = agent
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
-        """Ask the model, through the middleware of the run."""
+        """Call the model through the middleware of the run."""
         return await self.answer(Request.of(args, kwargs))
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Ask the model, through the middleware of the run, and stream its answer."""
+        """Call the model through the middleware of the run, and stream the answer."""
         return self.events(Request.of(args, kwargs))
 
     async def answer(self, request: Request, fetch: Fetch | None = None) -> ModelResponse:
-        """Return the answer to a request; with what was tried so far if it is for a structured output."""
+        """Return the answer to a request; ``fetch`` holds the attempts so far of a structured output."""
         run = current_run.get()
         if run is None or not run.is_watched:
-            return await answered(self.inner, request, fetch)
+            return await request_answer(self.inner, request, fetch)
         call = self._call(run, request, fetch)
         if not run.model_calls:
-            return await ask(call)
-        return checked(await around_model_call(run.model_calls, call, ask))
+            return await call_model(call)
+        return checked_response(await around_model_call(run.model_calls, call, call_model))
 
     def events(self, request: Request, fetch: Fetch | None = None) -> AsyncGenerator[Any, None]:
-        """Return the stream of an answer, as ``answer`` does."""
+        """Return the stream of the answer to a request, see ``answer``."""
         run = current_run.get()
         if run is None or not run.is_watched:
-            return streamed(self.inner, request, fetch)
+            return stream_answer(self.inner, request, fetch)
         call = self._call(run, request, fetch)
         call.is_streamed = True
-        passes_deltas = not nobody_reads_deltas(run)
+        passes_deltas = not are_deltas_discarded(run)
         if run.model_calls:
             return WrappedStream(run, call, passes_deltas).events()
-        return stream(call, passes_deltas=passes_deltas)
+        return stream_model(call, passes_deltas=passes_deltas)
 
     def _call(self, run: Run, request: Request, fetch: Fetch | None) -> ModelCall:
         return ModelCall(

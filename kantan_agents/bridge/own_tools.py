@@ -1,4 +1,4 @@
-"""The tools an Agent was given, and when each of them is guarded."""
+"""The tools that an Agent was created with, guarded when they are first needed."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 
 
 class OwnTools:
-    """The tools of one Agent, in their order, as they were when it was made.
+    """The tools of one Agent in their order, in their state at its creation.
 
-    Those that the SDK has to find on its agent are guarded at once. The others, plain function tools, are
-    held back: copied and guarded when somebody asks for them, as services make agents of many tools for each
-    request, and not all of them run.
+    Tools that the SDK must find on its agent are guarded immediately. The others, plain function tools, are
+    held back: they are copied and guarded on first use. A service may create an agent with many tools for
+    each request, and not every agent runs.
 
     Args:
-        tools: The tools, as they were given.
+        tools: The tools as the user gave them.
         book: The Agent.
-        holds: Whether any may be held back.
+        holds: Whether any tool may be held back.
 
     Raises:
-        InvalidOptionError: E75, a declaration for the rules does not fit its tool.
+        InvalidOptionError: E75, a tool has no parameter of the name given to ``rule_parameter``.
     """
 
     __slots__ = ("_book", "_fields", "_given", "_inside", "_made", "_ready")
@@ -41,9 +41,9 @@ class OwnTools:
         self._inside: list[Tool] = []
         self._ready: dict[int, Tool] = {}
         self._fields: dict[int, dict[str, Any]] = {}
-        self._made: _Made | None = None
+        self._made: _GuardedTools | None = None
         for place, tool in enumerate(self._given):
-            fields = _what_waits(tool) if holds else None
+            fields = _fields_if_held(tool) if holds else None
             if fields is not None:
                 self._fields[place] = fields
                 continue
@@ -54,58 +54,58 @@ class OwnTools:
 
     @property
     def inside(self) -> list[Tool]:
-        """Those that stand on the SDK's agent, guarded."""
+        """The guarded tools that belong into ``tools`` of the SDK's agent."""
         return list(self._inside)
 
     @property
     def held(self) -> Sequence[FunctionTool]:
-        """Those that do not, guarded."""
+        """The guarded tools that are held back."""
         return self._guarded.held
 
     @property
     def holds_any(self) -> bool:
-        """Whether any are held back."""
+        """Whether any tool is held back."""
         return len(self._inside) < len(self._given)
 
     @property
     def switched_on(self) -> list[Tool]:
-        """Those held that have not been disabled, nor the user's own tools behind them."""
+        """The held tools that are enabled, both themselves and the user's tools they were copied from."""
         made = self._guarded
         pairs = zip(made.held, made.behind, strict=True)
         return [tool for tool, own in pairs if tool.is_enabled and own.is_enabled]
 
     def has(self, tool: Tool) -> bool:
-        """Whether this very object is one of them, guarded."""
+        """Whether this object is one of the guarded tools."""
         return self._place(tool) is not None
 
     def in_order(self, tools: Sequence[Tool], *, others_first: bool) -> list[Tool]:
-        """Return tools in the order of these, with those that are none of them before or after."""
+        """Return ``tools`` in the order of the Agent's tools, with all others before or after them."""
         other = -1 if others_first else len(self._given)
         places = [(other if (place := self._place(tool)) is None else place) for tool in tools]
         return [tools[index] for index in sorted(range(len(tools)), key=places.__getitem__)]
 
     def as_given(self, tool: Tool) -> Tool:
-        """Return a tool as it was given, without our guard, if it is one of them."""
+        """Return the user's tool behind a guarded one; a tool of another origin is returned unchanged."""
         place = self._place(tool)
         return tool if place is None else self._given[place]
 
     def _place(self, tool: Tool) -> int | None:
         made = self._guarded
         place = made.places.get(id(tool))
-        # In a deep copy the ids are those of other objects.
+        # In a deep copy, the ids belong to other objects.
         return place if place is not None and made.tools[place] is tool else None
 
     @property
-    def _guarded(self) -> _Made:
-        fields, made = self._fields, self._made  # in this order: the fields go when the rest is there
+    def _guarded(self) -> _GuardedTools:
+        fields, made = self._fields, self._made  # in this order: the fields are dropped after `_made` is set
         if made is None:
             made = self._make(fields)
-            with _lock:  # two copies of one tool, and the SDK would take them for two tools
+            with _lock:  # to the SDK, two copies of one tool would be two tools
                 made = self._made = self._made or made
             self._fields = {}
         return made
 
-    def _make(self, fields: Mapping[int, dict[str, Any]]) -> _Made:
+    def _make(self, fields: Mapping[int, dict[str, Any]]) -> _GuardedTools:
         tools = [
             guard_function(cast("FunctionTool", tool), self._book, fields[place])
             if place in fields
@@ -115,22 +115,22 @@ class OwnTools:
         inside = {id(tool) for tool in self._inside}
         held = [cast("FunctionTool", tool) for tool in tools if id(tool) not in inside]
         behind = [cast("GuardedInvoker", tool.on_invoke_tool).original for tool in held]
-        return _Made(tools, {id(tool): place for place, tool in enumerate(tools)}, held, behind)
+        return _GuardedTools(tools, {id(tool): place for place, tool in enumerate(tools)}, held, behind)
 
 
 def can_be_held(tool: Tool) -> bool:
-    """Whether the SDK never looks for this tool on the agent itself.
+    """Return whether the SDK never needs to find this tool on the agent itself.
 
-    It does for tools that are switched on and off by a callable, loaded late, called from programs, in
-    a namespace, or agents in disguise; and for every kind that is not a plain function tool.
+    It does for tools that are enabled by a callable, loaded later, called from programs, in a namespace, or
+    agents as tools, and for every kind other than plain function tools.
     """
     if type(tool) is not FunctionTool or not isinstance(tool.is_enabled, bool):
         return False
     fields = vars(tool)
-    return all(fields.get(name) is None or fields[name] is False for name in _LOOKED_FOR)
+    return all(fields.get(name) is None or fields[name] is False for name in _SDK_FIELDS)
 
 
-_LOOKED_FOR = (
+_SDK_FIELDS = (
     "defer_loading",
     "allowed_callers",
     "_is_agent_tool",
@@ -138,18 +138,18 @@ _LOOKED_FOR = (
     "_is_codex_tool",
     "_tool_namespace",
 )
-_values_of = itemgetter("is_enabled", "timeout_seconds", *_LOOKED_FOR)
+_values_of = itemgetter("is_enabled", "timeout_seconds", *_SDK_FIELDS)
 _USUAL = (True, None, False, None, False, None, False, None)
 
 
-def _what_waits(tool: Any) -> dict[str, Any] | None:
-    """Return what a tool is now, if it can be held and be copied later; None if it has to be copied now.
+def _fields_if_held(tool: Any) -> dict[str, Any] | None:
+    """Return the fields of a tool if it can be copied later; None if it must be copied now.
 
-    Nothing can be wrong with it then that the copying would bring to light. It is asked of each tool of each
-    agent, so what cannot be told at a glance is not.
+    A tool whose copy could fail is copied now, so that the error appears when the agent is created. This is
+    called for each tool of each agent, so a tool that needs a closer look is copied now as well.
 
     Raises:
-        InvalidOptionError: E75, a declaration for the rules does not fit it.
+        InvalidOptionError: E75, the tool has no parameter of the name given to ``rule_parameter``.
     """
     if type(tool) is not FunctionTool:
         return None
@@ -163,20 +163,20 @@ def _what_waits(tool: Any) -> dict[str, Any] | None:
         not is_usual
         or type(schema) is not dict
         or (schema.get("additionalProperties") is not False and tool.strict_json_schema)
-        or type(tool.on_invoke_tool) in _COPIED_AT_ONCE
+        or type(tool.on_invoke_tool) in _COPIED_IMMEDIATELY
     ):
         return None
     check_declaration(tool)
     return fields
 
 
-# Guarded already, or bound anew to each copy.
-_COPIED_AT_ONCE = (GuardedInvoker, MethodType)
+# Already guarded, or bound again to each copy.
+_COPIED_IMMEDIATELY = (GuardedInvoker, MethodType)
 
 
 @attrs.frozen(eq=False)
-class _Made:
-    tools: Sequence[Tool]  # kept, so that their ids stay theirs
+class _GuardedTools:
+    tools: Sequence[Tool]  # references, so that the ids in `places` stay valid
     places: dict[int, int]
     held: Sequence[FunctionTool]
     behind: Sequence[FunctionTool]

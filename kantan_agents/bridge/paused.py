@@ -1,4 +1,4 @@
-"""Runs that wait for an approval: their state must go into JSON and find its context again."""
+"""Runs paused for an approval: makes their state serialisable and finds its context on resumption."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from kantan_agents.bridge.guarded_agent import guard_agent
 
 
 class PausedContext(dict[str, Any]):
-    """The context a paused run's state carries: the caller's, without the result of that very run.
+    """The context in the state of a paused run: a copy of the caller's without ``result``.
 
-    The SDK writes a dict context into the state's JSON as it is, and a ``RunResult`` that contains
-    itself has no JSON.
+    The SDK writes a dict context into the JSON of the state, and a ``RunResult`` that contains itself cannot
+    be written.
 
     Attributes:
-        caller_context: The caller's own dict, for a state that is resumed in the same process.
+        caller_context: The caller's own dict, used when the state is resumed in the same process.
     """
 
     caller_context: dict[str, Any]
 
 
 def detach_result(result: Any, context: dict[str, Any]) -> None:
-    """Give a paused ``result`` a context that can be serialised; others are left alone."""
+    """Give ``result`` a serialisable context if its run is paused."""
     wrapper = getattr(result, "context_wrapper", None)
     if wrapper is None or not getattr(result, "interruptions", None):
         return
@@ -33,14 +33,14 @@ def detach_result(result: Any, context: dict[str, Any]) -> None:
 
 
 def guard_resumed(input: Any) -> None:
-    """Guard the agent that a resumed run goes on with; it need not be one that ours hand over to."""
+    """Guard the agent that a resumed run continues with; it may be unreachable through hand-offs."""
     if isinstance(input, RunState):
         guard_agent(getattr(input, "_current_agent", None))
 
 
 def context_of(state: RunState[Any, Any]) -> dict[str, Any]:
-    """Return the context a state is to be resumed with; an empty one where it carries none."""
-    # There is no public way to the context of a state.
+    """Return the context to resume a state with; empty if the state has no dict context."""
+    # The SDK has no public access to the context of a state.
     context = getattr(getattr(state, "_context", None), "context", None)
     if isinstance(context, PausedContext):
         return context.caller_context

@@ -1,7 +1,7 @@
-"""A model's stream whose text is changed on its way, although it comes in pieces.
+"""Rewrites the text of a model's stream chunk by chunk, for ``TextRewriter`` middleware.
 
-Everything else that would tell the text in another form is left out: the pieces of tool arguments, the
-texts and items that are complete. None of it is needed; the answer comes whole with the last event.
+All other events that would repeat the original text are dropped: deltas of tool arguments, completed texts
+and items. Nothing is lost, because the last event holds the whole answer.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _DELTA = "response.output_text.delta"
 _ITEM = "response.output_item.done"
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 _ERRORS = ("error", "response.error")
-_SAY_NOTHING = ("response.created", "response.in_progress", "response.queued")
+_NO_TEXT = ("response.created", "response.in_progress", "response.queued")
 
 
 async def rewritten(
     events: Any, factories: Sequence[Callable[[], TextRewriter]]
 ) -> AsyncGenerator[Any, None]:
-    """Yield the events of a model's stream, its text sent through rewriters.
+    """Yield the events of a model's stream with its text rewritten.
 
     Args:
         events: The SDK's stream events.
-        factories: Make the rewriters of one text; the last one comes first.
+        factories: Each creates a rewriter for one text; the last factory's rewriter is applied first.
     """
     texts: dict[Any, _Text] = {}
     items: list[Any] = []
@@ -48,19 +48,19 @@ async def rewritten(
                 for rest in _ended(texts):
                     yield rest
                 yield event.model_copy(update={"response": with_output(event.response, items)})
-            elif kind in _SAY_NOTHING or kind in _ERRORS:
+            elif kind in _NO_TEXT or kind in _ERRORS:
                 yield event
 
 
 class _Text:
-    """One text of an answer on its way through the rewriters."""
+    """One text of an answer, with its own rewriters."""
 
     def __init__(self, factories: Sequence[Callable[[], TextRewriter]]) -> None:
         self._rewriters = [make() for make in reversed(factories)]
         self._last: Any = None
 
     def feed(self, event: Any) -> Any:
-        """Return the event with what may be passed on by now, None if that is nothing."""
+        """Return the event with the text that can be released by now, None if there is none yet."""
         self._last = event
         text = event.delta
         for rewriter in self._rewriters:
@@ -68,7 +68,7 @@ class _Text:
         return _delta(event, text)
 
     def end(self) -> Any:
-        """Return an event with the rest, None if there is none."""
+        """Return an event with the remaining text, None if nothing remains."""
         text = ""
         for rewriter in self._rewriters:
             text = (rewriter.feed(text) if text else "") + rewriter.end()
@@ -76,7 +76,7 @@ class _Text:
 
 
 def _ended(texts: dict[Any, _Text], but: Any = None) -> Iterator[Any]:
-    """Yield the rest of all texts but one: a text is over when another begins."""
+    """Yield the remaining text of all texts but ``but``: a text is complete when another begins."""
     for place in [place for place in texts if place != but]:
         rest = texts.pop(place).end()
         if rest is not None:
@@ -84,5 +84,5 @@ def _ended(texts: dict[Any, _Text], but: Any = None) -> Iterator[Any]:
 
 
 def _delta(event: Any, text: str) -> Any:
-    # The probabilities of the tokens quote the text as the model wrote it.
+    # Token probabilities are dropped because they quote the original text.
     return event.model_copy(update={"delta": text, "logprobs": []}) if text else None

@@ -1,4 +1,4 @@
-"""The SDK's RunConfig of one run: what the caller gave, merged with ours."""
+"""The SDK's RunConfig of one run: the caller's, extended by what this library needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorFormatterArgs
 
-from kantan_agents.bridge.stand_ins import StandInProvider, structured, unobserved
+from kantan_agents.bridge.wrap_models import WrappingProvider, structured, unobserved
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
 from kantan_agents.models import DefaultProvider, ProviderFactory, resolve_model
 from kantan_agents.pipeline import Run
@@ -20,31 +20,31 @@ _GIVEN = "__kantan_given__"
 def effective_run_config(
     given: RunConfig | dict[str, Any] | None, factory: ProviderFactory | None
 ) -> tuple[RunConfig, ModelProvider | None]:
-    """Return the RunConfig for one run, and the model provider if the caller has put one into it.
+    """Return the RunConfig for one run, and the model provider if the caller's config contains one.
 
-    Every field the caller set stays, in an object of its own. The model provider is, in this order, the
-    caller's own in ``given``, what ``factory`` makes, or the SDK's default one. A model name in
-    ``given`` goes to its provider as an agent's does, unless there is a provider of the user's own.
+    The result is a copy with all fields the caller has set. The model provider is the first of: the
+    caller's in ``given``, the result of ``factory``, the default. A model name in ``given`` is resolved like
+    an agent's, unless the caller has set a provider or a factory.
 
     Raises:
         InvalidOptionError: E75, ``given`` is neither a RunConfig nor a dict of its fields.
     """
     config, callers_provider = _with_provider(given, factory)
-    # An agent of the run may have an output type, and take its model from here.
+    # An agent with an output type may take its model from this config.
     config.model = structured(config.model)
-    config.model_provider = StandInProvider(config.model_provider, structured)
-    # A call to a tool that was not shown is answered by us, not by an exception of the SDK.
+    config.model_provider = WrappingProvider(config.model_provider, structured)
+    # A call of a tool that was not shown is answered with a message instead of an SDK exception.
     config.tool_not_found_behavior = "return_error_to_model"
     config.tool_error_formatter = _answering_missing_tools(config.tool_error_formatter)
     return config, callers_provider
 
 
 def config_for_delegated(run: Run | None, given: RunConfig | None) -> RunConfig | None:
-    """Return the RunConfig for a run that is delegated: what the caller gave, without what is ours.
+    """Return the RunConfig for a delegated run: the caller's, without this library's additions.
 
     Args:
-        run: The run that delegates; None if it is none of ours.
-        given: The RunConfig of the SDK's run then.
+        run: The delegating run; None if the SDK's own runner runs the agent.
+        given: The RunConfig of the SDK's run in that case.
     """
     if run is None:
         return None if given is None else dataclasses.replace(given, trace_id=None)
@@ -79,7 +79,7 @@ async def _answer_missing_tool(args: ToolErrorFormatterArgs[Any]) -> str | None:
         return None
     try:
         return await answer_missing(args.run_context, args.tool_name, args.call_id)
-    except Exception as error:  # noqa: BLE001 - the SDK swallows it; it ends the run after this turn
+    except Exception as error:  # noqa: BLE001 - the SDK would swallow it; it ends the run after this turn
         return str(error)
 
 
@@ -99,7 +99,7 @@ def _with_provider(
             option="run_config",
             reason=f"must be a RunConfig or a dict of its fields, not {type(given).__name__}",
         )
-    # A RunConfig made without a provider carries a MultiProvider; it cannot be told from one given.
+    # A RunConfig created without a provider holds a MultiProvider, like one created with a MultiProvider.
     if type(given.model_provider) is not MultiProvider:
         return dataclasses.replace(given), given.model_provider
     if factory is not None:
@@ -113,4 +113,4 @@ def _resolved(model: str | Model | None) -> str | Model | None:
     try:
         return resolve_model(model).model
     except ModelNotFoundError:
-        return model  # a name of the SDK's own, such as "litellm/..."
+        return model  # a name that only the SDK resolves, such as "litellm/..."

@@ -1,7 +1,7 @@
 """A streamed model call with middleware around it.
 
-The SDK pulls events out of a generator, while a middleware awaits an answer: so the middleware runs in a
-task of its own, and what the model streams meanwhile comes over a channel.
+The SDK reads events from a generator, while a middleware awaits an answer. So the middleware runs in a task
+of its own and sends the events of the model over a channel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from agents import ModelResponse
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
 from kantan_agents.bridge.model_answers import answer_of, completed_event, text_of, with_output
-from kantan_agents.bridge.model_calls import Told, ask, checked, refused_answer, stream
+from kantan_agents.bridge.model_calls import (
+    CallEvents,
+    call_model,
+    checked_response,
+    middleware_error,
+    stream_model,
+)
 from kantan_agents.interception import ModelCall, around_model_call
 from kantan_agents.pipeline import Run
 from kantan_agents.support.waiting import wait_for_end
@@ -29,12 +35,12 @@ class WrappedStream:
         self._run = run
         self._call = call
         self._passes_deltas = passes_deltas
-        # One at a time: a slow consumer holds the model up.
+        # A buffer of one event: a slow consumer slows down the model.
         self._send, self._receive = anyio.create_memory_object_stream[Any](1)
         self._last: tuple[ModelResponse, Response] | None = None
 
     async def events(self) -> AsyncGenerator[Any, None]:
-        """Yield the SDK's stream events; the last one carries what the middleware has returned."""
+        """Yield the SDK's stream events; the last one holds the answer that the middleware has returned."""
         task = asyncio.create_task(self._work())
         try:
             async for event in self._receive:
@@ -47,36 +53,38 @@ class WrappedStream:
                 task.cancel()
                 await wait_for_end(task)
             if not task.cancelled():
-                task.exception()  # looked at: raised above, or nobody waits for it any more
+                task.exception()  # marks it as retrieved: it was raised above, or the reader has left
         is_its_own = self._last is not None and self._last[0] is answer
         if not is_its_own and not self._call.has_streamed and text_of(answer):
-            slow_readers = Told(self._call, None).delta(text_of(answer))
+            slow_readers = CallEvents(self._call, None).delta(text_of(answer))
             if slow_readers is not None:
                 await slow_readers
         yield completed_event(answer, self._last[1] if self._last is not None and is_its_own else None)
 
     async def _work(self) -> ModelResponse:
         async with self._send:
-            return checked(await around_model_call(self._run.model_calls, self._call, self._ask))
+            return checked_response(
+                await around_model_call(self._run.model_calls, self._call, self._call_model)
+            )
 
-    async def _ask(self, call: ModelCall) -> ModelResponse:
+    async def _call_model(self, call: ModelCall) -> ModelResponse:
         if call.internal or not call.is_streamed:
-            return await ask(call)
+            return await call_model(call)
         final: Response | None = None
         items: list[Any] = []
         try:
-            async with aclosing(stream(call, passes_deltas=self._passes_deltas)) as events:
+            async with aclosing(stream_model(call, passes_deltas=self._passes_deltas)) as events:
                 async for event in events:
                     if isinstance(event, ResponseCompletedEvent):
                         final = with_output(event.response, items)
-                        continue  # held back: the middleware may come to another answer
+                        continue  # held back: the middleware may return another answer
                     if isinstance(event, ResponseOutputItemDoneEvent):
                         items.append(event.item)
                     await self._send.send(event)
         finally:
             self._call.has_streamed = self._call.has_streamed or call.has_streamed
         if final is None:
-            raise refused_answer("the model's stream came to no end")
+            raise middleware_error("the model's stream ended without an answer")
         answer = answer_of(final)
         self._last = (answer, final)
         return answer

@@ -10,10 +10,10 @@ from agents import Runner
 
 from kantan_agents.bridge import (
     detach_result,
+    drain_streamed_run,
     guard_resumed,
     observe_models,
-    streamed_result,
-    telling_hooks,
+    observing_hooks,
 )
 from kantan_agents.context import store
 from kantan_agents.events import ApprovalNeeded
@@ -69,7 +69,9 @@ async def call_sdk(run: Run, call_next: Next) -> None:
 async def _watched_run(run: Run) -> Any:
     observe_models(run.run_config, run.agent.name)
     async with none_left_open(run):
-        return await _run_by_sdk(run, {**run.options, "hooks": telling_hooks(run, run.options.get("hooks"))})
+        return await _run_by_sdk(
+            run, {**run.options, "hooks": observing_hooks(run, run.options.get("hooks"))}
+        )
 
 
 def _run_by_sdk(run: Run, options: dict[str, Any]) -> Awaitable[Any]:
@@ -79,7 +81,7 @@ def _run_by_sdk(run: Run, options: dict[str, Any]) -> Awaitable[Any]:
     if run.is_streamed:
         streamed = agent.runner.run_streamed(agent.sdk_agent, run.input, **given)
         # A custom runner may read the stream itself.
-        return streamed_result(run, streamed, only_reader=agent.runner is Runner)
+        return drain_streamed_run(run, streamed, only_reader=agent.runner is Runner)
     waiting: Awaitable[Any] = agent.runner.run(agent.sdk_agent, run.input, **given)
     return waiting
 

@@ -1,3 +1,5 @@
+"""Hand-offs between Agents, SDK agents and ``agents.handoff`` objects."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -30,7 +32,7 @@ def say(text: Any) -> Any:
     return [assistant_message(text)]
 
 
-async def test_a_target_of_ours_renders_its_own_instructions_from_the_same_context() -> None:
+async def test_a_target_renders_its_own_instructions_from_the_same_context() -> None:
     model = ScriptedModel([transfer("billing"), say("done")])
     billing = Agent("billing", "Bill {{ $ctx.who }}", model=model)
     triage = Agent("triage", "Sort {{ $ctx.who }}", model=model, handoffs=[billing])
@@ -54,7 +56,7 @@ async def test_sdk_agents_and_handoff_objects_are_targets(kind: Any) -> None:
     assert context["result"].final_output == "done"
 
 
-async def test_an_sdk_agent_may_hand_off_to_one_of_ours() -> None:
+async def test_an_sdk_agent_may_hand_off_to_an_agent_of_this_library() -> None:
     model = ScriptedModel([transfer("ours"), say("done")])
     ours = Agent("ours", "For {{ $ctx.who }}", model=model)
     sdk = agents.Agent(name="sdk", instructions="x", model=model, handoffs=[ours.sdk_agent])
@@ -73,12 +75,12 @@ async def test_cycles_work_and_the_starting_agent_is_rendered_again() -> None:
     repr(context["result"])
 
 
-async def test_targets_that_another_agents_run_has_linked_are_followed_from_here_as_well() -> None:
+async def test_targets_linked_by_another_agents_run_are_followed() -> None:
     a, b, c, d = (Agent(name, name, model=ScriptedModel([say("ok")])) for name in "abcd")
     a.handoffs.append(b)
     await a.run_async("hi")
     b.handoffs.append(c)
-    await b.run_async("hi")  # links c: to a nothing seems to have changed since
+    await b.run_async("hi")  # links c; from the view of a, nothing has changed
     c.handoffs.append(d)
     reached: agents.Agent[Any] = a.sdk_agent
     for name in "bcd":
@@ -88,18 +90,18 @@ async def test_targets_that_another_agents_run_has_linked_are_followed_from_here
 
 
 @pytest.mark.parametrize("has_it", [True, False])
-async def test_what_was_linked_in_between_is_brought_up_to_date_again(has_it: bool) -> None:
+async def test_handoffs_linked_in_between_are_updated_again(has_it: bool) -> None:
     a, b, c = (Agent(name, name, model=ScriptedModel([])) for name in "abc")
     a.handoffs, b.handoffs = [b], [c] if has_it else []
     _ = a.sdk_agent
     b.handoffs[:] = [] if has_it else [c]
-    _ = b.sdk_agent  # of which a is not told
+    _ = b.sdk_agent  # a is not notified
     b.handoffs[:] = [c] if has_it else []
     (handoff,) = a.sdk_agent.handoffs
     assert [each.agent_name for each in handoff._agent_ref().handoffs] == (["c"] if has_it else [])
 
 
-async def test_a_target_that_is_taken_out_again_is_no_longer_offered() -> None:
+async def test_a_removed_target_is_no_longer_offered() -> None:
     b, c = (Agent(name, name, model=ScriptedModel([])) for name in "bc")
     model = ScriptedModel([say("1"), say("2"), say("3")])
     a = Agent("a", "A", model=model, handoffs=[b])
@@ -132,7 +134,7 @@ async def test_a_changed_handoff_list_is_seen_by_the_next_run() -> None:
     assert shown == [[], ["transfer_to_b"], []]
 
 
-async def test_a_chain_of_a_thousand_agents_is_no_recursion() -> None:
+async def test_a_chain_of_a_thousand_agents_does_not_recurse() -> None:
     model = ScriptedModel([say("x")])
     last = Agent("last", "x", model=model)
     for number in range(1000):
@@ -171,7 +173,7 @@ async def test_a_targets_prompt_is_recorded_once_on_a_span(traces: Any) -> None:
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_a_hand_off_over_http_between_models_of_their_own(api: Any) -> None:
+async def test_a_handoff_between_agents_with_different_models_works_over_http(api: Any) -> None:
     with OfflineServer([ScriptedToolCall("transfer_to_b"), "done"]) as server:
         b = Agent("b", "B", model=server.bundle("model-b", api=api))
         a = Agent("a", "A", model=server.bundle("model-a", api=api), handoffs=[b])
@@ -179,7 +181,7 @@ async def test_a_hand_off_over_http_between_models_of_their_own(api: Any) -> Non
         assert [request.model for request in server.requests] == ["model-a", "model-b"]
 
 
-async def test_the_targets_of_a_target_reached_through_its_sdk_agent_are_there() -> None:
+async def test_a_target_reached_through_its_sdk_agent_has_its_own_targets() -> None:
     model = ScriptedModel([transfer("b"), transfer("c", "c2"), say("done")])
     c = Agent("c", "C", model=model)
     b = Agent("b", "B", model=model, handoffs=[c])

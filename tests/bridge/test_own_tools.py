@@ -1,4 +1,4 @@
-"""The tools of an Agent are guarded when they are first needed, once, as they were when it was made."""
+"""The tools of an Agent are guarded once, on first use, in their state at the creation of the Agent."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def tool_named(name: str, log: list[str] | None = None, **options: Any) -> Funct
 
 @pytest.fixture
 def guarded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Hear of each tool that is guarded for an agent."""
+    """Return the names of the tools that have been guarded so far."""
     names: list[str] = []
 
-    def noting(really: Callable[..., Any]) -> Callable[..., Any]:
+    def recording(really: Callable[..., Any]) -> Callable[..., Any]:
         def guard(tool: Any, *more: Any) -> Any:
             names.append(tool.name)
             return really(tool, *more)
@@ -43,7 +43,7 @@ def guarded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return guard
 
     for name in ("guard", "guard_function"):
-        monkeypatch.setattr(own_tools, name, noting(getattr(own_tools, name)))
+        monkeypatch.setattr(own_tools, name, recording(getattr(own_tools, name)))
     return names
 
 
@@ -51,7 +51,7 @@ async def shown(agent: Agent) -> list[Any]:
     return await agent.sdk_agent.get_all_tools(RunContextWrapper({}))
 
 
-async def test_plain_tools_are_guarded_when_they_are_needed_and_then_once(guarded: list[str]) -> None:
+async def test_plain_tools_are_guarded_once_and_on_first_use(guarded: list[str]) -> None:
     agent = Agent(
         "a",
         "x",
@@ -64,12 +64,12 @@ async def test_plain_tools_are_guarded_when_they_are_needed_and_then_once(guarde
     assert guarded == ["t", "u"]
 
 
-async def test_tools_that_the_sdk_has_to_find_are_guarded_at_once(guarded: list[str]) -> None:
+async def test_tools_that_the_sdk_must_find_are_guarded_at_creation(guarded: list[str]) -> None:
     Agent("a", "x", tools=[tool_named("t", is_enabled=lambda ctx, agent: True), tool_named("u")])
     assert guarded == ["t"]
 
 
-async def test_what_is_left_on_the_sdk_agent_is_guarded_already() -> None:
+async def test_tools_on_the_sdk_agent_are_already_guarded() -> None:
     log: list[str] = []
     tool = tool_named("t", log, is_enabled=lambda ctx, agent: True)
     agent = Agent("a", "x", tools=[tool, tool_named("u", log)], model=calls(("t", {"value": "v"})))
@@ -79,7 +79,7 @@ async def test_what_is_left_on_the_sdk_agent_is_guarded_already() -> None:
     assert log == []
 
 
-def test_a_declaration_that_does_not_fit_is_told_when_the_agent_is_made() -> None:
+def test_a_wrong_rule_parameter_fails_when_the_agent_is_created() -> None:
     @function_tool
     @rule_parameter("path")
     def read(file: str) -> str:
@@ -119,7 +119,7 @@ CHANGES: dict[str, tuple[Any, Any]] = {
 
 @pytest.mark.parametrize("field", CHANGES)
 @pytest.mark.parametrize("ran_before", [False, True])
-async def test_an_agent_has_a_tool_as_it_was_when_the_agent_was_made(field: str, ran_before: bool) -> None:
+async def test_later_changes_to_a_tool_do_not_reach_the_agent(field: str, ran_before: bool) -> None:
     before, after = CHANGES[field]
     tool = tool_named("t")
     setattr(tool, field, before)
@@ -136,7 +136,7 @@ async def test_an_agent_has_a_tool_as_it_was_when_the_agent_was_made(field: str,
 
 
 @pytest.mark.parametrize("field", ["needs_approval", "tool_input_guardrails"])
-async def test_what_lies_on_a_tool_cannot_be_taken_off_it_before_the_first_run(field: str) -> None:
+async def test_relaxing_a_tool_after_creation_has_no_effect_on_the_agent(field: str) -> None:
     log: list[str] = []
     tool = tool_named("t", log)
     setattr(tool, field, CHANGES[field][0])
@@ -146,7 +146,7 @@ async def test_what_lies_on_a_tool_cannot_be_taken_off_it_before_the_first_run(f
     assert log == []
 
 
-async def test_rules_know_a_tool_by_the_name_it_had() -> None:
+async def test_rules_use_the_name_a_tool_had_at_creation() -> None:
     log: list[str] = []
     tool = tool_named("delete", log)
     agent = Agent("a", "x", tools=[tool], model=calls(("delete", {"value": "v"})))
@@ -167,7 +167,7 @@ async def in_time(value: str) -> str:
         ("params_json_schema", None, AttributeError),
     ],
 )
-def test_a_tool_that_cannot_be_copied_is_told_when_the_agent_is_made(
+def test_a_tool_that_cannot_be_copied_fails_when_the_agent_is_created(
     field: str, value: Any, error: type[Exception]
 ) -> None:
     tool = function_tool(in_time)
@@ -177,22 +177,22 @@ def test_a_tool_that_cannot_be_copied_is_told_when_the_agent_is_made(
         Agent("a", "x", tools=[tool])
 
 
-async def test_a_method_that_is_bound_to_its_tool_is_bound_to_the_copy() -> None:
-    heard: list[Any] = []
+async def test_a_method_bound_to_its_tool_is_bound_to_the_copy() -> None:
+    bound_to: list[Any] = []
 
     async def invoke(self: Any, ctx: Any, arguments: str) -> str:
-        heard.append(self)
+        bound_to.append(self)
         return "ok"
 
     tool = tool_named("t")
     tool.on_invoke_tool = MethodType(invoke, tool)
     agent = Agent("a", "x", tools=[tool], model=calls(("t", {"value": "v"})))
     await agent.run_async("hi")
-    assert [type(each) for each in heard] == [FunctionTool]
-    assert heard[0] is not tool
+    assert [type(each) for each in bound_to] == [FunctionTool]
+    assert bound_to[0] is not tool
 
 
-async def test_a_tool_that_makes_an_agent_while_it_is_copied_holds_up_nobody() -> None:
+async def test_a_tool_that_creates_an_agent_while_it_is_copied_does_not_deadlock() -> None:
     class Invoker:
         def __getattr__(self, name: str) -> Any:
             if name == "__agents_bind_function_tool__":
@@ -210,7 +210,7 @@ async def test_a_tool_that_makes_an_agent_while_it_is_copied_holds_up_nobody() -
 
 
 @pytest.mark.parametrize("ran_before", [False, True])
-async def test_a_tool_that_is_switched_off_is_not_shown(ran_before: bool) -> None:
+async def test_a_disabled_tool_is_not_shown(ran_before: bool) -> None:
     tool = tool_named("t")
     agent = Agent("a", "x", tools=[tool, tool_named("u")])
     if ran_before:
@@ -219,7 +219,7 @@ async def test_a_tool_that_is_switched_off_is_not_shown(ran_before: bool) -> Non
     assert [each.name for each in await shown(agent)] == ["u"]
 
 
-async def test_tools_stay_in_their_order_and_are_given_back_as_they_were_given() -> None:
+async def test_tools_keep_their_order_and_are_returned_unguarded() -> None:
     tools = [
         tool_named("a"),
         tool_named("b", is_enabled=lambda ctx, agent: True),
@@ -232,17 +232,17 @@ async def test_tools_stay_in_their_order_and_are_given_back_as_they_were_given()
     assert all(tool is own for tool, own in zip(given, tools, strict=True))
 
 
-async def test_a_deep_copy_takes_no_other_tool_for_one_of_its_own() -> None:
+async def test_a_deep_copy_does_not_mistake_another_tool_for_one_of_its_tools() -> None:
     agent = Agent("a", "x", tools=[tool_named("t", is_enabled=lambda ctx, agent: True)])
     await shown(agent)
     copied = copy.deepcopy(agent.sdk_agent._own_tools)
     late = tool_named("u")
-    copied._guarded.places[id(late)] = 0  # as if it had been made where the original's tool stood
+    copied._guarded.places[id(late)] = 0  # as if it had the memory address of the original's tool
     assert not copied.has(late)
     assert copied.as_given(late) is late
 
 
-async def test_a_clone_with_tools_of_its_own_has_no_others() -> None:
+async def test_a_clone_with_its_own_tools_has_no_others() -> None:
     agent = Agent("a", "x", tools=[tool_named("t")])
     wrapper = RunContextWrapper({})
     assert [tool.name for tool in await agent.sdk_agent.clone(name="b").get_all_tools(wrapper)] == ["t"]

@@ -1,4 +1,4 @@
-"""Our SDK agent keeps tools outside ``Agent.tools``; everything the SDK does with tools still works."""
+"""``SDKAgent`` keeps plain tools outside ``Agent.tools``; everything the SDK does with tools still works."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def shown(agent: Any, context: Any = None) -> Any:
     return [tool.name for tool in tools]
 
 
-async def test_plain_function_tools_are_held_outside_and_all_others_stay_inside() -> None:
+async def test_plain_function_tools_are_held_outside_the_sdk_agent_and_all_others_stay_on_it() -> None:
     inside = [
         tool_named("switched", is_enabled=lambda ctx, agent: True),
         tool_named("deferred", defer_loading=True),
@@ -65,7 +65,7 @@ async def test_tools_are_shown_in_the_order_given() -> None:
     assert await shown(Agent("a", "b", tools=tools)) == ["web_search", "b", "a", "c"]
 
 
-async def test_of_two_tools_with_one_name_the_last_one_stays() -> None:
+async def test_the_last_of_two_tools_with_the_same_name_wins() -> None:
     log: list = []
     first, second = tool_named("t"), tool_named("t", log)
     model = calling("t", value="x")
@@ -73,13 +73,13 @@ async def test_of_two_tools_with_one_name_the_last_one_stays() -> None:
     assert log == [("t", "x")]
 
 
-async def test_with_prefixed_mcp_names_tools_stay_where_the_sdk_reserves_their_names() -> None:
+async def test_with_prefixed_mcp_names_all_tools_stay_on_the_sdk_agent() -> None:
     agent = Agent("a", "b", tools=[tool_named("t")], mcp_config={"include_server_in_tool_names": True})
     assert [tool.name for tool in agent.sdk_agent.tools] == ["t"]
     assert await shown(agent) == ["t"]
 
 
-async def test_a_tool_keeps_what_the_sdk_knows_of_it() -> None:
+async def test_a_guarded_tool_keeps_the_sdks_attributes() -> None:
     def guardrail(data: Any) -> Any:
         return agents.ToolGuardrailFunctionOutput.allow()
 
@@ -106,7 +106,7 @@ async def test_a_failing_tool_is_reported_to_the_model_as_the_sdk_does() -> None
     assert "error occurred while running the tool" in str(model.last_call.input[-1])
 
 
-async def test_a_tools_timeout_survives() -> None:
+async def test_a_guarded_tool_keeps_its_timeout() -> None:
     import anyio
 
     async def slow() -> str:
@@ -158,7 +158,7 @@ async def test_a_resumed_state_without_a_context_uses_its_own() -> None:
     assert model.last_call.system_instructions == "Hi Bo"
 
 
-async def test_an_agent_of_ours_as_a_tool_renders_from_the_same_context(traces: Any) -> None:
+async def test_an_agent_as_tool_renders_from_the_same_context(traces: Any) -> None:
     inner_model, outer_model = ScriptedModel([[assistant_message("42")]]), calling("ask", input="q")
     inner = Agent("inner", "Inner {{ $ctx.who }}", model=inner_model)
     outer = Agent("outer", "Outer", model=outer_model, tools=[inner.sdk_agent.as_tool("ask", "Ask.")])
@@ -167,7 +167,7 @@ async def test_an_agent_of_ours_as_a_tool_renders_from_the_same_context(traces: 
     assert [s.raw["span_data"]["data"]["agent_name"] for s in traces.spans(name="agent_run")] == ["inner"]
 
 
-async def test_the_sdk_agent_can_be_run_and_cloned_without_us() -> None:
+async def test_the_sdk_agent_can_be_run_and_cloned_with_the_sdk_alone() -> None:
     model = ScriptedModel([[assistant_message("x")]] * 2)
     agent = Agent("a", "Hi {{ $ctx.who }}", tools=[tool_named("t")], model=model)
     await agents.Runner.run(agent.sdk_agent, "hi", context={"who": "Bo"})
@@ -178,7 +178,7 @@ async def test_the_sdk_agent_can_be_run_and_cloned_without_us() -> None:
     assert [[tool.name for tool in call.tools] for call in model.calls] == [["t"], ["t"]]
 
 
-# Rules, as far as they go
+# Rules
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ async def test_a_tool_the_rules_forbid_is_not_shown(rules: Any, visible: Any) ->
     assert [tool.name for tool in model.last_call.tools] == visible
 
 
-async def test_a_tool_denied_while_the_run_is_on_its_way_is_not_run(traces: Any) -> None:
+async def test_a_tool_denied_during_the_run_is_not_run(traces: Any) -> None:
     log: list = []
 
     async def forbid(ctx: RunContextWrapper[dict]) -> str:
@@ -234,7 +234,7 @@ async def test_a_tool_denied_while_the_run_is_on_its_way_is_not_run(traces: Any)
     assert (data["tool"], data["code"], data["rule"]) == ("danger", "E8", "deny: danger")
 
 
-async def test_a_tool_switched_off_between_the_model_call_and_its_execution_is_not_run() -> None:
+async def test_a_tool_disabled_between_model_call_and_execution_is_not_run() -> None:
     log: list = []
     model = calling("t", value="x")
     agent = Agent("a", "b", tools=[tool_named("t", log)], model=model)
@@ -249,7 +249,7 @@ async def test_a_tool_switched_off_between_the_model_call_and_its_execution_is_n
     assert "[E8]" in str(model.last_call.input[-1])
 
 
-async def test_rules_that_become_wrong_during_a_run_refuse_every_tool() -> None:
+async def test_rules_that_become_invalid_during_a_run_refuse_every_tool() -> None:
     log: list = []
     model = calling("t", value="x")
 
@@ -298,7 +298,7 @@ def test_quick_settings_equal_plain_ones_in_both_directions() -> None:
     )
 
 
-def test_a_users_own_settings_class_is_left_alone() -> None:
+def test_a_users_settings_class_is_kept() -> None:
     class Mine(ModelSettings):
         pass
 
@@ -306,7 +306,7 @@ def test_a_users_own_settings_class_is_left_alone() -> None:
     assert QuickSettings.adopt(mine) is mine
 
 
-async def test_tools_that_only_share_a_name_by_kind_are_all_kept() -> None:
+async def test_hosted_tools_that_share_the_name_of_their_kind_are_all_kept() -> None:
     hosted = [
         agents.HostedMCPTool(
             tool_config={"type": "mcp", "server_label": label, "server_url": "http://127.0.0.1/"}
@@ -316,7 +316,7 @@ async def test_tools_that_only_share_a_name_by_kind_are_all_kept() -> None:
     assert len(Agent("a", "b", tools=hosted).sdk_agent.tools) == 2
 
 
-async def test_a_tool_the_user_switches_off_is_neither_shown_nor_run() -> None:
+async def test_a_tool_the_user_disables_is_neither_shown_nor_run() -> None:
     log: list[Any] = []
     tool = tool_named("t", log)
     model = calling("t", value="x")
@@ -331,7 +331,7 @@ async def test_a_tool_the_user_switches_off_is_neither_shown_nor_run() -> None:
     assert await shown(agent) == []
 
 
-async def test_a_clone_takes_what_it_is_given() -> None:
+async def test_a_clone_uses_the_options_it_is_given() -> None:
     model = ScriptedModel([[assistant_message("x")]])
     agent = Agent("a", "old", tools=[tool_named("t")], model=model)
     clone = agent.sdk_agent.clone(instructions="new", tools=[])

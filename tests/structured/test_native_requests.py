@@ -112,7 +112,7 @@ async def test_a_run_gives_the_same_result_as_the_full_path(
     replies = [REPLIES[name] for name in names]
     tools = [look] if "tool" in names else []
     quick = await run_twice(api, tools, replies)
-    monkeypatch.setattr(StructuredModel, "_plain_choice", lambda *_: None)
+    monkeypatch.setattr(StructuredModel, "_native_choice", lambda *_: None)
     assert quick == await run_twice(api, tools, replies)
 
 
@@ -126,8 +126,8 @@ async def test_a_concurrent_run_does_not_change_the_forms_of_this_one(
 
     tools = [look] if name == "tool" else []
     seen = []
-    for plain_choice in (StructuredModel._plain_choice, lambda *_: None):
-        monkeypatch.setattr(StructuredModel, "_plain_choice", plain_choice)
+    for plain_choice in (StructuredModel._native_choice, lambda *_: None):
+        monkeypatch.setattr(StructuredModel, "_native_choice", plain_choice)
         seen.append(await run_twice("chat", tools, [REPLIES[name]], meanwhile=refuse_native))
     assert seen[0] == seen[1]
 
@@ -136,14 +136,14 @@ async def test_the_sdks_request_is_sent_unchanged_if_native_is_tried_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chosen: list[bool] = []
-    really = StructuredModel._plain_choice
+    really = StructuredModel._native_choice
 
     def note(*args: Any) -> Any:
         choice = really(*args)
         chosen.append(choice is not None)
         return choice
 
-    monkeypatch.setattr(StructuredModel, "_plain_choice", note)
+    monkeypatch.setattr(StructuredModel, "_native_choice", note)
     FORMS._known.clear()
     with OfflineServer(lambda _request: DATA) as server:
         for mode in ("auto", "native", "prompt", "auto"):

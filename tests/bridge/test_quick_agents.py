@@ -1,4 +1,4 @@
-"""An agent of the SDK that is made quickly is the one its constructor makes."""
+"""``build_quickly`` returns the same agent as the constructor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from agents import Agent, AgentOutputSchema, ModelSettings, function_tool
 
-from kantan_agents.bridge.making import made_quickly
+from kantan_agents.bridge.quick_agents import build_quickly
 from kantan_agents.bridge.sdk_agent import SDKAgent
 from kantan_agents.testing import ScriptedModel
 
@@ -16,21 +16,21 @@ from kantan_agents.testing import ScriptedModel
 @pytest.mark.parametrize("model", [None, "gpt-5.4", "gpt-4.1", ScriptedModel([])])
 @pytest.mark.parametrize("output_type", [None, AgentOutputSchema(int)])
 @pytest.mark.parametrize("default", ["gpt-5.4", "gpt-4.1"])
-def test_it_differs_in_nothing(
+def test_it_equals_the_constructors_agent(
     kind: Any, model: Any, output_type: Any, default: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made_quickly(kind, {"name": "made before the default changed"})
+    build_quickly(kind, {"name": "made before the default changed"})
     monkeypatch.setenv("OPENAI_DEFAULT_MODEL", default)
     options = {"name": "a", "model": model, "mcp_servers": [], "output_type": output_type}
-    made, expected = made_quickly(kind, options), kind(**options)
+    made, expected = build_quickly(kind, options), kind(**options)
     assert made is not None
     assert type(made) is type(expected)
     assert vars(made) == vars(expected)
     assert type(made.model_settings) is ModelSettings
 
 
-def test_nothing_of_it_belongs_to_another() -> None:
-    first, second = (made_quickly(Agent, {"name": name}) for name in "ab")
+def test_agents_share_no_mutable_state() -> None:
+    first, second = (build_quickly(Agent, {"name": name}) for name in "ab")
     assert first is not None
     assert second is not None
     shared = [
@@ -42,7 +42,7 @@ def test_nothing_of_it_belongs_to_another() -> None:
     first.tools.append(function_tool(print))
     first.mcp_config["convert_schemas_to_strict"] = True
     assert second.tools == []
-    third = made_quickly(Agent, {"name": "c"})
+    third = build_quickly(Agent, {"name": "c"})
     assert third == Agent(name="c")
 
 
@@ -61,5 +61,5 @@ def test_nothing_of_it_belongs_to_another() -> None:
     ],
     ids=str,
 )
-def test_what_is_to_be_checked_is_left_to_the_constructor(options: Any) -> None:
-    assert made_quickly(Agent, options) is None
+def test_options_that_need_checks_are_left_to_the_constructor(options: Any) -> None:
+    assert build_quickly(Agent, options) is None

@@ -1,4 +1,4 @@
-"""A model asked for a structured output, in one form after another until the provider accepts one."""
+"""Requests for structured output: one form after another is sent until the provider accepts one."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def _target(origin: Origin, schema: str, has_tools: bool) -> tuple[Target, Famil
     return target, family_of(origin.provider, origin.base_url)
 
 
-class Choice(NamedTuple):
-    """In which forms a model is asked, the best first, by what was known when it was first asked.
+class FormChoice(NamedTuple):
+    """The request forms to try for one model, best first, as known when the request began.
 
     Attributes:
-        target: Who is asked for what.
+        target: The model, the schema, and whether there are tools.
         forms: The forms.
-        is_chat: Whether it is asked over chat completions.
+        is_chat: Whether requests go to the chat completions API.
     """
 
     target: Target
@@ -64,40 +64,43 @@ class Choice(NamedTuple):
 
     @property
     def is_native(self) -> bool:
-        """Whether it is asked first just as the SDK would ask it."""
+        """Whether the first form is the SDK's own request, unchanged."""
         return self.forms[0].mode == "native"
 
 
-def choice_for(model: Model, schema: AgentOutput, *, has_tools: bool) -> Choice:
-    """Return the forms for a new request, the conversation of which the provider does not keep."""
+def choose_forms(model: Model, schema: AgentOutput, *, has_tools: bool) -> FormChoice:
+    """Return the forms for a request whose conversation is not stored by the provider."""
     origin = origin_of(model)
     target, family = _target(origin, schema.key, has_tools)
     known = known_forms(family, schema.delivery.mode, has_tools)
-    return Choice(target, FORMS.in_order(target, known), origin.is_chat)
+    return FormChoice(target, FORMS.in_order(target, known), origin.is_chat)
 
 
 @attrs.frozen
-class Said:
-    """What a model has said to a request as the SDK makes it.
+class NativeAttempt:
+    """The outcome of a request in the native form, sent before a fetch was set up.
 
     Attributes:
-        choice: The forms as they were when it was asked; the native one was the first.
-        outcome: Its answer, or that the provider has refused.
+        choice: The forms at the time of the request; the native form was the first.
+        outcome: The response, or the provider's error.
     """
 
-    choice: Choice
+    choice: FormChoice
     outcome: ModelResponse | APIStatusError | UntranslatableError
 
 
 class _Forms:
-    """The forms in which one request may be made of one model."""
+    """The forms left to try for one request."""
 
-    def __init__(self, model: Model, request: Request, fetch: Fetch, choice: Choice | None = None) -> None:
+    def __init__(
+        self, model: Model, request: Request, fetch: Fetch, choice: FormChoice | None = None
+    ) -> None:
         if choice is not None:
-            # The final tool's call would stay without a result in a conversation that the provider keeps.
+            # In a conversation stored by the provider, the final tool's call would never get a result.
             forms = choice.forms
-            kept = tuple(form for form in forms if form.mode != "tool") if request.is_kept else forms
-            self._target, self._forms, self._is_chat = choice.target, kept, choice.is_chat
+            if request.is_kept:
+                forms = tuple(form for form in forms if form.mode != "tool")
+            self._target, self._forms, self._is_chat = choice.target, forms, choice.is_chat
         else:
             origin = origin_of(model)
             target, family = _target(origin, fetch.schema.key, bool(request.tools or request.handoffs))
@@ -111,12 +114,13 @@ class _Forms:
         """Return the request in the next form.
 
         Raises:
-            StructuredOutputError: E40, the provider has refused all of them.
-            APIStatusError: It has, and each time for the same reason: the form is not what it is about.
-            UntranslatableError: E52, likewise.
+            StructuredOutputError: E40, the provider has refused every form.
+            APIStatusError: The provider has refused every form with the same message, so the form is not
+                the cause.
+            UntranslatableError: E52, for the same reason.
         """
         if not self._forms:
-            if len(self._errors) > 1 and len({_said(error) for error in self._errors}) == 1:
+            if len(self._errors) > 1 and len({_provider_message(error) for error in self._errors}) == 1:
                 raise self._errors[0]
             raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
         form, *left = self._forms
@@ -125,98 +129,103 @@ class _Forms:
         return encoded(self._request, self._fetch.schema, form, is_chat=self._is_chat)
 
     def pass_over(self, error: APIStatusError | UntranslatableError) -> None:
-        """Note that the provider refused a form; raise what is about something else."""
+        """Record that the provider refused a form.
+
+        Raises:
+            APIStatusError, UntranslatableError: ``error`` itself, if it is not about the form.
+        """
         if isinstance(error, UntranslatableError):
             self._pass_over_untranslatable(error)
             return
-        said = _said(error)
-        about_form = _ABOUT_FORM.search(said) or _VAGUE.fullmatch(said)
-        if error.status_code not in _STATUSES or _ABOUT_SIZE.search(said) or not about_form:
+        message = _provider_message(error)
+        about_form = _ABOUT_FORM.search(message) or _VAGUE.fullmatch(message)
+        if error.status_code not in _STATUSES or _ABOUT_SIZE.search(message) or not about_form:
             raise error
         self._errors.append(error)
-        self._fetch.refused(f"HTTP {error.status_code}: {said[:_SHOWN]}")
-        if self._fetch.mode == "tool" and not _ABOUT_CHOICE.search(said):
+        self._fetch.refused(f"HTTP {error.status_code}: {message[:_SHOWN]}")
+        if self._fetch.mode == "tool" and not _ABOUT_CHOICE.search(message):
             self._forms = tuple(form for form in self._forms if form.mode != "tool")
 
     def _pass_over_untranslatable(self, error: UntranslatableError) -> None:
-        # The conversation is the same in every form; a schema is not.
+        # The conversation is the same in every form, the schema is not.
         if any(problem.startswith(_CONVERSATION) for problem in error.problems):
             raise error
         self._errors.append(error)
         self._fetch.refused(str(error)[:_SHOWN])
 
 
-def _said(error: APIStatusError | UntranslatableError) -> str:
-    """Return the provider's own words, which the client's message may not have."""
+def _provider_message(error: APIStatusError | UntranslatableError) -> str:
+    """Return the provider's own message, which the client's error message may not contain."""
     if isinstance(error, UntranslatableError):
         return str(error)
     body = error.body[0] if isinstance(error.body, list) and error.body else error.body
     inner = body.get("error", body) if isinstance(body, dict) else body
-    said = inner.get("message") if isinstance(inner, dict) else inner
-    return said if isinstance(said, str) and said else error.message
+    message = inner.get("message") if isinstance(inner, dict) else inner
+    return message if isinstance(message, str) and message else error.message
 
 
-async def answer_in_form(
+async def request_output(
     model: Model,
     request: Request,
     fetch: Fetch,
-    ask: Callable[[Request], Awaitable[ModelResponse]] | None = None,
+    send: Callable[[Request], Awaitable[ModelResponse]] | None = None,
     *,
-    said: Said | None = None,
+    attempt: NativeAttempt | None = None,
 ) -> ModelResponse:
-    """Ask a model for a structured output; its answer is a message, in whatever form it came.
+    """Request a structured output, form by form; return it as a message whatever the form.
 
     Args:
         model: The model.
-        request: What the SDK asks for.
-        fetch: What was tried so far.
-        ask: Sends a request to the model; without it the model is asked directly.
-        said: What the model has said already to the request in its first form.
+        request: The SDK's request.
+        fetch: The attempts so far.
+        send: Sends a request; None calls the model directly.
+        attempt: The outcome of the native form, if it has been tried already.
 
     Raises:
         StructuredOutputError: E40, the provider has refused every form.
     """
-    forms = _Forms(model, request, fetch, said.choice if said is not None else None)
-    if said is not None:
+    forms = _Forms(model, request, fetch, attempt.choice if attempt is not None else None)
+    if attempt is not None:
         forms.next()
-        if not isinstance(said.outcome, REFUSALS):
-            return said.outcome
-        forms.pass_over(said.outcome)
+        if not isinstance(attempt.outcome, REFUSALS):
+            return attempt.outcome
+        forms.pass_over(attempt.outcome)
     while True:
-        way = forms.next()
+        prepared = forms.next()
         try:
-            answer = await (way.request.answer(model) if ask is None else ask(way.request))
+            answer = await (prepared.request.answer(model) if send is None else send(prepared.request))
         except REFUSALS as error:
             forms.pass_over(error)
             continue
-        return answer if way.final_tool is None else without_final_calls(answer, way.final_tool)
+        return answer if prepared.final_tool is None else without_final_calls(answer, prepared.final_tool)
 
 
-async def stream_in_form(
+async def stream_output(
     model: Model,
     request: Request,
     fetch: Fetch,
-    stream: Callable[[Request, str | None], AsyncGenerator[Any, None]],
+    send: Callable[[Request, str | None], AsyncGenerator[Any, None]],
 ) -> AsyncGenerator[Any, None]:
-    """Ask a model for a structured output and yield what it streams, as ``answer_in_form`` does.
+    """Request a structured output as ``request_output`` does, and yield the stream events.
 
     Args:
         model: The model.
-        request: What the SDK asks for.
-        fetch: What was tried so far.
-        stream: Sends a request; gets the name of the final tool, the call of which is to be a message.
+        request: The SDK's request.
+        fetch: The attempts so far.
+        send: Sends a request and streams the answer. Its second argument is the name of the final tool,
+            whose call is turned into a message; None without one.
 
     Raises:
         StructuredOutputError: E40, the provider has refused every form.
     """
     forms = _Forms(model, request, fetch)
     while True:
-        way = forms.next()
+        prepared = forms.next()
         has_begun = False
         try:
-            async with aclosing(stream(way.request, way.final_tool)) as events:
+            async with aclosing(send(prepared.request, prepared.final_tool)) as events:
                 async for event in events:
-                    # That a provider is about to be asked is no part of its answer.
+                    # "response.created" is not yet part of an answer: the provider may still refuse.
                     has_begun = has_begun or event.type != "response.created"
                     yield event
         except REFUSALS as error:
@@ -227,33 +236,33 @@ async def stream_in_form(
             return
 
 
-async def answered(model: Model, request: Request, fetch: Fetch | None) -> ModelResponse:
-    """Ask a model directly; with what was tried so far if it is for a structured output."""
+async def request_answer(model: Model, request: Request, fetch: Fetch | None) -> ModelResponse:
+    """Call a model directly; ``fetch`` holds the attempts so far if the request is for structured output."""
     if fetch is None:
         answer: ModelResponse = await request.answer(model)
         return answer
-    return await answer_in_form(model, request, fetch)
+    return await request_output(model, request, fetch)
 
 
-def streamed(model: Model, request: Request, fetch: Fetch | None) -> AsyncGenerator[Any, None]:
-    """Ask a model directly and stream its answer, as ``answered`` does."""
+def stream_answer(model: Model, request: Request, fetch: Fetch | None) -> AsyncGenerator[Any, None]:
+    """Call a model directly as ``request_answer`` does, and stream the answer."""
     if fetch is None:
         return closable(request.stream(model))
-    return stream_in_form(
-        model, request, fetch, lambda asked, final_tool: with_final_tool(asked.stream(model), final_tool)
+    return stream_output(
+        model, request, fetch, lambda each, final_tool: with_final_tool(each.stream(model), final_tool)
     )
 
 
 def with_final_tool(events: Any, final_tool: str | None) -> AsyncGenerator[Any, None]:
-    """Return a model's stream, the call of the final tool as a message if there is such a tool."""
+    """Return a model's stream, with calls of the final tool, if there is one, turned into messages."""
     return closable(events) if final_tool is None else final_calls_as_messages(closable(events), final_tool)
 
 
 def closable(events: Any) -> AsyncGenerator[Any, None]:
-    """Return a model's stream as something that can be closed; only generators can be by themselves."""
-    return cast("AsyncGenerator[Any, None]", events) if hasattr(events, "aclose") else _passed_on(events)
+    """Return a model's stream as an async generator, so that it can be closed."""
+    return cast("AsyncGenerator[Any, None]", events) if hasattr(events, "aclose") else _as_generator(events)
 
 
-async def _passed_on(events: Any) -> AsyncGenerator[Any, None]:
+async def _as_generator(events: Any) -> AsyncGenerator[Any, None]:
     async for event in events:
         yield event

@@ -1,7 +1,7 @@
-"""Which stand-ins the models of an agent and of a RunConfig get.
+"""Wraps and unwraps the models of agents and RunConfigs.
 
-Around a model that a run watches stands an ``ObservedModel``; around the model of an agent with an output
-type a ``StructuredModel``, outside of it.
+In a run with middleware or observers, a model gets an ``ObservedModel`` around it. The model of an agent
+with an output type gets a ``StructuredModel``, which is always the outer wrapper.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kantan_agents.bridge.structured_model import StructuredModel
 
 
 def observed(model: Any, agent: str) -> Any:
-    """Return a stand-in for a model in a run that is watched; anything else as it is."""
+    """Wrap a model for a run with middleware or observers; any other value is returned unchanged."""
     if isinstance(model, StructuredModel):
         return StructuredModel.for_model(observed(model.inner, agent))
     if not isinstance(model, Model) or isinstance(model, ObservedModel):
@@ -26,47 +26,47 @@ def observed(model: Any, agent: str) -> Any:
 
 
 def unobserved(model: Any) -> Any:
-    """Return what stood there before ``observed``."""
+    """Undo ``observed``."""
     if isinstance(model, StructuredModel):
         return StructuredModel.for_model(unobserved(model.inner))
     return model.inner if isinstance(model, ObservedModel) else model
 
 
 def structured(model: Any) -> Any:
-    """Return a stand-in that answers structured requests with what fits; anything but a model as it is."""
+    """Wrap a model so that structured answers fit; any other value is returned unchanged."""
     if not isinstance(model, Model) or isinstance(model, StructuredModel):
         return model
     return StructuredModel.for_model(model)
 
 
-class StandInProvider(ModelProvider):
-    """Stands where the model provider of a RunConfig stood.
+class WrappingProvider(ModelProvider):
+    """A model provider that wraps the models of another one.
 
     Args:
         inner: The provider.
-        put: Puts the stand-in where the model stood.
+        wrap: Returns the wrapper of a model.
     """
 
-    def __init__(self, inner: ModelProvider, put: Callable[[Any], Any]) -> None:
+    def __init__(self, inner: ModelProvider, wrap: Callable[[Any], Any]) -> None:
         self.inner = inner
-        self._put = put
+        self._wrap = wrap
 
     def get_model(self, model_name: str | None) -> Model:
-        """Return a stand-in for the model behind ``model_name``."""
-        model: Model = self._put(self.inner.get_model(model_name))
+        """Return the wrapped model of this name."""
+        model: Model = self._wrap(self.inner.get_model(model_name))
         return model
 
     async def aclose(self) -> None:
-        """Close what the provider holds."""
+        """Release the provider's resources."""
         await self.inner.aclose()
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute == "inner":  # of one that is being copied
+        if attribute == "inner":  # not set yet while an instance is copied
             raise AttributeError(attribute)
         return getattr(self.inner, attribute)
 
 
 def observe_models(config: RunConfig, agent: str) -> None:
-    """Put stand-ins where a RunConfig names models, for a run that is watched."""
+    """Wrap the models of a RunConfig for a run with middleware or observers."""
     config.model = observed(config.model, agent)
-    config.model_provider = StandInProvider(config.model_provider, partial(observed, agent=agent))
+    config.model_provider = WrappingProvider(config.model_provider, partial(observed, agent=agent))

@@ -1,0 +1,91 @@
+"""SDK agents and model settings that are cheap to create and to identify."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import agents
+from agents import AgentOutputSchemaBase, Model, ModelSettings
+from agents.models import get_default_model_settings
+
+AgentT = TypeVar("AgentT", bound=agents.Agent[Any])
+
+_KNOWN = frozenset({"name", "model", "mcp_servers", "output_type"})
+
+
+def build_quickly(kind: type[AgentT], options: Mapping[str, Any]) -> AgentT | None:
+    """Return an agent equal to ``kind(**options)``; None if the options need the constructor's checks.
+
+    For each agent, the constructor reads all type hints of the class and copies the default settings twice.
+    Copying an agent that it has created once gives the same result in a fraction of the time.
+    """
+    name, model, output_type = (options.get(option) for option in ("name", "model", "output_type"))
+    is_plain = (
+        options.keys() <= _KNOWN
+        and isinstance(name, str)
+        and (model is None or isinstance(model, (str, Model)))
+        and (output_type is None or isinstance(output_type, AgentOutputSchemaBase))
+        and isinstance(options.get("mcp_servers", []), list)
+    )
+    if not is_plain:
+        return None
+    fields, own = _blank(kind)  # type: ignore[arg-type]  # classes are hashable
+    made = kind.__new__(kind)
+    vars(made).update(fields, **{field: value.copy() for field, value in own.items()})
+    for option, value in options.items():
+        setattr(made, option, value)
+    made.model_settings = _settings_for(model)
+    return made
+
+
+@functools.cache
+def _blank(kind: type[agents.Agent[Any]]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the fields of an agent created with a name only, and those that each agent needs a copy of."""
+    fields = vars(kind(name=""))
+    return fields, {field: value for field, value in fields.items() if isinstance(value, (list, dict))}
+
+
+def _settings_for(model: str | Model | None) -> ModelSettings:
+    """Return the SDK's default settings for an agent with this model."""
+    if isinstance(model, Model):
+        settings = ModelSettings.__new__(ModelSettings)
+        vars(settings).update(_plain_settings())
+        return settings
+    return get_default_model_settings(model)
+
+
+@functools.cache
+def _plain_settings() -> dict[str, Any]:
+    return vars(ModelSettings())
+
+
+class QuickSettings(ModelSettings):
+    """``ModelSettings`` whose identity costs nothing to compute.
+
+    The SDK computes the identity of each agent twice a run and copies all thirty fields of its settings for
+    it, which takes a sixth of a one-turn run. It identifies callables by their name alone, so these settings
+    are callable. They equal plain settings in both directions; everything else is inherited.
+    """
+
+    @classmethod
+    def adopt(cls, settings: ModelSettings) -> ModelSettings:
+        """Return settings equal to ``settings``; an instance of another subclass is returned unchanged."""
+        if type(settings) is not ModelSettings:
+            return settings
+        adopted = cls.__new__(cls)
+        adopted.__dict__.update(vars(settings))
+        return adopted
+
+    def __call__(self) -> ModelSettings:
+        """Return the same settings as plain ``ModelSettings``."""
+        plain = ModelSettings.__new__(ModelSettings)
+        plain.__dict__.update(vars(self))
+        return plain
+
+    def __eq__(self, other: object) -> bool:
+        # A dataclass equals only instances of its own class, but the SDK compares settings with its defaults.
+        return isinstance(other, ModelSettings) and vars(self) == vars(other)
+
+    __hash__ = None  # type: ignore[assignment]  # mutable, like ModelSettings itself
