@@ -22,15 +22,15 @@ from kantan_agents.pipeline import current_run
 from kantan_agents.tools import (
     NO_LAYERS,
     Rulebook,
-    as_shown_now,
     guard,
     guard_function,
     list_tools,
     pending_violation,
+    resolve_each_turn,
     rules_in_force,
 )
 from kantan_agents.tools.guards.approvals import with_approvals
-from kantan_agents.tools.not_in_view import in_view
+from kantan_agents.tools.unshown import in_view
 
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
@@ -103,7 +103,7 @@ class GuardedAgent(RuledAgent):
         tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]
         standing = run.agent.standing_rules if run is not None else NO_LAYERS
         layers = rules_in_force(run_context.context, standing)
-        tools = await as_shown_now(self, run_context, tools, layers)
+        tools = await resolve_each_turn(self, run_context, tools, layers)
         return await with_approvals(run, self.name, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:

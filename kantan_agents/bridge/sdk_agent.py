@@ -27,15 +27,15 @@ from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
     Rulebook,
     RuleViolationPolicy,
-    as_shown_now,
     facts_of,
     list_none,
     list_tools,
     pending_violation,
+    resolve_each_turn,
     rules_in_force,
 )
 from kantan_agents.tools.guards.approvals import with_approvals
-from kantan_agents.tools.not_in_view import in_view
+from kantan_agents.tools.unshown import in_view
 from kantan_agents.tracing.spans import record_metadata
 
 
@@ -192,7 +192,7 @@ class SDKAgent(RuledAgent):
         layers = rules_in_force(run_context.context, self.owner.standing_rules)
         if shelf is not None:  # at the end, so that the request only grows there and stays cacheable
             tools += await shelf.tools_now(run_context, layers, _tool_choice(self))
-        tools = await as_shown_now(self, run_context, tools, layers)
+        tools = await resolve_each_turn(self, run_context, tools, layers)
         asking = shelf.asking(run_context, layers) if shelf is not None else ()
         tools = list_tools(run_context, tools, layers, self.owner, asking)
         return await with_approvals(current_run.get(), self.name, tools)

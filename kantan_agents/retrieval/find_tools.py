@@ -12,7 +12,7 @@ from kantan_agents.retrieval.index import RunView, ToolShelf
 from kantan_agents.retrieval.query import cut
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import rules_in_force
-from kantan_agents.tools.not_in_view import in_view
+from kantan_agents.tools.unshown import in_view
 
 _LINE = 200
 _DESCRIPTION = (

@@ -24,8 +24,8 @@ from kantan_agents.retrieval.view import View
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import facts_of, is_switched_on
-from kantan_agents.tools.not_in_view import in_view
-from kantan_agents.tools.shown_now import changes_each_turn
+from kantan_agents.tools.listing import changes_each_turn
+from kantan_agents.tools.unshown import in_view
 
 _log = get_logger("kantan_agents.retrieval")
 _LOOKS = 8
@@ -272,12 +272,12 @@ class RunView:
     shelf: ToolShelf
     view: View
 
-    def note_call(self, name: str) -> None:
+    def record_call(self, name: str) -> None:
         """Take note that a tool is called."""
         if self.shelf.tool_named(name) is not None:
             self.view.calls.append(name)
 
-    def kept_back(self, name: str) -> FunctionTool | None:
+    def unshown_tool(self, name: str) -> FunctionTool | None:
         """Return the tool of this name if it is not in view."""
         if self.view.shows_all or name in self.view.names or self.shelf.is_always_shown(name):
             return None

@@ -1,4 +1,4 @@
-"""Tools on their way to the SDK: made uniform, guarded, listed; and those that providers bring."""
+"""Tools: converting them for the SDK, guarding their calls, listing them, and loading tool providers."""
 
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
@@ -14,7 +14,14 @@ from kantan_agents.tools.guards.violations import (
     pending_violation,
 )
 from kantan_agents.tools.in_force import NO_LAYERS, Ceiling, rules_in_force, rules_of_run
-from kantan_agents.tools.listing import answer_missing, hidden_tool_called, list_none, list_tools
+from kantan_agents.tools.listing import (
+    answer_missing,
+    hidden_tool_called,
+    list_none,
+    list_tools,
+    resolve_each_turn,
+    show_each_turn,
+)
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,
@@ -26,7 +33,6 @@ from kantan_agents.tools.providers.providers import (
     refresh_tool_providers,
     tools_with_providers,
 )
-from kantan_agents.tools.shown_now import as_shown_now, show_each_turn
 
 __all__ = [
     "AVAILABLE",
@@ -40,7 +46,6 @@ __all__ = [
     "RuleViolationPolicy",
     "Rulebook",
     "answer_missing",
-    "as_shown_now",
     "check_declaration",
     "checked_policy",
     "choose_providers",
@@ -64,6 +69,7 @@ __all__ = [
     "provider_layers",
     "refresh_tool_providers",
     "refuse_hosted_calls",
+    "resolve_each_turn",
     "rule_parameter",
     "rules_in_force",
     "rules_of_run",

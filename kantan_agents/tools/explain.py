@@ -1,4 +1,4 @@
-"""Why a tool, or one call of it, may or may not be made: which rule of which layer decides."""
+"""Explains why a tool, or one call of it, is allowed or refused: which rule of which layer decides."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from kantan_agents.tools.providers.providers import (
 
 @attrs.frozen
 class Explanation:
-    """A decision and where it comes from. ``str()`` tells it in words.
+    """A decision of the tool rules and its origin; ``str()`` formats it as text.
 
     Attributes:
         tool: Name of the tool.
         allowed: Whether it may be used, or called with the arguments given.
         rule: The deciding rule, such as ``"deny: fs.*"`` or ``"params: search.query.maxLength"``.
         layer: The layer that decides: ``"base"``, ``"provider NAME"``, ``"explicit"`` or one of the limits,
-            ``"definition"`` (an agent file), ``"delegation"`` and ``"delegation: ..."``; None where no rule
-            is about the tool.
-        error: What a call is refused with; None if it is allowed.
-        merged: What all layers together say about the tool, in the public dict shape, without the limits.
-        layers: The same for each layer, in the order they are merged, and then for each limit.
+            ``"definition"`` (a subagent file), ``"delegation"`` and ``"delegation: ..."``; None if no rule
+            concerns the tool.
+        error: The error of a refused call; None if it is allowed.
+        merged: The merged rules of all layers for this tool, in the public dict shape, without the limits.
+        layers: The rules for this tool of each layer, in merge order, then of each limit.
     """
 
     tool: str
@@ -81,20 +81,20 @@ def explain(
     tool_rules: ToolRulesMode | Mapping[str, Any] | None = None,
     tool_providers: ProviderChoice = AVAILABLE,
 ) -> Explanation:
-    """Say whether a tool may be used, and which rule of which layer decides that.
+    """Explain whether a tool may be used or called, and which rule of which layer decides.
 
     Args:
-        tool: A name, or a tool: with a tool, its other names and its parameters are known too.
-        arguments: Arguments of a call, as a mapping or as JSON text; without them the question is
+        tool: A tool name or a tool. A tool also provides its other names and its parameters.
+        arguments: Arguments of a call, as a mapping or as JSON text; without them, the answer is
             whether the tool may be used at all.
         context: A context; its ``tool_rules`` are the explicit rules.
-        tool_rules: Explicit rules or a mode; they count instead of those of ``context``.
-        tool_providers: The providers whose rules lie beneath, as for ``Agent``.
+        tool_rules: Explicit rules or a mode; used instead of those of ``context``.
+        tool_providers: The providers whose rules are the layers below, as for ``Agent``.
 
     Raises:
         UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules
-            cannot be read. What is wrong with the arguments (E10) is part of the answer.
-        ContextTypeError: E5, ``context`` is no dict.
+            are invalid. Invalid arguments (E10) are part of the explanation instead.
+        ContextTypeError: E5, ``context`` is not a dict.
         ToolProviderInterfaceError, ToolProviderFailedError, UnknownToolProviderError: E7, E22, E24, as
             for ``Agent``.
     """
@@ -108,7 +108,7 @@ def explain(
 def explain_layers(
     layers: RuleLayers, tool: Any, arguments: Mapping[str, Any] | str | None = None
 ) -> Explanation:
-    """Explain a decision of layers that have been put together already."""
+    """Explain a decision of the given layers, see ``explain``."""
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
@@ -132,7 +132,7 @@ def _decided(layers: RuleLayers, facts: ToolFacts, arguments: Mapping[str, Any] 
         if not narrowed.allowed:
             return narrowed
         if decision.key is None and narrowed.key is not None:
-            decision = narrowed  # no layer is about the tool, and this limit names it
+            decision = narrowed  # no layer concerns the tool, but this limit names it
     return decision
 
 
@@ -143,7 +143,7 @@ def _provider_tool(name: str, providers: Iterable[ToolProvider]) -> Any:
 
 
 def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] | str | None) -> Decision:
-    """Decide as the guard does: arguments are read only where a rule is about them."""
+    """Decide as the guard does: arguments are parsed only if a rule concerns them."""
     decision = decide_tool(rules, facts)
     if arguments is None or not decision.allowed or not needs_arguments(rules, facts):
         return decision
@@ -158,7 +158,7 @@ def _decision(rules: ToolRules, facts: ToolFacts, arguments: Mapping[str, Any] |
 def _deciding(layers: RuleLayers, decision: Decision, facts: ToolFacts) -> str | None:
     deciding = layers.deciding(decision)
     if isinstance(decision.error, ToolInputError) and decision.limit is None:
-        # No entry says so: it is every rule about the arguments that cannot be held against these.
+        # No single entry decides: no rule about arguments can be applied to these.
         deciding = tuple(name for name, rules in layers.layers if _is_about_arguments(rules, facts))
     return deciding[-1] if deciding else None
 
@@ -173,6 +173,6 @@ def _line(text: str) -> str:
 
 
 def _shown(rules: Mapping[str, Any]) -> str:
-    # An empty list in allow says something: that there are entries, and none of them for this tool.
+    # An empty allow list is shown: it means that allow has entries, but none for this tool.
     said = {key: value for key, value in rules.items() if value or (key == "allow" and value is not None)}
     return json.dumps(said, ensure_ascii=False) if said else "says nothing about it"

@@ -1,4 +1,4 @@
-"""What the rules need to know of a tool: the names it goes by, and which parameter a pattern looks at."""
+"""Collects what the tool rules need to know about a tool: its names and the parameter that patterns match."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ ToolT = TypeVar("ToolT")
 _MARK = "__kantan_rule_parameter__"
 _NAMES = "__kantan_names__"
 _FOLD = "__kantan_fold__"
-_names_declared: set[str] = set()  # by anybody; mostly nobody does, and then no tool need be asked
+_names_declared: set[str] = set()  # usually empty; then no tool needs to be checked
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
-# Kinds whose name in the SDK is not the only one an operator would write.
+# Kinds of tools that operators also write by names other than the SDK's.
 _ALIASES: tuple[tuple[type, tuple[str, ...]], ...] = (
     (ComputerTool, ("computer", "computer_use")),
     (WebSearchTool, ("web_search", "web_search_preview")),
@@ -44,10 +44,9 @@ _PARAMETERS: tuple[tuple[type, str], ...] = (
 
 
 def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
-    """Declare which parameter of a tool ``Tool(param pattern)`` in its rules looks at.
+    """Declare which parameter of a tool the pattern of ``Tool(param pattern)`` rules is matched with.
 
-    Without it that is the only string parameter, or the first of several. A decorator for functions
-    and for tools of the SDK::
+    The default is the first string parameter. A decorator for functions and SDK tools::
 
         @rule_parameter("command")
         def bash(directory: str, command: str) -> str: ...
@@ -56,7 +55,7 @@ def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
         name: Name of the parameter.
 
     Raises:
-        InvalidOptionError: E75, when an ``Agent`` is made, if the tool has no such parameter.
+        InvalidOptionError: E75, when an ``Agent`` is created, if the tool has no such parameter.
     """
     if not isinstance(name, str):
         raise InvalidOptionError(option="rule_parameter", reason=f"must be a parameter's name, not {name!r}")
@@ -70,30 +69,30 @@ def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
             raise InvalidOptionError(option="rule_parameter", reason=reason) from error
         implementation = _implementation(tool)
         if inspect.isfunction(implementation):
-            setattr(implementation, _MARK, name)  # `dataclasses.replace(tool, ...)` keeps nothing but this
+            setattr(implementation, _MARK, name)  # survives `dataclasses.replace(tool, ...)`
         return tool
 
     return declare
 
 
 def declare_names(tool: FunctionTool, names: tuple[str, ...], fold: Callable[[str], str]) -> None:
-    """Declare what else a tool is called in rules, and when two values of its looked-at parameter are one."""
+    """Declare further names of a tool for rules, and a function that maps equivalent values to one value."""
     setattr(tool, _NAMES, names)
     setattr(tool, _FOLD, fold)
 
 
-def keep_declaration(tool: Any, function: Any) -> None:
-    """Carry the declaration of a function over to the tool made from it."""
+def copy_declaration(tool: Any, function: Any) -> None:
+    """Copy the ``rule_parameter`` declaration of a function to the tool created from it."""
     declared = getattr(function, _MARK, None)
     if declared is not None:
         setattr(tool, _MARK, declared)
 
 
 def facts_of(tool: Any) -> ToolFacts:
-    """Return what the rules need to know of any tool of the SDK.
+    """Return what the rules need to know about an SDK tool.
 
     Raises:
-        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool has not.
+        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
     """
     if isinstance(tool, FunctionTool):
         return _function_facts(tool)
@@ -108,10 +107,10 @@ def facts_of(tool: Any) -> ToolFacts:
 
 
 def check_declaration(tool: FunctionTool) -> None:
-    """Raise what ``facts_of`` would.
+    """Raise if ``facts_of`` would raise.
 
     Raises:
-        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool has not.
+        InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
     """
     if _names_declared and _declared(tool) is not None:
         facts_of(tool)
@@ -127,7 +126,7 @@ def hosted_mcp_facts(tool: HostedMCPTool, called: str) -> ToolFacts:
 def _function_facts(tool: FunctionTool) -> ToolFacts:
     schema = tool.params_json_schema
     names = dict.fromkeys((tool.name, tool.qualified_name, *_mcp_names(tool), *getattr(tool, _NAMES, ())))
-    return ToolFacts(tuple(names), _looked_at(tool, schema), schema, fold=getattr(tool, _FOLD, None))
+    return ToolFacts(tuple(names), _pattern_parameter(tool, schema), schema, fold=getattr(tool, _FOLD, None))
 
 
 def _mcp_names(tool: FunctionTool) -> tuple[str, ...]:
@@ -139,13 +138,13 @@ def _mcp_names(tool: FunctionTool) -> tuple[str, ...]:
 
 
 def _implementation(tool: Any) -> Any:
-    # What the SDK made of the function, for this tool alone; all copies of the tool share it.
+    # The SDK's wrapper of the function, created for this tool; all copies of the tool share it.
     return getattr(getattr(tool, "on_invoke_tool", None), "_invoke_tool_impl", None)
 
 
 def _name_on_server(tool: FunctionTool) -> str:
-    # With prefixed names the model sees a name that the SDK made up. The server's own name stands only
-    # in the call the SDK has bound: there is no public way to it.
+    # With prefixed names, the model sees a name created by the SDK. The server's own name exists only in the
+    # arguments the SDK has bound; there is no public access to it.
     invoke = _implementation(tool)
     bound = invoke.args if isinstance(invoke, functools.partial) else ()
     names = [getattr(argument, "name", None) for argument in bound[1:2]]
@@ -153,7 +152,7 @@ def _name_on_server(tool: FunctionTool) -> str:
 
 
 def safe(name: str) -> str:
-    """Return ``name`` with everything replaced that a tool's name cannot hold."""
+    """Return ``name`` with each character that tool names must not contain replaced by ``_``."""
     return _UNSAFE.sub("_", name)
 
 
@@ -161,7 +160,7 @@ def _label(tool: HostedMCPTool) -> str:
     return safe(str(tool.tool_config.get("server_label", "")))
 
 
-def _looked_at(tool: FunctionTool, schema: Mapping[str, Any]) -> str | None:
+def _pattern_parameter(tool: FunctionTool, schema: Mapping[str, Any]) -> str | None:
     properties = schema.get("properties") or {}
     declared = _declared(tool)
     if declared is None:

@@ -1,4 +1,4 @@
-"""The rules of a run as they stand at this moment."""
+"""The tool rules in force at this moment of a run: standing layers, explicit rules, and a ceiling."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules
 
 NO_LAYERS = RuleLayers()
 
-_SAYS_NOTHING = empty_tool_rules()
+_EMPTY = empty_tool_rules()
 _MEMO = object()
 _NO_REST = b"-"
 _lock = Lock()
@@ -24,10 +24,10 @@ _lock = Lock()
 
 @attrs.frozen(eq=False)
 class _Memo:
-    """What explicit rules came to, and how to see that they are still the same.
+    """Parsed explicit rules, with copies of their source to detect changes.
 
-    Somebody may change the dict, or a list in it, while the run is on its way. Comparing a list with
-    its copy costs a nanosecond a name, parsing it again a thousand times as much.
+    The dict, or a list in it, may be changed during a run. Comparing a list with its copy takes a nanosecond
+    per name, parsing it again a thousand times as long.
     """
 
     standing: RuleLayers
@@ -45,34 +45,34 @@ class _Memo:
         )
 
 
-_LONG = 100  # names; from here on hashing them costs more than looking whether the list is one seen before
+_LONG = 100  # names; for longer lists, a lookup by identity is cheaper than hashing the names
 _LISTS = (list, tuple, set, frozenset)
 _UNCHANGING = (tuple, frozenset, str, type(None))
-_parsed: LRUCache[Any, _Memo] = LRUCache(maxsize=256)  # by what they say
-_of_lists: LRUCache[tuple[int, ...], _Memo] = LRUCache(maxsize=256)  # by where it stands; the same memos
+_parsed: LRUCache[Any, _Memo] = LRUCache(maxsize=256)  # by content
+_of_lists: LRUCache[tuple[int, ...], _Memo] = LRUCache(maxsize=256)  # by identity of the lists
 
 
 def rules_in_force(context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers that hold for a run with this context, the explicit rules on top (spec 9.7).
+    """Return the layers in force for a run with this context, with the explicit rules on top (spec 9.7).
 
     Args:
-        context: The run's context.
-        standing: The layers beneath: an agent's base and provider rules.
+        context: The run's context; its ``tool_rules`` are the explicit rules.
+        standing: The layers below: an agent's base and provider rules.
 
     Raises:
-        ToolRulesTypeError: E18, somebody has put something else in place of the rules.
-        InvalidToolRulesError: E20, somebody has put a mistake into them.
+        ToolRulesTypeError: E18, ``tool_rules`` is no longer a dict.
+        InvalidToolRulesError: E20, ``tool_rules`` has mistakes.
     """
     return rules_of_run(current_run.get(), context, standing)
 
 
 def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
-    """Return the layers that hold in a run, beneath its ceiling if it has been delegated.
+    """Return the layers in force in a run, limited by its ceiling if the run is delegated.
 
     Args:
-        run: The run; None outside of one.
+        run: The run; None outside of a run.
         context: Its context.
-        standing: The layers beneath the explicit ones.
+        standing: The layers below the explicit rules.
 
     Raises:
         ToolRulesTypeError, InvalidToolRulesError: E18, E20, as ``rules_in_force``.
@@ -83,16 +83,16 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
 
 
 class Ceiling(Protocol):
-    """What a delegated run may do at the most, whatever its own rules say: ``run.delegation.ceiling``."""
+    """Limits of a delegated run, whatever its own rules allow: ``run.delegation.ceiling``."""
 
     def over(self, layers: RuleLayers) -> RuleLayers:
-        """Return ``layers`` with the limits that lie on them at this moment."""
+        """Return ``layers`` with the limits in force at this moment."""
         ...
 
 
 def _own_rules(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
     explicit = context.get("tool_rules") if isinstance(context, dict) else None
-    if explicit is None or explicit == _SAYS_NOTHING:  # the usual case, and asked several times a run
+    if explicit is None or explicit == _EMPTY:  # the usual case, several times a run
         return standing
     if not isinstance(explicit, dict):
         raise ToolRulesTypeError(got=type(explicit).__name__)
@@ -117,9 +117,9 @@ def _read(run: Run | None, explicit: dict[str, Any], standing: RuleLayers) -> Ru
 
 
 def _long_lists(explicit: dict[str, Any], standing: RuleLayers) -> tuple[int, ...] | None:
-    """Return what a service's own lists are found again by.
+    """Return a key by identity if the lists are long, for services that reuse the same lists.
 
-    Another list may get such an id later: what is found is compared.
+    A later list may get the same id, so the caller compares the contents.
     """
     both: tuple[Any, Any] = (explicit.get("allow"), explicit.get("deny"))
     names = sum(len(names) for names in both if type(names) in _LISTS)  # a subclass may do anything
@@ -128,12 +128,12 @@ def _long_lists(explicit: dict[str, Any], standing: RuleLayers) -> tuple[int, ..
 
 def _compiled(explicit: dict[str, Any], standing: RuleLayers) -> _Memo:
     allow, deny, rest = _copied(explicit.get("allow")), _copied(explicit.get("deny")), _rest_of(explicit)
-    # Services give every request a dict of its own that says the same: compiled once.
+    # A service may create an equal dict for each request: equal rules are compiled once.
     key = (standing, _key(allow), _key(deny), rest) if rest else None
     memo = _known(key)
     if memo is None:
-        # What was copied is read, not the dict itself: another thread may change that one meanwhile.
-        copied = {**_rest_again(rest, explicit), "allow": allow, "deny": deny}
+        # The copies are parsed, not the dict itself, which another thread may change meanwhile.
+        copied = {**_rest_as_dict(rest, explicit), "allow": allow, "deny": deny}
         layers = standing.with_layer(EXPLICIT, ToolRules.parse(copied))
         memo = _Memo(standing, allow, deny, rest, layers)
         if key:
@@ -147,10 +147,10 @@ def _known(key: Any) -> _Memo | None:
         with _lock:
             return _parsed.get(key) if key else None
     except TypeError:
-        return None  # something among the names is no name: reading the rules says so
+        return None  # a name is not hashable: parsing the rules reports it
 
 
-def _rest_again(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
+def _rest_as_dict(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
     if rest == _NO_REST:
         return {}
     if rest:
@@ -159,24 +159,24 @@ def _rest_again(rest: bytes, explicit: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rest_of(explicit: dict[str, Any]) -> bytes:
-    """Return everything but the names as bytes that tell 1 from True; none at all if it has none."""
+    """Return everything but allow and deny as bytes, which distinguish 1 from True; b"" if impossible."""
     if explicit.keys() <= {"allow", "deny"}:
         return _NO_REST
     rest = {key: value for key, value in explicit.items() if key not in ("allow", "deny")}
-    return packed(rest, _LISTS) or b""  # of a type of the user's own: parsed each time it is asked for
+    return packed(rest, _LISTS) or b""  # contains custom types: parsed each time
 
 
 def _same(kept: Any, names: Any) -> bool:
     kind = type(names)
     if kind is not type(kept):
         return False
-    # Nobody can change a tuple, so however long it is, it is known at once.
+    # A tuple is immutable, so identity suffices, however long it is.
     return kind in _UNCHANGING if kept is names else kind in (*_LISTS, str) and kept == names
 
 
 def _copied(names: Any) -> Any:
     if isinstance(names, list):
-        return list.copy(names)  # a subclass may have a copy of its own that is none
+        return list.copy(names)  # a subclass may override `copy`
     return set.copy(names) if isinstance(names, set) else names
 
 

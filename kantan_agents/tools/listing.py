@@ -1,8 +1,8 @@
-"""What a model is shown of an agent's tools, and what it is told about those it is not."""
+"""Lists the tools a model is shown in a turn, and answers calls of tools it was not shown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -11,6 +11,7 @@ from agents import (
     ApplyPatchTool,
     ComputerTool,
     CustomTool,
+    FunctionTool,
     HostedMCPTool,
     LocalShellTool,
     ModelBehaviorError,
@@ -25,8 +26,8 @@ from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.guard import Guard, GuardedInvoker, Rulebook
 from kantan_agents.tools.guards.hosted import rule_hosted_mcp
-from kantan_agents.tools.guards.mistakes import begin_turn, note_mistake, usable_names
-from kantan_agents.tools.not_in_view import kept_back, shown_from_now_on
+from kantan_agents.tools.guards.invalid_calls import begin_turn, record_invalid_call, usable_tools_sentence
+from kantan_agents.tools.unshown import show_and_explain, unshown_tool
 
 
 @attrs.frozen(eq=False)
@@ -34,9 +35,9 @@ class Listing:
     """The tools of one turn.
 
     Attributes:
-        shown: What the model sees.
-        hidden: What the rules keep from it.
-        book: The agent they were listed for; None for an agent of the SDK.
+        shown: The tools that the model sees.
+        hidden: The tools that the rules hide.
+        book: The agent they were listed for; None for a plain SDK agent.
     """
 
     shown: Sequence[Tool]
@@ -44,6 +45,11 @@ class Listing:
     book: Rulebook | None
 
 
+ResolveTool = Callable[[FunctionTool, Any, Any, RuleLayers], Awaitable["FunctionTool | None"]]
+"""Takes the guarded tool, the SDK's current agent, its context and the rules in force; returns the tool to
+show in this turn, or None to hide it."""
+
+_EACH_TURN = "__kantan_each_turn__"
 _ERROR_WORDS = (
     (ComputerTool, "without a computer tool"),
     (LocalShellTool, "without a local shell tool"),
@@ -51,7 +57,7 @@ _ERROR_WORDS = (
     (ApplyPatchTool, "without an apply_patch tool"),
 )
 
-# By the SDK's context of a run, nested runs having their own.
+# By the SDK's context of a run; nested runs have their own.
 _listings: WeakKeyDictionary[Any, Listing] = WeakKeyDictionary()
 
 
@@ -62,12 +68,12 @@ def list_tools(
     book: Rulebook | None,
     before: Sequence[Tool] = (),
 ) -> list[Tool]:
-    """Return the tools the rules let the model see, and remember what was hidden from it.
+    """Return the tools that the rules permit to show, and remember the hidden ones.
 
-    Those in ``before`` are shown in any case, and first.
+    The tools in ``before`` are always shown, and first.
 
     Raises:
-        KantanAgentsError: E10, E21, the model has made nothing but mistakes for too many turns.
+        KantanAgentsError: E10, E21, the model has made only invalid calls for too many turns.
     """
     begin_turn()
     if layers.permits_all:
@@ -87,7 +93,7 @@ def list_tools(
 
 
 def list_none(wrapper: Any) -> list[Tool]:
-    """Return what the model sees of an agent that has no tools, and forget those of the agent before it.
+    """Return the empty list for an agent without tools, and forget the tools of the previous agent.
 
     Raises:
         KantanAgentsError: E10, E21, as ``list_tools``.
@@ -98,7 +104,7 @@ def list_none(wrapper: Any) -> list[Tool]:
 
 
 def listing_of(wrapper: Any) -> Listing | None:
-    """Return what was listed last for a run of the SDK."""
+    """Return the latest listing of an SDK run."""
     return _listings.get(wrapper)
 
 
@@ -108,20 +114,20 @@ def _facts(tool: Tool) -> ToolFacts:
 
 
 async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str:
-    """Return what a model is told that called a function tool it was not shown.
+    """Return the answer for a model that has called a function tool it was not shown.
 
-    A tool that the rules hide is a violation (E8), recorded and answered by the policy. Any other name
-    is a mistake of the model's (E21). Both times it is told which tools it may use, the nearest names first
-    where there are many, and observers are told of a call that was refused; what it was called with the SDK
-    does not say.
+    A call of a tool hidden by the rules is a violation (E8), handled by the policy. A tool that retrieval has
+    not shown is shown from the next turn on. Any other name is an invalid call (E21). A refusal lists the
+    usable tools, with the nearest names first if there are many, and is emitted as an event. The arguments of
+    the call are unknown, because the SDK does not pass them on.
 
     Raises:
-        KantanAgentsError: The violation, if the policy is to raise it.
+        KantanAgentsError: The violation, if the policy says "raise".
     """
     listing = listing_of(wrapper) or Listing((), (), None)
-    usable = usable_names(_names(listing.shown), tool_name)
+    usable = usable_tools_sentence(_names(listing.shown), tool_name)
     call = _missing_call(wrapper, tool_name, call_id)
-    unseen = kept_back(tool_name)
+    unseen = unshown_tool(tool_name)
     for tool in (*listing.hidden, unseen) if unseen is not None else listing.hidden:
         facts = _facts(tool)
         if tool_name in facts.names:
@@ -129,10 +135,10 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
             if refusal is not None:
                 return f"{refusal}\n{usable}"
     if unseen is not None:
-        return shown_from_now_on(tool_name)
+        return show_and_explain(tool_name)
     unknown = UnknownToolError(tool_name=tool_name)
-    note_mistake(unknown)
-    await _tell(call, unknown)
+    record_invalid_call(unknown)
+    await _emit_refusal(call, unknown)
     return f"{unknown}\n{usable}"
 
 
@@ -150,35 +156,35 @@ async def _refused(guard: Guard, wrapper: Any, call: ToolCall | None) -> str | N
             return await guard.refusal(wrapper, "")
     finally:
         if call is not None and call.refusal is not None:
-            await _tell(call, call.refusal)
+            await _emit_refusal(call, call.refusal)
 
 
-async def _tell(call: ToolCall | None, error: Exception) -> None:
+async def _emit_refusal(call: ToolCall | None, error: Exception) -> None:
     if call is not None:
         await told_refusal(call, error)
 
 
 async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
-    """Return the violation behind an error of the SDK, if it comes from a call to a hidden tool.
+    """Return the violation behind an SDK error, if a call of a hidden tool has caused it.
 
-    For tools that are no function tools the SDK has no answer to give and ends the run. Its error names
-    the tool in words only.
+    For tools other than function tools, the SDK cannot answer such a call and ends the run. Its error
+    describes the tool only in its message.
     """
     wrapper = getattr(getattr(error, "run_data", None), "context_wrapper", None)
     listing = listing_of(wrapper) if isinstance(error, ModelBehaviorError) and wrapper is not None else None
     for tool in listing.hidden if listing is not None else ():
-        words = _words(tool)
+        words = _error_words(tool)
         if words and words in str(error).lower():
             guard = Guard(_facts(tool), listing.book if listing is not None else None)
             try:
                 await guard.require(wrapper, {})
             except KantanAgentsError as violation:
-                await _tell(_missing_call(wrapper, tool.name, f"{tool.name}_refused"), violation)
+                await _emit_refusal(_missing_call(wrapper, tool.name, f"{tool.name}_refused"), violation)
                 return violation
     return None
 
 
-def _words(tool: Tool) -> str | None:
+def _error_words(tool: Tool) -> str | None:
     if isinstance(tool, HostedMCPTool):
         return f"server label {tool.tool_config.get('server_label')} not found".lower()
     if isinstance(tool, CustomTool):
@@ -188,3 +194,28 @@ def _words(tool: Tool) -> str | None:
 
 def _names(tools: Iterable[Tool]) -> list[str]:
     return [getattr(tool, "qualified_name", tool.name) for tool in tools]
+
+
+def show_each_turn(tool: FunctionTool, shown: ResolveTool) -> None:
+    """Call ``shown`` each turn to get the form of a tool for that turn."""
+    setattr(tool, _EACH_TURN, shown)
+
+
+def changes_each_turn(tool: FunctionTool) -> bool:
+    """Return whether a tool is registered with ``show_each_turn``."""
+    return hasattr(tool, _EACH_TURN)
+
+
+async def resolve_each_turn(agent: Any, wrapper: Any, tools: list[Tool], layers: RuleLayers) -> list[Tool]:
+    """Return the tools with those registered by ``show_each_turn`` in their form for this turn."""
+    if not any(hasattr(tool, _EACH_TURN) for tool in tools):  # the usual case
+        return tools
+    shown: list[Tool] = []
+    for tool in tools:
+        ask: ResolveTool | None = getattr(tool, _EACH_TURN, None)
+        now: Tool | None = tool
+        if ask is not None and isinstance(tool, FunctionTool):
+            now = await ask(tool, agent, wrapper, layers)
+        if now is not None:
+            shown.append(now)
+    return shown

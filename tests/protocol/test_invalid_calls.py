@@ -76,14 +76,14 @@ async def test_a_model_that_only_makes_invalid_calls_ends_the_run(
     model = turns(kind, *[made] * 20)
     with pytest.raises(error):
         await Agent("a", "x", tools=[look_up], model=model).run_async("Go.", max_turns=50)
-    assert len(model.contexts if kind == "provider" else model.calls) == MISTAKEN_TURNS
+    assert len(model.contexts if kind == "provider" else model.calls) == INVALID_TURNS
 
 
 @KINDS
 async def test_a_valid_call_resets_the_count(kind: str) -> None:
     wrong: tuple[str, Any] = ("lookup", {})
     right = ("look_up", {"word": "a"})
-    model = turns(kind, *[wrong] * (MISTAKEN_TURNS - 1), right, *[wrong] * (MISTAKEN_TURNS - 1))
+    model = turns(kind, *[wrong] * (INVALID_TURNS - 1), right, *[wrong] * (INVALID_TURNS - 1))
     context = await Agent("a", "x", tools=[look_up], model=model).run_async("Go.", max_turns=50)
     assert context["result"].final_output == "done"
 

@@ -1,4 +1,4 @@
-"""What the tests of guards share: tools that write down what was executed, and models that call them."""
+"""Tools that record their executions, and models that call them, for the tests of guards."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 
 
 class Executed(list[tuple[str, Any]]):
-    """The calls that really happened, and tools that add to them."""
+    """The executed calls, and tools that record their calls here."""
 
     def tool(self, name: str, **options: Any) -> FunctionTool:
         """Return a function tool with one text parameter."""
@@ -34,13 +34,13 @@ def executed() -> Executed:
 
 
 def calls(*steps: Any, then: str = "done") -> ScriptedModel:
-    """Return a model that makes calls, each a pair of name and arguments, and then says something."""
+    """Return a model that makes calls, each a pair of name and arguments, and then a final answer."""
     script = [[function_call(name, arguments, call_id=f"c{n}")] for n, (name, arguments) in enumerate(steps)]
     return ScriptedModel([*script, [assistant_message(then)]])
 
 
 def outputs(model: ScriptedModel) -> list[str]:
-    """Return what the model was told as results of its calls."""
+    """Return the results that the model got for its calls."""
     call = model.last_call
     assert call is not None
     return [str(item["output"]) for item in call.input if item.get("type", "").endswith("call_output")]

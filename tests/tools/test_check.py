@@ -1,4 +1,4 @@
-"""A check never holds the event loop for long, and what cannot be checked is not allowed."""
+"""A check never blocks the event loop for long, and a call that cannot be checked is refused."""
 
 from __future__ import annotations
 
@@ -43,14 +43,16 @@ async def in_how_many_processes(
     return len(started), decision
 
 
-async def test_a_dear_pattern_and_a_long_text_are_checked_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_expensive_pattern_and_a_long_text_are_checked_in_a_subprocess(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     away, refused = await in_how_many_processes(monkeypatch, DEAR, LONG)
     assert (away, refused.allowed, refused.error.code) == (1, False, "E15")
     assert refused.rule == "params: t.value.pattern"
     assert refused.error.limit == DEAR
 
 
-async def test_what_keeps_the_rule_is_allowed_after_a_check_elsewhere(
+async def test_a_valid_call_is_allowed_after_a_check_in_a_subprocess(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     away, allowed = await in_how_many_processes(monkeypatch, DEAR, f"{LONG}a{'b' * 200}c")
@@ -58,14 +60,14 @@ async def test_what_keeps_the_rule_is_allowed_after_a_check_elsewhere(
 
 
 @pytest.mark.parametrize(("pattern", "value"), [("^(a+)+$", "a" * 100_000 + "!"), (DEAR, "a" * 300)])
-async def test_what_is_quick_is_checked_at_once(
+async def test_a_quick_check_stays_on_the_event_loop(
     monkeypatch: pytest.MonkeyPatch, pattern: str, value: str
 ) -> None:
     away, refused = await in_how_many_processes(monkeypatch, pattern, value)
     assert (away, refused.error.code) == (0, "E15")
 
 
-async def test_a_check_that_cannot_be_carried_out_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_check_that_fails_refuses_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     decision = await check_call(rules(DEAR), TOOL, {"value": LONG})
     assert decision.error is not None
@@ -82,7 +84,7 @@ async def test_a_check_that_cannot_be_carried_out_refuses(monkeypatch: pytest.Mo
         ({"allow": ["t(git:*)"]}, "git " + "x " * 10_000 + "; rm", False),
     ],
 )
-async def test_a_long_command_is_read_elsewhere(
+async def test_a_long_command_is_checked_in_a_subprocess(
     monkeypatch: pytest.MonkeyPatch, entries: Any, value: str, allowed: bool
 ) -> None:
     away, decision = await in_how_many_processes(monkeypatch, ToolRules.parse(entries), value)
@@ -108,13 +110,15 @@ ANSWERS = {
         ('{"ids": [' + '{"a": 1}, ' * 9_000 + '{"a": 1, "a": 2}]}', "E10"),
     ],
 )
-async def test_a_text_of_very_many_values_is_read_elsewhere(text: str, code: str | None) -> None:
+async def test_arguments_with_very_many_values_are_checked_in_a_subprocess(
+    text: str, code: str | None
+) -> None:
     ruled = ToolRules.parse({"params": {"t": {"ids[]": {"maximum": 50}}}})
     decision = await check_call(ruled, TOOL, text)
     assert (decision.error.code if decision.error is not None else None) == code
 
 
-async def test_rules_that_change_during_a_check_are_heard(
+async def test_rules_that_change_during_a_check_apply(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rules: dict[str, Any] = {"params": {"t": {"value": {"pattern": DEAR}}}}

@@ -1,4 +1,4 @@
-"""Copies of function tools are those the SDK makes."""
+"""``copy_function`` gives the same copies as the SDK."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agents import FunctionTool, UserError, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.tools.guards.copies import _made_strict, copy_function
+from kantan_agents.tools.guards.copies import _strict_schema, copy_function
 
 
 async def forecast(city: str, days: int = 3, units: list[str] | None = None) -> str:
@@ -43,7 +43,7 @@ def fields_of(tool: FunctionTool) -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_a_copy_differs_in_nothing_from_the_sdks(options: Any) -> None:
+def test_a_copy_equals_the_sdks(options: Any) -> None:
     tool = function_tool(forecast, **options)
     tool.noted = "by its user"  # type: ignore[attr-defined]
     copied, expected = copy_function(tool), copy.copy(tool)
@@ -80,7 +80,7 @@ SCHEMAS = st.fixed_dictionaries(
 
 
 @given(schema=SCHEMAS, is_strict=st.booleans())
-def test_its_schema_is_the_one_the_sdk_makes(schema: dict[str, Any], is_strict: bool) -> None:
+def test_the_schema_of_a_copy_equals_the_sdks(schema: dict[str, Any], is_strict: bool) -> None:
     tool = FunctionTool("t", "d", {"type": "object", "properties": {}}, forecast, is_strict)  # type: ignore[arg-type]
     tool.params_json_schema = schema  # as a user may, afterwards
     kept = copy.deepcopy(schema)
@@ -89,7 +89,7 @@ def test_its_schema_is_the_one_the_sdk_makes(schema: dict[str, Any], is_strict: 
     assert schema == kept
 
 
-def test_the_strict_schema_of_a_copy_is_its_own() -> None:
+def test_copies_do_not_share_a_strict_schema() -> None:
     tool = function_tool(forecast)
     first, second = copy_function(tool), copy_function(tool)
     first.params_json_schema["properties"]["city"]["description"] = "changed"
@@ -97,7 +97,7 @@ def test_the_strict_schema_of_a_copy_is_its_own() -> None:
     assert second.params_json_schema == tool.params_json_schema == copy_function(tool).params_json_schema
 
 
-def test_it_is_made_once_for_all_that_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_schemas_are_converted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tool = function_tool(forecast)
     copy_function(tool)
 
@@ -129,7 +129,7 @@ def test_a_schema_that_cannot_be_strict_is_refused_as_by_the_sdk() -> None:
             copy_function(tool)
 
 
-def test_a_subclass_is_copied_as_it_wants_to_be() -> None:
+def test_a_subclass_is_copied_by_its_own_method() -> None:
     class Own(FunctionTool):
         def __copy__(self) -> Own:
             copied: Own = super().__copy__()  # type: ignore[assignment]
@@ -141,29 +141,29 @@ def test_a_subclass_is_copied_as_it_wants_to_be() -> None:
     assert copy_function(own).description == "a copy"
 
 
-def test_what_the_sdk_refuses_is_refused() -> None:
+def test_tools_that_the_sdk_refuses_are_refused() -> None:
     tool = function_tool(forecast)
     tool.timeout_seconds = -1.0
     with pytest.raises(ValueError, match="timeout_seconds"):
         copy_function(tool)
 
 
-def test_what_only_looks_like_a_text_is_left_to_the_sdk() -> None:
+def test_a_subclass_of_str_is_left_to_the_sdk() -> None:
     tool = function_tool(forecast)
     tool.params_json_schema["properties"]["city"]["enum"] = list(np.array(["Oslo", "Rome"]))
     copied = copy_function(tool)
     assert json.loads(json.dumps(copied.params_json_schema))["properties"]["city"]["enum"] == ["Oslo", "Rome"]
 
 
-def test_long_schemas_are_not_kept() -> None:
+def test_long_schemas_are_not_cached() -> None:
     tool = function_tool(forecast)
     tool.params_json_schema["properties"]["city"]["description"] = "long " * 9_999
-    before = _made_strict.cache_info().currsize
+    before = _strict_schema.cache_info().currsize
     assert copy_function(tool).params_json_schema == copy.copy(tool).params_json_schema
-    assert _made_strict.cache_info().currsize == before
+    assert _strict_schema.cache_info().currsize == before
 
 
-def test_a_copy_can_be_of_what_a_tool_was() -> None:
+def test_a_copy_can_use_earlier_fields_of_a_tool() -> None:
     tool = function_tool(forecast)
     fields = dict(vars(tool))
     tool.name, tool.needs_approval = "other", True

@@ -1,4 +1,4 @@
-"""``explain``: whether a tool or a call may be made, by which rule of which layer."""
+"""``explain``: whether a tool may be used or called, and which rule of which layer decides."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add(left: int, right: int = 0) -> int:
 
 
 class TestLayers:
-    def test_where_nothing_is_said_a_tool_is_allowed(self) -> None:
+    def test_without_rules_a_tool_is_allowed(self) -> None:
         explained = explain("search")
         assert (explained.allowed, explained.rule, explained.layer) == (True, "no rule is about it", None)
         assert explained.error is None
@@ -40,7 +40,7 @@ class TestLayers:
         assert explained.layers == {"base": nothing, "explicit": nothing}
         assert explained.merged == nothing
 
-    def test_the_provider_decides_where_nobody_else_says_anything(self, use: Use) -> None:
+    def test_the_provider_decides_if_no_other_layer_does(self, use: Use) -> None:
         use(ACME)
         refund = explain("refund")
         assert (refund.allowed, refund.rule, refund.layer) == (False, "deny: refund", "provider acme-shop")
@@ -55,7 +55,7 @@ class TestLayers:
             "explicit",
         ]
 
-    def test_what_no_entry_allows_is_refused_by_the_layer_that_has_entries(self, use: Use) -> None:
+    def test_a_tool_without_allow_entry_is_refused_by_the_layer_that_has_entries(self, use: Use) -> None:
         use(ACME)
         other = explain("other")
         assert (other.allowed, other.rule, other.layer) == (
@@ -67,13 +67,13 @@ class TestLayers:
         allowed = explain("other", tool_rules=ToolRulesMode.ALLOW_ALL)
         assert (allowed.allowed, allowed.rule, allowed.layer) == (True, "allow: *", "explicit")
 
-    def test_an_entry_of_several_layers_is_the_last_ones(self, use: Use) -> None:
+    def test_an_entry_in_several_layers_is_attributed_to_the_last_one(self, use: Use) -> None:
         use(ACME)
         assert explain("refund", tool_rules={"deny": ["refund"]}).layer == "explicit"
         denied = explain("search", tool_rules=ToolRulesMode.DENY_ALL)
         assert (denied.rule, denied.layer) == ("deny: *", "explicit")
 
-    def test_the_winner_is_named_for_each_keyword(self, use: Use) -> None:
+    def test_the_deciding_layer_is_named_for_each_keyword(self, use: Use) -> None:
         use(ACME)
         rules = {"params": {"search": {"query": {"maxLength": 5}}}}
         short = explain("search", {"query": "x"}, tool_rules=rules)
@@ -86,7 +86,7 @@ class TestLayers:
         assert long.layers["explicit"]["params"] == rules["params"]
         assert explain("search", {"query": "x" * 5}, tool_rules=rules).allowed
 
-    def test_of_two_providers_the_later_one(self, use: Use) -> None:
+    def test_the_later_of_two_providers_decides(self, use: Use) -> None:
         use(ACME, RIVAL)
         assert explain("search", {"query": "x" * 6}).layer == "provider rival"
         assert explain("search", {"query": "x" * 6}, tool_providers=["acme"]).allowed
@@ -103,7 +103,7 @@ class TestLayers:
         assert not explain("search", context=context).allowed
         assert explain("search", context=context, tool_rules=ToolRulesMode.RECOMMENDED).allowed
 
-    def test_mistakes_in_the_rules_are_told(self) -> None:
+    def test_mistakes_in_the_rules_are_reported(self) -> None:
         with pytest.raises(InvalidToolRulesError, match="deny: must be"):
             explain("search", tool_rules={"deny": "search"})
 
@@ -115,20 +115,22 @@ GIT = {"allow": ["Bash(git:*)", "Bash(ls)"], "deny": ["Bash(git push:*)"]}
 class TestArguments:
     @pytest.mark.parametrize("arguments", [{"left": 4}, '{"left": 4}'])
     @pytest.mark.parametrize("tool", ["add", add])
-    def test_a_mapping_and_json_text_say_the_same(self, tool: Any, arguments: Any) -> None:
+    def test_a_mapping_and_json_text_give_the_same_result(self, tool: Any, arguments: Any) -> None:
         explained = explain(tool, arguments, tool_rules=MAXIMUM)
         assert explained.rule == "params: add.left.maximum"
         assert explained.error is not None
         assert explained.error.code == "E17"
 
-    def test_without_arguments_it_is_about_the_tool(self) -> None:
+    def test_without_arguments_the_tool_is_explained(self) -> None:
         assert explain("add", tool_rules=MAXIMUM).allowed
         assert explain("add", tool_rules={"allow": ["add(1)"]}).rule == "allow: add(1)"
 
     @pytest.mark.parametrize(
         "arguments", ["[]", "4", "{", '{"left": 1, "left": 9}', '{"left": NaN}', '{"left": "\\ud800"}']
     )
-    def test_what_is_no_json_object_is_part_of_the_answer(self, use: Use, arguments: str) -> None:
+    def test_arguments_that_are_not_a_json_object_are_part_of_the_explanation(
+        self, use: Use, arguments: str
+    ) -> None:
         explained = explain("add", arguments, tool_rules=MAXIMUM)
         assert not explained.allowed
         assert isinstance(explained.error, ToolInputError)
@@ -138,12 +140,12 @@ class TestArguments:
         assert explain("search", arguments, tool_rules=MAXIMUM).layer == "provider acme"
         assert explain("send", "[]", tool_rules={"deny": ["send(eve)"]}).layer == "explicit"
 
-    def test_where_no_rule_is_about_them_arguments_are_not_looked_at(self) -> None:
-        # As in a run: what the tool makes of them is the tool's business.
+    def test_arguments_without_a_rule_are_not_parsed(self) -> None:
+        # As in a run: without a rule, only the tool itself checks its arguments.
         assert explain("other", "[]", tool_rules=MAXIMUM).allowed
         assert explain("add", "[]", tool_rules={"deny": ["add"]}).rule == "deny: add"
 
-    def test_types_that_the_tool_declares_count(self) -> None:
+    def test_declared_types_of_the_tool_are_checked(self) -> None:
         explained = explain(add, {"left": "9"}, tool_rules=MAXIMUM)
         assert (explained.rule, explained.layer) == ("params: add.left", "explicit")
         assert explained.error is not None
@@ -162,7 +164,7 @@ class TestArguments:
             },
         ),
     )
-    async def test_it_says_what_the_guard_does(self, arguments: str, rules: dict[str, Any]) -> None:
+    async def test_the_explanation_agrees_with_the_guard(self, arguments: str, rules: dict[str, Any]) -> None:
         tool = agents.function_tool(add)
         explained = explain(tool, arguments, tool_rules=rules)
         decision = await check_call(explicit_rules(None, rules), facts_of(tool), arguments)
@@ -184,18 +186,18 @@ class TestShortForm:
             ("git status && rm -rf /", False, "allow has no entry for it"),
         ],
     )
-    def test_a_call_and_its_entry(self, command: str, allowed: bool, rule: str) -> None:
+    def test_a_call_is_decided_by_its_entry(self, command: str, allowed: bool, rule: str) -> None:
         explained = explain("Bash", {"command": command}, tool_rules=GIT)
         assert (explained.allowed, explained.rule, explained.layer) == (allowed, rule, "explicit")
 
-    def test_the_declared_parameter_is_looked_at(self, use: Use) -> None:
+    def test_the_declared_parameter_is_matched(self, use: Use) -> None:
         use(ACME)
         rules = {"deny": ["send(eve)"]}
         assert explain("send", {"text": "eve", "address": "bob"}, tool_rules=rules).allowed
         denied = explain("send", {"text": "bob", "address": "eve"}, tool_rules=rules)
         assert denied.rule == "deny: send(eve)"
 
-    def test_so_it_is_for_a_function(self) -> None:
+    def test_the_declared_parameter_of_a_function_is_matched(self) -> None:
         @rule_parameter("right")
         def note(left: str, right: str) -> str:
             """Note."""
@@ -204,30 +206,30 @@ class TestShortForm:
         assert not explain(note, {"left": "a", "right": "b"}, tool_rules={"deny": ["note(b)"]}).allowed
         assert explain(note, {"left": "b", "right": "a"}, tool_rules={"deny": ["note(b)"]}).allowed
 
-    def test_of_a_mere_name_the_first_text_is_looked_at(self) -> None:
+    def test_for_a_tool_name_the_first_text_argument_is_matched(self) -> None:
         arguments = {"times": 2, "command": "ls", "directory": "git status"}
         assert explain("Bash", arguments, tool_rules=GIT).rule == "allow: Bash(ls)"
         assert not explain("Bash", {"times": 2}, tool_rules=GIT).allowed
 
 
 class TestTools:
-    def test_a_hosted_tool_goes_by_its_other_names_too(self) -> None:
+    def test_a_hosted_tool_also_has_its_other_names(self) -> None:
         explained = explain(WebSearchTool(), tool_rules={"deny": ["web_search_preview"]})
         assert (explained.tool, explained.rule) == ("web_search", "deny: web_search_preview")
 
-    def test_a_shell_is_looked_at_command_by_command(self) -> None:
+    def test_shell_commands_are_matched_one_by_one(self) -> None:
         shell = ShellTool(executor=lambda request: "")
         arguments = {"commands": ["ls", "rm -rf /"]}
         assert explain(shell, arguments, tool_rules={"deny": ["shell(rm:*)"]}).rule == "deny: shell(rm:*)"
         assert explain(shell, arguments, tool_rules={"allow": ["shell(ls)"]}).allowed is False
 
-    def test_a_parameter_that_is_not_there(self) -> None:
+    def test_a_declared_parameter_that_is_missing_is_an_error(self) -> None:
         with pytest.raises(InvalidOptionError, match="E75"):
             explain(rule_parameter("none")(agents.function_tool(add)))
 
 
 class TestText:
-    def test_a_refusal(self, use: Use) -> None:
+    def test_a_refusal_as_text(self, use: Use) -> None:
         use(ACME)
         explained = explain(
             "search",
@@ -247,16 +249,16 @@ class TestText:
             '"params": {"search": {"query": {"minLength": 2, "maxLength": 5}}}}'
         )
 
-    def test_an_allow_list_without_the_tool_is_not_nothing(self) -> None:
+    def test_an_allow_list_without_the_tool_is_shown(self) -> None:
         text = str(explain("search", tool_rules={"allow": ["other"]}))
         assert "rule: allow has no entry for it, in explicit\n" in text
         assert '  explicit: {"allow": []}\n' in text
 
-    def test_permission(self) -> None:
+    def test_a_permission_as_text(self) -> None:
         assert str(explain("été")).splitlines()[:2] == ["été: allowed", "  rule: no rule is about it"]
 
     @given(name=st.text(min_size=1), entry=st.text())
-    def test_whatever_the_names_it_is_one_line_for_each_thing(self, name: str, entry: str) -> None:
+    def test_each_fact_is_one_line_whatever_the_names(self, name: str, entry: str) -> None:
         rules = {"params": {"tool": {"p": {"enum": [entry]}}}}
         assert len(str(explain(name, tool_rules=rules)).splitlines()) == 5
         text = str(explain("tool", {"p": None}, tool_rules=rules))
@@ -265,7 +267,7 @@ class TestText:
 
 
 class TestAgent:
-    def test_it_knows_its_own_tools_and_rules(self, use: Use) -> None:
+    def test_an_agent_explains_its_own_tools_and_rules(self, use: Use) -> None:
         use(ACME)
         agent = Agent("a", "b", tools=[add])
         assert agent.explain_tool("refund").layer == "provider acme-shop"
@@ -281,14 +283,14 @@ class TestAgent:
         )
         assert denied.rule == "deny: send(eve)"
 
-    def test_any_other_tool_may_be_asked_about(self) -> None:
+    def test_any_other_tool_can_be_explained(self) -> None:
         agent = Agent("a", "b")
         assert agent.explain_tool(add).allowed
         assert not agent.explain_tool(
             "mcp__github__push", context={"tool_rules": {"deny": ["mcp__*"]}}
         ).allowed
 
-    def test_it_says_what_its_run_does(self, use: Use) -> None:
+    def test_the_explanation_agrees_with_a_run(self, use: Use) -> None:
         use(ACME)
         agent = Agent("a", "b", tool_providers=["acme-shop"])
         assert not agent.explain_tool("refund").allowed

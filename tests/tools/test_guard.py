@@ -1,4 +1,4 @@
-"""No tool kind and no moment gets around the rules: what is not allowed is not shown and not run."""
+"""A tool that the rules refuse is neither shown nor run, whatever its kind and whenever the rules change."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def test_a_tool_that_is_not_allowed_is_not_shown(executed: Executed) -> No
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_over_http_too_a_denied_tool_is_neither_sent_nor_run(executed: Executed, api: str) -> None:
+async def test_a_denied_tool_is_neither_sent_nor_run_over_http(executed: Executed, api: str) -> None:
     script: list[Any] = [
         ScriptedToolCall("fs_delete", {"value": "x"}),
         ScriptedToolCall("fs_read", {"value": "y"}),
@@ -68,21 +68,21 @@ async def test_over_http_too_a_denied_tool_is_neither_sent_nor_run(executed: Exe
         sent = json.dumps(server.requests[0].body["tools"])
         assert "fs_read" in sent
         assert "fs_delete" not in sent
-        told = json.dumps(server.requests[1].body)
-        assert f"{DENIED}fs_delete" in told
-        assert "Tools you may use: fs_read." in told
+        answer = json.dumps(server.requests[1].body)
+        assert f"{DENIED}fs_delete" in answer
+        assert "Tools you may use: fs_read." in answer
 
 
-async def test_a_tool_that_does_not_exist_is_answered_with_those_that_may_be_used(executed: Executed) -> None:
+async def test_a_call_of_an_unknown_tool_is_answered_with_the_usable_tools(executed: Executed) -> None:
     model = calls(("raed", {}))
     agent = Agent("a", "x", tools=[executed.tool("read"), executed.tool("write")], model=model)
     context = await agent.run_async("hi", {"tool_rules": {"deny": ["write"]}})
-    (told,) = outputs(model)
-    assert told == ("[kantan-agents][E21] There is no tool with this name: raed\nTools you may use: read.")
+    (answer,) = outputs(model)
+    assert answer == ("[kantan-agents][E21] There is no tool with this name: raed\nTools you may use: read.")
     assert context["result"].final_output == "done"
 
 
-async def test_a_formatter_of_the_users_own_still_has_the_last_word(executed: Executed) -> None:
+async def test_a_users_error_formatter_still_decides_the_message(executed: Executed) -> None:
     seen: list[Any] = []
 
     def formatter(args: Any) -> str | None:
@@ -109,7 +109,7 @@ async def test_a_formatter_of_the_users_own_still_has_the_last_word(executed: Ex
         ({"value": {"maxLength": 3}}, {"value": 12345}, "E11"),  # the tool declares a text
     ],
 )
-async def test_arguments_that_break_a_rule_come_back_to_the_model(
+async def test_arguments_that_break_a_rule_are_reported_to_the_model(
     executed: Executed, rules: Any, arguments: Any, code: str
 ) -> None:
     model = calls(("read", arguments), ("read", {}))
@@ -123,9 +123,7 @@ async def test_arguments_that_break_a_rule_come_back_to_the_model(
 @pytest.mark.parametrize(
     "text", ["[]", "null", '{"value": "a", "value": "b"}', '{"value": NaN}', '{"value": 1e999}', "{"]
 )
-async def test_input_that_can_be_read_in_two_ways_is_refused_under_parameter_rules(
-    executed: Executed, text: str
-) -> None:
+async def test_ambiguous_json_is_refused_under_parameter_rules(executed: Executed, text: str) -> None:
     model = calls(("read", text))
     agent = Agent("a", "x", tools=[executed.tool("read")], model=model)
     await agent.run_async("hi", {"tool_rules": {"params": {"read": {"value": {"maxLength": 9}}}}})
@@ -133,7 +131,7 @@ async def test_input_that_can_be_read_in_two_ways_is_refused_under_parameter_rul
     assert outputs(model)[0].startswith("[kantan-agents][E10] Tool input must be a JSON object")
 
 
-async def test_only_some_calls_of_a_tool(executed: Executed) -> None:
+async def test_only_some_calls_of_a_tool_are_allowed(executed: Executed) -> None:
     model = calls(
         ("Bash", {"value": "git status"}),
         ("Bash", {"value": "git status && rm -rf /"}),
@@ -145,11 +143,11 @@ async def test_only_some_calls_of_a_tool(executed: Executed) -> None:
     await agent.run_async("hi", {"tool_rules": rules})
     assert executed == [("Bash", "git status")]
     assert shown(model) == ["Bash"]
-    assert [told.startswith(DENIED) for told in outputs(model)] == [False, True, True, True]
+    assert [output.startswith(DENIED) for output in outputs(model)] == [False, True, True, True]
     assert "Calls that are allowed: Bash(git:*)." in outputs(model)[1]
 
 
-async def test_a_tool_says_which_parameter_a_pattern_looks_at() -> None:
+async def test_a_tool_declares_the_parameter_that_patterns_match() -> None:
     ran: list[str] = []
 
     @rule_parameter("command")
@@ -180,7 +178,7 @@ def test_a_declared_parameter_must_exist() -> None:
 
 
 @pytest.mark.parametrize("others", [1, 200])
-async def test_rules_that_become_stricter_count_at_the_next_call(executed: Executed, others: int) -> None:
+async def test_stricter_rules_apply_to_the_next_call(executed: Executed, others: int) -> None:
     model = calls(("read", {"value": "1"}), ("read", {"value": "2"}), ("read", {"value": "3"}))
     context: dict[str, Any] = {"tool_rules": {"deny": ["other"] * others}}
 
@@ -199,7 +197,7 @@ async def test_rules_that_become_stricter_count_at_the_next_call(executed: Execu
 
 @pytest.mark.parametrize("others", [1, 200])
 @pytest.mark.parametrize("kind", ["allow", "deny"])
-async def test_a_list_that_many_runs_share_may_change_between_them(
+async def test_a_list_shared_by_runs_may_change_between_them(
     executed: Executed, kind: str, others: int
 ) -> None:
     names = [f"other_{number}" for number in range(others)]
@@ -214,7 +212,7 @@ async def test_a_list_that_many_runs_share_may_change_between_them(
     assert len(executed) == 2
 
 
-async def test_other_rules_with_the_same_long_list_are_other_rules(executed: Executed) -> None:
+async def test_different_rules_with_the_same_long_list_are_distinguished(executed: Executed) -> None:
     names = ["read", *(f"other_{number}" for number in range(200))]
     cases: list[tuple[dict[str, Any], bool]] = [
         ({"allow": names}, True),
@@ -234,7 +232,7 @@ async def test_other_rules_with_the_same_long_list_are_other_rules(executed: Exe
         assert bool(executed) is allowed, rules.keys()
 
 
-async def test_an_element_exchanged_in_a_list_counts_as_well(executed: Executed) -> None:
+async def test_a_replaced_element_of_a_list_takes_effect(executed: Executed) -> None:
     model = calls(("read", {"value": "1"}), ("read", {"value": "2"}))
     context: dict[str, Any] = {
         "tool_rules": {"deny": ["other"], "params": {"read": {"value": {"enum": ["1", "2"]}}}}
@@ -250,10 +248,10 @@ async def test_an_element_exchanged_in_a_list_counts_as_well(executed: Executed)
     assert "E12" in outputs(model)[1]
 
 
-# --- what survives guarding ---------------------------------------------------------------------------
+# --- what guarding keeps -------------------------------------------------------------------------------
 
 
-async def test_subclasses_and_settings_of_a_tool_survive(executed: Executed) -> None:
+async def test_a_guarded_tool_keeps_its_class_and_settings(executed: Executed) -> None:
     class Mine(FunctionTool):
         extra = "kept"
 
@@ -311,7 +309,7 @@ async def test_a_timeout_and_guardrails_of_a_guarded_tool_still_work() -> None:
     assert rejected == "not this"
 
 
-# --- tools that are no function tools -----------------------------------------------------------------
+# --- tools other than function tools ------------------------------------------------------------------
 
 
 def local_shell_call(*command: str) -> Any:
@@ -356,7 +354,7 @@ def computer_call() -> Any:
 
 
 class Screen(AsyncComputer):
-    """A computer that writes down what is done to it."""
+    """A computer that records its actions."""
 
     def __init__(self, executed: Executed) -> None:
         self.executed = executed
@@ -377,7 +375,7 @@ class Screen(AsyncComputer):
 
 
 class Editor:
-    """An editor that writes down what it does."""
+    """An editor that records its operations."""
 
     def __init__(self, executed: Executed) -> None:
         self.executed = executed
@@ -390,7 +388,7 @@ class Editor:
 
 
 def kinds(executed: Executed) -> dict[str, tuple[Any, Any]]:
-    """Return, for each kind of tool that runs here, the tool and a call of it."""
+    """Return, for each kind of tool that runs in this process, the tool and a call of it."""
 
     def run_local(request: Any) -> str:
         executed.append(("local_shell", request.data.action.command))
@@ -473,7 +471,7 @@ async def test_no_kind_of_tool_runs_when_it_is_denied_after_it_was_shown(
         ("query", {"deny": ["query(drop)"]}),
     ],
 )
-async def test_their_calls_are_ruled_by_arguments_too(executed: Executed, kind: str, rules: Any) -> None:
+async def test_their_calls_are_checked_by_arguments(executed: Executed, kind: str, rules: Any) -> None:
     tool, call = kinds(executed)[kind]
     model = ScriptedModel([[call], [assistant_message("done")]])
     await Agent("a", "x", tools=[tool], model=model).run_async("hi", {"tool_rules": rules})
@@ -481,7 +479,7 @@ async def test_their_calls_are_ruled_by_arguments_too(executed: Executed, kind: 
     assert "[kantan-agents][E" in outputs(model)[0]
 
 
-async def test_a_computer_made_for_each_run_is_guarded_and_disposed_of(executed: Executed) -> None:
+async def test_a_computer_created_for_each_run_is_guarded_and_disposed(executed: Executed) -> None:
     gone: list[Any] = []
     screens: list[Screen] = []
 
@@ -499,7 +497,7 @@ async def test_a_computer_made_for_each_run_is_guarded_and_disposed_of(executed:
     assert gone == screens
 
 
-async def test_hosted_tools_are_shown_by_the_rules_whatever_name_is_used() -> None:
+async def test_rules_for_hosted_tools_work_with_each_of_their_names() -> None:
     tools: list[Any] = [
         WebSearchTool(),
         FileSearchTool(vector_store_ids=["v"]),
@@ -511,7 +509,7 @@ async def test_hosted_tools_are_shown_by_the_rules_whatever_name_is_used() -> No
         assert shown(model) == ["file_search", "code_interpreter"]
 
 
-async def test_a_hosted_call_that_a_provider_makes_all_the_same_is_recorded(traces: Any) -> None:
+async def test_a_refused_hosted_call_that_the_provider_makes_is_recorded(traces: Any) -> None:
     def model() -> ScriptedModel:
         search: Any = {"type": "search", "query": "q"}
         call = ResponseFunctionWebSearch(id="i", action=search, status="completed", type="web_search_call")
@@ -526,7 +524,7 @@ async def test_a_hosted_call_that_a_provider_makes_all_the_same_is_recorded(trac
         await strict.run_async("hi", dict(rules))
 
 
-async def test_a_tool_put_onto_the_sdk_agent_afterwards_is_guarded_as_well(executed: Executed) -> None:
+async def test_a_tool_added_to_the_sdk_agent_later_is_guarded(executed: Executed) -> None:
     model = calls(("late", {"value": "long"}), ("late", {"value": "ok"}))
     agent = Agent("a", "x", model=model)
     agent.sdk_agent.tools.append(executed.tool("late"))
@@ -539,7 +537,7 @@ async def test_a_tool_put_onto_the_sdk_agent_afterwards_is_guarded_as_well(execu
 
 
 @pytest.mark.parametrize("operation", ["create_file", "update_file", "delete_file"])
-async def test_each_operation_of_an_editor_asks_the_rules(executed: Executed, operation: str) -> None:
+async def test_each_operation_of_an_editor_is_checked(executed: Executed, operation: str) -> None:
     class Mine(Editor):
         kept = "the editor's own"
 
@@ -558,7 +556,7 @@ async def test_each_operation_of_an_editor_asks_the_rules(executed: Executed, op
     assert getattr(guarded.editor, "kept", None) == "the editor's own"
 
 
-async def test_a_file_is_not_moved_where_the_rules_do_not_allow_a_file(executed: Executed) -> None:
+async def test_a_file_is_not_moved_to_a_refused_path(executed: Executed) -> None:
     agent = Agent("a", "x", tools=[ApplyPatchTool(editor=Editor(executed))])
     (tool,) = await agent.sdk_agent.get_all_tools(RunContextWrapper({}))
     assert isinstance(tool, ApplyPatchTool)
@@ -576,10 +574,10 @@ async def test_a_file_is_not_moved_where_the_rules_do_not_allow_a_file(executed:
 
 
 class Rules(dict[str, Any]):
-    """Rules of a type of the user's own."""
+    """Rules of a custom dict type."""
 
 
-async def test_rules_of_a_type_of_the_users_own_hold_and_are_followed(executed: Executed) -> None:
+async def test_rules_of_a_custom_type_apply_and_their_changes_are_noticed(executed: Executed) -> None:
     model = calls(("read", {"value": "1"}), ("read", {"value": "12"}), ("read", {"value": "1"}))
     limits = Rules(maxLength=1)
     context: dict[str, Any] = {"tool_rules": Rules(params=Rules(read=Rules(value=limits)))}
@@ -592,11 +590,11 @@ async def test_rules_of_a_type_of_the_users_own_hold_and_are_followed(executed: 
     agent = Agent("a", "x", tools=[executed.tool("read")], model=model)
     await agent.run_async("hi", context, hooks=Hooks())
     assert executed == [("read", "1")]
-    assert [("E14" in told) for told in outputs(model)] == [False, True, True]
+    assert [("E14" in output) for output in outputs(model)] == [False, True, True]
 
 
 @pytest.mark.parametrize(("rules", "code"), [([], "E18"), ("*", "E18"), ({"deny": "rm"}, "E20")])
-async def test_rules_that_are_none_any_more_refuse_every_call(
+async def test_rules_replaced_by_an_invalid_value_refuse_every_call(
     executed: Executed, rules: Any, code: str
 ) -> None:
     model = calls(("read", {"value": "1"}))
@@ -625,7 +623,7 @@ async def test_a_shell_in_a_container_of_the_provider_is_shown_by_the_rules() ->
         assert shown(model) == seen
 
 
-async def test_a_copy_of_a_tool_keeps_the_parameter_it_declares() -> None:
+async def test_a_copy_of_a_tool_keeps_its_declared_parameter() -> None:
     ran: list[str] = []
 
     def shell(directory: str, command: str) -> str:
@@ -659,7 +657,7 @@ async def test_agents_that_share_a_computer_tool_each_have_their_own_guard(execu
     assert executed == []
 
 
-async def test_agents_with_a_computer_are_let_go_of(executed: Executed) -> None:
+async def test_agents_with_a_computer_are_garbage_collected(executed: Executed) -> None:
     agent = Agent("a", "x", tools=[ComputerTool(computer=Screen(executed))])
     gone = weakref.ref(agent)
     del agent
@@ -667,7 +665,7 @@ async def test_agents_with_a_computer_are_let_go_of(executed: Executed) -> None:
     assert gone() is None
 
 
-async def test_a_decimal_number_as_a_text_does_not_get_around_a_maximum() -> None:
+async def test_a_number_as_text_does_not_bypass_a_maximum() -> None:
     paid: list[Decimal] = []
 
     def pay(amount: Decimal) -> str:
@@ -683,7 +681,7 @@ async def test_a_decimal_number_as_a_text_does_not_get_around_a_maximum() -> Non
 
 
 @pytest.mark.parametrize("rules", [{"allow": [["x"]]}, {"deny": [{}]}, {"allow": ({},)}])
-async def test_names_that_cannot_be_hashed_are_a_mistake_like_any_other(rules: Any) -> None:
+async def test_unhashable_names_are_reported_as_mistakes(rules: Any) -> None:
     with pytest.raises(KantanAgentsError, match="E20"):
         await Agent("a", "x", model=calls()).run_async("hi", {"tool_rules": rules})
 

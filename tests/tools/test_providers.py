@@ -1,4 +1,4 @@
-"""Tool providers of distributions that pip has really installed (spec 9)."""
+"""Tool providers of distributions installed by pip (spec 9)."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ ACME_RULES = {
 
 
 @pytest.fixture
-def python(installed: Installed, preloaded: Preloaded) -> Callable[..., Any]:
-    """Run a script as a process of its own, in which distributions are installed; it prints JSON."""
+def python(installed: Installed) -> Callable[..., Any]:
+    """Run a script in a separate process with installed distributions; the script prints JSON."""
 
     def run(script: str, *distributions: Distribution, **variables: str) -> Any:
         environment = {**installed.environment(*distributions), **variables}
@@ -76,8 +76,8 @@ def calling(*calls: tuple[str, dict[str, Any]]) -> ScriptedModel:
     return ScriptedModel([*steps, [assistant_message("done")]])
 
 
-def told(model: ScriptedModel) -> list[str]:
-    """Return what the model was told as results of its calls."""
+def outputs(model: ScriptedModel) -> list[str]:
+    """Return the results that the model got for its calls."""
     assert model.last_call is not None
     return [
         str(item["output"]) for item in model.last_call.input if item.get("type") == "function_call_output"
@@ -89,7 +89,7 @@ def shown(model: ScriptedModel) -> list[str]:
 
 
 class TestInAProcessOfItsOwn:
-    def test_object_class_and_factory_bring_tools_and_rules(self, python: Any) -> None:
+    def test_an_object_a_class_and_a_factory_provide_tools_and_rules(self, python: Any) -> None:
         found = python(
             """
             import json
@@ -184,7 +184,7 @@ class TestInAProcessOfItsOwn:
         ]
         assert found["answer"] == "done"
 
-    def test_one_that_fails_to_import_is_logged_and_leaves_the_others(self, python: Any) -> None:
+    def test_a_provider_that_fails_to_import_is_logged_and_the_others_load(self, python: Any) -> None:
         found = python(
             """
             import json, logging
@@ -222,7 +222,7 @@ class TestInAProcessOfItsOwn:
             "refused": [["torn", "torn-tools 0.2", reason, message]] * 3,
         }
 
-    def test_a_distribution_installed_meanwhile_is_found_after_a_refresh(
+    def test_a_newly_installed_distribution_is_found_after_a_refresh(
         self, python: Any, tmp_path: Path
     ) -> None:
         site = tmp_path / "site"
@@ -251,19 +251,19 @@ class TestInAProcessOfItsOwn:
 class TestEffectiveRules:
     """Spec 9.2, 9.3, 9.5 to 9.7."""
 
-    def test_without_providers_there_is_nothing(self) -> None:
+    def test_without_providers_there_are_no_tools_and_rules(self) -> None:
         assert list_provider_tools() == []
         nothing: dict[str, Any] = {"allow": None, "deny": None, "params": {}}
         assert get_provider_tool_rules() == get_effective_tool_rules() == nothing
 
-    def test_without_explicit_rules_they_are_the_providers(self, use: Use) -> None:
+    def test_without_explicit_rules_the_providers_rules_are_effective(self, use: Use) -> None:
         use(ACME)
         assert get_provider_tool_rules() == get_effective_tool_rules() == ACME_RULES
         contexts: list[dict[str, Any]] = [{}, {"tool_rules": None}, {"tool_rules": {}}]
         for context in contexts:
             assert get_effective_tool_rules(context=context) == ACME_RULES
 
-    def test_explicit_wins_for_each_keyword_and_names_are_a_union(self, use: Use) -> None:
+    def test_explicit_keywords_win_and_names_are_a_union(self, use: Use) -> None:
         use(ACME)
         explicit = {
             "allow": ["add"],
@@ -278,7 +278,7 @@ class TestEffectiveRules:
         assert get_effective_tool_rules(tool_rules=explicit) == expected
         assert get_effective_tool_rules(context={"tool_rules": explicit}) == expected
 
-    def test_of_two_providers_the_later_name_wins(self, use: Use) -> None:
+    def test_the_later_provider_name_wins(self, use: Use) -> None:
         use(ACME, RIVAL)
         assert get_provider_tool_rules()["params"] == {"search": {"query": {"minLength": 2, "maxLength": 5}}}
 
@@ -297,14 +297,14 @@ class TestEffectiveRules:
             (ToolRulesMode.RECOMMENDED, ["search", "send"], ["refund"]),
         ],
     )
-    def test_a_mode_is_rules_too(self, use: Use, mode: ToolRulesMode, allow: Any, deny: Any) -> None:
+    def test_a_mode_can_be_used_as_rules(self, use: Use, mode: ToolRulesMode, allow: Any, deny: Any) -> None:
         use(ACME)
         expected = {"allow": allow, "deny": deny, "params": ACME_RULES["params"]}
         assert get_effective_tool_rules(tool_rules=mode) == expected
         assert get_effective_tool_rules(context=get_context_with_tool_rules(mode)) == expected
 
     @pytest.mark.parametrize("ask", [get_effective_tool_rules, lambda **given: explain("x", **given)])
-    def test_what_is_no_rules_is_refused(self, ask: Any) -> None:
+    def test_values_that_are_not_rules_are_refused(self, ask: Any) -> None:
         with pytest.raises(UnknownToolRulesModeError) as unknown:
             ask(tool_rules="allow_everything")
         assert str(unknown.value) == "[kantan-agents][E9] Unknown ToolRulesMode: allow_everything"
@@ -318,7 +318,7 @@ class TestEffectiveRules:
         with pytest.raises(InvalidToolRulesError, match=r"E20\].*alow: unknown key"):
             ask(tool_rules={"alow": []})
 
-    def test_answers_are_copies(self, use: Use) -> None:
+    def test_results_are_copies(self, use: Use) -> None:
         use(ACME)
         get_provider_tool_rules()["deny"].clear()
         get_provider_tool_rules()["params"]["search"]["query"].clear()
@@ -328,7 +328,7 @@ class TestEffectiveRules:
 class TestAgent:
     pytestmark = pytest.mark.anyio
 
-    async def test_its_own_tool_wins_over_one_of_the_same_name(self, use: Use) -> None:
+    async def test_an_agents_tool_wins_over_a_providers_tool_of_the_same_name(self, use: Use) -> None:
         use(ACME)
 
         def search(query: str) -> str:
@@ -338,27 +338,29 @@ class TestAgent:
         model = calling(("search", {"query": "shoes"}), ("search", {"query": "x"}))
         await Agent("a", "b", tools=[search], model=model).run_async("hi")
         assert shown(model) == ["search", "send"]
-        found, refused = told(model)
+        found, refused = outputs(model)
         assert found == "home found shoes"
-        assert refused.startswith("[kantan-agents][E13]")  # the rules are about the name, whoever brings it
+        assert refused.startswith(
+            "[kantan-agents][E13]"
+        )  # rules concern the name, wherever the tool comes from
 
-    async def test_explicit_rules_lie_on_top(self, use: Use) -> None:
+    async def test_explicit_rules_override_the_providers(self, use: Use) -> None:
         use(ACME)
         model = calling(("search", {"query": "x"}), ("send", {"text": "hi", "address": "a"}))
         context = {"tool_rules": {"deny": ["send"], "params": {"search": {"query": {"minLength": 1}}}}}
         await Agent("a", "b", model=model).run_async("hi", context)
         assert shown(model) == ["search"]
-        found, refused = told(model)
+        found, refused = outputs(model)
         assert found == "acme found x"
         assert refused.startswith(str(ToolNotAllowedError(tool_name="send")))
 
-    async def test_a_declared_rule_parameter_counts(self, use: Use) -> None:
+    async def test_a_declared_rule_parameter_is_used(self, use: Use) -> None:
         use(ACME)
         model = calling(
             ("send", {"text": "bob", "address": "eve"}), ("send", {"text": "eve", "address": "bob"})
         )
         await Agent("a", "b", model=model).run_async("hi", {"tool_rules": {"deny": ["send(eve)"]}})
-        refused, sent = told(model)
+        refused, sent = outputs(model)
         assert refused.startswith(str(ToolNotAllowedError(tool_name="send")))
         assert sent == "acme sent eve to bob"
 
@@ -368,7 +370,7 @@ class TestAgent:
         await Agent("a", "b", model=model, tool_providers=["acme-mail", "acme-mail"]).run_async("hi")
         assert shown(model) == ["send"]
 
-    async def test_none_is_without_providers(self, use: Use) -> None:
+    async def test_none_chooses_no_providers(self, use: Use) -> None:
         use(ACME, HALF, TORN, WRONG)
         model = calling()
         agent = Agent("a", "b", model=model, tool_providers=None)
@@ -378,7 +380,7 @@ class TestAgent:
         assert explain("refund", tool_providers=None).allowed
         assert Agent("a", "b", tool_providers=[]).explain_tool("refund").allowed
 
-    async def test_it_keeps_what_it_was_made_with(self, use: Use) -> None:
+    async def test_an_agent_keeps_the_providers_it_was_created_with(self, use: Use) -> None:
         model = calling()
         agent = Agent("a", "b", model=model)
         use(ACME)
@@ -387,7 +389,7 @@ class TestAgent:
 
 
 class TestMistakes:
-    def test_a_collision_names_both(self, use: Use) -> None:
+    def test_a_collision_names_both_providers(self, use: Use) -> None:
         use(ACME, RIVAL)
         with pytest.raises(DuplicateToolError) as refused:
             Agent("a", "b")
@@ -417,7 +419,7 @@ class TestMistakes:
         assert layers["provider acme"]["params"] == {"search": {"query": {"minLength": 2, "maxLength": 5}}}
 
     @pytest.mark.parametrize("choice", ["available", "all", ["half"]])
-    def test_a_wrong_interface(self, use: Use, choice: Any) -> None:
+    def test_a_wrong_interface_is_an_error(self, use: Use, choice: Any) -> None:
         use(ACME, HALF)
         with pytest.raises(ToolProviderInterfaceError) as refused:
             Agent("a", "b", tool_providers=choice)
@@ -446,7 +448,7 @@ class TestMistakes:
             ),
         ],
     )
-    def test_mistakes_in_rules(
+    def test_mistakes_in_rules_are_an_error(
         self, use: Use, distribution: Distribution, where: str, problems: list[str]
     ) -> None:
         use(distribution)
@@ -473,7 +475,7 @@ class TestMistakes:
             ("uncountable", "TypeError: 'int' object is not iterable"),
         ],
     )
-    def test_whatever_goes_wrong_in_one_is_told(self, use: Use, name: str, reason: str) -> None:
+    def test_any_failure_of_a_provider_is_reported(self, use: Use, name: str, reason: str) -> None:
         use(ODD)
         Agent("a", "b")
         with pytest.raises(ToolProviderFailedError) as refused:
@@ -481,11 +483,11 @@ class TestMistakes:
         assert (refused.value.provider, refused.value.distribution) == (name, "odd-tools 0.5")
         assert refused.value.reason.startswith(reason)
 
-    def test_no_tools_and_no_rules_are_no_mistake(self, use: Use) -> None:
+    def test_a_provider_may_have_no_tools_and_no_rules(self, use: Use) -> None:
         use(ODD)
         Agent("a", "b", tool_providers=["bare"])
 
-    def test_an_unknown_name(self, use: Use) -> None:
+    def test_an_unknown_name_is_an_error(self, use: Use) -> None:
         use(ACME, TORN)
         with pytest.raises(UnknownToolProviderError) as refused:
             Agent("a", "b", tool_providers=["acme", "amce"])
@@ -494,12 +496,12 @@ class TestMistakes:
             "acme, acme-mail, acme-shop, torn",
         )
 
-    def test_a_name_where_nothing_is_installed(self) -> None:
+    def test_a_name_is_an_error_if_nothing_is_installed(self) -> None:
         with pytest.raises(UnknownToolProviderError, match=r"E24\] .* acme \(installed: none\)"):
             Agent("a", "b", tool_providers=["acme"])
 
     @pytest.mark.parametrize("choice", ["acme", "", 5, True, b"all", [None], [["acme"]], ["acme", 3]])
-    def test_a_bad_option(self, use: Use, choice: Any) -> None:
+    def test_a_bad_option_is_an_error(self, use: Use, choice: Any) -> None:
         use(ACME)
         with pytest.raises(
             InvalidOptionError, match=r"E75\] Invalid option tool_providers: must be"
@@ -507,7 +509,7 @@ class TestMistakes:
             Agent("a", "b", tool_providers=choice)
         assert repr(choice) in str(refused.value)
 
-    def test_an_error_raised_again_keeps_nobodys_frames(self, use: Use) -> None:
+    def test_an_error_raised_again_has_no_old_frames(self, use: Use) -> None:
         use(TORN)
         errors = []
         for _ in range(2):
@@ -519,7 +521,7 @@ class TestMistakes:
         assert len(refused.traceback) < 10
 
     @pytest.mark.parametrize("metadata", [None, b"", b"Name: \xff\xfe\n"])
-    def test_damaged_metadata_take_nobody_down(
+    def test_damaged_metadata_do_not_affect_other_providers(
         self, use: Use, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, metadata: bytes | None
     ) -> None:
         info = tmp_path / "damaged-1.dist-info"
@@ -536,7 +538,7 @@ class TestMistakes:
 
 
 class TestHostedTools:
-    """Hosted tools have the name of their kind; MCP servers are told apart by their label."""
+    """Hosted tools have the name of their kind; MCP servers are distinguished by their label."""
 
     @staticmethod
     def provider(name: str, *tools: Any) -> ToolProvider:
@@ -553,13 +555,13 @@ class TestHostedTools:
         providers = [self.provider("a", one), self.provider("b", two)]
         assert tools_with_providers([own], providers) == [own, one, two]
 
-    def test_equal_ones_do(self) -> None:
+    def test_servers_with_equal_labels_collide(self) -> None:
         providers = [self.provider("a", self.server("one")), self.provider("b", self.server("one"))]
         with pytest.raises(DuplicateToolError, match="mcp__one"):
             tools_with_providers([], providers)
         own = self.server("one")
         assert tools_with_providers([own], providers) == [own]
 
-    def test_of_a_kind_the_own_one_wins(self) -> None:
+    def test_the_agents_own_hosted_tool_wins(self) -> None:
         own = WebSearchTool()
         assert tools_with_providers([own], [self.provider("a", WebSearchTool())]) == [own]

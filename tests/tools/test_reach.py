@@ -1,4 +1,4 @@
-"""The rules reach as far as a run does: hand-offs of every kind, agents as tools, MCP servers."""
+"""The rules apply to everything a run reaches: hand-offs of every kind, agents as tools, MCP servers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def handing_over(to: str) -> ScriptedModel:
 
 
 def dynamic(target: Any) -> Handoff[Any, Any]:
-    """Return a hand-off that does not say beforehand which agent it leads to."""
+    """Return a hand-off whose target is known only when it is invoked."""
 
     async def invoke(context: Any, arguments: str) -> Any:
         return target
@@ -57,7 +57,7 @@ WAYS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_the_tools_of_a_hand_off_target_obey_the_rules_of_the_run(executed: Executed, way: str) -> None:
+async def test_tools_of_a_handoff_target_obey_the_rules_of_the_run(executed: Executed, way: str) -> None:
     model = calls(("delete", {"value": "x"}), ("read", {"value": "secret"}), ("read", {"value": "ok"}))
     tools: list[Any] = [executed.tool("delete"), executed.tool("read")]
     target: Any
@@ -76,7 +76,7 @@ async def test_the_tools_of_a_hand_off_target_obey_the_rules_of_the_run(executed
     assert last is (target.sdk_agent if way == "ours" else target)
 
 
-async def test_a_subclass_of_the_sdks_agent_stays_what_it_is(executed: Executed) -> None:
+async def test_a_guarded_subclass_of_the_sdks_agent_keeps_its_behaviour(executed: Executed) -> None:
     class Mine(agents.Agent[Any]):
         owner = "me"
 
@@ -106,7 +106,7 @@ async def test_cycles_and_hand_offs_of_hand_off_targets_are_guarded(executed: Ex
     assert shown(third_model) == []
 
 
-async def test_a_target_that_is_added_while_the_run_is_on_its_way_is_guarded(executed: Executed) -> None:
+async def test_a_target_added_during_the_run_is_guarded(executed: Executed) -> None:
     late_model = calls(("delete", {}))
     late = agents.Agent[Any](name="late", tools=[executed.tool("delete")], model=late_model)
     script = [[function_call("add", {}, call_id="a")], [function_call("transfer_to_late", {}, call_id="b")]]
@@ -125,7 +125,7 @@ async def test_a_target_that_is_added_while_the_run_is_on_its_way_is_guarded(exe
     assert outputs(late_model)[-1].startswith(f"{DENIED}delete")
 
 
-async def test_outside_a_run_of_ours_a_guarded_agent_is_as_it_was(executed: Executed) -> None:
+async def test_a_guarded_agent_is_unchanged_in_plain_sdk_runs(executed: Executed) -> None:
     target = agents.Agent[Any](name="target", tools=[executed.tool("delete")], model=calls(("delete", {})))
     assert Agent("start", "x", handoffs=[target]).sdk_agent.handoffs == [target]
     await Runner.run(target, "hi", context={"mine": 1})
@@ -148,7 +148,7 @@ async def test_a_guarded_agent_can_be_copied_and_pickled(duplicate: Any) -> None
 
 
 @pytest.mark.parametrize("streamed", [True, False])
-async def test_the_sdks_own_runner_takes_the_rules_along_to_hand_off_targets(
+async def test_the_sdks_own_runner_applies_the_rules_to_handoff_targets(
     executed: Executed, streamed: bool
 ) -> None:
     model = calls(("read", {"value": "secret"}), ("read", {"value": "ok"}))
@@ -166,7 +166,7 @@ async def test_the_sdks_own_runner_takes_the_rules_along_to_hand_off_targets(
 
 @pytest.mark.parametrize("tools", [[], [len]], ids=["no tools", "a tool"])
 @pytest.mark.parametrize(("rules", "code"), [({"deny": ["delete"], "alow": []}, "E20"), (["delete"], "E18")])
-async def test_rules_that_cannot_be_read_are_refused_before_anybody_is_handed_over_to(
+async def test_invalid_rules_are_refused_before_a_handoff(
     executed: Executed, rules: Any, code: str, tools: list[Any]
 ) -> None:
     held = [agents.function_tool(lambda: "", name_override=tool.__name__) for tool in tools]
@@ -178,7 +178,7 @@ async def test_rules_that_cannot_be_read_are_refused_before_anybody_is_handed_ov
 
 
 @pytest.mark.parametrize("rules", [{"deny": ["delete"], "alow": []}, ["delete"]])
-async def test_rules_that_a_tool_has_broken_end_the_run_at_a_target_without_tools(rules: Any) -> None:
+async def test_rules_made_invalid_by_a_tool_end_the_run_at_a_target_without_tools(rules: Any) -> None:
     context: dict[str, Any] = {"tool_rules": {"deny": ["delete"]}}
 
     def break_them() -> str:
@@ -196,9 +196,7 @@ async def test_rules_that_a_tool_has_broken_end_the_run_at_a_target_without_tool
 
 
 @pytest.mark.parametrize("ours", [True, False])
-async def test_an_agent_as_a_tool_is_ruled_as_a_tool_and_its_tools_as_well(
-    executed: Executed, ours: bool
-) -> None:
+async def test_the_rules_apply_to_an_agent_as_tool_and_to_its_tools(executed: Executed, ours: bool) -> None:
     inner_model = calls(("delete", {}), ("read", {"value": "1"}), then="inner done")
     tools: list[Any] = [executed.tool("delete"), executed.tool("read")]
     inner: Any = agents.Agent(name="inner", tools=tools, model=inner_model)
@@ -241,7 +239,7 @@ async def test_a_run_inside_a_tool_obeys_the_rules_of_its_own_context(executed: 
     assert executed == []
 
 
-async def test_a_run_resumed_from_json_runs_no_tool_that_was_denied_meanwhile(executed: Executed) -> None:
+async def test_a_run_resumed_from_json_does_not_run_a_tool_denied_meanwhile(executed: Executed) -> None:
     def team() -> Agent:
         tools: list[Any] = [executed.tool("delete", needs_approval=True)]
         target = agents.Agent[Any](name="target", tools=tools, model=calls(("delete", {})))
@@ -260,7 +258,7 @@ async def test_a_run_resumed_from_json_runs_no_tool_that_was_denied_meanwhile(ex
     assert context["result"].final_output == "done"
 
 
-async def test_an_agent_put_onto_the_sdk_agent_itself_is_guarded(executed: Executed) -> None:
+async def test_a_target_added_to_the_sdk_agent_directly_is_guarded(executed: Executed) -> None:
     target = agents.Agent[Any](name="target", tools=[executed.tool("delete")], model=calls(("delete", {})))
     start = Agent("start", "x", model=handing_over("target"))
     start.sdk_agent.handoffs.append(agents.handoff(target))
@@ -280,7 +278,7 @@ async def test_a_paused_run_of_an_sdk_agent_is_resumed_under_the_rules(executed:
     assert context["result"].final_output == "done"
 
 
-async def test_a_tool_switched_off_after_it_was_shown_is_not_run_on_a_hand_off_target(
+async def test_a_tool_disabled_after_it_was_shown_is_not_run_on_a_handoff_target(
     executed: Executed,
 ) -> None:
     on = [True]
@@ -297,7 +295,7 @@ async def test_a_tool_switched_off_after_it_was_shown_is_not_run_on_a_hand_off_t
     assert executed == []
 
 
-async def test_an_approval_that_is_needed_from_now_on_is_asked_for(executed: Executed) -> None:
+async def test_an_approval_required_later_is_requested(executed: Executed) -> None:
     tool = executed.tool("delete")
 
     def team() -> Agent:
@@ -327,7 +325,7 @@ async def test_an_agent_whose_class_cannot_be_extended_is_refused() -> None:
 
 
 class Calls:
-    """The calls an MCP server has really executed, as it wrote them down."""
+    """The calls that an MCP server has executed and recorded."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -392,8 +390,8 @@ async def test_tools_of_a_stdio_server_obey_the_rules(mcp_calls: Calls, denied: 
         await agent.run_async("hi", {"tool_rules": rules})
     assert mcp_calls.lines == ["read x 5"]
     assert shown(model) == ["read"]
-    told = outputs(model)
-    assert [("[E8]" in t, "[E17]" in t, "[E11]" in t) for t in told[:3]] == [
+    results = outputs(model)
+    assert [("[E8]" in t, "[E17]" in t, "[E11]" in t) for t in results[:3]] == [
         (True, False, False),
         (False, True, False),
         (False, False, True),
@@ -414,7 +412,7 @@ async def test_tools_of_an_http_server_obey_the_rules_of_a_hand_off(
     assert shown(model) == ["read"]
 
 
-async def test_names_prefixed_with_their_server_are_ruled_by_either_name(mcp_calls: Calls) -> None:
+async def test_rules_for_prefixed_mcp_names_work_with_either_name(mcp_calls: Calls) -> None:
     async with stdio_server(mcp_calls) as server:
         for denied in ("delete", "mcp__files__delete", "mcp_files__delete"):
             model = calls(("mcp_files__delete", {"path": "x"}))
@@ -430,7 +428,7 @@ async def test_names_prefixed_with_their_server_are_ruled_by_either_name(mcp_cal
     assert mcp_calls.lines == []
 
 
-async def test_a_rule_that_comes_after_the_listing_stops_a_call_to_a_server(mcp_calls: Calls) -> None:
+async def test_a_rule_added_after_the_listing_stops_a_call_to_a_server(mcp_calls: Calls) -> None:
     model = calls(("delete", {"path": "x"}))
     context: dict[str, Any] = {}
 
@@ -459,7 +457,7 @@ def approval_request(name: str, arguments: str = "{}", label: str = "github") ->
 
 
 async def approvals(tool: HostedMCPTool, rules: Any, *names: str) -> dict[str, bool]:
-    """Return how the run answered a hosted server that asks for these of its tools."""
+    """Return the run's answers to a hosted server's approval requests for these tools."""
     model = ScriptedModel([[approval_request(name) for name in names], [assistant_message("done")]])
     await Agent("a", "x", tools=[tool], model=model).run_async("hi", {"tool_rules": rules})
     assert model.last_call is not None
@@ -467,7 +465,7 @@ async def approvals(tool: HostedMCPTool, rules: Any, *names: str) -> dict[str, b
     return {answer["approval_request_id"].removeprefix("ask-"): answer["approve"] for answer in answers}
 
 
-async def test_a_hosted_server_is_hidden_as_a_whole() -> None:
+async def test_a_hosted_server_can_be_hidden() -> None:
     for denied in ("hosted_mcp", "mcp__github", "mcp__github__*", "mcp__*", "*"):
         model = calls()
         agent = Agent("a", "x", tools=[hosted(require_approval="never")], model=model)
@@ -475,7 +473,7 @@ async def test_a_hosted_server_is_hidden_as_a_whole() -> None:
         assert shown(model) == []
 
 
-async def test_single_tools_of_a_hosted_server_are_ruled_by_having_every_call_approved() -> None:
+async def test_rules_for_single_tools_of_a_hosted_server_require_approval_of_each_call() -> None:
     tool = hosted(require_approval="never")
     for rules in (
         {"deny": ["mcp__github__delete_repo"]},
@@ -490,7 +488,7 @@ async def test_single_tools_of_a_hosted_server_are_ruled_by_having_every_call_ap
     assert tool.tool_config["require_approval"] == "never"
 
 
-async def test_a_hosted_server_that_is_allowed_as_a_whole_stays_as_it_is() -> None:
+async def test_an_allowed_hosted_server_is_unchanged() -> None:
     for asks in ("always", "never"):
         model = calls()
         agent = Agent("a", "x", tools=[hosted(require_approval=asks)], model=model)
@@ -499,7 +497,7 @@ async def test_a_hosted_server_that_is_allowed_as_a_whole_stays_as_it_is() -> No
         assert tool.tool_config["require_approval"] == asks
 
 
-async def test_who_was_to_approve_is_still_asked_after_the_rules() -> None:
+async def test_the_approval_handler_is_called_after_the_rules() -> None:
     asked: list[str] = []
 
     async def ask(request: Any) -> Any:
@@ -526,14 +524,14 @@ async def test_arguments_of_a_hosted_servers_call_are_checked() -> None:
     assert "E15" in answer["reason"]
 
 
-async def test_a_server_whose_approvals_go_to_a_person_is_hidden_where_single_tools_are_ruled() -> None:
+async def test_a_server_with_human_approvals_is_hidden_if_rules_concern_single_tools() -> None:
     model = calls()
     agent = Agent("a", "x", tools=[hosted(require_approval="always")], model=model)
     await agent.run_async("hi", {"tool_rules": {"deny": ["mcp__github__delete_repo"]}})
     assert shown(model) == []
 
 
-async def test_a_call_a_hosted_server_made_against_the_rules_is_recorded(traces: Any) -> None:
+async def test_a_call_by_a_hosted_server_against_the_rules_is_recorded(traces: Any) -> None:
     call = McpCall(id="i", arguments="{}", name="delete_repo", server_label="github", type="mcp_call")
     model = ScriptedModel([[call, assistant_message("done")]])
     agent = Agent("a", "x", tools=[hosted(require_approval="never")], model=model)

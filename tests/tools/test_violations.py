@@ -1,4 +1,4 @@
-"""What a refused call leads to: feedback, an end of the run, or whatever a function decides."""
+"""The violation policy: a refused call is feedback, ends the run, or a function decides."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def reading(executed: Executed, *steps: Any, **options: Any) -> tuple[Agent, Scr
     return Agent("reader", "x", tools=tools, model=model, **options), model
 
 
-async def test_by_default_the_model_can_correct_itself(executed: Executed) -> None:
+async def test_by_default_a_violation_is_feedback_for_the_model(executed: Executed) -> None:
     agent, model = reading(executed, ("read", {"value": "secret"}), ("read", {"value": "ok"}))
     context = await agent.run_async("hi", {"tool_rules": RULES})
     assert outputs(model) == [
@@ -42,7 +42,7 @@ async def test_by_default_the_model_can_correct_itself(executed: Executed) -> No
         (("delete", {}), ToolNotAllowedError),  # hidden from the start
     ],
 )
-async def test_raise_ends_the_run_with_the_error_and_leaves_the_context(
+async def test_raise_ends_the_run_with_the_error_and_restores_the_context(
     executed: Executed, step: Any, error: Any
 ) -> None:
     agent, model = reading(executed, step, on_rule_violation="raise")
@@ -55,7 +55,7 @@ async def test_raise_ends_the_run_with_the_error_and_leaves_the_context(
     assert caught.value.kantan_run.agent is agent
 
 
-async def test_raise_ends_the_run_also_where_the_violation_is_in_an_agent_as_a_tool(
+async def test_raise_also_ends_the_run_for_a_violation_in_an_agent_as_tool(
     executed: Executed,
 ) -> None:
     inner = Agent("inner", "x", tools=[executed.tool("read")], model=calls(("read", {"value": "secret"})))
@@ -67,7 +67,7 @@ async def test_raise_ends_the_run_also_where_the_violation_is_in_an_agent_as_a_t
     assert len(model.calls) == 1
 
 
-async def test_raise_ends_the_run_also_on_its_last_turn(executed: Executed) -> None:
+async def test_raise_also_ends_the_run_on_its_last_turn(executed: Executed) -> None:
     inner = Agent("inner", "x", tools=[executed.tool("read")], model=calls(("read", {"value": "secret"})))
     tool = inner.sdk_agent.as_tool("ask", "Ask.")
     outer = Agent(
@@ -84,7 +84,7 @@ async def test_raise_ends_the_run_also_on_its_last_turn(executed: Executed) -> N
     assert context["result"] is None
 
 
-async def test_a_middleware_may_try_again_after_a_violation(executed: Executed) -> None:
+async def test_a_middleware_may_retry_after_a_violation(executed: Executed) -> None:
     async def once_more(run: Any, call_next: Any) -> None:
         try:
             await call_next(run)
@@ -142,7 +142,7 @@ async def test_a_function_decides_for_each_violation(executed: Executed, sync: b
     assert "secret" not in repr(first)
 
 
-async def test_a_function_that_answers_nonsense_allows_nothing(executed: Executed) -> None:
+async def test_a_policy_function_with_an_invalid_result_ends_the_run(executed: Executed) -> None:
     agent, _ = reading(executed, on_rule_violation=lambda violation: "allow")
     with pytest.raises(Exception, match='must return "feedback" or "raise", it returned \'allow\''):
         await agent.run_async("hi", {"tool_rules": RULES})
@@ -150,7 +150,7 @@ async def test_a_function_that_answers_nonsense_allows_nothing(executed: Execute
 
 
 @pytest.mark.parametrize("step", [("read", {"value": "secret"}), ("delete", {})])
-async def test_what_a_policy_raises_ends_the_run(executed: Executed, step: Any) -> None:
+async def test_an_exception_of_a_policy_ends_the_run(executed: Executed, step: Any) -> None:
     def decide(violation: RuleViolation) -> Any:
         raise LookupError("no such policy")
 
@@ -160,7 +160,7 @@ async def test_what_a_policy_raises_ends_the_run(executed: Executed, step: Any) 
     assert len(model.calls) == 1
 
 
-def test_a_policy_that_is_none_is_an_error_at_once() -> None:
+def test_an_invalid_policy_is_an_error_at_creation() -> None:
     with pytest.raises(KantanAgentsError, match=r"\[E75\] Invalid option on_rule_violation: must be"):
         Agent("a", "x", on_rule_violation="ignore")  # type: ignore[arg-type]
 
@@ -173,8 +173,8 @@ async def test_every_refusal_is_on_a_span_without_arguments_when_data_is_sensiti
     config = RunConfig(trace_include_sensitive_data=sensitive)
     await agent.run_async("hi", {"tool_rules": RULES}, run_config=config)
     first, second = (span.raw["span_data"]["data"] for span in traces.spans(name="tool_refused"))
-    told = first.pop("arguments", None)
-    assert json.loads(told or "null") == ({"value": "secret"} if sensitive else None)
+    recorded = first.pop("arguments", None)
+    assert json.loads(recorded or "null") == ({"value": "secret"} if sensitive else None)
     second.pop("arguments", None)
     assert first == {
         "tool": "read",
@@ -189,7 +189,7 @@ async def test_every_refusal_is_on_a_span_without_arguments_when_data_is_sensiti
         assert "secret" not in json.dumps([span.raw for span in traces.spans()], default=str)
 
 
-async def test_under_the_sdks_own_runner_the_agents_policy_counts(executed: Executed) -> None:
+async def test_the_agents_policy_applies_under_the_sdks_own_runner(executed: Executed) -> None:
     agent, _ = reading(executed, on_rule_violation="raise")
     with pytest.raises(Exception, match="E14"):
         await agents.Runner.run(agent.sdk_agent, "hi", context={"tool_rules": RULES})

@@ -20,7 +20,7 @@ from kantan_agents.middleware.approve.calls import (
 )
 from kantan_agents.middleware.approve.state import edits_of
 from kantan_agents.pipeline import Next, Run
-from kantan_agents.tools.guards.approvals import add_approval_policy, can_wait, unasked
+from kantan_agents.tools.guards.approvals import add_approval_policy, approval_impossible, can_wait
 
 
 class Approve(Middleware):
@@ -88,7 +88,7 @@ class Approve(Middleware):
             if decision.arguments is not None:
                 call.arguments = decision.arguments
         elif self._handler is None and not can_wait(call.tool) and await self._asks(_pending(call)):
-            error = unasked(call.name, "the SDK cannot have it wait; give Approve a handler")
+            error = approval_impossible(call.name, "the SDK cannot have it wait; give Approve a handler")
             end_run_with(call.run, error)
             raise error
         return await call_next(call)

@@ -1,1 +1,1 @@
-"""Guards: every kind of tool checks the rules at the moment it is called."""
+"""Guards: each kind of tool applies the tool rules when it is called."""

@@ -1,7 +1,7 @@
-"""Which tool calls of a run wait for an approval, besides those whose tools say so themselves.
+"""Approval policies of a run, in addition to the ``needs_approval`` of the tools themselves.
 
-The SDK asks the tools it was given for a turn. In a run in which somebody else has a say they are given as
-copies that ask there too.
+The SDK calls ``needs_approval`` of the tools it got for a turn. In a run with policies, it gets copies of the
+tools whose ``needs_approval`` also asks the policies.
 """
 
 from __future__ import annotations
@@ -32,77 +32,80 @@ _COPIES = object()
 
 
 class ApprovalPolicy(Protocol):
-    """Says which calls need an approval."""
+    """Decides which calls need an approval."""
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether it asks by itself when a tool is called here, so that nothing has to wait."""
+        """Whether it asks for approval during the call itself, so that the run need not pause."""
         ...
 
     def concerns(self, tool: str) -> bool:
-        """Whether calls of a tool of this name may need one."""
+        """Whether calls of the tool with this name may need an approval."""
         ...
 
     async def needs_approval(self, agent: str, tool: str, arguments: str, call_id: str) -> bool:
-        """Whether this call needs one."""
+        """Whether this call needs an approval."""
         ...
 
 
 def add_approval_policy(run: Run, policy: ApprovalPolicy) -> None:
-    """Have ``policy`` asked about the tool calls of a run."""
+    """Add an approval policy for the tool calls of a run."""
     run.state.setdefault(_POLICIES, []).append(policy)
 
 
 async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list[Tool]:
-    """Return the tools of a turn, those that a policy of the run concerns as copies that ask it.
+    """Return the tools of a turn; tools that a policy concerns are copies that ask the policy.
 
     Raises:
-        InvalidOptionError: E75, a tool needs an approval and runs at the provider without one.
+        InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
     """
     policies: list[ApprovalPolicy] = run.state.get(_POLICIES, []) if run is not None else []
     if run is None or not policies:
         return tools
-    # The same copy each time: the SDK compares tools by identity when a run is resumed.
+    # The same copies each turn: the SDK compares tools by identity when a run is resumed.
     copies: dict[Any, tuple[Tool, Tool]] = run.state.setdefault(_COPIES, {})
-    asking: list[Tool] = []
+    checked: list[Tool] = []
     for tool in tools:
         if not _runs_here(tool):
-            await _check_needs_none(agent, tool, policies)
+            await _check_hosted(agent, tool, policies)
         concerned = [policy for policy in policies if policy.concerns(tool.name)]
         concerned = [policy for policy in concerned if not policy.asks_while_called]
         if not concerned or not can_wait(tool):
-            asking.append(tool)
+            checked.append(tool)
             continue
         known = copies.get((agent, id(tool)))
         if known is None:
-            known = copies[agent, id(tool)] = (tool, _asking(tool, _Question(run, agent, tool, concerned)))
-        asking.append(known[1])
-    return asking
+            known = copies[agent, id(tool)] = (
+                tool,
+                _with_check(tool, _ApprovalCheck(run, agent, tool, concerned)),
+            )
+        checked.append(known[1])
+    return checked
 
 
-async def _check_needs_none(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
-    """Refuse a tool whose calls never come by here, if one needs an approval."""
+async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
+    """Raise if a tool that runs at the provider needs an approval."""
     for policy in policies:
         for name in _names_of(tool):
-            # A policy that looks at single calls has to say without one.
+            # A policy that depends on the arguments must decide without them.
             if policy.concerns(name) and await policy.needs_approval(agent, name, "", ""):
-                raise unasked(name, "it runs at the provider, and no call of it comes by here")
+                raise approval_impossible(name, "it runs at the provider, so its calls cannot be intercepted")
 
 
-def unasked(tool: str, reason: str) -> InvalidOptionError:
-    """Return the error for a tool whose approval nobody can be asked for."""
+def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
+    """Return the error for a tool that needs an approval which cannot be requested."""
     return InvalidOptionError(
         option="policy", reason=f"no approval can be asked for the tool {tool}: {reason}"
     )
 
 
 def _names_of(tool: Tool) -> list[str]:
-    """Return the names that calls of a tool may have, as far as they are known."""
+    """Return the known names that calls of a tool may have."""
     if not isinstance(tool, HostedMCPTool):
         return [tool.name]
     config = tool.tool_config
     if config.get("require_approval", "always") == "always" and tool.on_approval_request is None:
-        return []  # the provider asks for an approval itself, and the run waits for it
+        return []  # the provider requests an approval itself, and the run pauses for it
     allowed: Any = config.get("allowed_tools") or []
     names = allowed.get("tool_names", []) if isinstance(allowed, dict) else allowed
     server = f"mcp__{config['server_label']}"
@@ -111,23 +114,23 @@ def _names_of(tool: Tool) -> list[str]:
 
 def _runs_here(tool: Tool) -> bool:
     if isinstance(tool, (ShellTool, LocalShellTool)):
-        return tool.executor is not None  # not in a container of the provider
+        return tool.executor is not None  # otherwise it runs in a container of the provider
     return isinstance(tool, (FunctionTool, CustomTool, ApplyPatchTool, ComputerTool))
 
 
 def can_wait(tool: Any) -> bool:
-    """Whether the SDK can have the calls of a tool wait for an approval."""
+    """Return whether the SDK can pause a run until a call of the tool is approved."""
     return _runs_here(tool) and not isinstance(tool, (LocalShellTool, ComputerTool))
 
 
-def _asking(tool: Any, question: _Question) -> Tool:
+def _with_check(tool: Any, question: _ApprovalCheck) -> Tool:
     copied = copy.copy(tool)
     copied.needs_approval = question.ask
     return copied  # type: ignore[no-any-return]
 
 
-class _Question:
-    """Stands where a tool says which of its calls need an approval."""
+class _ApprovalCheck:
+    """Replaces ``needs_approval`` of a tool: asks the tool first, then the policies."""
 
     def __init__(self, run: Run, agent: str, tool: Any, policies: list[ApprovalPolicy]) -> None:
         self._run = run
@@ -137,7 +140,7 @@ class _Question:
         self._policies = policies
 
     async def ask(self, wrapper: Any, given: Any, call_id: str) -> bool:
-        """Whether the tool itself or a policy wants an approval for this call."""
+        """Return whether the tool itself or a policy requires an approval for this call."""
         own = self._own(wrapper, given, call_id) if callable(self._own) else self._own
         if await own if inspect.isawaitable(own) else own:
             return True
@@ -146,7 +149,7 @@ class _Question:
                 if await policy.needs_approval(self._agent, self._tool, _as_text(given), call_id):
                     return True
         except Exception as error:
-            end_run_with(self._run, error)  # the SDK would make another error of it
+            end_run_with(self._run, error)  # the SDK would replace it by another error
             raise
         return False
 

@@ -1,4 +1,4 @@
-"""The check of one call against the rules in force, without ever holding the event loop for long."""
+"""Checks one call against the rules in force without blocking the event loop for long."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from kantan_agents.tool_rules import (
     parse_arguments,
 )
 
-_PATIENCE_SECONDS = 20
+_TIMEOUT_SECONDS = 20
 _PROCESSES_AT_ONCE = 2
 _limiters: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("kantan_agents_checks")
 _DENSE_LENGTH = 10_000
 _DENSE_VALUES = 2_000
-# The child looks for packages where this process does, and not in the working directory.
+# The child process has the same `sys.path`, without the working directory.
 _WORKER = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
     "from kantan_agents.tool_rules.worker import main; main()"
@@ -43,7 +43,7 @@ _WORKER = (
 
 
 async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Say whether layers and limits allow a call: the first refusal, or what the layers decide."""
+    """Decide about a call by layers and limits: the first refusal, or the decision of the layers."""
     decision = await check_call(layers.rules, tool, arguments)
     awaited = decision.awaited
     for name, rules in layers.limits if decision.allowed else ():
@@ -55,15 +55,15 @@ async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Map
 
 
 async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
-    """Say whether the rules allow a call: as ``decide_call``, for an event loop.
+    """Decide about a call as ``decide_call`` does, without blocking the event loop.
 
     Args:
         rules: The rules in force.
         tool: The tool that is called.
-        arguments: JSON text as the model wrote it, or the arguments themselves.
+        arguments: The model's JSON text, or the parsed arguments.
 
     Returns:
-        The decision. Arguments that cannot be read are refused (E10), not raised.
+        The decision. Invalid arguments are a refusal with E10, they do not raise.
     """
     decision = decide_tool(rules, tool)
     if not decision.allowed or not needs_arguments(rules, tool):
@@ -71,24 +71,24 @@ async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping
     try:
         if isinstance(arguments, str):
             if _is_dense(arguments):
-                return await _decide_elsewhere(rules, tool, arguments)
+                return await _decide_in_subprocess(rules, tool, arguments)
             text, arguments = arguments, parse_arguments(tool.name, arguments)
         else:
             text = None
         if is_quick(rules, tool, arguments):
             return decide_call(rules, tool, arguments)
-        return await _decide_elsewhere(rules, tool, text if text is not None else json.dumps(arguments))
+        return await _decide_in_subprocess(rules, tool, text if text is not None else json.dumps(arguments))
     except KantanAgentsError as error:
         return Decision(allowed=False, key="params", entry=tool.name, error=error)
 
 
 def _is_dense(text: str) -> bool:
-    """Return whether reading a text as JSON takes long: it has many values, not only long ones."""
+    """Return whether parsing a JSON text takes long: it has many values, not only long ones."""
     return len(text) > _DENSE_LENGTH and text.count(",") + text.count("{") > _DENSE_VALUES
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    """Return what keeps one event loop from starting a process for every call of a burst."""
+    """Return the limiter for the number of processes that one event loop starts at the same time."""
     try:
         return _limiters.get()
     except LookupError:
@@ -97,11 +97,11 @@ def _limiter() -> anyio.CapacityLimiter:
         return limiter
 
 
-async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: str) -> Decision:
-    """Decide in a process of its own what would take milliseconds or seconds.
+async def _decide_in_subprocess(rules: ToolRules, tool: ToolFacts, arguments: str) -> Decision:
+    """Decide in a separate process, for decisions that may take milliseconds or seconds.
 
-    A thread would not do: the validator keeps the interpreter lock. Rare, a long text under a large
-    pattern; starting Python costs a tenth of a second, of which the event loop feels nothing.
+    A thread would block the event loop, because the validator holds the interpreter lock. This is rare, for
+    example a long text and a large pattern. Starting Python takes a tenth of a second, but does not block.
     """
     task = {
         "rules": rules.about(tool.names),
@@ -111,16 +111,16 @@ async def _decide_elsewhere(rules: ToolRules, tool: ToolFacts, arguments: str) -
         "arguments": arguments,
     }
     command = [sys.executable or "", "-I", "-c", _WORKER, json.dumps([str(place) for place in sys.path])]
-    await anyio.lowlevel.checkpoint()  # what came before has taken its share of this step
+    await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step
     try:
         async with _limiter():
-            with anyio.fail_after(_PATIENCE_SECONDS):
+            with anyio.fail_after(_TIMEOUT_SECONDS):
                 done = await anyio.run_process(
                     command, input=json.dumps(task).encode(), stderr=subprocess.DEVNULL
                 )
         found = json.loads(done.stdout)
     except (OSError, ValueError, subprocess.SubprocessError, TimeoutError) as error:
-        # What cannot be checked is not allowed.
+        # A call that cannot be checked is refused.
         reason = f"they could not be checked ({type(error).__name__})"
         raise ToolInputError(tool_name=tool.name, reason=reason) from error
     refusal = _error_of(found, tool)

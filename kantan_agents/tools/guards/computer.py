@@ -1,4 +1,4 @@
-"""The guard of a computer tool: every action on the computer asks the rules first."""
+"""The guard of computer tools: applies the rules before each action."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from agents import AsyncComputer, ComputerProvider, ComputerTool
 
 from kantan_agents.interception import ToolCall
-from kantan_agents.tools.guards.described_calls import ask_rules, check_unchanged, describe_call
+from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call
 from kantan_agents.tools.guards.guard import Guard
 
 _ACTIONS = ("screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag")
 
 
 class GuardedComputer(AsyncComputer):
-    """Stands where the computer of a run stood.
+    """Wraps the computer of a run and applies the rules before each action.
 
-    What an action returns is a screenshot, so a refusal cannot be told to the model: it ends the run.
+    An action returns a screenshot, so a refusal cannot be reported to the model and ends the run instead.
     """
 
     def __init__(self, computer: Any, tool: ComputerTool[Any], guard: Guard, run_context: Any) -> None:
@@ -28,36 +28,36 @@ class GuardedComputer(AsyncComputer):
         for name in _ACTIONS:
             action = getattr(computer, name, None)
             if callable(action):
-                setattr(self, name, _asking_first(tool, name, action, guard, run_context))
+                setattr(self, name, _guarded_action(tool, name, action, guard, run_context))
 
     @property
     def environment(self) -> Any:
-        """What the guarded computer says."""
+        """The environment of the guarded computer."""
         return self.guarded.environment
 
     @property
     def dimensions(self) -> Any:
-        """What the guarded computer says."""
+        """The dimensions of the guarded computer."""
         return self.guarded.dimensions
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_") or attribute == "guarded":  # one that is being copied
+        if attribute.startswith("_") or attribute == "guarded":  # not set yet while an instance is copied
             raise AttributeError(attribute)
         return getattr(self.guarded, attribute)
 
 
-# Its actions are set on each instance, with the signature of the computer behind it.
+# The actions are set on each instance, with the signatures of the guarded computer.
 GuardedComputer.__abstractmethods__ = frozenset()
 
 
-def _asking_first(tool: ComputerTool[Any], name: str, action: Any, guard: Guard, run_context: Any) -> Any:
+def _guarded_action(tool: ComputerTool[Any], name: str, action: Any, guard: Guard, run_context: Any) -> Any:
     arguments = {"action": name}
 
     @functools.wraps(action)
     async def guarded_action(*args: Any, **kwargs: Any) -> Any:
         async def run(call: ToolCall) -> Any:
             check_unchanged(call, arguments)
-            await ask_rules(call, lambda: guard.require(run_context, arguments))
+            await apply_rules(call, lambda: guard.require(run_context, arguments))
             result = action(*args, **kwargs)
             return await result if inspect.isawaitable(result) else result
 
@@ -67,10 +67,10 @@ def _asking_first(tool: ComputerTool[Any], name: str, action: Any, guard: Guard,
 
 
 def guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
-    """Return a copy of a computer tool whose computer, given or made for each run, is guarded."""
+    """Return a copy of a computer tool with a guarded computer, whether fixed or created for each run."""
     given = tool.computer
     facts = guard.facts
-    # The SDK keeps what makes a computer for as long as the tool lives, so it must not hold the agent.
+    # The SDK holds the factory for as long as the tool exists, so it must not hold the agent.
     find_book = weakref.ref(guard.book) if guard.book is not None else None
 
     async def create(*, run_context: Any) -> Any:
@@ -80,7 +80,7 @@ def guard_computer(tool: ComputerTool[Any], guard: Guard) -> ComputerTool[Any]:
         elif callable(given):
             made = given(run_context=run_context)
         made = await made if inspect.isawaitable(made) else made
-        kind: Any = GuardedComputer  # abstract by its declaration only
+        kind: Any = GuardedComputer  # to a type checker, the class is abstract
         book = find_book() if find_book is not None else None
         return kind(made, tool, Guard(facts, book), run_context)
 

@@ -1,4 +1,4 @@
-"""Copies of function tools."""
+"""Copies function tools in a tenth of the time of ``copy.copy``."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from agents import FunctionTool
 from kantan_agents.support.plain_data import packed, unpacked
 
 _LONGEST = 8_192
-"""Bytes of a schema that is kept."""
+"""Longest schema that is cached, in bytes."""
 
 
 def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -> FunctionTool:
-    """Return what ``copy.copy(tool)`` does, in a tenth of the time.
+    """Return a copy equal to ``copy.copy(tool)``.
 
-    For each copy the SDK makes the schema of the parameters strict anew, although it is that already. Here
-    it is done once for all that are equal.
+    For each copy, the SDK converts the parameter schema to its strict form again. This function converts
+    equal schemas once.
 
     Args:
         tool: The tool.
-        fields: What ``vars(tool)`` was when the copy is to be of; not for what is left to the SDK.
+        fields: An earlier ``vars(tool)`` to copy instead of the current one; ignored for tools that are
+            copied by the SDK.
     """
-    # Subclasses may copy themselves as they like, and a method bound to a tool is bound anew to its copy.
+    # Subclasses may define their own copying, and the SDK binds a bound method again to the copy.
     if type(tool) is not FunctionTool or type(tool.on_invoke_tool) is MethodType:
         return copy.copy(tool)
     plain = FunctionTool.__new__(FunctionTool)
@@ -41,19 +42,19 @@ def copy_function(tool: FunctionTool, fields: Mapping[str, Any] | None = None) -
 
 
 def _strict(schema: Any) -> dict[str, Any] | None:
-    """Return the strict form of a schema, nobody else's; None of one that is not plain, or too long."""
+    """Return the strict form of a schema as a new dict; None if it is not plain data or too long."""
     data = packed(schema)
-    return unpacked(_made_strict(data)) if data is not None and len(data) <= _LONGEST else None
+    return unpacked(_strict_schema(data)) if data is not None and len(data) <= _LONGEST else None
 
 
 @functools.lru_cache(maxsize=512)
-def _made_strict(schema: bytes) -> bytes:
-    strict = FunctionTool("any", "", unpacked(schema), _never).params_json_schema
+def _strict_schema(schema: bytes) -> bytes:
+    strict = FunctionTool("any", "", unpacked(schema), _not_called).params_json_schema
     data = packed(strict)
     if data is None:
-        raise TypeError(f"the SDK has made something else than JSON of a schema: {strict!r}")
+        raise TypeError(f"the SDK has converted a schema to something other than JSON: {strict!r}")
     return data
 
 
-async def _never(*_: Any) -> None:
-    """Stand for the tool, of which only the schema is wanted."""
+async def _not_called(*_: Any) -> None:
+    """Placeholder for the function of a tool of which only the schema is needed."""

@@ -1,7 +1,7 @@
-"""Calls of tools that are no function tools, sent through the middleware and told like any other.
+"""Sends calls of tools other than function tools through the middleware, and emits their events.
 
-What such a tool is called with is an object of the SDK's. Middleware and observers get a description of
-it: the arguments the rules see, as JSON text.
+The input of such a tool is an SDK object. Middleware and observers get a description of it: the arguments
+that the rules see, as JSON text.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _COUNT = object()
 async def describe_call(
     tool: Tool, wrapper: Any, arguments: Mapping[str, Any], call_id: str | None, invoke: ToolNext
 ) -> Any:
-    """Make a call, through the middleware of the run it belongs to.
+    """Make a call through the middleware of its run.
 
     Args:
         tool: The user's tool.
         wrapper: The SDK's context of the call or of the run.
-        arguments: What the rules see.
-        call_id: The model's id for the call; None where the SDK does not say, and one is made up.
-        invoke: Asks the rules and runs the tool.
+        arguments: The arguments that the rules see.
+        call_id: The model's id of the call; None if the SDK does not provide it, then an id is generated.
+        invoke: Applies the rules and runs the tool.
     """
     run = current_run.get()
     text = json.dumps(arguments, ensure_ascii=False, default=str)
@@ -41,29 +41,29 @@ async def describe_call(
             tool=tool,
             name=tool.name,
             arguments=text,
-            call_id=call_id or _made_up_id(run.state, tool),
+            call_id=call_id or _generated_id(run.state, tool),
             tool_context=wrapper,
         )
         return await tool_call_made(run, call, invoke)
     return await invoke(ToolCall(run, agent or "", tool, tool.name, text, call_id or "", wrapper))  # type: ignore[arg-type]
 
 
-def _made_up_id(state: dict[Any, Any], tool: Tool) -> str:
+def _generated_id(state: dict[Any, Any], tool: Tool) -> str:
     state[_COUNT] = state.get(_COUNT, 0) + 1
     return f"{tool.name}_{state[_COUNT]}"
 
 
-async def ask_rules(call: ToolCall, question: Callable[[], Awaitable[Any]]) -> Any:
-    """Ask the rules about a call, with a refusal noted on it."""
+async def apply_rules(call: ToolCall, question: Callable[[], Awaitable[Any]]) -> Any:
+    """Await ``question``, the check of a call by the rules, and record a refusal on the call."""
     with asking_rules(call):
         return await question()
 
 
 def check_unchanged(call: ToolCall, arguments: Mapping[str, Any]) -> None:
-    """Refuse a description that a middleware has changed: the tool would not be run with it.
+    """Refuse a call whose description a middleware has changed: the change would have no effect.
 
     Raises:
-        MiddlewareResultError: E80, it has been changed.
+        MiddlewareResultError: E80, the description has been changed.
     """
     if call.arguments != json.dumps(arguments, ensure_ascii=False, default=str):
         raise _refused(call, f"the arguments of a call of {call.name!r} cannot be replaced")
@@ -73,7 +73,7 @@ def input_of(call: ToolCall) -> str:
     """Return the input of a custom tool's call, which a middleware may have replaced.
 
     Raises:
-        MiddlewareResultError: E80, what stands there is no JSON object with a text as ``input``.
+        MiddlewareResultError: E80, the arguments are not a JSON object with a string ``input``.
     """
     try:
         text = json.loads(call.arguments)["input"]
@@ -87,5 +87,5 @@ def input_of(call: ToolCall) -> str:
 
 def _refused(call: ToolCall, reason: str) -> MiddlewareResultError:
     error = MiddlewareResultError(middleware="around a tool call", reason=reason)
-    end_run_with(call.run, error)  # the SDK would make a text of it, as of a failure of the tool's own
+    end_run_with(call.run, error)  # the SDK would report it to the model as a failure of the tool
     return error

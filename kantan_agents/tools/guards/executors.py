@@ -1,4 +1,4 @@
-"""Guards for tools of the SDK that are no function tools but run here: shells, patches, custom tools."""
+"""Guards a tool of any kind; executors of shells, patches and custom tools apply the rules first."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from agents.editor import ApplyPatchResult
 from kantan_agents.interception import ToolCall
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.computer import guard_computer
-from kantan_agents.tools.guards.described_calls import ask_rules, check_unchanged, describe_call, input_of
+from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call, input_of
 from kantan_agents.tools.guards.guard import Guard, Rulebook, guard_function
 
 ToolT = TypeVar("ToolT")
 
 
 def guard(tool: Tool, book: Rulebook | None = None) -> Tool:
-    """Return a copy of a tool that asks the rules in force before each call.
+    """Return a copy of a tool that applies the rules in force before each call.
 
-    Tools that run on the provider's servers are returned as they are: they are ruled by being shown or
-    not (see ``listing``). So are tools that are guarded already.
+    Tools that run on the provider's servers are returned unchanged; for them, the rules decide whether they
+    are shown (see ``listing``). Tools that are already guarded are returned unchanged as well.
     """
     if isinstance(tool, FunctionTool):
         return guard_function(tool, book)
     if isinstance(tool, CustomTool):
         return _with_executor(tool, "on_invoke_tool", _custom_executor(tool, Guard(facts_of(tool), book)))
     if isinstance(tool, (ShellTool, LocalShellTool)):
-        if tool.executor is None:  # it runs in a container of the provider
+        if tool.executor is None:  # the tool runs in a container of the provider
             return tool
         return _with_executor(tool, "executor", _shell_executor(tool, Guard(facts_of(tool), book)))
     if isinstance(tool, ApplyPatchTool):
@@ -52,7 +52,7 @@ def _custom_executor(tool: CustomTool, guard: Guard) -> Callable[..., Awaitable[
     async def guarded_executor(tool_context: Any, text: str) -> Any:
         async def run(call: ToolCall) -> Any:
             given = input_of(call)
-            refusal = await ask_rules(call, lambda: guard.refusal(tool_context, {"input": given}))
+            refusal = await apply_rules(call, lambda: guard.refusal(tool_context, {"input": given}))
             return await _result(invoke(tool_context, given)) if refusal is None else refusal
 
         call_id = getattr(tool_context, "tool_call_id", None)
@@ -69,12 +69,12 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: Guard) -> Callable[
         if hasattr(action, "commands"):
             arguments: dict[str, Any] = {"commands": list(action.commands)}
         else:
-            # One command as a list of words, as local_shell sends it.
+            # local_shell sends one command as a list of words.
             arguments = {"command": " ".join(action.command)}
 
         async def run(call: ToolCall) -> Any:
             check_unchanged(call, arguments)
-            refusal = await ask_rules(call, lambda: guard.refusal(request.ctx_wrapper, arguments))
+            refusal = await apply_rules(call, lambda: guard.refusal(request.ctx_wrapper, arguments))
             return await _result(execute(request)) if refusal is None else refusal
 
         call_id = getattr(request.data, "call_id", None)
@@ -84,7 +84,7 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: Guard) -> Callable[
 
 
 class GuardedEditor:
-    """Stands where the editor of an apply_patch tool stood and asks the rules before each operation."""
+    """Wraps the editor of an apply_patch tool and applies the rules before each operation."""
 
     def __init__(self, tool: ApplyPatchTool, guard: Guard) -> None:
         self._tool = tool
@@ -110,7 +110,7 @@ class GuardedEditor:
 
         async def run(call: ToolCall) -> Any:
             check_unchanged(call, arguments)
-            refusal = await ask_rules(call, lambda: self._refusal(operation))
+            refusal = await apply_rules(call, lambda: self._refusal(operation))
             if refusal is not None:
                 return ApplyPatchResult(status="failed", output=refusal)
             return await _result(edit(operation))
@@ -118,7 +118,7 @@ class GuardedEditor:
         return await describe_call(self._tool, operation.ctx_wrapper, arguments, None, run)
 
     async def _refusal(self, operation: Any) -> str | None:
-        for path in (operation.path, operation.move_to):  # a file may be moved while it is changed
+        for path in (operation.path, operation.move_to):  # an update may also move the file
             arguments = {"type": operation.type, "path": path, "diff": operation.diff}
             refusal = await self._guard.refusal(operation.ctx_wrapper, arguments) if path else None
             if refusal is not None:
@@ -126,7 +126,7 @@ class GuardedEditor:
         return None
 
     def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("_"):  # of one that is being copied nothing is there yet
+        if attribute.startswith("_"):  # not set yet while an instance is copied
             raise AttributeError(attribute)
         return getattr(self._editor, attribute)
 

@@ -1,8 +1,8 @@
-"""What becomes of the exception of a tool that has middleware around it.
+"""Exceptions of function tools in a run with tool middleware.
 
-The SDK makes a text for the model of it, inside the very function that runs the tool. With middleware
-around, that happens outside of it: the middleware meets the exception, and what none of them answers
-becomes what the SDK would have made of it.
+The SDK converts an exception to a text for the model inside the function that runs the tool. With middleware,
+the conversion happens around the middleware instead: the middleware sees the exception, and an exception
+that no middleware handles is converted as usual.
 """
 
 from __future__ import annotations
@@ -20,43 +20,43 @@ from agents.tool import (
 
 from kantan_agents.interception import ToolCall, ToolNext, pending_error
 
-# Private. Without it, an answer in place of the result ends the run of a tool that declares its output.
+# Private. Without it, a text in place of the result ends the run if the tool declares its output.
 _MARK: str | None = getattr(agents.tool, "_DEFAULT_FAILURE_HANDLED_ATTR", None)
 
 
 def mark_answer(tool: FunctionTool, tool_context: Any, *, is_answer: bool = True) -> None:
-    """Tell the SDK whether what comes is an answer in place of a tool's result.
+    """Mark for the SDK whether the next output replaces a tool's result.
 
-    Such an answer need not fit what the tool declares as its output.
+    Such an output need not match the output that the tool declares.
     """
     if _MARK is not None and tool.output_json_schema is not None:
         setattr(tool_context, _MARK, is_answer)
 
 
 class Failures:
-    """The failures of one function tool.
+    """Handles the exceptions of one function tool around its middleware.
 
     Attributes:
-        invoke: Runs the tool, and raises what it raises.
+        invoke: Runs the tool and lets its exceptions propagate.
     """
 
     __slots__ = ("_is_answered", "_report", "_tool", "invoke")
 
     def __init__(self, tool: FunctionTool, invoke: Callable[..., Awaitable[Any]]) -> None:
         self._tool = tool
-        # What the SDK makes a text with can be bound to another tool; an invoker written by hand
-        # raises by itself, and the SDK leaves it at that.
+        # The SDK's own invoker can be bound to a tool without error function. A custom invoker raises
+        # anyway, and the SDK does not convert its exceptions.
         bind = getattr(invoke, "__agents_bind_function_tool__", None)
         self._is_answered = bind is not None
         self.invoke: Callable[..., Awaitable[Any]] = invoke
         if bind is not None:
             self.invoke = bind(set_function_tool_failure_error_function(copy.copy(tool), None))
-        # Private, and nothing but a mark on the tool's span is lost without it.
+        # Private. Without it, only the error mark on the tool's span is lost.
         self._report = getattr(invoke, "_on_handled_error", None)
 
     async def settle(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Stand around the middleware, and answer for the tool if none of them has."""
-        mark_answer(self._tool, call.tool_context)  # until the tool itself has returned something
+        """Call the middleware, and convert the tool's exception if no middleware has handled it."""
+        mark_answer(self._tool, call.tool_context)  # until the tool itself returns a result
         try:
             output = await call_next(call)
         except Exception as error:
@@ -72,7 +72,7 @@ class Failures:
         return output
 
     async def _answer(self, error: Exception, call: ToolCall) -> Any:
-        """Return what the SDK would tell the model."""
+        """Return the text that the SDK would send to the model."""
         text = None
         if self._is_answered:
             text = await maybe_invoke_function_tool_failure_error_function(

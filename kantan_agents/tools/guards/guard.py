@@ -1,8 +1,8 @@
-"""The check at the moment a tool is called; whatever the model was shown before.
+"""Applies the tool rules at the moment a tool is called, whatever the model was shown before.
 
-A guard stands where the tool's executor stood and asks the rules first. Everything else of the tool
-(approval, timeout, guardrails, deferred loading, failure handling) stays the SDK's and the user's: a
-copy is made with one part exchanged, never a new tool field by field.
+A guard replaces the executor of a tool. Everything else (approval, timeout, guardrails, deferred loading,
+failure handling) does not change: the tool is copied and one part is replaced, it is never built anew field
+by field.
 """
 
 from __future__ import annotations
@@ -23,14 +23,18 @@ from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.check import check_layers
 from kantan_agents.tools.guards.copies import copy_function
 from kantan_agents.tools.guards.failures import Failures, mark_answer
-from kantan_agents.tools.guards.mistakes import note_mistake, note_proper_call, shapeless
+from kantan_agents.tools.guards.invalid_calls import (
+    malformed_arguments,
+    record_invalid_call,
+    record_valid_call,
+)
 from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, hint_for, refuse
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
-from kantan_agents.tools.not_in_view import note_call
+from kantan_agents.tools.unshown import record_call
 
 
 class Rulebook(Protocol):
-    """Where the rules beneath the explicit ones come from: an Agent."""
+    """The source of the rules below the explicit ones: an Agent."""
 
     @property
     def standing_rules(self) -> RuleLayers:
@@ -39,40 +43,40 @@ class Rulebook(Protocol):
 
     @property
     def on_rule_violation(self) -> RuleViolationPolicy:
-        """What happens on a violation."""
+        """The policy for violations."""
         ...
 
 
 @attrs.frozen(eq=False)
 class Guard:
-    """Asks the rules in force about the calls of one tool.
+    """Applies the rules in force to the calls of one tool.
 
     Attributes:
-        facts: The tool.
-        book: The agent the tool belongs to; None for an agent of the SDK, for which the rules of the
-            agent that was run count.
+        facts: The tool, as the rules know it.
+        book: The agent the tool belongs to; None for a plain SDK agent, which is under the rules of the
+            agent that was run.
     """
 
     facts: ToolFacts
     book: Rulebook | None
 
     def layers(self, context: Any) -> RuleLayers:
-        """Return the rules that hold for a run with this context."""
+        """Return the rules in force for a run with this context."""
         book = self.book or _running_agent()
         return rules_in_force(context, book.standing_rules if book is not None else NO_LAYERS)
 
     async def refusal(
         self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool = True
     ) -> str | None:
-        """Return what the model is told instead of a result, or None if the call may be made.
+        """Return the text the model gets instead of a result, or None if the call is allowed.
 
         Args:
             wrapper: The SDK's context of the run or of the tool call.
-            arguments: What the tool is called with.
+            arguments: The arguments of the call.
             switched_on: Whether the tool is enabled.
 
         Raises:
-            KantanAgentsError: The violation, if the policy is to raise it.
+            KantanAgentsError: The violation, if the policy says "raise".
         """
         layers, decision = await self._decide(wrapper, arguments, switched_on=switched_on)
         if decision is None or decision.error is None:
@@ -80,20 +84,20 @@ class Guard:
         return await self.refuse(decision, layers, wrapper, arguments)
 
     async def require(self, wrapper: Any, arguments: str | Mapping[str, Any]) -> None:
-        """Raise the violation, whatever the policy: for calls whose result cannot be a text.
+        """Raise if the call is not allowed, whatever the policy: for calls whose result cannot be a text.
 
         Raises:
-            KantanAgentsError: The call may not be made.
+            KantanAgentsError: The violation.
         """
         layers, decision = await self._decide(wrapper, arguments)
         if decision is not None and decision.error is not None:
             await self.refuse(decision, layers, wrapper, arguments, policy="raise")
 
     async def report(self, wrapper: Any) -> None:
-        """Record a call that has been made although the rules do not permit the tool; or raise.
+        """Record the violation of a call that has already been made, if the rules refuse the tool.
 
         Raises:
-            KantanAgentsError: The violation, if the policy is to raise it.
+            KantanAgentsError: The violation, if the policy says "raise".
         """
         layers = NO_LAYERS
         try:
@@ -116,7 +120,7 @@ class Guard:
             if layers.permits_all:
                 return layers, None
             return await self._decide_by(layers, wrapper, arguments)
-        except KantanAgentsError as error:  # the rules have been made unreadable during the run
+        except KantanAgentsError as error:  # the rules have become invalid during the run
             return layers, Decision(allowed=False, key="tool_rules", error=error)
 
     async def _decide_by(
@@ -125,7 +129,7 @@ class Guard:
         decision = await check_layers(layers, self.facts, arguments)
         if decision.awaited:
             now = self.layers(getattr(wrapper, "context", None))
-            if now.rule_sets != layers.rule_sets:  # somebody has changed them meanwhile
+            if now.rule_sets != layers.rule_sets:  # the rules have changed during the check
                 return await self._decide_by(now, wrapper, arguments)
         return layers, decision
 
@@ -137,7 +141,7 @@ class Guard:
         arguments: str | Mapping[str, Any],
         policy: RuleViolationPolicy | None = None,
     ) -> str:
-        """Record a refusal and return what the model is told; or raise it, if that is the policy."""
+        """Record a refusal and return the text for the model; raise if the policy says "raise"."""
         if decision.error is None:
             raise TypeError("only a decision against a call can be refused")
         run = current_run.get()
@@ -159,7 +163,7 @@ class Guard:
             policy or (book.on_rule_violation if book is not None else "feedback"),
             sensitive=bool(getattr(config, "trace_include_sensitive_data", True)),
             hint=hint_for(decision, tuple(call.entry for call in calls)),
-            # As the model wrote them: a middleware may have put in what is to stay out of traces.
+            # The model's own arguments: a middleware may have inserted values that must not be traced.
             recorded=getattr(wrapper, "tool_arguments", None),
         )
 
@@ -170,7 +174,7 @@ def _running_agent() -> Rulebook | None:
 
 
 class GuardedInvoker:
-    """Stands where a function tool's ``on_invoke_tool`` stood and asks the rules first."""
+    """Replaces ``on_invoke_tool`` of a function tool and applies the rules before each call."""
 
     __slots__ = ("_failures", "_guard", "_invoke", "_signature", "_tool", "original")
 
@@ -184,15 +188,15 @@ class GuardedInvoker:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        # The SDK reads from the first parameter, at every call, which context the invoker wants. Of
-        # thousands of tools few are ever called, so it is made at the first.
+        # At each call, the SDK reads from the first parameter which context the invoker wants. Of thousands
+        # of tools few are ever called, so the signature is computed at the first call.
         if self._signature is None:
             self._signature = inspect.signature(self._invoke)
         return self._signature
 
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
-        """Run the tool, or return why it may not run: the model reads that as its result."""
-        note_call(self._guard.facts.name)
+        """Run the tool, or return the reason for a refusal as its result."""
+        record_call(self._guard.facts.name)
         run = current_run.get()
         if run is None or not run.is_watched:
             return await self._run(tool_context, arguments)
@@ -237,23 +241,23 @@ class GuardedInvoker:
             return await self._refusal(call.tool_context, call.arguments)
 
     async def _refusal(self, tool_context: Any, arguments: str) -> str | None:
-        # A tool kept outside Agent.tools is not looked at again by the SDK before it runs.
+        # The SDK does not check again whether a tool outside of Agent.tools is enabled before it runs.
         switched_on = is_switched_on(self._tool) and await self._is_enabled_now(tool_context)
         refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
-        mistake = shapeless(self._guard.facts.name, self._tool.params_json_schema, arguments)
-        if mistake is None:
-            note_proper_call()
+        invalid = malformed_arguments(self._guard.facts.name, self._tool.params_json_schema, arguments)
+        if invalid is None:
+            record_valid_call()
         else:
-            note_mistake(mistake)
-        if refusal is None and mistake is not None:
-            note_refusal(mistake)
-            refusal = f"{mistake}\nThe reason is: {mistake.reason}."
+            record_invalid_call(invalid)
+        if refusal is None and invalid is not None:
+            note_refusal(invalid)
+            refusal = f"{invalid}\nThe reason is: {invalid.reason}."
         if refusal is not None:
             mark_answer(self._tool, tool_context)
         return refusal
 
     async def _is_enabled_now(self, tool_context: Any) -> bool:
-        # On an agent of the SDK the SDK would ask the user's own tool, which is not the one it has here.
+        # On a plain SDK agent, the SDK checks the user's own tool, and this copy is not on the agent.
         enabled = self.original.is_enabled
         if self._guard.book is not None or not callable(enabled):
             return True
@@ -266,15 +270,15 @@ class GuardedInvoker:
         return self._guard.facts
 
     def __getattr__(self, attribute: str) -> Any:
-        # The SDK leaves marks on invokers (a sync function, say). Binding is not one of them: bound
-        # again to a copy, the original invoker would take this guard's place.
+        # The SDK sets marks on invokers, for sync functions for example. Binding is excluded: bound again to
+        # a copy, the original invoker would replace this guard.
         if attribute == "__agents_bind_function_tool__" or attribute in GuardedInvoker.__slots__:
-            raise AttributeError(attribute)  # the slots of one that is being copied are still empty
+            raise AttributeError(attribute)  # the slots are not set yet while an instance is copied
         return getattr(self._invoke, attribute)
 
 
 def is_switched_on(tool: FunctionTool) -> bool:
-    """Return whether a guarded tool, and the user's own tool behind it, have not been disabled."""
+    """Return whether both a guarded tool and the user's tool it was copied from are enabled."""
     original: FunctionTool | None = getattr(tool.on_invoke_tool, "original", None)
     return bool(tool.is_enabled) and (original is None or bool(original.is_enabled))
 
@@ -282,12 +286,12 @@ def is_switched_on(tool: FunctionTool) -> bool:
 def guard_function(
     tool: FunctionTool, book: Rulebook | None = None, fields: Mapping[str, Any] | None = None
 ) -> FunctionTool:
-    """Return a guarded copy of a function tool: of a plain function, an MCP server or an agent as tool.
+    """Return a guarded copy of a function tool: a plain function, a tool of an MCP server, an agent as tool.
 
     Args:
-        tool: The tool; returned as it is if it is guarded already.
-        book: The agent whose rules lie beneath the explicit ones.
-        fields: What ``vars(tool)`` was at the moment that counts, where that is not now.
+        tool: The tool; returned unchanged if it is already guarded.
+        book: The agent whose rules are the layers below the explicit ones.
+        fields: An earlier ``vars(tool)`` to copy instead of the current one.
     """
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool

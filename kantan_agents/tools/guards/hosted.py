@@ -1,4 +1,4 @@
-"""Tools that run on the provider's servers: what can be ruled there, and how."""
+"""Applies the tool rules to tools that run on the provider's servers, as far as that is possible."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, safe
 from kantan_agents.tools.guards.guard import Guard, Rulebook
 
-_ANY_NAME = "\0any\0"  # no tool's name; only what covers every tool of the server covers it
+_ANY_NAME = "\0any\0"  # not a tool's name; covered only by entries that cover every tool of the server
 
-# What a provider's answer calls the tools it ran by itself: type of the item, names of the tool.
+# Items in a provider's answer for tools it has run itself: type of the item, names of the tool.
 _HOSTED_CALLS = {
     "web_search_call": ("web_search", "web_search_preview"),
     "file_search_call": ("file_search",),
@@ -24,11 +24,12 @@ _HOSTED_CALLS = {
 
 
 def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | None) -> HostedMCPTool | None:
-    """Return the tool as the rules let the model have it, or None if they do not.
+    """Return the tool as the rules permit it to be shown, or None if they hide it.
 
-    A hosted MCP server goes by ``hosted_mcp`` and ``mcp__LABEL``, a tool of it by its own name and
-    ``mcp__LABEL__TOOL``. The provider calls these tools without coming back here, unless an approval
-    is asked for: where a rule may be about single tools of the server, every call is made to ask.
+    The names of a hosted MCP server are ``hosted_mcp`` and ``mcp__LABEL``, those of its tools are their own
+    name and ``mcp__LABEL__TOOL``. The provider calls these tools itself, unless an approval is required. So
+    if a rule may concern single tools of the server, an approval is required for each call and answered by
+    the rules.
     """
     server = facts_of(tool)
     narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
@@ -37,8 +38,8 @@ def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | No
     any_tool = hosted_mcp_facts(tool, _ANY_NAME)
     if not all(_may_be_used(rules, server, any_tool) for rules in narrowing):
         return None
-    if tool.on_approval_request is None and _asks(tool):
-        # Its approvals come to a person, who is not told of the rules.
+    if tool.on_approval_request is None and _requires_approval(tool):
+        # Its approvals are answered by a person, who does not see the rules.
         return None
     ruled = copy.copy(tool)
     ruled.tool_config = cast("Any", {**tool.tool_config, "require_approval": "always"})
@@ -60,12 +61,12 @@ def _may_be_used(rules: ToolRules, server: ToolFacts, any_tool: ToolFacts) -> bo
     return isinstance(rules.allow, tuple) and any(entry.startswith(prefix) for entry in rules.allow)
 
 
-def _asks(tool: HostedMCPTool) -> bool:
+def _requires_approval(tool: HostedMCPTool) -> bool:
     return tool.tool_config.get("require_approval", "always") != "never"
 
 
 class _ApprovalByRules:
-    """Answers a hosted MCP server's approval request: first the rules, then who was to be asked."""
+    """Answers the approval requests of a hosted MCP server: by the rules, then by the tool's own handler."""
 
     def __init__(self, tool: HostedMCPTool, book: Rulebook | None) -> None:
         self._tool = tool
@@ -76,12 +77,12 @@ class _ApprovalByRules:
         refusal = await guard.refusal(request.ctx_wrapper, request.data.arguments)
         if refusal is not None:
             return {"approve": False, "reason": refusal}
-        if self._tool.on_approval_request is None or not self._asked(request.data.name):
+        if self._tool.on_approval_request is None or not self._requires_approval_of(request.data.name):
             return {"approve": True}
         answer: Any = self._tool.on_approval_request(request)
         return await answer if inspect.isawaitable(answer) else answer
 
-    def _asked(self, name: str) -> bool:
+    def _requires_approval_of(self, name: str) -> bool:
         setting: Any = self._tool.tool_config.get("require_approval", "always")
         if isinstance(setting, str):
             return setting != "never"
@@ -90,13 +91,13 @@ class _ApprovalByRules:
 
 
 async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
-    """Record the calls of hosted tools that the provider has made although the rules refuse them.
+    """Record hosted tool calls that the provider has made although the rules refuse them.
 
-    A provider is not shown such a tool. If it uses one all the same, the call has happened by the time
-    its answer is here: all that is left is to record it, or to end the run.
+    Refused hosted tools are not sent to the provider. If the provider uses one anyway, the call has already
+    happened when the answer arrives; it can only be recorded, or end the run.
 
     Raises:
-        KantanAgentsError: The violation, if the policy is to raise it.
+        KantanAgentsError: The violation, if the policy says "raise".
     """
     for response in getattr(result, "raw_responses", None) or ():
         for item in getattr(response, "output", None) or ():

@@ -1,4 +1,4 @@
-"""What happens when the rules refuse a call: who is told, what is recorded, whether the run goes on."""
+"""Handles a call that the rules refuse: applies the violation policy and records the refusal."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ REFUSAL_SPAN = "tool_refused"
 
 @attrs.frozen
 class RuleViolation:
-    """A call that the rules refuse, as ``on_rule_violation`` gets it.
+    """A call that the rules refuse, the argument of ``on_rule_violation``.
 
     Attributes:
         tool: Name of the tool.
-        error: What it is refused with; ``error.code`` is the E-code.
+        error: The error of the refused call; ``error.code`` is the E-code.
         rule: The deciding rule, such as ``"deny: fs.*"`` or ``"params: search.query.maxLength"``.
-        layers: The layers that hold this rule: ``"base"``, ``"provider NAME"``, ``"explicit"``.
-        agent: Name of the agent that called the tool, where it is known.
-        arguments: The arguments as the model wrote them, JSON text for a function tool.
+        layers: The layers that contain this rule: ``"base"``, ``"provider NAME"``, ``"explicit"``.
+        agent: Name of the agent that called the tool, if known.
+        arguments: The model's own arguments, JSON text for a function tool.
         context: The context of the run.
     """
 
@@ -45,7 +45,7 @@ class RuleViolation:
 
 
 RuleViolationPolicy = Answer | Callable[[RuleViolation], "Answer | Awaitable[Answer]"]
-"""``"feedback"``, ``"raise"``, or a function, sync or async, that says one of them for each violation."""
+"""``"feedback"``, ``"raise"``, or a sync or async function that returns one of them for each violation."""
 
 
 def checked_policy(policy: Any) -> RuleViolationPolicy:
@@ -65,23 +65,23 @@ async def refuse(
     hint: str = "",
     recorded: str | None = None,
 ) -> str:
-    """Record a violation and return what the model is told in place of a result.
+    """Record a violation and return the text the model gets instead of a result.
 
     Args:
         violation: The violation.
-        policy: What happens.
+        policy: The violation policy.
         sensitive: Whether arguments may be recorded.
-        hint: What the model is told besides.
+        hint: Further text for the model.
         recorded: The arguments to record, if not those of the violation.
 
     Raises:
-        KantanAgentsError: The violation's own error, if the policy says so. The SDK may wrap it or
-            make a text of it on its way; ``pending_violation`` has it for whoever ends the run.
+        KantanAgentsError: The violation's own error, if the policy says "raise". The SDK may wrap it or
+            convert it to text; ``pending_violation`` returns it for the code that ends the run.
     """
     try:
         answer = await _answer(violation, policy)
     except Exception as error:
-        end_run(error)  # the SDK would make a text of it
+        end_run(error)  # the SDK would convert it to a text for the model
         raise
     _record(violation, answer, (recorded or violation.arguments) if sensitive else None)
     note_refusal(violation.error)
@@ -92,7 +92,7 @@ async def refuse(
 
 
 def end_run(error: Exception) -> None:
-    """Have the run of this task end with ``error``, whatever the SDK makes of it on its way."""
+    """End the run of this task with ``error``, even if the SDK converts the exception to text."""
     run = current_run.get()
     if run is not None:
         end_run_with(run, error)
@@ -128,7 +128,7 @@ def _record(violation: RuleViolation, answer: Answer, arguments: str | None) -> 
 
 
 def hint_for(decision: Decision, allowed_calls: tuple[str, ...] = ()) -> str:
-    """Return what a model needs besides the message to correct itself."""
+    """Return a hint, in addition to the error message, that helps the model correct its call."""
     error = decision.error
     if isinstance(error, ToolParameterError):
         return f"The rule is {error.keyword}: {error.limit!r}."
@@ -139,10 +139,10 @@ def hint_for(decision: Decision, allowed_calls: tuple[str, ...] = ()) -> str:
 
 
 def pending_violation(run: Run | None) -> Exception | None:
-    """Return the violation that is to end this run, or what its policy raised, if there has been one."""
+    """Return the error that must end this run: a violation or an exception of the policy; else None."""
     return pending_error(run)
 
 
 def forget_violation(run: Run) -> None:
-    """Begin anew: a middleware may try a run again."""
+    """Drop the pending violation, for a middleware that retries the run."""
     forget_pending_error(run)

@@ -1,1 +1,1 @@
-"""Tools and rules that installed distributions bring, declared as entry points."""
+"""Tool providers: installed distributions that declare tools and rules as entry points."""

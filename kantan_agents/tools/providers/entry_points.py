@@ -1,6 +1,6 @@
-"""The tool providers that installed distributions declare, loaded one by one (spec 9.1, 9.4).
+"""Loads the tool providers that installed distributions declare (spec 9.1, 9.4).
 
-A provider is an object with ``list_tools()`` and ``get_tool_rules()``, or a class or function that makes
+A provider is an object with ``list_tools()`` and ``get_tool_rules()``, or a class or function that returns
 one, declared as an entry point of the group ``kantan_agents.tools``.
 """
 
@@ -30,11 +30,11 @@ GROUP = "kantan_agents.tools"
 
 @attrs.frozen
 class Declaration:
-    """Where a provider is declared. ``str()`` is name and version of the distribution.
+    """The entry point of a provider. ``str()`` is name and version of the distribution.
 
     Attributes:
         name: Name of the entry point.
-        distribution: Name of the distribution; None where its metadata cannot be read.
+        distribution: Name of the distribution; None if its metadata cannot be read.
         version: Its version.
     """
 
@@ -44,7 +44,7 @@ class Declaration:
 
     @classmethod
     def of(cls, entry: EntryPoint) -> Declaration:
-        """Read it; a distribution with damaged metadata is not to take the others down."""
+        """Read an entry point; damaged metadata of a distribution does not raise."""
         try:
             distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
         except Exception:  # noqa: BLE001 - whatever the parser of a damaged file raises
@@ -59,12 +59,12 @@ class Declaration:
 
 @attrs.frozen(eq=False)
 class ToolProvider:
-    """What one provider brings.
+    """A loaded provider.
 
     Attributes:
         declared: Its entry point.
-        tools: Its tools, as tools of the SDK.
-        rules: The rules it recommends for them.
+        tools: Its tools, as SDK tools.
+        rules: Its recommended rules for them.
     """
 
     declared: Declaration
@@ -83,7 +83,7 @@ class ProviderFailure:
 
     Attributes:
         declared: Its entry point.
-        error: Why not: E7, E20 or E22.
+        error: The reason: E7, E20 or E22.
     """
 
     declared: Declaration
@@ -97,11 +97,11 @@ class ProviderFailure:
 
 @attrs.frozen(eq=False)
 class Collected:
-    """All providers that are installed, in the order of their names.
+    """All installed providers, ordered by name.
 
     Attributes:
-        providers: Those that could be loaded.
-        failures: Those that could not.
+        providers: The loaded providers.
+        failures: The providers that could not be loaded.
     """
 
     providers: tuple[ToolProvider, ...] = ()
@@ -109,7 +109,7 @@ class Collected:
 
 
 def collect() -> Collected:
-    """Load all providers; one that cannot be used is logged and does not take the others down."""
+    """Load all providers; a failure is logged and does not affect the others."""
     declared = [(Declaration.of(entry), entry) for entry in entry_points(group=GROUP)]
     declared.sort(key=lambda pair: (pair[0].name, str(pair[0])))
     outcomes = [_outcome(declaration, entry) for declaration, entry in declared]
@@ -142,14 +142,14 @@ def _load(declared: Declaration, entry: EntryPoint) -> ToolProvider:
             raise ToolProviderInterfaceError(provider=declared.name, distribution=str(declared))  # noqa: TRY301
         tools = tuple(coerce_tools(provider.list_tools()))
         for tool in tools:
-            facts_of(tool)  # a mistake in its declarations is the provider's, not that of each Agent
+            facts_of(tool)  # a wrong declaration is reported as the provider's failure, not by each Agent
         return ToolProvider(declared, tools, _rules(provider.get_tool_rules()))
     except InvalidToolRulesError as error:
         where = f"provider {declared.name} of {declared}"
         raise InvalidToolRulesError(problems=[f"{where}: {problem}" for problem in error.problems]) from error
     except ToolProviderInterfaceError:
         raise
-    except (Exception, SystemExit) as error:  # whatever a foreign package raises
+    except (Exception, SystemExit) as error:  # third-party code may raise anything
         reason = f"{type(error).__name__}: {error}"
         raise ToolProviderFailedError(
             provider=declared.name, distribution=str(declared), reason=reason

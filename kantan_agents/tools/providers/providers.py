@@ -1,4 +1,4 @@
-"""Tools and rules that installed distributions bring along (spec 9): collected once, chosen per agent."""
+"""Tools and rules of installed tool providers (spec 9): collected once per process, chosen per agent."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ AVAILABLE = "available"
 ALL = "all"
 
 ProviderChoice = Literal["available", "all"] | Iterable[str] | None
-"""``"available"``, ``"all"`` (strict), names of entry points (strict), or None for no provider."""
+"""``"available"``, ``"all"`` (strict), a list of entry-point names (strict), or None for no provider."""
 
 
 class _Cache:
-    """The one collection of this process."""
+    """The providers of this process, collected on first use."""
 
     def __init__(self) -> None:
-        self._lock = RLock()  # not Lock: a provider that asks for the providers is to hear an error
+        self._lock = RLock()  # reentrant, so that a provider that requests the providers gets an error
         self._collecting = False
         self._collected: Collected | None = None
 
@@ -79,33 +79,32 @@ _cache = _Cache()
 
 
 def collected_providers() -> Collected:
-    """Return all installed providers; they are looked for once, whatever thread asks first."""
+    """Return all installed providers; they are collected once per process."""
     return _cache.get()
 
 
 def refresh_tool_providers() -> None:
-    """Look for providers again the next time they are needed: after an installation, say.
+    """Collect the providers again when they are next needed, for example after an installation.
 
-    Agents that exist already keep the tools and rules they were made with, and a module that has been
-    imported already stays as it is.
+    Existing agents keep their tools and rules. Modules that are already imported are not reloaded.
     """
     importlib.invalidate_caches()
     _cache.clear()
 
 
 def choose_providers(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
-    """Return the providers an agent is to have.
+    """Return the providers of an agent.
 
     Args:
-        choice: ``"available"``: all that can be loaded, the others are logged; ``"all"``: all, and one
-            that cannot be loaded is an error; names: only these; None: none.
+        choice: ``"available"``: all that can be loaded, failures are logged; ``"all"``: all, and a failure
+            is an error; a list of names: only these; None: no provider.
 
     Raises:
         InvalidOptionError: E75, ``choice`` is something else.
-        ToolProviderInterfaceError: E7, a chosen provider lacks a method; for ``"available"`` as well.
+        ToolProviderInterfaceError: E7, a chosen provider lacks a method; also with ``"available"``.
         ToolProviderFailedError: E22, a chosen provider cannot be loaded.
-        InvalidToolRulesError: E20, the rules of a chosen provider have mistakes; for ``"available"`` as
-            well: without them its tools would be under no rules.
+        InvalidToolRulesError: E20, the rules of a chosen provider have mistakes; also with ``"available"``,
+            because without its rules its tools would be unrestricted.
         UnknownToolProviderError: E24, a name is not installed.
     """
     if choice is None:
@@ -146,16 +145,16 @@ def _named(name: str, collected: Collected) -> list[ToolProvider]:
 
 
 def _fresh(error: KantanAgentsError) -> KantanAgentsError:
-    # Raised itself, the one error would gather the frames of everybody who ever asked.
+    # A copy, because an error that is raised again and again collects the frames of all its tracebacks.
     again = copy.copy(error)
     again.__cause__ = error.__cause__
     return again
 
 
 def provider_layers(providers: Iterable[ToolProvider]) -> RuleLayers:
-    """Return the layers beneath the explicit rules: base, then each provider (spec 9.3).
+    """Return the layers below the explicit rules: base, then each provider (spec 9.3).
 
-    The same ones for the same providers: rules read for one agent are then read for all.
+    The same providers give the same object, so that agents share its caches.
     """
     return _layers(tuple(providers))
 
@@ -163,7 +162,7 @@ def provider_layers(providers: Iterable[ToolProvider]) -> RuleLayers:
 @lru_cache(maxsize=64)
 def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
     rules: dict[str, ToolRules] = {}
-    for provider in providers:  # two distributions may use one name
+    for provider in providers:  # two distributions may use the same name
         rules[provider.name] = merge(rules.get(provider.name, NO_RULES), provider.rules)
     layers = RuleLayers(((BASE, NO_RULES),))
     for name, recommended in rules.items():
@@ -172,7 +171,7 @@ def _layers(providers: tuple[ToolProvider, ...]) -> RuleLayers:
 
 
 def tools_with_providers(tools: Iterable[Any], providers: Collection[ToolProvider]) -> list[Any]:
-    """Return an agent's tools and those of its providers; the agent's own win over equal names.
+    """Return an agent's tools and those of its providers; with equal names, the agent's own tool wins.
 
     Raises:
         ToolNameRequiredError: E4, a tool has no name.
@@ -198,7 +197,7 @@ def _identity(tool: Any) -> str:
     function = function_name(tool)
     if function is not None:
         return function
-    if isinstance(tool, HostedMCPTool):  # all have one name, and each stands for a server of its own
+    if isinstance(tool, HostedMCPTool):  # all have the same name; the label identifies the server
         return facts_of(tool).names[-1]
     return str(tool.name)
 
@@ -211,7 +210,7 @@ def _duplicate(tool_name: str, first: ToolProvider, second: ToolProvider) -> Dup
 
 
 def list_provider_tools() -> list[str]:
-    """Return the names of all tools that installed providers bring (spec 9.5).
+    """Return the names of all tools of the installed providers (spec 9.5).
 
     Raises:
         ToolProviderInterfaceError: E7, a provider lacks a method.
@@ -241,14 +240,14 @@ def get_effective_tool_rules(
     """Return the providers' rules with explicit rules merged on top (spec 9.7).
 
     Args:
-        context: A context; its ``tool_rules`` are the explicit ones.
-        tool_rules: Explicit rules or a mode; they count instead of those of ``context``.
+        context: A context; its ``tool_rules`` are the explicit rules.
+        tool_rules: Explicit rules or a mode; used instead of those of ``context``.
 
     Raises:
-        ContextTypeError: E5, ``context`` is no dict.
-        UnknownToolRulesModeError: E9, ``tool_rules`` is a str that is no mode.
+        ContextTypeError: E5, ``context`` is not a dict.
+        UnknownToolRulesModeError: E9, ``tool_rules`` is a str, but not the name of a mode.
         ToolRulesTypeError: E18, ``tool_rules`` is neither a mode nor a mapping, or the rules of
-            ``context`` are no dict.
+            ``context`` are not a dict.
         InvalidToolRulesError: E20, with every mistake of the rules and its path.
         ToolProviderInterfaceError: E7, a provider lacks a method.
 
@@ -260,16 +259,16 @@ def get_effective_tool_rules(
 
 
 def explicit_rules(context: object, tool_rules: object) -> ToolRules:
-    """Return the rules that count as explicit: ``tool_rules`` before those of ``context`` (spec 9.7).
+    """Return the explicit rules: ``tool_rules`` if given, else those of ``context`` (spec 9.7).
 
     Raises:
-        KantanAgentsError: E5, E9, E18, E20, as ``get_effective_tool_rules`` has it.
+        KantanAgentsError: E5, E9, E18, E20, as ``get_effective_tool_rules``.
     """
     if tool_rules is not None:
         return ToolRules.parse(rules_of(tool_rules))
     rules = check_context(context).get("tool_rules") if context is not None else None
     if rules is None:
         return NO_RULES
-    if not isinstance(rules, dict):  # as a run has it: a mode in a context is no dict
+    if not isinstance(rules, dict):  # as in a run: a mode in a context is refused
         raise ToolRulesTypeError(got=type(rules).__name__)
     return ToolRules.parse(rules)

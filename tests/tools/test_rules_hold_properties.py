@@ -26,14 +26,14 @@ limits = st.dictionaries(
 
 
 def covered(entries: Any, tool: str, value: str) -> bool:
-    """Say for one call what a set of entries says about it; written down a second time, naively."""
+    """Decide about one call by a set of entries: a second, naive implementation."""
     if entries is None:
         return False
     if entries == "*":
         return True
     for entry in entries:
         if entry == "Bash(git:*)":
-            # As an allowance it covers no chain; as a denial it also covers what is strung together.
+            # In allow it does not cover a chained command; in deny it also covers each command of a chain.
             if tool == "Bash" and value.split(" ", maxsplit=1)[0] == "git" and ";" not in value:
                 return True
         elif entry == "Bash(git push:*)":
@@ -51,7 +51,7 @@ def covered(entries: Any, tool: str, value: str) -> bool:
 
 
 def denied(rules: Any, tool: str, value: str) -> bool:
-    """Say whether the rules forbid a call."""
+    """Return whether the rules refuse a call."""
     deny, allow = rules["deny"], rules["allow"]
     chained = ";" in value and isinstance(deny, list) and "Bash(git:*)" in deny and tool == "Bash"
     if covered(deny, tool, value) or chained:
@@ -72,7 +72,7 @@ def denied(rules: Any, tool: str, value: str) -> bool:
 
 
 class NoWayAround(RuleBasedStateMachine):
-    """Builds a script of what happens in one run and plays it through the SDK's runner at the end."""
+    """Builds a script of one run and executes it with the SDK's runner at the end."""
 
     def __init__(self) -> None:
         super().__init__()

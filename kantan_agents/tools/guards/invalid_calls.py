@@ -1,0 +1,100 @@
+"""Invalid tool calls (unknown tools, malformed arguments): hints for the model, and a limit on such turns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Final
+
+import attrs
+from rapidfuzz import fuzz, process
+
+from kantan_agents.errors import ToolInputError
+from kantan_agents.pipeline import Run, current_run
+
+INVALID_TURNS: Final = 5
+"""A run ends after this many consecutive turns in which all tool calls are invalid."""
+
+NAMES_LISTED: Final = 20
+"""Largest number of tool names in a hint for the model."""
+
+_LONGEST: Final = 200
+_INVALID_CALLS = object()
+
+
+@attrs.define
+class _InvalidCalls:
+    """The invalid calls of a run.
+
+    Attributes:
+        turns: Number of consecutive turns with invalid calls only.
+        error: Error of the latest invalid call of this turn, if any.
+        has_valid: Whether this turn has had a valid call.
+    """
+
+    turns: int = 0
+    error: Exception | None = None
+    has_valid: bool = False
+
+
+def record_invalid_call(error: Exception) -> None:
+    """Record that the model has made an invalid call."""
+    run = current_run.get()
+    if run is not None:
+        run.state.setdefault(_INVALID_CALLS, _InvalidCalls()).error = error
+
+
+def record_valid_call() -> None:
+    """Record that the model has called an existing tool with well-formed arguments."""
+    run = current_run.get()
+    invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS) if run is not None else None
+    if invalid is not None:
+        invalid.has_valid = True
+
+
+def begin_turn() -> None:
+    """Count the previous turn if it had invalid calls only.
+
+    Raises:
+        UnknownToolError, ToolInputError: E21, E10, the limit of ``INVALID_TURNS`` is reached; the error of
+            the latest invalid call.
+    """
+    run: Run | None = current_run.get()
+    invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS) if run is not None else None
+    if run is None or invalid is None:
+        return
+    error, has_valid = invalid.error, invalid.has_valid
+    if error is None or has_valid:
+        del run.state[_INVALID_CALLS]
+        return
+    invalid.turns += 1
+    invalid.error = None
+    if invalid.turns >= INVALID_TURNS:
+        del run.state[_INVALID_CALLS]  # a retry of the run starts at zero
+        raise error
+
+
+def malformed_arguments(tool_name: str, schema: Any, arguments: Any) -> ToolInputError | None:
+    """Return an error for arguments that are not a JSON object although the schema needs one.
+
+    Only the first character is checked; the tool itself reports errors further on.
+    """
+    if not isinstance(arguments, str) or not arguments or arguments[0] == "{":
+        return None
+    begin = arguments.lstrip()[:1]
+    if begin in ("{", "") or not isinstance(schema, dict) or schema.get("type") != "object":
+        return None
+    kind = {'"': "a text", "[": "a list", "n": "null", "t": "a boolean", "f": "a boolean"}.get(begin)
+    kind = "a number" if begin.isdigit() or begin == "-" else kind or "not JSON"
+    reason = f'it is {kind}; give the parameters by name, such as {{"name": "value"}}'
+    return ToolInputError(tool_name=tool_name, reason=reason)
+
+
+def usable_tools_sentence(names: Collection[str], wanted: str) -> str:
+    """Return a sentence for the model with the names of its tools, those nearest to ``wanted`` first."""
+    if len(names) <= NAMES_LISTED:
+        return f"Tools you may use: {', '.join(names) or 'none'}."
+    near = process.extract(
+        wanted[:_LONGEST], names, scorer=fuzz.ratio, processor=str.lower, limit=NAMES_LISTED
+    )
+    listed = ", ".join(str(name) for name, *_ in near)
+    return f"Tools you may use, the nearest names first: {listed} (and {len(names) - len(near)} more)."

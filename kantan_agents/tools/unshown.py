@@ -1,0 +1,53 @@
+"""Access to the view of tool retrieval: which of an agent's tools its model has not been shown."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Protocol
+
+from agents import FunctionTool
+
+
+class RetrievalView(Protocol):
+    """The view of the current agent's model on the tools; implemented by ``retrieval``."""
+
+    def record_call(self, name: str) -> None:
+        """Record a call of a tool."""
+        ...
+
+    def unshown_tool(self, name: str) -> FunctionTool | None:
+        """Return the guarded tool of this name if the model was not shown it, else None."""
+        ...
+
+    def show(self, name: str) -> bool:
+        """Show a tool from the next turn on; return False if too many tools are added to it already."""
+        ...
+
+
+in_view: ContextVar[RetrievalView | None] = ContextVar("kantan_agents_in_view", default=None)
+"""Set each time the SDK gets an agent's tools; None for an agent that shows all its tools."""
+
+
+def record_call(name: str) -> None:
+    """Record a call of a tool in the current view, if there is one."""
+    view = in_view.get()
+    if view is not None:
+        view.record_call(name)
+
+
+def unshown_tool(name: str) -> FunctionTool | None:
+    """Return the guarded tool of this name if the model was not shown it, else None."""
+    view = in_view.get()
+    return view.unshown_tool(name) if view is not None else None
+
+
+def show_and_explain(name: str) -> str:
+    """Show a tool from the next turn on and return the answer for the model that has called it."""
+    view = in_view.get()
+    is_coming = view is None or view.show(name)
+    next_step = (
+        "It is shown to you from now on: call it again if you need it."
+        if is_coming
+        else "Too many tools were asked for at once: call it again after your next step."
+    )
+    return f"The tool {name} exists, but its parameters were not shown to you, so it was not run. {next_step}"
