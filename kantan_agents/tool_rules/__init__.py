@@ -1,4 +1,4 @@
-"""The rules that say which tools a run may use; pure functions and values."""
+"""Tool rules as pure functions and values: which tools a run may use, and with which arguments."""
 
 from kantan_agents.tool_rules.arguments import parse_arguments, read_json
 from kantan_agents.tool_rules.decide import (

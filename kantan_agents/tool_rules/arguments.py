@@ -1,4 +1,4 @@
-"""The arguments of a tool call, read so that nobody can read them differently."""
+"""Parses the arguments of a tool call strictly, so that no other parser can read different values."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, NoReturn
 
 from kantan_agents.errors import ToolInputError
 
-NON_OBJECT = "they are no JSON object"
+NON_OBJECT = "they are not a JSON object"
 
-# Half of a pair that stands for one character: on its own it is none, and readers differ about it.
+# A surrogate without its other half is not a character, and JSON parsers treat it differently.
 _MAYBE_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
-    """Return the JSON object in ``text``; no text at all is an empty object, as it is to the SDK.
+    """Return the JSON object in ``text``; an empty text is an empty object, as in the SDK.
 
     Raises:
-        ToolInputError: E10, it is none, a key stands in it twice, or a number is not finite.
+        ToolInputError: E10, the text is not a JSON object, a key occurs twice, or a number is not finite.
     """
     if not text:
         return {}
@@ -33,11 +33,12 @@ def parse_arguments(tool_name: str, text: str) -> dict[str, Any]:
 
 
 def read_json(text: str) -> Any:
-    """Return the value of a JSON text that everybody reads alike.
+    """Return the value of an unambiguous JSON text.
 
     Raises:
-        ValueError: It is no JSON, a key stands in it twice, a number is not finite, a text is no Unicode.
-        RecursionError: It is nested too deeply.
+        ValueError: The text is not JSON, a key occurs twice, a number is not finite, or a string is not
+            valid Unicode.
+        RecursionError: The value is nested too deeply.
     """
     value = _decoder.decode(text)
     if not text.isascii():
@@ -51,7 +52,7 @@ def _check_unicode(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ValueError("a text in them is no Unicode") from error
+        raise ValueError("a text in them is not valid Unicode") from error
 
 
 def _reason(error: Exception) -> str:
@@ -61,12 +62,12 @@ def _reason(error: Exception) -> str:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) != len(pairs):
-        raise ValueError("a key stands in them twice")
+        raise ValueError("a key occurs twice in them")
     return value
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _finite(text: str) -> float:

@@ -1,8 +1,8 @@
-"""The short form ``Tool(param pattern)`` in allow and deny: some calls of a tool, not all of them.
+"""The entry form ``Tool(param pattern)`` in allow and deny: some calls of a tool instead of all.
 
-``Bash(git status)`` is exactly that call, ``Bash(git:*)`` every call that begins with the word ``git``,
-``Bash(*)`` any call. There is no other wildcard: a pattern that only looks like one is refused, so that
-nobody believes in a rule that is not there.
+``Bash(git status)`` matches exactly that call, ``Bash(git:*)`` every call that begins with the word ``git``,
+``Bash(*)`` any call. There is no other wildcard: an entry that only looks like a pattern is refused, so that
+it does not silently match nothing.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.tool_rules.commands import NEXT, holds_command, readings, without_quotes
+from kantan_agents.tool_rules.commands import SEPARATOR, holds_command, readings, without_quotes
 
 _FORM = re.compile(r"(?P<tool>[^()]+)\((?P<argument>.*)\)", re.DOTALL)
 _ANY = "*"
 _PREFIX = ":*"
 
-# What strings shell commands together, sends them elsewhere or runs one inside another, in any of sh, bash,
-# zsh, fish, PowerShell and cmd. Quotes are no excuse: which shell will read them is not known, and a quote
-# for one is a letter for another.
+# Characters that chain, redirect or nest commands in sh, bash, zsh, fish, PowerShell or cmd. They count
+# within quotes as well: the shell is unknown, and a quote in one shell is an ordinary character in another.
 _CHAINS = re.compile(r"[;&|<>`\r\n()]")
 _EXPANSION = "${"
 
@@ -32,12 +31,12 @@ Fold = Callable[[str], str]
 
 @attrs.frozen(slots=False)
 class CallPattern:
-    """One entry of the short form.
+    """One ``Tool(param pattern)`` entry.
 
     Attributes:
-        entry: The entry as it was written.
-        tool: Name of the tool, which may be a glob pattern.
-        argument: What the looked-at parameter must be, or must begin with; blanks in a row are one.
+        entry: The entry as the user wrote it.
+        tool: Name of the tool, possibly a glob pattern.
+        argument: The value that the matched parameter must equal or begin with; repeated blanks are one.
         form: ``"any"``, ``"prefix"`` or ``"exact"``.
     """
 
@@ -50,28 +49,29 @@ class CallPattern:
         """Return whether all ``values`` are covered; a prefix never covers a chained command.
 
         Args:
-            values: What the call holds.
-            fold: Returns what two values share that mean the same.
+            values: The values of the parameter in the call.
+            fold: Maps equivalent values to the same value.
         """
         return bool(values) and all(
-            self._covers(value) or (fold is not None and self._is_one_with(value, fold)) for value in values
+            self._covers(value) or (fold is not None and self._is_equivalent_to(value, fold))
+            for value in values
         )
 
     def denies(self, values: list[str], fold: Fold | None = None) -> bool:
-        """Return whether one of ``values``, or one command strung into it, is covered.
+        """Return whether one of ``values``, or a command contained in one, is covered.
 
-        Several values may also be the words of one command, so they are read that way too.
+        Several values may also be the words of one command, so they are checked joined as well.
 
         Args:
-            values: What the call holds.
-            fold: Returns what two values share that mean the same.
+            values: The values of the parameter in the call.
+            fold: Maps equivalent values to the same value.
         """
-        if fold is not None and any(self._is_one_with(value, fold) for value in values):
+        if fold is not None and any(self._is_equivalent_to(value, fold) for value in values):
             return True
         whole = [" ".join(values)] if len(values) > 1 else []
-        return any(self._covers(value) or self._is_hidden_in(value) for value in [*values, *whole])
+        return any(self._covers(value) or self._is_contained_in(value) for value in [*values, *whole])
 
-    def _is_one_with(self, value: str, fold: Fold) -> bool:
+    def _is_equivalent_to(self, value: str, fold: Fold) -> bool:
         return self.form == "exact" and fold(value) == fold(self.argument)
 
     def _covers(self, value: str) -> bool:
@@ -83,7 +83,7 @@ class CallPattern:
         begins = words == self.argument or words.startswith(f"{self.argument} ")
         return begins and not _is_chained(words)
 
-    def _is_hidden_in(self, value: str) -> bool:
+    def _is_contained_in(self, value: str) -> bool:
         if not self._words or self._words[0] not in without_quotes(value):  # the usual case, and quick
             return False
         return any(holds_command(words, self._words, more=self.form == "prefix") for words in _read(value))
@@ -91,17 +91,17 @@ class CallPattern:
     @cached_property
     def _words(self) -> list[str]:
         words = next(readings(self.argument))
-        return [word for place, word in enumerate(words) if word != NEXT or 0 < place < len(words) - 1]
+        return [word for place, word in enumerate(words) if word != SEPARATOR or 0 < place < len(words) - 1]
 
 
 @lru_cache(maxsize=8)
 def _read(value: str) -> tuple[list[str], ...]:
-    # Many entries look at one command.
+    # Many entries are matched with the same command.
     return tuple(readings(value))
 
 
 def is_call_pattern(entry: str) -> bool:
-    """Return whether an entry of allow or deny is meant as the short form."""
+    """Return whether an entry of allow or deny is meant as ``Tool(param pattern)``."""
     return "(" in entry or ")" in entry
 
 
@@ -109,7 +109,7 @@ def parse_call_pattern(entry: str) -> CallPattern:
     """Read ``Tool(param pattern)``.
 
     Raises:
-        ValueError: It is none; the message says what is wrong.
+        ValueError: The entry is not of this form; the message describes the mistake.
     """
     match = _FORM.fullmatch(entry)
     if match is None:
@@ -124,17 +124,17 @@ def parse_call_pattern(entry: str) -> CallPattern:
         raise ValueError(f"{entry!r} must name a tool and, in parentheses, what its call looks like")
     if form != "any" and _ANY in argument:
         raise ValueError(
-            f"{entry!r}: only a last :* stands for more words; for anything else write params with a pattern"
+            f"{entry!r}: only a final :* matches more words; for anything else write params with a pattern"
         )
     if form == "prefix" and _is_chained(argument):
         raise ValueError(f"{entry!r}: a prefix covers no chained command, so it cannot hold one")
     return CallPattern(entry, tool, argument, form)
 
 
-def looked_at(value: Any) -> list[str] | None:
-    """Return the texts a pattern is held against, or None where the parameter holds no text.
+def texts_to_match(value: Any) -> list[str] | None:
+    """Return the texts to match a pattern with; None if the parameter holds no text.
 
-    A list (the commands of a shell tool) is held against the pattern item by item.
+    A list, such as the commands of a shell tool, is matched item by item.
     """
     if isinstance(value, str):
         return [value]
@@ -148,5 +148,5 @@ def _is_chained(text: str) -> bool:
 
 
 def _spaced(text: str) -> str:
-    # Other white space than blanks is a letter to a shell, or the end of a command.
+    # To a shell, white space other than blanks is an ordinary character or ends a command.
     return " ".join(filter(None, text.strip(" \t\n").replace("\t", " ").split(" ")))

@@ -1,7 +1,7 @@
-"""Which commands may be in a text that some shell will read: guessed generously, for deny.
+"""Finds the commands that a text may contain for some shell; errs on the side of finding too many, for deny.
 
-No guess is complete (``$(echo r)m``, a script that was written before), so deny alone makes nothing safe:
-what must not happen is best left out of allow.
+It cannot find every command (``$(echo r)m``, a script written earlier), so deny alone is not safe. Commands
+that must not run should not be in allow.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-NEXT = ";"
-"""Stands between two commands in a list of words."""
+SEPARATOR = ";"
+"""Separates two commands in a list of words."""
 
 _ENDS = re.compile(r"[;&|<>`\r\n(){}$]+")
 _CONTINUED = re.compile(r"\\\r?\n")
@@ -18,7 +18,7 @@ _QUOTED = re.compile(r""""(?:\\.|[^"\\])*"?|'[^']*'?|\\[ \t]""", re.DOTALL)
 _NO_LETTERS = re.compile(r"[\s;&|<>`(){}$]")
 _REDIRECTION = re.compile(r"\d{0,3}(?:&>>?|<<<|<<-?|[<>]&|<>|>>|>\||[<>])[ \t]*[^\s;&|<>`()]+")
 
-# Words in front of a command that run it or let it be run.
+# Words that may precede a command which still runs.
 _BEFORE = re.compile(
     r"[A-Za-z_]\w*(?:\[[^\]]*\])?\+?=.*|-.*|\d+(?:\.\d+)?[smhd]?"
     r"|!|if|then|elif|else|while|until|do|time|coproc|and|or|not|begin"
@@ -28,44 +28,43 @@ _BEFORE = re.compile(
 
 
 def readings(text: str) -> Iterator[list[str]]:
-    """Yield the words of ``text``, commands parted by ``NEXT``, in each way a shell may mean it.
+    """Yield the words of ``text``, with ``SEPARATOR`` between commands, for each way a shell may read it.
 
-    With quotes as letters that may part commands and as letters that keep words together; with the names
-    of files that are redirected to as commands (``<(rm x)``) and as none (``>log rm x``). The first
-    reading is the plainest.
+    Quotes either are ordinary characters or keep words together. Targets of redirections either are commands
+    (``<(rm x)``) or are left out (``>log rm x``). The first reading is the simplest.
     """
     text = _CONTINUED.sub("", text)
     quoted = (text, _QUOTED.sub(lambda found: _NO_LETTERS.sub("_", found[0]), text))
     for one in dict.fromkeys((*quoted, *(_REDIRECTION.sub(" ", one) for one in quoted))):
-        yield _ENDS.sub(f" {NEXT} ", without_quotes(one)).split()
+        yield _ENDS.sub(f" {SEPARATOR} ", without_quotes(one)).split()
 
 
 def without_quotes(text: str) -> str:
-    """Return ``text`` without the letters that a shell takes for none, and with continued lines joined."""
+    """Return ``text`` without quotes and backslashes, and with continued lines joined."""
     return _CONTINUED.sub("", text).replace("'", "").replace('"', "").replace("\\", "")
 
 
 def holds_command(words: list[str], command: list[str], *, more: bool) -> bool:
-    """Return whether a command stands in ``words``.
+    """Return whether ``words`` contain a command.
 
     Args:
         words: A reading of a text.
-        command: The plainest reading of the command.
-        more: Whether further words may follow it.
+        command: The simplest reading of the command.
+        more: Whether further words may follow the command.
     """
     begins = True
     for place, word in enumerate(words):
-        if word == NEXT:
+        if word == SEPARATOR:
             begins = True
         elif begins:
             end = place + len(command)
-            if _stands_at(place, words, command) and (more or words[end : end + 1] in ([], [NEXT])):
+            if _is_at(place, words, command) and (more or words[end : end + 1] in ([], [SEPARATOR])):
                 return True
             begins = _BEFORE.fullmatch(word.rsplit("/", 1)[-1]) is not None
     return False
 
 
-def _stands_at(place: int, words: list[str], command: list[str]) -> bool:
+def _is_at(place: int, words: list[str], command: list[str]) -> bool:
     if not command or not f"/{words[place]}".endswith(f"/{command[0]}"):
         return False
     return words[place + 1 : place + len(command)] == command[1:]

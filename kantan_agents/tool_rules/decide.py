@@ -1,4 +1,4 @@
-"""The decision about one tool and one call: allowed or not, and by which entry."""
+"""Decides whether one tool or one call is allowed, and names the deciding entry."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.tool_rules.calls import looked_at
+from kantan_agents.tool_rules.calls import texts_to_match
 from kantan_agents.tool_rules.names import EVERY
 from kantan_agents.tool_rules.rules import ToolRules
 
 
 @attrs.frozen
 class ToolFacts:
-    """What a decision needs to know of a tool.
+    """The facts about a tool that a decision needs.
 
     Attributes:
-        names: Every name it goes by, the one the model sees first.
-        parameter: The parameter that ``Tool(param pattern)`` looks at, or None if it has none.
+        names: All names of the tool, starting with the one the model sees.
+        parameter: The parameter that ``Tool(param pattern)`` is matched with, None if there is none.
         schema: JSON Schema of its parameters.
-        guessed: Whether nothing but its name is known.
-        fold: Returns what two values of the parameter share that mean the same, such as two ways to write one
-            name; None where a value means itself alone.
+        guessed: Whether only the name is known.
+        fold: Maps equivalent values of the parameter, such as two spellings of a name, to the same value;
+            None if only equal values are equivalent.
     """
 
     names: tuple[str, ...]
@@ -38,7 +38,7 @@ class ToolFacts:
         return self.names[0]
 
     def for_arguments(self, arguments: Mapping[str, Any]) -> ToolFacts:
-        """Return the facts with the looked-at parameter, where only a call can tell which that is."""
+        """Return the facts with ``parameter`` taken from a call, if only the name of the tool is known."""
         if not self.guessed:
             return self
         return attrs.evolve(
@@ -51,13 +51,13 @@ class Decision:
     """Whether a tool, or one call of it, may run.
 
     Attributes:
-        allowed: Whether it may.
-        key: ``"allow"``, ``"deny"`` or ``"params"``; None where nothing rules it out.
-        entry: The deciding entry of that key: a name, a pattern, or ``tool.parameter.keyword``. None
-            where ``allow`` decides by not having one.
-        error: What a call is refused with.
-        awaited: Whether other tasks could run while it was made.
-        limit: The limit that decides, None if the layers do.
+        allowed: Whether it may run.
+        key: ``"allow"``, ``"deny"`` or ``"params"``; None if no rule concerns it.
+        entry: The deciding entry of that key: a name, a pattern, or ``tool.parameter.keyword``. None if
+            ``allow`` refuses because it has no entry for the tool.
+        error: The error of a refused call.
+        awaited: Whether other tasks may have run during the decision.
+        limit: The deciding limit, None if the layers decide.
     """
 
     allowed: bool
@@ -80,7 +80,7 @@ _UNRULED = Decision(allowed=True)
 
 
 def decide_tool(rules: ToolRules, tool: ToolFacts) -> Decision:
-    """Say whether a tool may be used at all; with ``Tool(param pattern)`` entries, in some calls."""
+    """Decide whether a tool may be used at all; ``Tool(param pattern)`` entries in allow are enough."""
     denied = rules.denying(tool.names)
     if denied is not None:
         return _refused(tool, "deny", denied)
@@ -107,10 +107,10 @@ def needs_arguments(rules: ToolRules, tool: ToolFacts) -> bool:
 
 
 def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
-    """Say whether a tool may be called with ``arguments``: first deny, then allow, then params.
+    """Decide whether a tool may be called with ``arguments``: by deny first, then allow, then params.
 
     Raises:
-        ToolInputError: E10, the arguments hold a text that is no Unicode.
+        ToolInputError: E10, a text in the arguments is not valid Unicode.
     """
     decision = decide_tool(rules, tool)
     if decision.allowed:
@@ -127,10 +127,10 @@ def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any])
 def _decide_entries(
     rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any], decision: Decision
 ) -> Decision:
-    """Go on from a decision about the tool to one about a call, by allow and deny alone."""
-    texts = looked_at(arguments.get(tool.parameter)) if tool.parameter is not None else None
+    """Turn a decision about the tool into one about a call, by allow and deny only."""
+    texts = texts_to_match(arguments.get(tool.parameter)) if tool.parameter is not None else None
     for call in rules.denied_calls(tool.names):
-        # A call that cannot be looked at might be the very one that is denied.
+        # A call without a text to match may be one that is denied.
         if texts is None or call.denies(texts, tool.fold):
             return _refused(tool, "deny", call.entry)
     if _only_some_calls(rules, tool):
@@ -142,12 +142,12 @@ def _decide_entries(
 
 
 def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
-    """Return whether ``decide_call`` keeps an event loop for a few milliseconds at the very most."""
+    """Return whether ``decide_call`` blocks the event loop for a few milliseconds at most."""
     calls = len(rules.denied_calls(tool.names)) + len(rules.allowed_calls(tool.names))
-    texts = looked_at(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
+    texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
     length = sum(len(text) + 1 for text in texts or ())
-    # Reading a command in all the ways a shell may mean it takes a microsecond a character, holding an
-    # entry against it a tenth of that, and a microsecond at least.
+    # Computing all readings of a command takes a microsecond per character; matching an entry takes a tenth
+    # of that, and a microsecond at least.
     if length + calls * (1 + length / 10) > _MICROSECONDS_AT_ONCE:
         return False
     checks = rules.checks(tool.names)

@@ -1,4 +1,4 @@
-"""The JSON types that a tool's own schema has for its parameters."""
+"""Finds the JSON types that a tool's own schema declares for a parameter."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def declared_types(schema: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the JSON types a tool's own schema has for a parameter; nothing where it leaves that open."""
+    """Return the JSON types that a tool's schema declares for a parameter; empty if it declares none."""
     places = _alternatives(schema, [schema])
     for one in steps:
         places = _alternatives(schema, [inner for place in places for inner in _inside(place, one)])
@@ -21,7 +21,7 @@ def declared_types(schema: Any, steps: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _inside(schema: Any, one: str) -> Iterator[Any]:
-    """Yield what a schema says about its items or about one property, None where it leaves that open."""
+    """Yield the schema of the items or of one property, None if it is not declared."""
     if not isinstance(schema, Mapping):
         yield None
         return
@@ -37,7 +37,7 @@ def _inside(schema: Any, one: str) -> Iterator[Any]:
 
 
 def _alternatives(root: Any, schemas: Iterable[Any]) -> list[Any]:
-    """Return the schemas of which a value may have any, references followed, each of them once."""
+    """Return the alternative schemas of a value, each once, with references resolved."""
     found: list[Any] = []
     waiting = list(schemas)
     seen: set[int] = set()
@@ -51,7 +51,7 @@ def _alternatives(root: Any, schemas: Iterable[Any]) -> list[Any]:
         reference = schema.get("$ref")
         options = schema.get("anyOf") or schema.get("oneOf") or _only(schema.get("allOf"))
         if isinstance(reference, str):
-            waiting.append(_pointed_at(root, reference))
+            waiting.append(_resolved(root, reference))
         elif isinstance(options, list) and "type" not in schema and "properties" not in schema:
             waiting += options
         else:
@@ -63,7 +63,7 @@ def _only(schemas: Any) -> list[Any] | None:
     return schemas if isinstance(schemas, list) and len(schemas) == 1 else None
 
 
-def _pointed_at(root: Any, reference: str) -> Any:
+def _resolved(root: Any, reference: str) -> Any:
     place, *steps = reference.split("/")
     if place != "#":
         return None

@@ -1,13 +1,15 @@
-"""The seven keywords of parameter rules: what may be said with them, and what a pattern may cost (spec 8.3).
+"""The seven keywords of parameter rules: validation of their values, and the cost of patterns (spec 8.3).
 
-Patterns are those of ``jsonschema-rs`` with its linear-time engine, which no nested repetition can stall.
-Linear still means pattern size times text length: ``characters_at_once`` says how much an event loop bears.
+Patterns are matched by the linear-time engine of ``jsonschema-rs``, so nested repetitions cannot stall it.
+The time still grows with pattern size times text length: ``characters_at_once`` returns the longest text to
+match on the event loop.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import lru_cache
@@ -16,23 +18,40 @@ from typing import Any
 import jsonschema_rs
 
 from kantan_agents.errors import PARAMETER_ERRORS
-from kantan_agents.tool_rules.wording import path_step, shown
 
 KEYWORDS = tuple(PARAMETER_ERRORS)
 TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
 
-# What a pattern may cost: its compiled size, found by compiling it within ever larger limits. Measured:
-# 0.4 us a character and 0.14 ns more for each byte of the limit, in the worst case. A short pattern has
-# too few states for that case, unless it counts repetitions, asks for the edges of words or has letters
-# that are several bytes.
+# The cost of a pattern depends on its compiled size, found by compiling it with ever larger limits. Measured
+# worst case: 0.4 us per character plus 0.14 ns for each byte of the limit. A short pattern has too few states
+# for the worst case, unless it has counted repetitions, word boundaries or multi-byte characters.
 _PATTERN_SIZES = (1 << 13, 1 << 15, 1 << 18)
 _LOOP_BUDGET_US = 2500
 _TRIVIAL_PATTERN = 12
 _NEVER_TRIVIAL = re.compile(r"\{|\\[bB<>]|[^\x00-\x7f]")
 
+# Values in messages are cut short: a rule may hold a nested or very long value.
+_SHORT = reprlib.Repr()
+_SHORT.maxlevel = 3
+_SHORT.maxstring = _SHORT.maxother = 120
+_SHORT.maxlist = _SHORT.maxtuple = _SHORT.maxdict = _SHORT.maxset = _SHORT.maxfrozenset = 8
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)``, cut short."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # an int of thousands of digits
+        return f"a very large {type(value).__name__}"
+
+
+def path_step(key: Any) -> str:
+    """Return a key for the path of a problem: a str unchanged, any other value as ``shown``."""
+    return key if isinstance(key, str) else shown(key)
+
 
 def parse_rule(path: str, rule: Any, problems: list[str]) -> Mapping[str, Any]:
-    """Return a rule's keywords; what is wrong with them is added to ``problems``, each with its path."""
+    """Return a rule's keywords; append each mistake to ``problems``, with its path."""
     if not isinstance(rule, Mapping):
         problems.append(f"{path}: must be a dict of keywords, not {shown(rule)}")
         return {}
@@ -104,7 +123,7 @@ def _wrong_pattern(value: Any) -> Iterator[str]:
 
 
 def is_json(value: Any) -> bool:
-    """Return whether a value is one of JSON: no other types, finite numbers, texts that are Unicode."""
+    """Return whether a value is valid JSON: JSON types, finite numbers, and valid Unicode only."""
     try:
         json.dumps(value, allow_nan=False)
         jsonschema_rs.is_valid({"const": value}, value)
@@ -115,7 +134,7 @@ def is_json(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def characters_at_once(pattern: str) -> float | None:
-    """Return how long a text ``pattern`` may be matched with on the event loop; None if it is no pattern."""
+    """Return the longest text to match ``pattern`` with on the event loop; None if it is not a pattern."""
     for size in _PATTERN_SIZES:
         try:
             compiled({"pattern": pattern}, size)
@@ -128,6 +147,6 @@ def characters_at_once(pattern: str) -> float | None:
 
 
 def compiled(schema: dict[str, Any], size: int = _PATTERN_SIZES[-1]) -> jsonschema_rs.Draft202012Validator:
-    """Return the validator of a schema whose patterns compile within ``size`` bytes; ValueError if not."""
+    """Return the validator of a schema; ValueError if a pattern needs more than ``size`` bytes compiled."""
     options = jsonschema_rs.RegexOptions(size_limit=size)
     return jsonschema_rs.Draft202012Validator(schema, pattern_options=options)

@@ -1,4 +1,4 @@
-"""Rule sets on top of each other: base, provider, explicit (spec 9.2, 9.3, 9.7)."""
+"""Layers of rule sets, base, providers and explicit, and limits on them (spec 9.2, 9.3, 9.7)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ EXPLICIT = "explicit"
 
 
 def merge(*layers: ToolRules) -> ToolRules:
-    """Return the layers as one rule set; a later one wins over an earlier one."""
+    """Merge rule sets into one; a later rule set wins over an earlier one."""
     return reduce(ToolRules.merge, layers, NO_RULES)
 
 
 def provider_layer(name: str) -> str:
-    """Return the name of the layer that a provider's rules make."""
+    """Return the name of a provider's layer."""
     return f"provider {name}"
 
 
 @attrs.frozen(slots=False, eq=False)
 class RuleLayers:
-    """Named rule sets in the order they were put on each other, and what they come to.
+    """Named rule sets that are merged in order, and limits that only restrict them.
 
-    Layers add up: one may allow what another does not. Limits do not: each of them must permit as well,
-    whatever the layers say.
+    Layers are merged: one may allow a tool that another does not. Each limit must permit a tool in addition,
+    whatever the layers allow.
 
     Attributes:
-        layers: Pairs of a name and its rules, the winning one last.
-        limits: Pairs of a name and rules that only narrow.
+        layers: Pairs of a name and its rules; later layers win.
+        limits: Pairs of a name and its rules.
     """
 
     layers: tuple[tuple[str, ToolRules], ...] = ()
@@ -43,31 +43,31 @@ class RuleLayers:
 
     @cached_property
     def rules(self) -> ToolRules:
-        """The layers merged, without the limits."""
+        """The merged layers, without the limits."""
         return merge(*(rules for _, rules in self.layers))
 
     @cached_property
     def rule_sets(self) -> tuple[ToolRules, ...]:
-        """All that must permit: the layers merged, and each limit."""
+        """All rule sets that must permit a tool: the merged layers, and each limit."""
         return (self.rules, *(rules for _, rules in self.limits))
 
     @cached_property
     def permits_all(self) -> bool:
-        """Whether nothing is ruled out: no tool, no call and no argument."""
+        """Whether every tool, call and argument is permitted."""
         return all(rules.permits_all for rules in self.rule_sets)
 
     def with_layer(self, name: str, rules: ToolRules) -> RuleLayers:
-        """Return these layers with one more on top, beneath the same limits."""
+        """Return these layers with one more on top, under the same limits."""
         return RuleLayers((*self.layers, (name, rules)), self.limits)
 
     def with_limits(self, *limits: tuple[str, ToolRules]) -> RuleLayers:
         """Return these layers with more limits."""
         narrowed = RuleLayers(self.layers, (*self.limits, *limits))
-        narrowed.__dict__["rules"] = self.rules  # merged once, with what has been compiled for it
+        narrowed.__dict__["rules"] = self.rules  # shares the merged rules and what is compiled for them
         return narrowed
 
     def decide_tool(self, tool: ToolFacts) -> Decision:
-        """Say whether a tool may be used at all: the first refusal, or what the layers decide."""
+        """Decide whether a tool may be used at all: the first refusal, or the decision of the layers."""
         decision = decide_tool(self.rules, tool)
         for name, rules in self.limits if decision.allowed else ():
             narrowed = decide_tool(rules, tool)
@@ -76,7 +76,7 @@ class RuleLayers:
         return decision
 
     def deciding(self, decision: Decision) -> tuple[str, ...]:
-        """Return the layers whose entry made a decision; all that have it, the winning one last."""
+        """Return the names of all layers with the deciding entry, the winning layer last."""
         if decision.limit is not None:
             return (decision.limit,)
         if decision.key is None:
@@ -84,11 +84,11 @@ class RuleLayers:
         return tuple(name for name, rules in self.layers if _holds(rules, decision.key, decision.entry))
 
     def rules_behind(self, decision: Decision) -> ToolRules:
-        """Return the rule set that made a decision."""
+        """Return the rule set behind a decision: that of the limit, or the merged layers."""
         return next((rules for name, rules in self.limits if name == decision.limit), self.rules)
 
     def about(self, names: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield, for each layer and each limit, what it says about a tool that goes by ``names``."""
+        """Yield each layer and each limit with its rules for a tool with these names."""
         names = tuple(names)
         for layer, rules in (*self.layers, *self.limits):
             yield layer, rules.about(names)

@@ -1,4 +1,4 @@
-"""Ready-made rule sets, and a context that carries one (spec 8.4)."""
+"""Ready-made rule sets, and contexts with tool rules (spec 8.4)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kantan_agents.tool_rules.rules import ToolRules
 
 
 class ToolRulesMode(Enum):
-    """Names for the three rule sets one needs most often.
+    """Names of the three most common rule sets.
 
     Attributes:
         ALLOW_ALL: Every tool may be used, unless a provider's rules deny it.
         DENY_ALL: No tool may be used.
-        RECOMMENDED: What the tools' providers recommend; nothing is added to it.
+        RECOMMENDED: The rules recommended by the tools' providers, with no addition.
     """
 
     ALLOW_ALL = "allow_all"
@@ -33,11 +33,11 @@ _RULES: dict[ToolRulesMode, dict[str, Any]] = {
 
 
 def rules_of(mode_or_rules: object) -> dict[str, Any]:
-    """Return the rules of a mode, or a checked copy of a mapping: plain dicts and lists, its keys only.
+    """Return the rules of a mode, or a validated copy of a mapping as plain dicts and lists.
 
     Raises:
-        UnknownToolRulesModeError: E9, it is a str or an enum member, but none of the modes.
-        ToolRulesTypeError: E18, it is neither a mode nor a mapping.
+        UnknownToolRulesModeError: E9, the value is a str or an enum member, but not a mode.
+        ToolRulesTypeError: E18, the value is neither a mode nor a mapping.
         InvalidToolRulesError: E20, the mapping has mistakes.
     """
     if isinstance(mode_or_rules, ToolRulesMode):
@@ -51,15 +51,15 @@ def rules_of(mode_or_rules: object) -> dict[str, Any]:
 
 
 def get_context_with_tool_rules(mode_or_rules: ToolRulesMode | Mapping[str, Any]) -> dict[str, Any]:
-    """Return a new context that carries tool rules (spec 8.4).
+    """Return a new context with tool rules (spec 8.4).
 
     Args:
         mode_or_rules: A ``ToolRulesMode``, or rules of the shape
             ``{"allow": ..., "deny": ..., "params": {...}}``, which are copied.
 
     Raises:
-        UnknownToolRulesModeError: E9, a str that is no mode.
-        ToolRulesTypeError: E18, anything else that is no mapping.
+        UnknownToolRulesModeError: E9, the value is a str or an enum member, but not a mode.
+        ToolRulesTypeError: E18, the value is neither a mode nor a mapping.
         InvalidToolRulesError: E20, with every mistake of the rules and its path.
 
     Returns:

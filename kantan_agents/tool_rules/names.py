@@ -1,4 +1,4 @@
-"""Allow and deny: which tools an entry is about, looked up in the same time however many there are."""
+"""Entries of allow and deny, with lookup by tool name in constant time."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ import attrs
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
 
 Names = tuple[str, ...] | Literal["*"] | None
-"""Entries in the order they were written, ``"*"`` for every tool, None where nothing is said."""
+"""Entries in their order, ``"*"`` for every tool, None if the key is not set."""
 
 EVERY: Literal["*"] = "*"
 _GLOB = re.compile(r"[*?\[]")
-REMEMBERED = 4096
-"""How many names answers are kept for."""
+CACHED_NAMES = 4096
+"""Number of names whose results are cached."""
 
 
 def is_glob(name: str) -> bool:
-    """Return whether a name is a pattern: it holds ``*``, ``?`` or ``[``."""
+    """Return whether a name is a glob pattern: it contains ``*``, ``?`` or ``[``."""
     return _GLOB.search(name) is not None
 
 
-def united(one: Names, other: Names) -> Names:
-    """Return both sets of entries as one (spec 9.2); None adds nothing, ``"*"`` holds all others."""
+def union(one: Names, other: Names) -> Names:
+    """Return the union of two sets of entries (spec 9.2); None adds nothing, ``"*"`` includes all others."""
     if one is None or other is None:
         return other if one is None else one
     if EVERY in (one, other):
@@ -35,16 +35,16 @@ def united(one: Names, other: Names) -> Names:
     return tuple(dict.fromkeys((*one, *other)))
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=CACHED_NAMES)
 def _pattern(glob: str) -> re.Pattern[str]:
     return re.compile(fnmatch.translate(glob))
 
 
 class NamePatterns:
-    """Names of which some are glob patterns; says which one covers a name.
+    """Names and glob patterns; finds those that cover a name.
 
-    A plain name is looked up, and what the patterns said to a name is remembered, so that ten thousand
-    entries cost no more than one.
+    Plain names are looked up in a set and results of patterns are cached, so ten thousand entries cost no
+    more than one.
     """
 
     __slots__ = ("_exact", "_globs", "_seen")
@@ -67,7 +67,7 @@ class NamePatterns:
                 for entry, beginning in self._globs
                 if entry != name and name.startswith(beginning) and _pattern(entry).match(name)
             )
-            if len(self._seen) >= REMEMBERED:  # a model may invent any number of names
+            if len(self._seen) >= CACHED_NAMES:  # models may invent any number of names
                 self._seen.clear()
             self._seen[name] = found
         return found
@@ -75,7 +75,7 @@ class NamePatterns:
 
 @attrs.frozen(slots=False, eq=False)
 class NameSet:
-    """One of allow and deny, made ready for questions.
+    """The entries of allow or deny, prepared for lookups.
 
     Attributes:
         names: The entries.
@@ -89,7 +89,7 @@ class NameSet:
         return self.names == EVERY
 
     def entry_for(self, names: Iterable[str]) -> str | None:
-        """Return the entry that covers a tool that goes by ``names``, or None."""
+        """Return the entry that covers all calls of a tool with these names, or None."""
         if self.everything:
             return EVERY
         if not self.names:
@@ -97,22 +97,22 @@ class NameSet:
         for name in names:
             found = self._patterns.covering(name)
             if found:
-                return self._written[found[0]]
+                return self._entries_by_name[found[0]]
         return None
 
     def calls_of(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
-        """Return the entries that are about some calls of a tool that goes by ``names``."""
+        """Return the entries for some calls of a tool with these names."""
         if not self._calls:
             return ()
         covering = dict.fromkeys(tool for name in names for tool in self._call_tools.covering(name))
         return tuple(call for tool in covering for call in self._calls[tool])
 
     def entries_about(self, names: Iterable[str]) -> list[str] | str | None:
-        """Return the entries that concern a tool that goes by ``names``."""
+        """Return all entries that concern a tool with these names."""
         if self.names is None or self.names == EVERY:
             return self.names
         names = tuple(names)
-        plain = [self._written[entry] for name in names for entry in self._patterns.covering(name)]
+        plain = [self._entries_by_name[entry] for name in names for entry in self._patterns.covering(name)]
         return list(dict.fromkeys([*plain, *(call.entry for call in self.calls_of(names))]))
 
     @cached_property
@@ -121,11 +121,11 @@ class NameSet:
 
     @cached_property
     def _patterns(self) -> NamePatterns:
-        return NamePatterns(self._written)
+        return NamePatterns(self._entries_by_name)
 
     @cached_property
-    def _written(self) -> dict[str, str]:
-        """Names of the tools that are covered in all their calls, and the entry that says so."""
+    def _entries_by_name(self) -> dict[str, str]:
+        """Names of tools covered in all their calls, each with its entry."""
         written = {name: name for name in self._entries if not is_call_pattern(name)}
         for call in self._short_forms:
             if call.form == "any":

@@ -1,4 +1,4 @@
-"""Parameter rules compiled: which rule a call breaks (spec 8.3)."""
+"""Compiled parameter rules: finds the rule that a call breaks (spec 8.3)."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from kantan_agents.tool_rules.keywords import KEYWORDS, characters_at_once, comp
 _LONGEST_PATH = 32
 _INDEX = re.compile(r"\[\d*\]")
 _VALUES_AT_ONCE = 500
-_SCHEMAS_REMEMBERED = 64
+_CACHED_SCHEMAS = 64
 
 
 def parse_path(path: str) -> tuple[str, ...]:
     """Return the steps of a dotted path; ``"[]"`` is a step to every item of an array.
 
     Raises:
-        ValueError: A step is empty or no text, ``[]`` stands elsewhere than at its end, or there are
+        ValueError: A step is empty or not valid Unicode, ``[]`` is not at the end of a step, or there are
             too many steps.
     """
     if not is_json(path):
-        raise ValueError("a step of the path is no Unicode")
+        raise ValueError("a step of the path is not valid Unicode")
     steps: list[str] = []
     for part in path.split("."):
         name = part
@@ -43,7 +43,7 @@ def parse_path(path: str) -> tuple[str, ...]:
         if not name:
             raise ValueError("a step of the path is empty")
         if _INDEX.search(name):
-            raise ValueError(f"{part!r}: only [] at the end of a step stands for items, and for all of them")
+            raise ValueError(f"{part!r}: only [] at the end of a step means items, and means all of them")
         steps += [name, *["[]"] * depth]
     if len(steps) > _LONGEST_PATH:
         raise ValueError(f"a path has at most {_LONGEST_PATH} steps")
@@ -55,7 +55,7 @@ class ParameterRule:
     """The rule of one parameter.
 
     Attributes:
-        tool: The tool's name as the rule set has it, which may be a glob pattern.
+        tool: The tool's name in the rule set, possibly a glob pattern.
         path: The parameter, a dotted path.
         keywords: Keyword to value.
     """
@@ -70,9 +70,9 @@ class Breach:
     """A parameter rule that a call breaks.
 
     Attributes:
-        entry: The deciding rule: ``tool.parameter.keyword``, or ``tool.parameter`` where it is only because
-            of that rule that the type the tool declares counts.
-        error: What the call is refused with.
+        entry: The deciding rule: ``tool.parameter.keyword``, or ``tool.parameter`` if the value does not have
+            the type that the tool declares.
+        error: The error of the refused call.
     """
 
     entry: str
@@ -81,20 +81,20 @@ class Breach:
 
 @attrs.frozen(slots=False, eq=False)
 class ParameterChecks:
-    """All parameter rules of one tool, compiled once; all of them must hold."""
+    """All parameter rules of one tool, compiled once; a call must keep all of them."""
 
     rules: tuple[ParameterRule, ...]
 
     def breach(self, tool_name: str, arguments: Mapping[str, Any]) -> Breach | None:
-        """Return the first rule that ``arguments`` break, rules and keywords in order; None if none.
+        """Return the first rule that ``arguments`` break, in the order of rules and keywords, or None.
 
         Raises:
-            ToolInputError: E10, a text in them is no Unicode, or they are nested too deeply.
+            ToolInputError: E10, a text in them is not valid Unicode, or they are nested too deeply.
         """
         try:
             if self._validator.is_valid(arguments):
                 return None
-            # One by one, in order: a list of all errors is as long as the model makes an array.
+            # One rule at a time: a list of all errors may be as long as an array in the arguments.
             rule, keyword = next(
                 (rule, keyword)
                 for rule, keyword, validator in self._validators
@@ -107,11 +107,11 @@ class ParameterChecks:
     def undeclared(
         self, tool_name: str, schema: Mapping[str, Any], arguments: Mapping[str, Any]
     ) -> Breach | None:
-        """Return the first argument under a rule that has not the type its tool declares; None if none.
+        """Return the first argument under a rule without the type that its tool declares, or None.
 
-        A tool that declares a number takes the text ``"500"`` for one, and some take the text
-        ``'{"limit": 500}'`` for an object. ``maximum`` says nothing about texts, so without this check,
-        which is made at every step of the path, it would not hold.
+        A tool that declares a number also accepts the text ``"500"``, and some tools accept the text
+        ``'{"limit": 500}'`` as an object. ``maximum`` ignores texts, so such values would bypass it. The
+        types are therefore checked at every step of the path.
         """
         for steps, types, rule in self._declared_by(schema):
             if not all(has_type(value, types) for value in _values_at(steps, arguments)):
@@ -120,7 +120,7 @@ class ParameterChecks:
         return None
 
     def is_quick(self, arguments: Mapping[str, Any]) -> bool:
-        """Return whether checking keeps an event loop for a few milliseconds at the very most."""
+        """Return whether a check blocks the event loop for a few milliseconds at most."""
         spent, values = 0.0, 0
         for steps, at_once in self._costs:
             for value in _values_at(steps, arguments):
@@ -134,17 +134,17 @@ class ParameterChecks:
     def _declared_by(
         self, schema: Mapping[str, Any]
     ) -> list[tuple[tuple[str, ...], tuple[str, ...], ParameterRule]]:
-        """Return what a tool's schema says about every step to a parameter under a rule, worked out once."""
+        """Return the declared types at every step to a parameter under a rule, cached per schema."""
         known = self._declared.get(id(schema))
         if known is not None and known[0] is schema:
             return known[1]
         found = [
             (steps[:end], _without_texts(types, rule) if end == len(steps) else types, rule)
-            for steps, rule in self._places
+            for steps, rule in self._rule_paths
             for end in range(1, len(steps) + ("type" not in rule.keywords))
             if (types := declared_types(schema, steps[:end]))
         ]
-        if len(self._declared) >= _SCHEMAS_REMEMBERED:  # those of MCP servers are new each turn
+        if len(self._declared) >= _CACHED_SCHEMAS:  # schemas of MCP servers are new each turn
             self._declared.clear()
         self._declared[id(schema)] = (schema, found)
         return found
@@ -156,8 +156,8 @@ class ParameterChecks:
         return Breach(f"{rule.tool}.{rule.path}.{keyword}", error)
 
     @cached_property
-    def _places(self) -> list[tuple[tuple[str, ...], ParameterRule]]:
-        # A name with dots in it is also the name of one parameter: the rule holds for both.
+    def _rule_paths(self) -> list[tuple[tuple[str, ...], ParameterRule]]:
+        # A name with dots may be a path or the name of one parameter: the rule applies to both.
         return [
             (steps, rule)
             for rule in self.rules
@@ -166,23 +166,23 @@ class ParameterChecks:
 
     @cached_property
     def _validator(self) -> jsonschema_rs.Draft202012Validator:
-        return compiled({"allOf": [_schema_at(steps, rule.keywords) for steps, rule in self._places]})
+        return compiled({"allOf": [_schema_at(steps, rule.keywords) for steps, rule in self._rule_paths]})
 
     @cached_property
     def _validators(self) -> list[tuple[ParameterRule, str, jsonschema_rs.Draft202012Validator]]:
         return [
             (rule, keyword, compiled(_schema_at(steps, {keyword: rule.keywords[keyword]})))
-            for steps, rule in self._places
+            for steps, rule in self._rule_paths
             for keyword in KEYWORDS
             if keyword in rule.keywords
         ]
 
     @cached_property
     def _costs(self) -> list[tuple[tuple[str, ...], float | None]]:
-        """Where to look, and how many characters of the text there take the whole time there is."""
+        """The path of each rule, and the number of characters that use up the time budget there."""
         return [
             (steps, characters_at_once(rule.keywords["pattern"]) if "pattern" in rule.keywords else None)
-            for steps, rule in self._places
+            for steps, rule in self._rule_paths
         ]
 
     @cached_property
@@ -191,7 +191,7 @@ class ParameterChecks:
 
 
 def _without_texts(types: tuple[str, ...], rule: ParameterRule) -> tuple[str, ...]:
-    # A decimal number may come as a text, of which `maximum` would say nothing.
+    # `minimum` and `maximum` would ignore a number given as text.
     if not {"minimum", "maximum"} & rule.keywords.keys() or not {"number", "integer"} & set(types):
         return types
     return tuple(kind for kind in types if kind != "string")

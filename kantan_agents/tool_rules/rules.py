@@ -1,6 +1,6 @@
-"""Tool rules as a frozen value, parsed at the boundary (spec 8.2).
+"""Tool rules as a frozen value, validated when they are parsed (spec 8.2).
 
-A mistake in a rule set is an error that names it, never a rule that silently allows.
+A mistake in a rule set is an error with its path, never a rule that silently allows.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import attrs
 
 from kantan_agents.errors import InvalidToolRulesError, ToolRulesTypeError
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
-from kantan_agents.tool_rules.keywords import parse_rule
-from kantan_agents.tool_rules.names import EVERY, REMEMBERED, NamePatterns, Names, NameSet, united
+from kantan_agents.tool_rules.keywords import parse_rule, path_step, shown
+from kantan_agents.tool_rules.names import CACHED_NAMES, EVERY, NamePatterns, Names, NameSet, union
 from kantan_agents.tool_rules.parameters import ParameterChecks, ParameterRule, parse_path
-from kantan_agents.tool_rules.wording import path_step, shown
 
 Params = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """``{tool: {parameter: {keyword: value}}}``."""
@@ -28,33 +27,33 @@ KEYS = ("allow", "deny", "params")
 _NOTHING: Params = MappingProxyType({})
 
 
-def _spelled(params: Params) -> str:
-    # For comparisons: to Python, but not to JSON, True is 1.
+def _as_json(params: Params) -> str:
+    # For comparisons: True equals 1 in Python, but not in JSON.
     return json.dumps(params, default=dict)
 
 
 @attrs.frozen(slots=False, hash=False)
 class ToolRules:
-    """Which tools may be used, in which calls and with which arguments.
+    """A rule set: which tools may be used, in which calls and with which arguments.
 
-    Made by ``parse`` or ``merge``; equal if they say the same in the same order.
+    Created by ``parse`` or ``merge``. Rule sets are equal if they have the same entries in the same order.
 
     Attributes:
-        allow: Entries that may be used, ``"*"`` for all, None when nothing is said (all are allowed).
-        deny: Entries that may not be used, ``"*"`` for all, None when nothing is said. Deny wins.
-        params: Rules for arguments: tool, parameter, keyword.
+        allow: Entries that may be used, ``"*"`` for all, None if not set (all are allowed).
+        deny: Entries that may not be used, ``"*"`` for all, None if not set. Deny wins over allow.
+        params: Rules for arguments by tool, parameter and keyword.
     """
 
     allow: Names = None
     deny: Names = None
-    params: Params = attrs.field(default=_NOTHING, eq=_spelled)
+    params: Params = attrs.field(default=_NOTHING, eq=_as_json)
 
     @classmethod
     def parse(cls, rules: Mapping[str, Any]) -> ToolRules:
-        """Read the public dict shape ``{"allow": ..., "deny": ..., "params": {...}}``.
+        """Parse the public dict shape ``{"allow": ..., "deny": ..., "params": {...}}``.
 
         Raises:
-            ToolRulesTypeError: E18, ``rules`` is no mapping.
+            ToolRulesTypeError: E18, ``rules`` is not a mapping.
             InvalidToolRulesError: E20, with every mistake and its path.
         """
         if not isinstance(rules, Mapping):
@@ -72,20 +71,20 @@ class ToolRules:
         return cls(allow, deny, params)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the public dict shape; a copy of its own that ``parse`` reads back."""
+        """Return a new dict of the public shape; ``parse`` reads it back."""
         return {
             "allow": list(self.allow) if isinstance(self.allow, tuple) else self.allow,
             "deny": list(self.deny) if isinstance(self.deny, tuple) else self.deny,
             "params": {
-                tool: {name: _thawed(rule) for name, rule in rules.items()}
+                tool: {name: _plain(rule) for name, rule in rules.items()}
                 for tool, rules in self.params.items()
             },
         }
 
     def merge(self, later: ToolRules) -> ToolRules:
-        """Return both as one rule set, ``later`` being the layer that wins (spec 9.2, 9.3).
+        """Merge two rule sets; ``later`` wins (spec 9.2, 9.3).
 
-        Allow and deny are unions; parameter rules merge for each tool, parameter and keyword.
+        Allow and deny are unions. Parameter rules are merged by tool, parameter and keyword.
         """
         if later is NO_RULES or self is NO_RULES:
             return self if later is NO_RULES else later
@@ -94,15 +93,15 @@ class ToolRules:
             merged = params.setdefault(tool, {})
             for name, rule in rules.items():
                 merged[name] = {**merged.get(name, {}), **rule}
-        return ToolRules(united(self.allow, later.allow), united(self.deny, later.deny), _frozen(params))
+        return ToolRules(union(self.allow, later.allow), union(self.deny, later.deny), _frozen(params))
 
     @property
     def permits_all(self) -> bool:
-        """Whether nothing is ruled out: no tool, no call and no argument."""
+        """Whether every tool, call and argument is permitted."""
         return not self.deny and self.allow in (None, EVERY) and not self.params
 
     def permits(self, *names: str) -> bool:
-        """Return whether a tool that goes by ``names`` may be used at all: in some calls at least."""
+        """Return whether a tool with these names may be used in at least some calls."""
         return self.denying(names) is None and (
             self.allow in (None, EVERY)
             or self.allowing(names) is not None
@@ -110,28 +109,28 @@ class ToolRules:
         )
 
     def denying(self, names: Iterable[str]) -> str | None:
-        """Return the entry of deny that rules the tool out altogether, or None."""
+        """Return the entry of deny that covers all calls of the tool, or None."""
         return self._denied.entry_for(names)
 
     def allowing(self, names: Iterable[str]) -> str | None:
-        """Return the entry of allow that covers the tool in all its calls, or None."""
+        """Return the entry of allow that covers all calls of the tool, or None."""
         return self._allowed.entry_for(names)
 
     def denied_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
-        """Return the entries of deny that are about some of its calls."""
+        """Return the entries of deny for some of its calls."""
         return self._denied.calls_of(names)
 
     def allowed_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
-        """Return the entries of allow that are about some of its calls."""
+        """Return the entries of allow for some of its calls."""
         return self._allowed.calls_of(names)
 
     def checks(self, names: tuple[str, ...]) -> ParameterChecks | None:
-        """Return what its arguments must keep, compiled, or None if no rule is about them."""
+        """Return the compiled rules for its arguments, or None if no rule concerns them."""
         if not self.params:
             return None
         try:
             return self._checks[names]
-        except KeyError:  # asked for the first time, or forgotten meanwhile
+        except KeyError:  # first use, or evicted from the cache
             checks = self._checks[names] = self._compiled(names)
             return checks
 
@@ -146,7 +145,7 @@ class ToolRules:
         return ParameterChecks(rules) if rules else None
 
     def about(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return, in the public dict shape, only what concerns a tool that goes by ``names``."""
+        """Return the rules for a tool with these names, in the public dict shape."""
         names = tuple(names)
         tools = dict.fromkeys(tool for name in names for tool in self._param_tools.covering(name))
         whole = self.to_dict()
@@ -158,7 +157,7 @@ class ToolRules:
 
     @cached_property
     def parameter_entries(self) -> frozenset[str]:
-        """Every ``tool.parameter`` and ``tool.parameter.keyword`` there is a rule for."""
+        """Each ``tool.parameter`` and ``tool.parameter.keyword`` with a rule."""
         paths = {
             f"{tool}.{path}": rule for tool, rules in self.params.items() for path, rule in rules.items()
         }
@@ -177,8 +176,8 @@ class ToolRules:
         return NamePatterns(self.params)
 
     @cached_property
-    def _checks(self) -> _Remembered:
-        return _Remembered()
+    def _checks(self) -> _BoundedCache:
+        return _BoundedCache()
 
     def __hash__(self) -> int:
         return hash((self.allow, self.deny))
@@ -187,17 +186,17 @@ class ToolRules:
         return (ToolRules.parse, (self.to_dict(),))
 
 
-class _Remembered(dict[tuple[str, ...], "ParameterChecks | None"]):
-    """A dict that a model which invents tool names cannot make grow for ever."""
+class _BoundedCache(dict[tuple[str, ...], "ParameterChecks | None"]):
+    """A dict of limited size, because models may invent any number of tool names."""
 
     def __setitem__(self, key: tuple[str, ...], value: ParameterChecks | None) -> None:
-        if len(self) >= REMEMBERED:
+        if len(self) >= CACHED_NAMES:
             self.clear()
         super().__setitem__(key, value)
 
 
 NO_RULES = ToolRules()
-"""The neutral element of ``merge``: nothing is said, everything is allowed."""
+"""Empty rules, which allow everything: the neutral element of ``merge``."""
 
 
 def _parse_names(key: str, value: object, problems: list[str]) -> Names:
@@ -206,7 +205,7 @@ def _parse_names(key: str, value: object, problems: list[str]) -> Names:
     if not isinstance(value, (list, tuple, set, frozenset)):
         problems.append(f'{key}: must be "*", a list of tool names or None, not {shown(value)}')
         return None
-    # Sets have no order of their own, and what is made of them must not differ from run to run.
+    # Sets are unordered, but their rules must be the same in each process.
     entries = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
     for entry in entries:
         if not _is_name(entry):
@@ -221,7 +220,7 @@ def _parse_names(key: str, value: object, problems: list[str]) -> Names:
 
 
 def _is_name(value: object) -> bool:
-    # No tool has a name with white space around it: the rule would be about nothing.
+    # No tool name has leading or trailing white space, so such an entry would match nothing.
     return isinstance(value, str) and bool(value) and value == value.strip()
 
 
@@ -254,9 +253,9 @@ def _parse_rules(at: str, rules: Mapping[Any, Any], problems: list[str]) -> dict
         except ValueError as error:
             problems.append(f"{at}.{name}: {error}")
         keywords = parse_rule(f"{at}.{name}", rule, problems)
-        if problems:  # what is wrong may not even be something that can be copied
+        if problems:  # an invalid value may not support copying
             continue
-        # A copy: what the caller does to its lists afterwards is no business of ours.
+        # A copy, so that later changes to the caller's lists have no effect.
         parsed[name] = {
             keyword: tuple(copy.deepcopy(value)) if isinstance(value, list) else copy.deepcopy(value)
             for keyword, value in keywords.items()
@@ -273,7 +272,7 @@ def _frozen(params: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Params:
     )
 
 
-def _thawed(rule: Mapping[str, Any]) -> dict[str, Any]:
+def _plain(rule: Mapping[str, Any]) -> dict[str, Any]:
     return {
         keyword: copy.deepcopy(list(value) if isinstance(value, tuple) else value)
         for keyword, value in rule.items()

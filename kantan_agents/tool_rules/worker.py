@@ -1,4 +1,4 @@
-"""One decision in a process of its own, away from any event loop."""
+"""The program of the process that decides about one call, started by ``tools.guards.check``."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def decide(task: dict[str, Any]) -> dict[str, Any]:
             ``arguments`` of the call as JSON text.
 
     Returns:
-        ``allowed``, ``key`` and ``entry`` of the decision; of a broken parameter rule also ``keyword``,
-        ``param_name`` and ``limit``, of arguments that cannot be read ``reason``.
+        ``allowed``, ``key`` and ``entry`` of the decision; for a broken parameter rule also ``keyword``,
+        ``param_name`` and ``limit``, for invalid arguments ``reason``.
     """
     tool = ToolFacts(tuple(task["names"]), task["parameter"], task["schema"])
     try:

@@ -285,14 +285,14 @@ class TestExplain:
         outcome = kantan_agents("tools", "explain", "search", *rules, "--args", '{"query": 1, "query": 2}')
         assert outcome.code == 1
         assert "[E10] Tool input must be a JSON object\n" in outcome.stdout
-        assert "  arguments: a key stands in them twice\n" in outcome.stdout
+        assert "  arguments: a key occurs twice in them\n" in outcome.stdout
         data = json.loads(
             kantan_agents("tools", "explain", "search", *rules, "--args", "[]", "--json").stdout
         )
         assert data["error"] == {
             "code": "E10",
             "message": "[kantan-agents][E10] Tool input must be a JSON object",
-            "reason": "they are no JSON object",
+            "reason": "they are not a JSON object",
         }
 
     def test_json(self, kantan_agents: Any, use: Use, written: Any) -> None:

@@ -25,7 +25,7 @@ SPECIFIED = [
     (errors.ToolNotAllowedError(tool_name="rm"), "[kantan-agents][E8] Tool is not allowed: rm"),
     (errors.UnknownToolRulesModeError(mode="x"), "[kantan-agents][E9] Unknown ToolRulesMode: x"),
     (
-        errors.ToolInputError(tool_name="t", reason="they are no JSON object"),
+        errors.ToolInputError(tool_name="t", reason="they are not a JSON object"),
         "[kantan-agents][E10] Tool input must be a JSON object",
     ),
     *(

@@ -1,3 +1,5 @@
+"""Parsing the arguments of tool calls is strict: every ambiguous text is E10."""
+
 from __future__ import annotations
 
 import json
@@ -23,7 +25,7 @@ def reason_of(text: str) -> str:
 
 
 def wrapped(text: str, shape: list[bool]) -> str:
-    """Put JSON text into arrays and objects, and that into an object."""
+    """Nest JSON text in arrays and objects, and the result in an object."""
     for in_array in shape:
         text = f"[1, {text}]" if in_array else f'{{"k": {text}}}'
     return f'{{"argument": {text}}}'
@@ -33,25 +35,23 @@ shapes = st.lists(st.booleans(), max_size=4)
 
 
 def strictly(value: Any) -> Any:
-    """Tell 1 from 1.0 and True, which Python takes for equal."""
+    """Return a form that distinguishes 1, 1.0 and True, which are equal in Python."""
     return json.dumps(value)
 
 
 @given(objects, st.booleans(), st.sampled_from([None, 2, "\t"]), st.sampled_from(["", " ", "\r\n\t"]))
-def test_an_object_is_read_as_json_reads_it(
-    arguments: Any, ascii_only: bool, indent: Any, around: str
-) -> None:
+def test_an_object_is_parsed_as_by_json(arguments: Any, ascii_only: bool, indent: Any, around: str) -> None:
     text = around + json.dumps(arguments, ensure_ascii=ascii_only, indent=indent) + around
     assert strictly(parse_arguments("search", text)) == strictly(json.loads(text)) == strictly(arguments)
 
 
-def test_no_text_is_an_empty_object_as_it_is_to_the_sdk() -> None:
+def test_an_empty_text_is_an_empty_object_as_in_the_sdk() -> None:
     assert parse_arguments("search", "") == {}
 
 
 @given(json_values().filter(lambda value: not isinstance(value, dict)))
-def test_json_that_is_no_object_is_e10(value: Any) -> None:
-    assert reason_of(json.dumps(value)) == "they are no JSON object"
+def test_json_other_than_an_object_is_e10(value: Any) -> None:
+    assert reason_of(json.dumps(value)) == "they are not a JSON object"
 
 
 @pytest.mark.parametrize(
@@ -76,22 +76,20 @@ def test_json_that_is_no_object_is_e10(value: Any) -> None:
         "query=lamp",
     ],
 )
-def test_text_that_is_no_json_is_e10(text: str) -> None:
-    assert reason_of(text) == "they are no JSON object"
+def test_text_other_than_json_is_e10(text: str) -> None:
+    assert reason_of(text) == "they are not a JSON object"
 
 
 @given(st.text(max_size=4), json_values(max_leaves=2), json_values(max_leaves=2), shapes)
 @example("a", 1, 1, [])
-def test_a_key_that_stands_twice_is_e10_at_any_depth(
-    key: str, one: Any, other: Any, shape: list[bool]
-) -> None:
+def test_a_duplicate_key_is_e10_at_any_depth(key: str, one: Any, other: Any, shape: list[bool]) -> None:
     name = json.dumps(key)
     twice = f'{{{name}: {json.dumps(one)}, "between": 0, {name}: {json.dumps(other)}}}'
-    assert reason_of(wrapped(twice, shape)) == "a key stands in them twice"
+    assert reason_of(wrapped(twice, shape)) == "a key occurs twice in them"
 
 
-def test_a_key_spelt_in_two_ways_stands_twice() -> None:
-    assert reason_of('{"path": "/tmp", "p\\u0061th": "/etc"}') == "a key stands in them twice"
+def test_a_key_spelled_in_two_ways_is_a_duplicate() -> None:
+    assert reason_of('{"path": "/tmp", "p\\u0061th": "/etc"}') == "a key occurs twice in them"
 
 
 @pytest.mark.parametrize("key", ["Path", "path ", "p\N{CYRILLIC SMALL LETTER A}th"])
@@ -105,12 +103,12 @@ def test_keys_that_only_look_alike_are_two_keys(key: str) -> None:
 def test_a_number_that_is_not_finite_is_e10_at_any_depth(number: str, shape: list[bool]) -> None:
     assert reason_of(wrapped(number, shape)) in (
         "a number in them is too large",
-        f"{number} is no number of JSON",
+        f"{number} is not a JSON number",
     )
 
 
 @given(st.sampled_from(["1e308", "5e-324", "1e-999", "-0.0", "-0", "1" * 400, "1E5", "1.0"]))
-def test_any_finite_number_is_read(number: str) -> None:
+def test_any_finite_number_is_parsed(number: str) -> None:
     assert strictly(parse_arguments("search", f'{{"n": {number}}}')) == strictly({"n": json.loads(number)})
 
 
@@ -125,7 +123,7 @@ def test_a_number_of_thousands_of_digits_is_e10() -> None:
     shapes,
 )
 def test_half_a_surrogate_pair_is_e10_at_any_depth(text: str, shape: list[bool]) -> None:
-    assert reason_of(wrapped(text, shape)) == "a text in them is no Unicode"
+    assert reason_of(wrapped(text, shape)) == "a text in them is not valid Unicode"
 
 
 @pytest.mark.parametrize("text", ['"\\ud83d\\ude00"', '"\\\\ud800"', '"\\uD83D\\uDE00 \\\\udfff"'])
@@ -135,7 +133,7 @@ def test_a_whole_surrogate_pair_is_one_character(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["1", '"\\ud800"'])
 @pytest.mark.parametrize("depth", [500, 2_000, 100_000])
-def test_nesting_without_end_is_read_or_e10(depth: int, text: str) -> None:
+def test_deep_nesting_is_parsed_or_e10(depth: int, text: str) -> None:
     nested = '{"a": ' + "[" * depth + text + "]" * depth + "}"
     try:
         arguments = parse_arguments("search", nested)

@@ -1,4 +1,4 @@
-"""The short form ``Tool(param pattern)``, above all for commands of a shell."""
+"""Entries of the form ``Tool(param pattern)``, mainly for shell commands."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def problem_of(entry: str) -> str:
     return problem
 
 
-# What is granted
+# Grants
 
 
 @given(commands, commands)
@@ -84,7 +84,7 @@ def test_a_prefix_ends_at_the_end_of_a_word(prefix: str, rest_of_word: str) -> N
 @example("git", " log\\", "\n", "rm -rf /")
 def test_a_prefix_never_grants_a_chained_command(prefix: str, before: str, operator: str, after: str) -> None:
     command = f"{prefix} {before}{operator}{after}"
-    # A last line end chains nothing.
+    # A trailing line end does not chain commands.
     assert granted(f"Bash({prefix}:*)", command) == (operator == "\n" and not after.strip(" \t"))
 
 
@@ -109,7 +109,7 @@ def test_an_exact_entry_grants_that_call_only(exact: str, other: str) -> None:
     "blank", ["\n", "\r", "\v", "\f", "\x1c", "\x85", "\N{NO-BREAK SPACE}", "\N{LINE SEPARATOR}", "\x00", ""]
 )
 @pytest.mark.parametrize("entry", ["Bash(git status)", "Bash(git status:*)", "Bash(git:*)"])
-def test_only_blanks_part_the_words_of_what_is_granted(entry: str, blank: str) -> None:
+def test_only_blanks_separate_the_words_of_a_granted_call(entry: str, blank: str) -> None:
     # `git`, a line end, `status` runs two programs; a no-break space is part of a name.
     assert not granted(entry, f"git{blank}status")
 
@@ -134,12 +134,12 @@ def test_a_star_covers_any_text() -> None:
     assert pattern.denies(["a; b"])
 
 
-def test_a_plain_name_beside_a_short_form_covers_all_calls() -> None:
+def test_a_plain_name_next_to_a_call_pattern_covers_all_calls() -> None:
     rules = ToolRules.parse({"allow": ["Bash(git:*)", "Bash"]})
     assert decide_call(rules, BASH, {"command": "rm x"}).allowed
 
 
-def test_the_tool_of_a_short_form_may_be_a_pattern() -> None:
+def test_the_tool_of_a_call_pattern_may_be_a_glob() -> None:
     rules = ToolRules.parse({"allow": ["*sh(git:*)"]})
     assert decide_call(rules, ToolFacts(("zsh",), "command"), {"command": "git log"}).allowed
     assert not decide_call(rules, ToolFacts(("zsh",), "command"), {"command": "rm"}).allowed
@@ -147,7 +147,7 @@ def test_the_tool_of_a_short_form_may_be_a_pattern() -> None:
 
 
 @given(commands, json_values())
-def test_what_cannot_be_looked_at_is_neither_granted_nor_undenied(prefix: str, value: Any) -> None:
+def test_a_value_that_cannot_be_matched_is_not_granted_and_is_denied(prefix: str, value: Any) -> None:
     if isinstance(value, str) or (
         isinstance(value, list) and value and all(isinstance(v, str) for v in value)
     ):
@@ -156,7 +156,7 @@ def test_what_cannot_be_looked_at_is_neither_granted_nor_undenied(prefix: str, v
     assert denied(f"Bash({prefix}:*)", value)
 
 
-def test_a_tool_without_a_text_parameter_is_neither_granted_nor_undenied() -> None:
+def test_a_tool_without_a_text_parameter_is_not_granted_and_is_denied() -> None:
     tool = ToolFacts(("clock",))
     assert not decide_call(ToolRules.parse({"allow": ["clock(now)"]}), tool, {"command": "now"}).allowed
     assert not decide_call(ToolRules.parse({"deny": ["clock(now)"]}), tool, {"command": "later"}).allowed
@@ -176,7 +176,7 @@ def test_the_words_of_one_command_are_denied_like_the_command() -> None:
     assert not denied("Bash(git push:*)", ["git", "pull"])
 
 
-# What is denied
+# Denials
 
 
 @given(commands, commands, operators, st.booleans())
@@ -185,12 +185,12 @@ def test_a_denied_command_is_found_behind_any_operator(
 ) -> None:
     space = " " if spaced else ""
     behind = f"{other}{space}{operator}{space}{prefix} x"
-    # What follows < or > is the name of a file, and no command; taken for one all the same.
+    # After < or > comes a file name, which is treated as a command anyway.
     assert denied(f"Bash({prefix}:*)", behind)
 
 
 @given(commands, commands)
-def test_what_is_denied_is_found_however_it_is_put(prefix: str, other: str) -> None:
+def test_a_denied_command_is_found_in_any_notation(prefix: str, other: str) -> None:
     for command in (
         prefix,
         f"{prefix} {other}",
@@ -270,7 +270,7 @@ def test_a_denied_command_is_found(command: str) -> None:
     "command",
     ["git rm x", "echo rm", "rmdir x", "form x", "./rm.sh x", "ls -rm", "git commit -m 'rm it'", ""],
 )
-def test_a_denied_word_may_stand_elsewhere(command: str) -> None:
+def test_a_denied_word_is_allowed_in_other_positions(command: str) -> None:
     assert not denied("Bash(rm:*)", command)
 
 
@@ -296,7 +296,7 @@ def test_a_denied_chain_is_found_inside_a_longer_one(command: str) -> None:
 
 
 @given(tool_rules(["Bash"]), st.data())
-def test_whatever_is_denied_stays_denied_in_a_chain(rules: dict[str, Any], data: st.DataObject) -> None:
+def test_a_denied_call_stays_denied_in_a_chain(rules: dict[str, Any], data: st.DataObject) -> None:
     denying = ToolRules.parse({"deny": rules["deny"]})
     _, arguments = data.draw(tool_calls(denying, ["Bash"]))
     command = arguments.get("command", "git")
@@ -306,20 +306,20 @@ def test_whatever_is_denied_stays_denied_in_a_chain(rules: dict[str, Any], data:
 
 
 @given(st.text(max_size=30))
-def test_any_text_can_be_looked_at(command: str) -> None:
+def test_any_text_can_be_matched(command: str) -> None:
     for entry in ("Bash(git:*)", "Bash(git log)", "Bash(a | b)", "Bash('':*)", "Bash($(x))"):
         assert isinstance(granted(entry, command), bool)
         assert isinstance(denied(entry, command), bool)
 
 
-def test_what_is_granted_and_denied_is_denied() -> None:
+def test_a_call_that_is_granted_and_denied_is_denied() -> None:
     rules = ToolRules.parse({"allow": ["Bash(git:*)"], "deny": ["Bash(git push:*)"]})
     assert decide_call(rules, BASH, {"command": "git log"}).allowed
     assert decide_call(rules, BASH, {"command": "git push -f"}).rule == "deny: Bash(git push:*)"
     assert decide_call(rules, BASH, {"command": "git -c x=y push"}).allowed
 
 
-# What is refused when the rules are parsed
+# Errors when the rules are parsed
 
 
 @pytest.mark.parametrize(
@@ -333,11 +333,11 @@ def test_what_is_granted_and_denied_is_denied() -> None:
         ("Bash()", "must name a tool and, in parentheses, what its call looks like"),
         ("Bash( )", "must name a tool and, in parentheses, what its call looks like"),
         ("Bash(:*)", "must name a tool and, in parentheses, what its call looks like"),
-        ("Bash(git *)", "only a last :* stands for more words"),
-        ("Bash(git*)", "only a last :* stands for more words"),
-        ("Bash(*.py)", "only a last :* stands for more words"),
-        ("Bash(git:*:*)", "only a last :* stands for more words"),
-        ("Bash(git:* log)", "only a last :* stands for more words"),
+        ("Bash(git *)", "only a final :* matches more words"),
+        ("Bash(git*)", "only a final :* matches more words"),
+        ("Bash(*.py)", "only a final :* matches more words"),
+        ("Bash(git:*:*)", "only a final :* matches more words"),
+        ("Bash(git:* log)", "only a final :* matches more words"),
         ("Bash(git log; rm:*)", "a prefix covers no chained command"),
         ("Bash(git log && rm:*)", "a prefix covers no chained command"),
         ("Bash(echo $(id):*)", "a prefix covers no chained command"),
@@ -345,14 +345,14 @@ def test_what_is_granted_and_denied_is_denied() -> None:
         ("Bash(a\nb:*)", "a prefix covers no chained command"),
     ],
 )
-def test_a_form_that_means_nothing_is_e20(entry: str, problem: str) -> None:
+def test_an_entry_of_an_invalid_form_is_e20(entry: str, problem: str) -> None:
     found = problem_of(entry)
     assert found.startswith(f"allow: {entry!r}")
     assert problem in found
 
 
 @given(st.text("Bash(git:*) ;", max_size=12))
-def test_any_text_is_an_entry_or_an_error_of_ours(entry: str) -> None:
+def test_any_text_is_an_entry_or_an_e20(entry: str) -> None:
     try:
         rules = ToolRules.parse({"allow": [entry], "deny": [entry]})
     except InvalidToolRulesError:

@@ -1,3 +1,5 @@
+"""Decisions about tools and calls, and the entry behind each."""
+
 from __future__ import annotations
 
 from typing import Any
@@ -76,7 +78,7 @@ def test_deny_decides_before_allow_and_allow_before_params(rules: dict[str, Any]
         ({"allow": ["Bash(npm:*)", "Bash(git:*)"], "deny": ["Bash(git push:*)"]}, "allow: Bash(git:*)"),
     ],
 )
-def test_a_call_that_is_allowed_knows_the_entry_that_allows_it(rules: dict[str, Any], rule: str) -> None:
+def test_an_allowed_call_names_the_entry_that_allows_it(rules: dict[str, Any], rule: str) -> None:
     decision = decide_call(ToolRules.parse(rules), BASH, {"command": "git log"})
     assert decision.allowed
     assert decision.error is None
@@ -84,7 +86,7 @@ def test_a_call_that_is_allowed_knows_the_entry_that_allows_it(rules: dict[str, 
 
 
 @pytest.mark.parametrize("rules", [{"deny": ["fs.read"]}, {"allow": []}, {"deny": ["read(/etc:*)"]}])
-def test_what_is_not_allowed_is_e8_with_the_name_the_model_sees(rules: dict[str, Any]) -> None:
+def test_a_refusal_is_e8_with_the_name_the_model_sees(rules: dict[str, Any]) -> None:
     tool = ToolFacts(("read", "fs.read"), "path")
     error = decide_call(ToolRules.parse(rules), tool, {"path": "/etc"}).error
     assert isinstance(error, ToolNotAllowedError)
@@ -115,9 +117,7 @@ def test_a_call_of_a_tool_that_may_not_be_used_is_never_allowed(
 
 
 @given(public_rules, st.data())
-def test_the_decision_is_that_of_the_entries_and_then_of_the_parameters(
-    public: dict[str, Any], data: st.DataObject
-) -> None:
+def test_entries_decide_first_and_parameters_second(public: dict[str, Any], data: st.DataObject) -> None:
     rules = ToolRules.parse(public)
     name, arguments = data.draw(tool_calls(rules))
     tool = ToolFacts((name,), "command")
@@ -132,9 +132,7 @@ def test_the_decision_is_that_of_the_entries_and_then_of_the_parameters(
 
 
 @given(public_rules, st.data())
-def test_a_refusal_has_an_error_and_a_rule_and_nothing_else_has_one(
-    public: dict[str, Any], data: st.DataObject
-) -> None:
+def test_only_a_refusal_has_an_error(public: dict[str, Any], data: st.DataObject) -> None:
     rules = ToolRules.parse(public)
     name, arguments = data.draw(tool_calls(rules))
     decision = decide_call(rules, ToolFacts((name,), "command"), arguments)
@@ -146,7 +144,7 @@ def test_a_refusal_has_an_error_and_a_rule_and_nothing_else_has_one(
 
 
 @given(st.lists(public_rules.map(ToolRules.parse), min_size=1, max_size=3), st.data())
-def test_whatever_decides_stands_in_a_layer(stacked: list[ToolRules], data: st.DataObject) -> None:
+def test_the_deciding_entry_is_in_a_layer(stacked: list[ToolRules], data: st.DataObject) -> None:
     layers = RuleLayers(tuple((f"layer {place}", rules) for place, rules in enumerate(stacked)))
     name, arguments = data.draw(tool_calls(data.draw(st.sampled_from(stacked))))
     decision = decide_call(layers.rules, ToolFacts((name,), "command"), arguments)
@@ -157,7 +155,7 @@ def test_whatever_decides_stands_in_a_layer(stacked: list[ToolRules], data: st.D
     )
 
 
-def test_every_layer_that_has_the_entry_is_named_the_winning_one_last() -> None:
+def test_every_layer_with_the_entry_is_named_the_winning_one_last() -> None:
     base = {"deny": ["shell"], "params": {"search": {"limit": {"maximum": 10}}}}
     provider = {"allow": ["search"], "params": {"search": {"query": {"minLength": 1}}}}
     explicit = {"deny": ["shell", "fetch"], "params": {"search": {"limit": {"maximum": 5}}}}
@@ -176,12 +174,12 @@ def test_every_layer_that_has_the_entry_is_named_the_winning_one_last() -> None:
     assert deciding("search", {}) == ("provider notes",)
 
 
-def test_a_layer_that_denies_every_call_in_the_short_form_is_named() -> None:
+def test_a_layer_that_denies_every_call_by_a_call_pattern_is_named() -> None:
     layers = RuleLayers().with_layer("explicit", ToolRules.parse({"deny": ["Bash(*)"]}))
     assert layers.deciding(decide_tool(layers.rules, BASH)) == ("explicit",)
 
 
-def test_a_type_the_tool_does_not_declare_is_laid_to_the_rule_that_asked() -> None:
+def test_a_wrong_type_is_attributed_to_the_rule_of_the_parameter() -> None:
     tool = ToolFacts(("search",), schema={"properties": {"limit": {"type": "integer"}}})
     layers = RuleLayers().with_layer(
         "explicit", ToolRules.parse({"params": {"search": {"limit": {"maximum": 9}}}})
@@ -207,7 +205,7 @@ def test_a_type_the_tool_does_not_declare_is_laid_to_the_rule_that_asked() -> No
         ({"params": {"sh": {"command": {"type": "string"}}}}, False),
     ],
 )
-def test_arguments_are_needed_only_where_a_rule_is_about_them(rules: dict[str, Any], needed: bool) -> None:
+def test_arguments_are_needed_only_if_a_rule_concerns_them(rules: dict[str, Any], needed: bool) -> None:
     assert needs_arguments(ToolRules.parse(rules), BASH) is needed
 
 
@@ -233,14 +231,14 @@ def test_a_decision_by_patterns_is_quick_with_a_short_text_only(rules: dict[str,
     assert is_quick(ToolRules.parse(rules), BASH, {"other": "a" * 1_000_000})
 
 
-def test_a_tool_known_by_name_only_is_looked_at_in_the_first_text_of_a_call() -> None:
+def test_for_a_tool_known_by_name_only_the_first_text_of_a_call_is_matched() -> None:
     tool = ToolFacts(("Bash",), guessed=True)
     assert tool.for_arguments({"timeout": 3, "command": "git", "note": "x"}).parameter == "command"
     assert tool.for_arguments({"timeout": 3}).parameter is None
     assert BASH.for_arguments({"note": "x"}) is BASH
 
 
-def test_arguments_that_are_no_unicode_are_e10() -> None:
+def test_arguments_with_invalid_unicode_are_e10() -> None:
     rules = ToolRules.parse({"params": {"Bash": {"command": {"pattern": "^a"}}}})
     with pytest.raises(ToolInputError):
         decide_call(rules, BASH, {"command": "a\ud800"})

@@ -1,3 +1,5 @@
+"""Merging rule sets: algebraic properties and the examples of spec 9."""
+
 from __future__ import annotations
 
 import copy
@@ -19,7 +21,7 @@ from kantan_agents.tool_rules import (
     provider_layer,
 )
 
-# Few names, so that layers are about the same tools.
+# Few names, so that layers concern the same tools.
 NAMES = ("search", "read", "Bash")
 public_rules = tool_rules(NAMES)
 rules = public_rules.map(ToolRules.parse)
@@ -40,7 +42,7 @@ def test_merging_twice_changes_nothing(base: ToolRules, explicit: ToolRules) -> 
 
 
 @given(rules)
-def test_rules_that_say_nothing_are_neutral(one: ToolRules) -> None:
+def test_empty_rules_are_neutral(one: ToolRules) -> None:
     for nothing in (NO_RULES, ToolRules(), ToolRules.parse({})):
         assert one.merge(nothing) == one
         assert nothing.merge(one) == one
@@ -48,7 +50,7 @@ def test_rules_that_say_nothing_are_neutral(one: ToolRules) -> None:
 
 
 @given(layers, st.sampled_from(NAMES) | st.text(max_size=3))
-def test_no_layer_takes_back_what_another_denies(stacked: list[ToolRules], name: str) -> None:
+def test_no_layer_reverts_another_layers_denial(stacked: list[ToolRules], name: str) -> None:
     merged = merge(*stacked)
     if any(layer.denying((name,)) is not None for layer in stacked):
         assert merged.denying((name,)) is not None
@@ -58,7 +60,7 @@ def test_no_layer_takes_back_what_another_denies(stacked: list[ToolRules], name:
 
 
 @given(st.lists(rules, min_size=1, max_size=3), st.data())
-def test_no_layer_takes_back_a_denied_call(stacked: list[ToolRules], data: st.DataObject) -> None:
+def test_no_layer_reverts_a_denied_call(stacked: list[ToolRules], data: st.DataObject) -> None:
     asked = data.draw(st.sampled_from(stacked))
     name, arguments = data.draw(tool_calls(asked, NAMES))
     facts = ToolFacts((name,), "command")
@@ -67,7 +69,7 @@ def test_no_layer_takes_back_a_denied_call(stacked: list[ToolRules], data: st.Da
 
 
 @given(layers, st.sampled_from(NAMES))
-def test_what_is_allowed_is_what_any_layer_that_speaks_of_it_allows(
+def test_a_name_is_allowed_if_any_layer_with_an_allow_list_allows_it(
     stacked: list[ToolRules], name: str
 ) -> None:
     merged = merge(*stacked)
@@ -91,7 +93,7 @@ def test_the_later_layer_wins_for_each_keyword_of_a_parameter(earlier: ToolRules
 
 
 @given(public_rules, public_rules)
-def test_merging_changes_none_of_the_layers(base: dict[str, Any], explicit: dict[str, Any]) -> None:
+def test_merging_does_not_change_the_layers(base: dict[str, Any], explicit: dict[str, Any]) -> None:
     originals = copy.deepcopy((base, explicit))
     one, other = ToolRules.parse(base), ToolRules.parse(explicit)
     said = (one.to_dict(), other.to_dict())
@@ -103,7 +105,7 @@ def test_merging_changes_none_of_the_layers(base: dict[str, Any], explicit: dict
 
 
 @given(rules, rules)
-def test_what_is_merged_survives_the_round_trip(base: ToolRules, explicit: ToolRules) -> None:
+def test_merged_rules_survive_the_round_trip(base: ToolRules, explicit: ToolRules) -> None:
     merged = base.merge(explicit)
     assert ToolRules.parse(merged.to_dict()) == merged
 
@@ -142,14 +144,14 @@ def test_spec_9_3_a_provider_wins_over_the_base() -> None:
     assert merged_dicts(base, provider)["params"] == provider["params"]
 
 
-def test_a_star_holds_every_name_and_none_adds_nothing() -> None:
+def test_a_star_includes_every_name_and_none_adds_nothing() -> None:
     assert merged_dicts({"allow": ["a"]}, {"allow": "*"})["allow"] == "*"
     assert merged_dicts({"allow": "*"}, {"allow": ["a"]})["allow"] == "*"
     assert merged_dicts({"allow": ["a"]}, {"allow": None})["allow"] == ["a"]
     assert merged_dicts({"allow": []}, {"allow": None})["allow"] == []
 
 
-def test_named_layers_come_to_the_same_as_merged_ones_and_tell_what_each_says() -> None:
+def test_named_layers_equal_merged_ones_and_report_the_rules_of_each() -> None:
     base, notes, explicit = (
         ToolRules.parse({"deny": ["a"]}),
         ToolRules(),

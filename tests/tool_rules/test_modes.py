@@ -1,3 +1,5 @@
+"""Rule modes and contexts with tool rules (spec 8.4)."""
+
 from __future__ import annotations
 
 import copy
@@ -39,11 +41,11 @@ def test_spec_8_4_rules_become_a_context_with_a_copy_of_them(rules: dict[str, An
     assert rules == before
 
 
-def test_only_what_was_given_stands_in_the_context() -> None:
+def test_the_context_has_only_the_given_keys() -> None:
     assert get_context_with_tool_rules({"deny": ["shell"]})["tool_rules"] == {"deny": ["shell"]}
 
 
-def test_allow_all_permits_every_tool_and_deny_all_none() -> None:
+def test_allow_all_permits_every_tool_and_deny_all_no_tool() -> None:
     assert ToolRules.parse(rules_of(ToolRulesMode.ALLOW_ALL)).permits("anything")
     assert ToolRules.parse(rules_of(ToolRulesMode.ALLOW_ALL)).permits_all
     assert not ToolRules.parse(rules_of(ToolRulesMode.DENY_ALL)).permits("anything")
@@ -71,20 +73,20 @@ def test_rules_may_be_any_mapping_and_sets_come_out_in_order() -> None:
 
 
 @pytest.mark.parametrize("mode", ["allow_all", "ALLOW_ALL", "", OtherMode.ALLOW_ALL])
-def test_e9_what_is_no_mode(mode: Any) -> None:
+def test_e9_for_a_value_that_is_not_a_mode(mode: Any) -> None:
     with pytest.raises(UnknownToolRulesModeError) as caught:
         get_context_with_tool_rules(mode)
     assert str(caught.value) == f"[kantan-agents][E9] Unknown ToolRulesMode: {mode}"
 
 
 @pytest.mark.parametrize("rules", [None, 3, ["search"], ("allow", "*"), {"search"}, ToolRulesMode])
-def test_e18_what_is_neither_a_mode_nor_a_mapping(rules: Any) -> None:
+def test_e18_for_a_value_that_is_neither_a_mode_nor_a_mapping(rules: Any) -> None:
     with pytest.raises(ToolRulesTypeError) as caught:
         get_context_with_tool_rules(rules)
     assert str(caught.value) == "[kantan-agents][E18] Tool rules must be a dict"
     assert caught.value.got == type(rules).__name__
 
 
-def test_e20_rules_with_mistakes_at_once_and_not_when_the_run_begins() -> None:
+def test_e20_for_rules_with_mistakes_before_a_run_begins() -> None:
     with pytest.raises(InvalidToolRulesError):
         get_context_with_tool_rules({"allow": "search"})

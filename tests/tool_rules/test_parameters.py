@@ -1,4 +1,4 @@
-"""Parameter rules mean what JSON Schema 2020-12 says; the reference is the ``jsonschema`` package."""
+"""Parameter rules follow JSON Schema 2020-12; the reference is the ``jsonschema`` package."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ whole = st.integers(-5, 5) | st.sampled_from([2**53, 2**53 + 1, -(2**63) - 1, 2*
 numbers = whole | st.floats(-5, 5) | st.floats(allow_nan=False, allow_infinity=False)
 lengths = st.integers(0, 5) | st.sampled_from([2.0, 0.0, 10**30])
 texts = st.text("ab019 _-./@\né漢\N{MATHEMATICAL SCRIPT SMALL X}", max_size=6)
-# Patterns of ECMA script, and what the reference must search for with Python's expressions instead.
+# ECMAScript patterns, with the equivalent Python expressions for the reference.
 BLANK = "[\t\n\v\f\r \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
 PATTERNS = {
     "": "",
@@ -50,7 +50,7 @@ PATTERNS = {
 
 
 def respelled(value: Any) -> st.SearchStrategy[Any]:
-    """Values that Python or JSON may or may not take for the same."""
+    """Values that may or may not be equal in Python and in JSON."""
     if isinstance(value, bool):
         return st.sampled_from([value, int(value), float(value), str(value).lower()])
     if isinstance(value, (int, float)):
@@ -121,7 +121,7 @@ def checks_for(parameters: dict[str, Any]) -> ParameterChecks:
 
 
 @given(all_keywords, values)
-def test_rules_are_kept_exactly_where_the_reference_says_so(keywords: dict[str, Any], value: Any) -> None:
+def test_rules_agree_with_the_reference(keywords: dict[str, Any], value: Any) -> None:
     assert keeps(keywords, value) == is_valid(keywords, value)
 
 
@@ -165,7 +165,7 @@ def test_enum_compares_values_as_json_does(data: st.DataObject, enum: list[Any])
         ({"a": 1}, {"a": 1, "b": 2}, False),
     ],
 )
-def test_enum_knows_what_is_equal(listed: Any, value: Any, kept: bool) -> None:
+def test_enum_distinguishes_equal_values_as_json_does(listed: Any, value: Any, kept: bool) -> None:
     assert keeps({"enum": [listed]}, value) is kept
     assert keeps({"enum": [None if listed else 9, listed]}, value) is kept
 
@@ -194,7 +194,7 @@ def test_limits_are_exact_whatever_the_size(keyword: str, limit: Any, number: An
 
 
 @given(st.sampled_from(list(PATTERNS)), texts)
-def test_patterns_are_searched_for(pattern: str, text: str) -> None:
+def test_patterns_match_anywhere_in_a_text(pattern: str, text: str) -> None:
     assert keeps({"pattern": pattern}, text) == is_valid({"pattern": pattern}, text)
 
 
@@ -220,11 +220,11 @@ def test_patterns_are_those_of_ecma_script(pattern: str, text: str, kept: bool) 
 @pytest.mark.parametrize(
     "rule", [{"minLength": 9}, {"maxLength": 0}, {"pattern": "^x"}, {"minimum": 9}, {"maximum": -9}]
 )
-def test_a_keyword_says_nothing_about_values_of_another_type(rule: dict[str, Any], value: Any) -> None:
+def test_a_keyword_ignores_values_of_another_type(rule: dict[str, Any], value: Any) -> None:
     assert keeps(rule, value)
 
 
-def test_a_parameter_that_is_not_given_breaks_nothing() -> None:
+def test_a_missing_parameter_breaks_no_rule() -> None:
     assert decided("value", {"type": "string", "minLength": 3}, {"other": 1}).allowed
     assert decided("filter.limit", {"maximum": 3}, {"filter": {}}).allowed
 
@@ -324,13 +324,13 @@ def test_rules_hold_under_each_name_of_a_tool() -> None:
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfff"])
-def test_texts_that_are_no_unicode_are_e10(text: str) -> None:
+def test_texts_with_invalid_unicode_are_e10(text: str) -> None:
     with pytest.raises(ToolInputError):
         decided("value", {"pattern": "a"}, {"value": text})
 
 
 @pytest.mark.parametrize("rule", [{"enum": [[1]]}, {"enum": [1]}, {"type": "string"}])
-def test_arguments_nested_without_end_are_refused(rule: dict[str, Any]) -> None:
+def test_deeply_nested_arguments_are_refused(rule: dict[str, Any]) -> None:
     value: Any = 1
     for _ in range(100_000):
         value = [value]
@@ -342,7 +342,7 @@ def test_one_error_is_found_among_any_number() -> None:
     assert error.code == "E14"
 
 
-# What a tool declares
+# Types that a tool declares
 
 
 OPTIONAL = {"anyOf": [{"$ref": "#/$defs/Filter"}, {"type": "null"}]}
@@ -397,7 +397,7 @@ DECLARED = {
         ("tree.child.child.size", {"tree": {"child": '{"child": {"size": 500}}'}}),
     ],
 )
-def test_a_value_of_a_type_the_tool_does_not_declare_gets_around_no_limit(path: str, arguments: Any) -> None:
+def test_a_value_of_an_undeclared_type_does_not_bypass_a_limit(path: str, arguments: Any) -> None:
     error = broken(path, {"maximum": 10}, arguments, DECLARED)
     assert isinstance(error, ToolParameterTypeError)
     assert error.param_name == path
@@ -425,15 +425,15 @@ def test_a_value_of_a_type_the_tool_does_not_declare_gets_around_no_limit(path: 
         ("limit", {"name": 3}),
     ],
 )
-def test_a_value_of_the_declared_type_is_taken(path: str, arguments: Any) -> None:
+def test_a_value_of_the_declared_type_is_accepted(path: str, arguments: Any) -> None:
     assert decided(path, {"maximum": 10}, arguments, DECLARED).allowed
 
 
-def test_a_rule_that_names_types_counts_instead_of_the_declaration() -> None:
+def test_a_rule_with_types_overrides_the_declaration() -> None:
     assert decided("limit", {"type": "string"}, {"limit": "5"}, DECLARED).allowed
 
 
-def test_the_declaration_counts_only_for_parameters_under_a_rule() -> None:
+def test_the_declaration_is_checked_only_for_parameters_under_a_rule() -> None:
     assert decided("other", {"maximum": 10}, {"limit": "500"}, DECLARED).allowed
 
 
@@ -461,7 +461,7 @@ def test_any_schema_of_a_tool_can_be_read(schema: Any, other: Any) -> None:
         assert decision.allowed or isinstance(decision.error, ToolParameterError)
 
 
-def test_a_schema_that_refers_to_itself_a_hundredfold_is_read_in_no_time() -> None:
+def test_a_schema_with_many_references_to_itself_is_read_quickly() -> None:
     definitions = {
         f"D{number}": {"anyOf": [{"$ref": f"#/$defs/D{number + 1}"}, {"$ref": f"#/$defs/D{number + 1}"}]}
         for number in range(100)
@@ -471,7 +471,7 @@ def test_a_schema_that_refers_to_itself_a_hundredfold_is_read_in_no_time() -> No
     assert not decided("p", {"maximum": 3}, {"p": "5"}, schema).allowed
 
 
-# What is refused when the rules are parsed
+# Errors when the rules are parsed
 
 
 @pytest.mark.parametrize(
@@ -531,7 +531,7 @@ def test_a_pattern_that_cannot_be_checked_in_linear_time_is_refused(pattern: str
         ("exclusiveMinimum", 3, "unknown keyword, there are type, enum, minLength"),
     ],
 )
-def test_a_value_a_keyword_cannot_have_is_refused_with_its_path(
+def test_an_invalid_value_of_a_keyword_is_refused_with_its_path(
     keyword: str, value: Any, problem: str
 ) -> None:
     found = problems_of("value", {keyword: value})
@@ -547,12 +547,12 @@ def test_a_path_that_leads_nowhere_is_refused(path: str) -> None:
 
 
 @given(all_keywords)
-def test_what_was_parsed_can_be_checked(keywords: dict[str, Any]) -> None:
+def test_parsed_rules_can_be_compiled(keywords: dict[str, Any]) -> None:
     # A rule that cannot be compiled would make every call of the tool an E10.
     assert decided("value", json.loads(json.dumps(keywords)), {"other": None}).allowed
 
 
-# What the event loop can bear
+# Cost on the event loop
 
 
 LARGE = r"(\w{1,50}\s){1,20}$"
@@ -564,7 +564,7 @@ def test_a_short_pattern_is_quick_with_any_text(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("pattern", [LARGE, r"\b.\b.\B$", "a{1,9}b"])
-def test_a_costly_pattern_is_quick_with_a_short_text_only(pattern: str) -> None:
+def test_an_expensive_pattern_is_quick_with_a_short_text_only(pattern: str) -> None:
     checks = checks_for({"p.q[]": {"pattern": pattern}})
     assert checks.is_quick({"p": {"q": ["short"]}})
     assert not checks.is_quick({"p": {"q": ["a" * 100_000]}})

@@ -1,3 +1,5 @@
+"""Parsing, comparing and applying rule sets (spec 8.2)."""
+
 from __future__ import annotations
 
 import copy
@@ -105,12 +107,12 @@ def test_a_pattern_is_also_an_exact_name(tool: str) -> None:
     assert not ToolRules.parse({"deny": ["[ab]"]}).permits(tool)
 
 
-def test_names_and_patterns_tell_upper_from_lower_case() -> None:
+def test_names_and_patterns_are_case_sensitive() -> None:
     rules = ToolRules.parse({"deny": ["Shell", "MCP*"]})
     assert rules.permits("shell", "mcp__a")
 
 
-def test_entries_keep_their_order_and_stand_once() -> None:
+def test_entries_keep_their_order_without_duplicates() -> None:
     rules = ToolRules.parse({"allow": ["b", "a", "b"], "deny": {"d", "c"}})
     assert rules.allow == ("b", "a")
     assert rules.deny == ("c", "d")
@@ -125,7 +127,7 @@ def test_a_star_among_names_is_every_tool() -> None:
 
 
 @pytest.mark.parametrize("empty", [{}, {"allow": None, "deny": None, "params": None}, {"params": {}}])
-def test_rules_that_say_nothing_permit_all(empty: dict[str, Any]) -> None:
+def test_empty_rules_permit_all(empty: dict[str, Any]) -> None:
     rules = ToolRules.parse(empty)
     assert rules == NO_RULES
     assert rules.permits_all
@@ -188,14 +190,14 @@ def test_all_mistakes_are_reported_together_each_with_its_path() -> None:
 
 
 @pytest.mark.parametrize("value", [None, [], "allow", 3, [("allow", [])]])
-def test_spec_7_4_rules_that_are_no_mapping_are_e18(value: Any) -> None:
+def test_spec_7_4_rules_other_than_a_mapping_are_e18(value: Any) -> None:
     with pytest.raises(ToolRulesTypeError) as caught:
         ToolRules.parse(value)
     assert caught.value.got == type(value).__name__
 
 
 @given(st.dictionaries(keys, json_values()) | json_values())
-def test_any_json_is_rules_or_an_error_of_ours(value: Any) -> None:
+def test_any_json_is_rules_or_a_kantan_agents_error(value: Any) -> None:
     try:
         rules = ToolRules.parse(value)
     except KantanAgentsError:
@@ -218,7 +220,7 @@ def test_any_json_is_rules_or_an_error_of_ours(value: Any) -> None:
     )
     | python_objects
 )
-def test_any_python_object_is_rules_or_an_error_of_ours(value: Any) -> None:
+def test_any_python_object_is_rules_or_a_kantan_agents_error(value: Any) -> None:
     try:
         rules = ToolRules.parse(value)
     except KantanAgentsError:
@@ -252,7 +254,7 @@ def test_rules_that_differ_only_for_json_are_not_equal() -> None:
 
 
 @given(tool_rules(), st.data())
-def test_what_becomes_of_the_callers_dict_is_no_business_of_the_rules(
+def test_later_changes_to_the_callers_dict_have_no_effect(
     public: dict[str, Any], data: st.DataObject
 ) -> None:
     rules = ToolRules.parse(public)
@@ -274,7 +276,7 @@ def spoil(value: Any) -> None:
 
 
 @given(tool_rules(), st.data())
-def test_what_is_said_about_a_tool_decides_about_it_like_the_whole(
+def test_the_rules_for_one_tool_decide_like_all_the_rules(
     public: dict[str, Any], data: st.DataObject
 ) -> None:
     rules = ToolRules.parse(public)
@@ -290,7 +292,7 @@ def test_the_message_about_a_mistake_is_short_whatever_was_given() -> None:
         assert len(problem) < 2000
 
 
-def test_ten_thousand_invented_names_are_not_all_remembered() -> None:
+def test_the_cache_of_names_is_bounded() -> None:
     rules = ToolRules.parse({"deny": ["x*"], "params": {"y*": {"p": {"type": "string"}}}})
     for number in range(10_000):
         assert rules.permits(f"tool{number}")
