@@ -37,7 +37,7 @@ from kantan_agents.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage
 from kantan_agents.prompt import Prompt
 from kantan_agents.retrieval import ToolRetrieval, ToolSelection
 from kantan_agents.retrieval.options import checked_retrieval
-from kantan_agents.retrieval.selection import selected
+from kantan_agents.retrieval.selection import select_tools
 from kantan_agents.running.drive import drive
 from kantan_agents.running.new import new_run
 from kantan_agents.running.portal import background_loop
@@ -384,13 +384,13 @@ class Agent(Generic[OutputT_co]):
             InvalidOptionError: E75, the agent has no ``tool_retrieval``.
             ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules cannot be read.
         """
-        shelf = self._sdk_agent.shelf
-        if shelf is None:
+        tool_index = self._sdk_agent.tool_index
+        if tool_index is None:
             raise InvalidOptionError(
                 option="tool_retrieval", reason="this agent has none: it shows all its tools"
             )
         explicit = check_context({} if context is None else context)
-        return await selected(shelf, input, rules_in_force(explicit, self.standing_rules))
+        return await select_tools(tool_index, input, rules_in_force(explicit, self.standing_rules))
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
         """Return the trace metadata of a run: the user's and, winning, the standard keys (spec 4)."""

@@ -19,9 +19,9 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import asking_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval import ToolRetrieval
-from kantan_agents.retrieval.for_agent import shelf_for
-from kantan_agents.retrieval.index import ToolShelf
-from kantan_agents.retrieval.provider_search import to_be_loaded_later
+from kantan_agents.retrieval.find_tools import index_for_agent
+from kantan_agents.retrieval.index import AgentToolIndex
+from kantan_agents.retrieval.provider_search import defer_loading_of
 from kantan_agents.structured import AgentOutput
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
@@ -79,7 +79,7 @@ class SDKAgent(RuledAgent):
     owner: Owner
     _own_tools: OwnTools
     _holds = True  # whether it has the held tools of `_own_tools`
-    _shelf: ToolShelf | None = None
+    _tool_index: AgentToolIndex | None = None
 
     @classmethod
     def make(
@@ -87,7 +87,7 @@ class SDKAgent(RuledAgent):
     ) -> SDKAgent:
         """Return the SDK agent for ``owner``; ``options`` are those of ``agents.Agent``."""
         if retrieval is not None and retrieval.provider_search:
-            tools, retrieval = to_be_loaded_later(tools, retrieval), None
+            tools, retrieval = defer_loading_of(tools, retrieval), None
         prefixed_mcp_names = (options.get("mcp_config") or {}).get("include_server_in_tool_names")
         own = OwnTools(tools, owner, holds=not prefixed_mcp_names)
         agent = build_quickly(cls, options) or cls(**options)
@@ -102,7 +102,7 @@ class SDKAgent(RuledAgent):
             if prefixed_mcp_names:  # the SDK then needs all names at the same time
                 reason = "cannot be used with mcp_config include_server_in_tool_names"
                 raise InvalidOptionError(option="tool_retrieval", reason=reason)
-            agent._shelf = shelf_for(retrieval, own.held, agent.tools, owner)
+            agent._tool_index = index_for_agent(retrieval, own.held, agent.tools, owner)
         return agent
 
     @property
@@ -111,9 +111,9 @@ class SDKAgent(RuledAgent):
         return self.owner
 
     @property
-    def shelf(self) -> ToolShelf | None:
+    def tool_index(self) -> AgentToolIndex | None:
         """The index its tools are chosen from; None without tool retrieval."""
-        return self._shelf
+        return self._tool_index
 
     @property
     def _held(self) -> Sequence[FunctionTool]:
@@ -138,7 +138,7 @@ class SDKAgent(RuledAgent):
         copied.model = copied.model
         copied._own_tools = self._own_tools
         copied._holds = self._holds and "tools" not in changes
-        copied._shelf = None if "tools" in changes else self._shelf
+        copied._tool_index = None if "tools" in changes else self._tool_index
         return copied
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
@@ -174,14 +174,14 @@ class SDKAgent(RuledAgent):
         if self.handoffs:
             guard_reachable(self)  # hand-offs may have been added to this object directly
         in_view.set(None)
-        shelf = self._shelf
+        tool_index = self._tool_index
         own = self._own_tools
         has_held = self._holds and own.holds_any
         if not (has_held or self.tools or self.mcp_servers):
             # Invalid rules end the run here as well: the next agent may be one without a guard.
             rules_in_force(run_context.context, self.owner.standing_rules)
             return list_none(run_context)
-        tools: list[Tool] = own.switched_on if has_held and shelf is None else []
+        tools: list[Tool] = own.switched_on if has_held and tool_index is None else []
         if self.tools or self.mcp_servers:
             # A tool appended to `Agent.tools` since is not guarded yet.
             tools += [
@@ -190,18 +190,18 @@ class SDKAgent(RuledAgent):
             ]
             tools = own.in_order(tools, others_first=True)
         layers = rules_in_force(run_context.context, self.owner.standing_rules)
-        if shelf is not None:  # at the end, so that the request only grows there and stays cacheable
-            tools += await shelf.tools_now(run_context, layers, _tool_choice(self))
+        if tool_index is not None:  # at the end, so that the request only grows there and stays cacheable
+            tools += await tool_index.tools_now(run_context, layers, _tool_choice(self))
         tools = await resolve_each_turn(self, run_context, tools, layers)
-        asking = shelf.asking(run_context, layers) if shelf is not None else ()
-        tools = list_tools(run_context, tools, layers, self.owner, asking)
+        finder = tool_index.finder_now(run_context, layers) if tool_index is not None else ()
+        tools = list_tools(run_context, tools, layers, self.owner, finder)
         return await with_approvals(current_run.get(), self.name, tools)
 
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
         """Return the guarded tools of the MCP servers; the SDK creates them anew for each turn."""
         tools = await super().get_mcp_tools(run_context)
-        if self._shelf is not None:  # with equal names, the SDK would prefer the tool of the MCP server
-            tools = self._shelf.without_namesakes(tools)
+        if self._tool_index is not None:  # with equal names, the SDK would prefer the tool of the MCP server
+            tools = self._tool_index.without_namesakes(tools)
         return guarded_mcp_tools(tools, self.owner)
 
 

@@ -1,4 +1,4 @@
-"""Tools among thousands: what finds those that fit an input, and what a run has of them in view."""
+"""Tool retrieval: finds the tools that match an input, and tracks which tools a run shows its model."""
 
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.retrievers.bm25 import BM25Retriever

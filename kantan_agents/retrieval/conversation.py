@@ -1,4 +1,4 @@
-"""What was said and called before the input of a run: what a short follow-up is about."""
+"""Reads the conversation before the input of a run, for follow-ups too short to search by."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from kantan_agents.retrieval.query import cut, texts_of_user
 from kantan_agents.support.log import get_logger
 
 NEWEST = 50
-"""How many items of a conversation are looked at."""
+"""Number of newest items of a conversation that are read."""
 
 _log = get_logger("kantan_agents.retrieval")
 
 
 async def earlier_items(wrapper: Any) -> Sequence[Any]:
-    """Return the newest items of the conversation a run continues: of its session, then of its input.
+    """Return the newest items of the conversation before a run: of its session, then of its input.
 
     Args:
         wrapper: The SDK's context of the run.
     """
-    if isinstance(wrapper, ToolContext):  # an agent as a tool begins anew
+    if isinstance(wrapper, ToolContext):  # an agent as tool starts a new conversation
         return ()
     run = current_run.get()
-    if run is None or wrapper.turn_input:  # where the SDK tells it, the session's items are in it
+    if run is None or wrapper.turn_input:  # if the SDK sets it, it contains the session's items
         return list(wrapper.turn_input or ())[-NEWEST:]
     given = run.input._original_input if isinstance(run.input, RunState) else run.input
     items = given[-NEWEST:] if isinstance(given, list) else []
@@ -36,14 +36,14 @@ async def earlier_items(wrapper: Any) -> Sequence[Any]:
         return items
     try:
         stored = await session.get_items(limit=NEWEST)
-    except Exception as error:  # noqa: BLE001 - the SDK needs the session as well, and says what is wrong
+    except Exception as error:  # noqa: BLE001 - the SDK reads the session as well, and reports the error
         _log.warning("session_not_read", reason=f"{type(error).__name__}: {error!s:.200}")
         return items
     return [*stored, *items][-NEWEST:]
 
 
 def earlier_text(items: Sequence[Any], text: str) -> str:
-    """Return what the user said before ``text``, in these items or the context's history; or ""."""
+    """Return the user's text before ``text`` in these items or the context's history, "" if there is none."""
     run = current_run.get()
     said = [*texts_of_user(items), *_history(run.context if run is not None else {})]
     return next((cut(one) for one in said if cut(one) != text), "")

@@ -1,14 +1,16 @@
-"""``find_tools``: the tool with which a model asks for tools it was not shown."""
+"""Creates an agent's tool index, and its ``find_tools``: the tool that finds tools not shown to the model."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from agents import FunctionTool
 
-from kantan_agents.errors import KantanAgentsError, RetrievalError
-from kantan_agents.retrieval.index import RunView, ToolShelf
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, RetrievalError
+from kantan_agents.retrieval.index import AgentToolIndex, RunView
+from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.query import cut
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import rules_in_force
@@ -27,8 +29,33 @@ _SCHEMA = {
 }
 
 
-def find_tools_tool(name: str, shelf: ToolShelf) -> FunctionTool:
-    """Return the tool that searches a shelf for whoever is at work with it."""
+def index_for_agent(
+    options: ToolRetrieval, held: Sequence[FunctionTool], others: Sequence[Any], owner: Any
+) -> AgentToolIndex:
+    """Return the tool index of an agent.
+
+    Args:
+        options: The retrieval options.
+        held: The guarded tools to choose from.
+        others: The other tools of the agent, which are always shown.
+        owner: The agent.
+
+    Raises:
+        UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
+        InvalidOptionError: E75, another tool of the agent has the name of ``find_tools``.
+    """
+    tool_index = AgentToolIndex(options, held, owner)
+    name = options.find_tools
+    if tool_index.is_needed and name is not None:
+        if any(getattr(tool, "name", None) == name for tool in (*held, *others)):
+            reason = f"the agent has a tool named {name} of its own; give another name, or None"
+            raise InvalidOptionError(option="find_tools", reason=reason)
+        tool_index.finder = find_tools_tool(name, tool_index)
+    return tool_index
+
+
+def find_tools_tool(name: str, tool_index: AgentToolIndex) -> FunctionTool:
+    """Return the tool that searches an index and shows the results from the next turn on."""
 
     async def find(tool_context: Any, arguments: str) -> str:
         try:
@@ -38,31 +65,31 @@ def find_tools_tool(name: str, shelf: ToolShelf) -> FunctionTool:
         if not isinstance(query, str) or not query.strip():
             return 'Give a query, such as {"query": "send an e-mail"}.'
         view = in_view.get()
-        if not isinstance(view, RunView) or view.shelf is not shelf:
-            return "All tools there are have been shown to you."
-        return await _found(shelf, view, cut(query), tool_context.context)
+        if not isinstance(view, RunView) or view.tool_index is not tool_index:
+            return "You have already been shown all tools."
+        return await _found(tool_index, view, cut(query), tool_context.context)
 
     return FunctionTool(name, _DESCRIPTION, _SCHEMA, find)
 
 
-async def _found(shelf: ToolShelf, view: RunView, query: str, context: Any) -> str:
+async def _found(tool_index: AgentToolIndex, view: RunView, query: str, context: Any) -> str:
     try:
-        layers = rules_in_force(context, shelf.owner.standing_rules)
-        matches = await shelf.best(query, layers, shelf.options.top_n)
+        layers = rules_in_force(context, tool_index.owner.standing_rules)
+        matches = await tool_index.best(query, layers, tool_index.options.top_n)
     except RetrievalError:
         view.view.shows_all = True
-        return "The search is out of order, so all tools are shown to you from now on."
-    except KantanAgentsError as error:  # the rules have been made unreadable during the run
+        return "The search has failed, so all tools are shown to you from now on."
+    except KantanAgentsError as error:  # the rules have become invalid during the run
         get_logger("kantan_agents.retrieval").warning(
             "tools_not_found", error_code=error.code, reason=str(error)
         )
         return str(error)
     if not matches:
-        return "No tool fits that. Try other words, for instance those the tool's name may be made of."
-    coming = [match for match in matches if view.show(match.name)]
-    if not coming:
+        return "No tool matches that. Try other words, for instance words that the tool's name may contain."
+    added = [match for match in matches if view.show(match.name)]
+    if not added:
         return "You have asked for many tools in one step: use those first, then ask again."
-    lines = (f"- {match.name}: {_line(shelf.tool_named(match.name))}" for match in coming)
+    lines = (f"- {match.name}: {_line(tool_index.tool_named(match.name))}" for match in added)
     return "\n".join(("These can be called from now on:", *lines))
 
 

@@ -1,19 +1,20 @@
-"""How an agent with many tools chooses what it shows the model."""
+"""The options of tool retrieval."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import attrs
 
-from kantan_agents.errors import InvalidOptionError
+from kantan_agents.errors import InvalidOptionError, UnknownRetrievedToolError
 from kantan_agents.retrieval.retrievers.bm25 import BM25Retriever
 from kantan_agents.retrieval.retrievers.retriever import Retriever
 from kantan_agents.support.arguments import checked_int, checked_number
 
 GROWTH = 4
-"""How many times ``top_n`` tools a run may have in view, besides those that always are."""
+"""A run may show this many times ``top_n`` tools, in addition to those always shown."""
 
 
 def _top_n(value: Any) -> int:
@@ -53,29 +54,29 @@ def _switch(value: Any) -> bool:
 
 @attrs.frozen
 class ToolRetrieval:
-    """Shows the model those of an agent's tools that fit the input; it may ask for more (spec protocol 6).
+    """Shows the model only the tools that match the input; it may search for more (spec protocol 6).
 
         Agent("desk", "Help.", tools=thousands, tool_retrieval=ToolRetrieval(top_n=8, always=["find_order"]))
 
-    The rules apply as ever: what they hide is not found, and a call that they refuse is refused. When the
-    retriever fails, all tools are shown. An agent with no more than ``top_n`` tools shows them all.
+    The tool rules still apply: hidden tools are not found, and refused calls are refused. If the retriever
+    fails, all tools are shown. An agent with at most ``top_n`` tools shows them all.
 
-    Only plain function tools are chosen from. Hosted tools, those of MCP servers, agents as tools and tools
-    that are switched on by a function are always shown.
+    Only plain function tools are chosen from. Hosted tools, tools of MCP servers, agents as tools and tools
+    that are enabled by a function are always shown.
 
     Args:
-        top_n: How many tools are chosen for an input; 1 to 1,000.
-        retriever: What finds them.
-        always: Names of tools that are shown besides, whatever the input.
-        find_tools: Name of the tool with which the model asks for more; None offers none.
-        timeout: Seconds a search may take; after that all tools are shown.
-        index_timeout: Seconds the first use may take for reading all the tools.
-        provider_search: Leave the search to OpenAI: every tool but ``always`` is sent as one to be loaded
-            later, next to the SDK's ``ToolSearchTool``. Only the Responses API takes that, and only some of
-            its models; ``retriever`` and ``top_n`` are then not used.
+        top_n: Number of tools to choose for an input; 1 to 1,000.
+        retriever: The retriever that finds them.
+        always: Names of tools that are shown in addition, for any input.
+        find_tools: Name of the tool with which the model searches for more tools; None for no such tool.
+        timeout: Seconds a search may take; after that, all tools are shown.
+        index_timeout: Seconds that indexing all tools may take on first use.
+        provider_search: Leave the search to OpenAI: all tools except ``always`` are sent with deferred
+            loading, together with the SDK's ``ToolSearchTool``. Only some models of the Responses API
+            support this; ``retriever`` and ``top_n`` are not used then.
 
     Raises:
-        InvalidOptionError: E75, one of these has a value it cannot have.
+        InvalidOptionError: E75, an option has an invalid value.
     """
 
     top_n: int = attrs.field(default=8, converter=_top_n)
@@ -88,14 +89,33 @@ class ToolRetrieval:
 
     @property
     def most_shown(self) -> int:
-        """How many retrieved tools a run may have in view."""
+        """Largest number of retrieved tools that a run shows."""
         return self.top_n * GROWTH
 
 
 def checked_retrieval(value: object) -> ToolRetrieval | None:
-    """Return the ``tool_retrieval`` option of an agent; E75 if it is none."""
+    """Return the ``tool_retrieval`` option of an agent; E75 unless it is a ToolRetrieval or None."""
     if value is None or isinstance(value, ToolRetrieval):
         return value
     raise InvalidOptionError(
         option="tool_retrieval", reason=f"must be a ToolRetrieval or None, not {value!r}"
     )
+
+
+def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
+    """Return ``names`` as a list if all of them are in ``tools``.
+
+    Raises:
+        UnknownRetrievedToolError: E58, some are not; the error suggests similar names.
+    """
+    names, known = list(names), frozenset(tools)
+    problems = [_problem(name, tools) for name in names if name not in known]
+    if problems:
+        raise UnknownRetrievedToolError(problems=problems)
+    return names
+
+
+def _problem(name: str, tools: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, tools, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else "it must be one of its plain function tools"
+    return f"{name!r:.100} ({hint})"

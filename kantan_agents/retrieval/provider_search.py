@@ -1,4 +1,4 @@
-"""The search left to OpenAI: tools that its Responses API loads when its own search finds them."""
+"""Leaves the tool search to OpenAI: the Responses API loads deferred tools when its own search finds them."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from typing import Any
 
 from agents import FunctionTool, ToolSearchTool
 
-from kantan_agents.retrieval.names import known_names
-from kantan_agents.retrieval.options import ToolRetrieval
+from kantan_agents.retrieval.options import ToolRetrieval, known_names
 
 
-def to_be_loaded_later(tools: Sequence[Any], options: ToolRetrieval) -> list[Any]:
-    """Return the tools, plain ones but ``always`` as copies to be loaded later, and OpenAI's search.
+def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval) -> list[Any]:
+    """Return the tools with deferred loading for all plain ones except ``always``, and OpenAI's search tool.
 
     Raises:
-        UnknownRetrievedToolError: E58, ``always`` names a tool that is not there.
+        UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
     """
     always = known_names(options.always, [tool.name for tool in tools])
-    later = [_later(tool) if tool.name not in always else tool for tool in tools]
-    needs_search = any(getattr(tool, "defer_loading", False) for tool in later)
-    has_search = any(isinstance(tool, ToolSearchTool) for tool in later)
-    return later if has_search or not needs_search else [*later, ToolSearchTool()]
+    deferred = [_deferred(tool) if tool.name not in always else tool for tool in tools]
+    needs_search = any(getattr(tool, "defer_loading", False) for tool in deferred)
+    has_search = any(isinstance(tool, ToolSearchTool) for tool in deferred)
+    return deferred if has_search or not needs_search else [*deferred, ToolSearchTool()]
 
 
-def _later(tool: Any) -> Any:
-    # A subclass may mean something else by its fields; one of a namespace is searched with its namespace.
+def _deferred(tool: Any) -> Any:
+    # A subclass may give its fields another meaning; a tool in a namespace is found with its namespace.
     if type(tool) is not FunctionTool or getattr(tool, "_tool_namespace", None) is not None:
         return tool
     copied = copy.copy(tool)

@@ -1,4 +1,4 @@
-"""What a run is about: the text by which its tools are chosen."""
+"""Extracts the search text from the input of a run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 LONGEST = 4_000
-"""Characters of a text that are looked at: its beginning and its end."""
+"""Largest number of characters of a text to search by."""
 
 _CALLS = 3
 
 
 def cut(text: str) -> str:
-    """Return a text of at most ``LONGEST`` characters: of a longer one, both its ends."""
+    """Return a text, or the beginning and the end of one longer than ``LONGEST``."""
     half = LONGEST // 2
     return text if len(text) <= LONGEST else f"{text[:half]}\n{text[-half:]}"
 
@@ -28,7 +28,7 @@ def newest_text(given: Any) -> str:
 
 
 def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
-    """Yield what the user said in input items, the newest first."""
+    """Yield the user's texts in input items, newest first."""
     for item in reversed(items):
         if isinstance(item, dict) and item.get("role") == "user":
             text = _content(item.get("content"))
@@ -37,7 +37,7 @@ def texts_of_user(items: Sequence[Any]) -> Iterator[str]:
 
 
 def arguments_of(text: str) -> Any:
-    """Return the arguments of a call, or their text where it is no JSON."""
+    """Return the parsed arguments of a call, or their text if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -45,7 +45,7 @@ def arguments_of(text: str) -> Any:
 
 
 def with_calls(text: str, calls: Sequence[str]) -> str:
-    """Return the text to search by once tools have been called: their names point to what comes next."""
+    """Return the search text after tool calls: it includes the names of the latest called tools."""
     return f"{text}\n{' '.join(dict.fromkeys(calls[-_CALLS:]))}" if calls else text
 
 

@@ -1,19 +1,20 @@
-"""The index of one agent's tools: made once, at the first use, whichever run that is."""
+"""Searches an agent's tools with the retriever's index, which is created once, on first use."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, TypeVar
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 
 from kantan_agents.errors import RetrievalError
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.retrievers.bm25 import BM25Index
-from kantan_agents.retrieval.retrievers.calling import apart, ask_index, make_index
+from kantan_agents.retrieval.retrievers.calling import in_own_task, make_index, search_index
 from kantan_agents.retrieval.retrievers.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.support.log import get_logger
 
@@ -22,16 +23,20 @@ _RETRY_AFTER = 30.0
 _STEP = 0.02
 _REASONS = 100
 
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
+ItemT = TypeVar("ItemT")
+
+_STEP_SIZE: Final = 100
+"""Items checked without a break for the event loop: about a millisecond of rule checks."""
 
 
-class Searching:
-    """Searches an agent's tools, and says once what keeps it from doing so.
+class ToolSearch:
+    """Searches an agent's tools, and logs each reason for a failure once.
 
     Args:
-        options: How the agent chooses.
-        documents: Makes the documents of its tools; called at the first use, in a thread.
-        names: The names there are; a match of another name is left out.
+        options: The retrieval options.
+        documents: Returns the documents of the tools; called on first use, in a thread.
+        names: The known names; matches with other names are dropped.
     """
 
     def __init__(
@@ -42,38 +47,40 @@ class Searching:
         self._names = names
         self._lock = threading.Lock()
         self._index: ToolIndex | None = None
-        self._under_way: object | None = None
+        self._in_progress: object | None = None
         self._failed: tuple[float, str] | None = None
-        self._forgotten_at = -_RETRY_AFTER
+        self._discarded_at = -_RETRY_AFTER
         self._logged: set[str] = set()
 
     @property
     def is_quick(self) -> bool:
-        """Whether a search takes next to nothing, however much of the ranking is asked for."""
+        """Whether a search takes almost no time, whatever the limit."""
         return isinstance(self._index, BM25Index) and self._index.is_quick
 
     async def search(self, text: str, limit: int) -> list[ToolMatch]:
-        """Return what fits a text, the best first; names that are unknown or come twice are left out.
+        """Return the matches for a text, best first; unknown and duplicate names are dropped.
 
         Raises:
-            RetrievalError: E57, the retriever failed or took too long; logged, once for each reason.
+            RetrievalError: E57, the retriever failed or took too long; logged once per reason.
         """
         try:
             index = self._index or await self._made_index()
-            if isinstance(index, BM25Index) and index.is_quick:  # it waits for nothing and names no strangers
+            if isinstance(index, BM25Index) and index.is_quick:  # synchronous, and returns known names only
                 return index.search_now(text, limit)
-            found = await self._within(self._options.timeout, "search", lambda: ask_index(index, text, limit))
+            found = await self._within(
+                self._options.timeout, "search", lambda: search_index(index, text, limit)
+            )
         except RetrievalError as error:
             if isinstance(error, StaleIndexError):
-                self._forget_index(error)
+                self._discard_index(error)
             self._log(error)
             raise
         known = {match.name: match for match in reversed(found) if match.name in self._names}
         if len(known) == len(found):
             return list(found)
-        strangers = [match.name for match in found if match.name not in self._names]
-        if strangers:
-            self._log(self._error(f"found what is no tool of this agent: {strangers[0]!r:.100}"))
+        unknown = [match.name for match in found if match.name not in self._names]
+        if unknown:
+            self._log(self._error(f"found a tool that this agent does not have: {unknown[0]!r:.100}"))
         return [known.pop(match.name) for match in found if match.name in known]
 
     async def _made_index(self) -> ToolIndex:
@@ -83,13 +90,13 @@ class Searching:
                     return self._index
                 if self._failed is not None and time.monotonic() < self._failed[0]:
                     raise self._error(self._failed[1])
-                waiting = self._under_way
+                waiting = self._in_progress
                 if waiting is None:
-                    self._under_way = object()
+                    self._in_progress = object()
             if waiting is None:
                 return await self._make()
-            # Runs of other event loops may wait as well, so nothing that belongs to one loop can be used.
-            while self._under_way is waiting:  # noqa: ASYNC110
+            # Runs in other event loops may wait as well, so an event of one loop cannot be used.
+            while self._in_progress is waiting:  # noqa: ASYNC110
                 await anyio.sleep(_STEP)
 
     async def _make(self) -> ToolIndex:
@@ -107,22 +114,22 @@ class Searching:
             with self._lock:
                 self._index = made
             return made
-        finally:  # a run that is cancelled leaves it to those that wait
+        finally:  # if this run is cancelled, a waiting run creates the index
             with self._lock:
-                self._under_way = None
+                self._in_progress = None
 
-    def _forget_index(self, error: RetrievalError) -> None:
+    def _discard_index(self, error: RetrievalError) -> None:
         with self._lock:
             now = time.monotonic()
-            if now < self._forgotten_at + _RETRY_AFTER:  # making it anew does not help
+            if now < self._discarded_at + _RETRY_AFTER:  # recreating it did not help
                 self._failed = (now + _RETRY_AFTER, error.reason)
-            self._forgotten_at = now
+            self._discarded_at = now
             self._index = None
 
-    async def _within(self, seconds: float, what: str, ask: Callable[[], Awaitable[_Found]]) -> _Found:
+    async def _within(self, seconds: float, what: str, ask: Callable[[], Awaitable[_Result]]) -> _Result:
         try:
             with anyio.move_on_after(seconds):
-                return await apart(ask)
+                return await in_own_task(ask)
         except RetrievalError:
             raise
         except Exception as error:
@@ -138,3 +145,16 @@ class Searching:
                 return
             self._logged.add(error.reason)
         _log.warning("tools_not_retrieved", error_code=error.code, reason=str(error))
+
+
+async def first_matching(matches: Callable[[ItemT], bool], items: Iterable[ItemT], count: int) -> list[ItemT]:
+    """Return the first ``count`` matching items, letting other tasks run while it checks many."""
+    found: list[ItemT] = []
+    for number, item in enumerate(items, 1):
+        if len(found) >= count:
+            break
+        if matches(item):
+            found.append(item)
+        if number % _STEP_SIZE == 0:
+            await anyio.lowlevel.checkpoint()
+    return found

@@ -1,4 +1,4 @@
-"""The tools one run has in view."""
+"""The view of one run: the retrieved tools that its model is shown."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from kantan_agents.tool_rules import RuleLayers
 
 @attrs.define(eq=False)
 class View:
-    """What has been retrieved in one run of one agent, in the order in which it came.
+    """The tools retrieved in one run of one agent, in order of retrieval.
 
-    It only grows, at its end, so that what a provider has cached of a request stays good. Past ``most`` the
-    oldest that were never called give way.
+    New tools are appended, so that the provider's cached prefix of the request stays valid. Beyond ``most``
+    tools, the oldest ones that were never called are removed.
 
     Attributes:
-        most: How many tools it holds.
+        most: Largest number of tools.
         names: Names of the tools, oldest first.
-        asked_for: Names that come into view with the next turn.
+        requested: Names to show from the next turn on.
         calls: Names of the tools called so far.
-        searched: The text the last search was made by; None before the first.
-        shows_all: Whether retrieval has failed, or nothing is to be kept back.
-        is_seeded: Whether what the conversation called before this run has been looked at.
-        looked_under: The rules of the first search; None before it.
-        is_short: Whether the first search found fewer than it should have.
+        last_query: The text of the last search; None before the first.
+        shows_all: Whether all tools are shown, because retrieval has failed for example.
+        is_seeded: Whether the calls of the earlier conversation have been added.
+        searched_under: The rules of the first search; None before it.
+        is_short: Whether the first search found fewer tools than it should have.
         has_more: Whether there may be tools that are not shown.
     """
 
     most: int
     names: dict[str, None] = attrs.field(factory=dict)
-    asked_for: list[str] = attrs.field(factory=list)
+    requested: list[str] = attrs.field(factory=list)
     calls: list[str] = attrs.field(factory=list)
-    searched: str | None = None
+    last_query: str | None = None
     shows_all: bool = False
     is_seeded: bool = False
-    looked_under: RuleLayers | None = None
+    searched_under: RuleLayers | None = None
     is_short: bool = False
     has_more: bool = True
 
     def add(self, names: Iterable[str]) -> None:
-        """Put tools at the end of the view, or keep them in it."""
+        """Append tools to the view; tools already in it stay in place."""
         wanted = dict.fromkeys(names)
         self.names.update(dict.fromkeys(name for name in wanted if name not in self.names))
         excess = len(self.names) - self.most
@@ -52,16 +52,16 @@ class View:
             for name in (idle + called + list(wanted))[:excess]:
                 del self.names[name]
 
-    def promise(self, name: str) -> bool:
-        """Take note that a tool is to come into view with the next turn; False if there is no room for it."""
-        # One place stays free for a tool that `tool_choice` names.
-        if name not in self.asked_for and len(self.asked_for) >= self.most - 1:
+    def request(self, name: str) -> bool:
+        """Show a tool from the next turn on; return False if too many tools are requested already."""
+        # One place is reserved for a tool that `tool_choice` names.
+        if name not in self.requested and len(self.requested) >= self.most - 1:
             return False
-        if name not in self.asked_for:
-            self.asked_for.append(name)
+        if name not in self.requested:
+            self.requested.append(name)
         return True
 
-    def bring_in(self) -> None:
-        """Put what has been asked for into view."""
-        asked, self.asked_for = self.asked_for, []
-        self.add(asked)
+    def show_requested(self) -> None:
+        """Add the requested tools to the view."""
+        requested, self.requested = self.requested, []
+        self.add(requested)

@@ -1,4 +1,4 @@
-"""What the tests of retrieval share: agents with many tools, and models that call them."""
+"""Agents with many tools, and models that call them, for the tests of retrieval."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FRUIT = ("apple", "pear", "plum", "cherry", "lemon", "fig", "quince", "melon")
 
 
 def tool(name: str, description: str = "", **properties: Any) -> FunctionTool:
-    """Return a tool that says its name."""
+    """Return a tool that returns its name."""
 
     async def run(_context: Any, _arguments: str) -> str:
         return f"{name} done"
@@ -30,14 +30,14 @@ def fruit_tools() -> list[FunctionTool]:
 
 
 def calling(*names: str | tuple[str, dict[str, Any]]) -> ScriptedModel:
-    """Return a model that calls tools one after another and then says something."""
+    """Return a model that calls tools one after another and then gives a final answer."""
     steps = [(name, {}) if isinstance(name, str) else name for name in names]
     script = [[function_call(name, arguments, call_id=f"c{n}")] for n, (name, arguments) in enumerate(steps)]
     return ScriptedModel([*script, [assistant_message("done")]])
 
 
 def finding(query: str) -> tuple[str, dict[str, Any]]:
-    """Return a call that asks for more tools."""
+    """Return a call of ``find_tools``."""
     return ("find_tools", {"query": query})
 
 
@@ -67,14 +67,14 @@ def shown(model: ScriptedModel) -> list[list[str]]:
 
 
 def outputs(model: ScriptedModel) -> list[str]:
-    """Return what the model was told as results of its calls."""
+    """Return the results that the model got for its calls."""
     call = model.last_call
     assert call is not None
     return [str(item["output"]) for item in call.input if item.get("type", "").endswith("call_output")]
 
 
 class Saying:
-    """A retriever that finds what it is told to, in order; or does what a function does."""
+    """A retriever with fixed matches in order, or with matches from a function."""
 
     def __init__(self, found: Any) -> None:
         self.found = found

@@ -1,4 +1,4 @@
-"""Any application served on 127.0.0.1, for as long as a test needs it."""
+"""Serves an application on 127.0.0.1 during a test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kantan_agents.testing.prompt_server import PromptServer
 
 
 class Loopback:
-    """Serves an application in a thread of its own."""
+    """Serves an application in a separate thread."""
 
     def __init__(self, app: Any) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))

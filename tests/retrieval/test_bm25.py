@@ -1,4 +1,4 @@
-"""BM25: order, ties, languages, and what it makes of odd input."""
+"""BM25: order, ties, languages, and odd input."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ async def found(query: str, limit: int = 8, documents: list[ToolDocument] | None
         ("我要开发票", "fapiao"),
     ],
 )
-async def test_the_tool_that_fits_comes_first(query: str, first: str) -> None:
+async def test_the_best_match_comes_first(query: str, first: str) -> None:
     assert (await found(query))[0] == first
 
 
-async def test_who_shares_no_word_is_not_found() -> None:
+async def test_a_tool_without_a_shared_word_is_not_found() -> None:
     assert await found("zebra") == []
     assert await found("") == []
     assert await found("invoice", 0) == []
 
 
-async def test_equal_tools_come_in_the_order_they_were_given() -> None:
+async def test_equal_matches_keep_the_order_of_the_tools() -> None:
     same = [ToolDocument(f"peel_{number}", "Peels fruit.") for number in range(30)]
     assert await found("fruit", 20, same) == [document.name for document in same[:20]]
     assert await found("fruit", 50, same) == [document.name for document in same]
 
 
 @pytest.mark.parametrize("documents", [[], [ToolDocument("a")], [ToolDocument("!?")]])
-async def test_few_or_wordless_tools_are_no_mistake(documents: list[ToolDocument]) -> None:
+async def test_few_or_wordless_tools_can_be_indexed(documents: list[ToolDocument]) -> None:
     assert await found("anything", 8, documents) == []
 
 
@@ -66,7 +66,9 @@ def test_a_weight_is_a_small_whole_number(weight: object) -> None:
 
 @settings(max_examples=25)
 @given(st.lists(st.text(max_size=40), max_size=6), st.text(max_size=60), st.integers(1, 8))
-async def test_no_text_breaks_it_and_results_are_ranked(texts: list[str], query: str, limit: int) -> None:
+async def test_any_text_can_be_searched_and_results_are_ranked(
+    texts: list[str], query: str, limit: int
+) -> None:
     documents = [ToolDocument(f"tool{n}", text) for n, text in enumerate(texts)]
     index = BM25Retriever().index(documents)
     matches = await index.search(query, limit)  # type: ignore[misc]
@@ -75,7 +77,7 @@ async def test_no_text_breaks_it_and_results_are_ranked(texts: list[str], query:
     assert len({match.name for match in matches}) == len(matches)
 
 
-def test_a_document_holds_nested_parameters_and_survives_odd_schemas() -> None:
+def test_a_document_contains_nested_parameters_and_handles_odd_schemas() -> None:
     from kantan_agents.retrieval.retrievers.retriever import document_of
 
     made = tool(

@@ -1,4 +1,4 @@
-"""What a model is shown of many tools, turn by turn, with the real runner."""
+"""The tools that a model is shown in each turn, with the real runner."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from tests.retrieval.conftest import (
 pytestmark = pytest.mark.anyio
 
 
-async def test_only_what_fits_is_shown_in_the_order_of_registration() -> None:
+async def test_only_matching_tools_are_shown_in_the_order_of_registration() -> None:
     model = calling()
     await fruit_agent(model, always=["fig"]).run_async("I want a plum, or an apple")
     assert shown(model) == [["find_tools", "fig", "apple", "plum"]]
 
 
-async def test_the_newest_text_of_the_user_counts() -> None:
+async def test_the_newest_text_of_the_user_is_the_query() -> None:
     model = calling()
     items = [
         {"role": "user", "content": "an apple"},
@@ -43,7 +43,7 @@ async def test_the_newest_text_of_the_user_counts() -> None:
     assert shown(model) == [["find_tools", "pear"]]
 
 
-async def test_what_is_asked_for_is_shown_from_the_next_turn_on_at_the_end() -> None:
+async def test_requested_tools_are_appended_from_the_next_turn_on() -> None:
     model = calling(finding("lemon"), "lemon")
     await fruit_agent(model).run_async("an apple")
     assert shown(model) == [
@@ -57,7 +57,7 @@ async def test_what_is_asked_for_is_shown_from_the_next_turn_on_at_the_end() -> 
     ]
 
 
-async def test_a_tool_that_was_not_shown_is_not_run_but_shown_next_time() -> None:
+async def test_a_tool_that_was_not_shown_is_not_run_but_shown_next_turn() -> None:
     model = calling("fig", "fig")
     await fruit_agent(model).run_async("an apple")
     assert shown(model)[1] == ["find_tools", "apple", "fig"]
@@ -65,14 +65,14 @@ async def test_a_tool_that_was_not_shown_is_not_run_but_shown_next_time() -> Non
     assert outputs(model)[1] == "fig done"
 
 
-async def test_a_tool_that_does_not_exist_is_still_a_mistake() -> None:
+async def test_a_call_of_an_unknown_tool_is_still_an_error() -> None:
     model = calling("stone")
     await fruit_agent(model).run_async("an apple")
     assert "[E21]" in outputs(model)[0]
     assert shown(model)[1] == ["find_tools", "apple"]
 
 
-async def test_calls_point_to_what_comes_next() -> None:
+async def test_called_tools_are_part_of_the_next_query() -> None:
     tools = [*fruit_tools(), tool("wash_apple", "Washes."), tool("sell_apple", "Sells.")]
     retriever: Saying = Saying(lambda: ["fig"] if len(retriever.asked) == 1 else ["wash_apple", "fig"])
     model = calling("fig")
@@ -81,14 +81,14 @@ async def test_calls_point_to_what_comes_next() -> None:
     assert [query for query, _ in retriever.asked] == ["fruit", "fruit\nfig"]
 
 
-async def test_nothing_new_is_searched_when_nothing_new_was_called() -> None:
+async def test_there_is_no_new_search_without_a_new_call() -> None:
     retriever = Saying(["fig"])
     model = calling(finding("x"), "no_such_tool")
     await fruit_agent(model, retriever=retriever).run_async("fruit")
     assert [query for query, _ in retriever.asked] == ["fruit", "x"]
 
 
-async def test_growth_has_an_end_and_what_was_called_stays() -> None:
+async def test_the_view_is_bounded_and_called_tools_stay() -> None:
     numbered = [tool(f"n{place}", "Counts.") for place in range(40)]
     asked = iter([[f"n{start}", f"n{start + 1}"] for start in range(0, 40, 2)])
     model = calling("n0", *[finding("more")] * 6)
@@ -108,11 +108,11 @@ async def test_few_tools_are_all_shown(count: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "   ", "?!", "zebra"])
-async def test_where_nothing_fits_the_model_can_still_ask(text: str) -> None:
+async def test_without_matches_the_model_still_has_find_tools(text: str) -> None:
     model = calling(finding("zebra"), ("find_tools", {}), ("find_tools", {"query": 1}))
     await fruit_agent(model).run_async(text)
     assert shown(model)[0] == ["find_tools"]
-    assert outputs(model)[0].startswith("No tool fits that.")
+    assert outputs(model)[0].startswith("No tool matches that.")
     assert outputs(model)[1:] == ['Give a query, such as {"query": "send an e-mail"}.'] * 2
 
 
@@ -123,7 +123,7 @@ async def test_a_megabyte_of_input_is_cut() -> None:
     assert retriever.asked[0][0].endswith(" melon")
 
 
-async def test_runs_at_the_same_time_do_not_mix() -> None:
+async def test_concurrent_runs_do_not_mix() -> None:
     models: dict[str, list[list[str]]] = {}
 
     def answer(call: Any) -> Any:
@@ -158,7 +158,7 @@ async def test_one_retrieval_serves_several_agents() -> None:
     assert shown(second) == [["find_tools", "feed_dog"]]
 
 
-async def test_an_agent_as_a_tool_chooses_by_what_it_was_asked() -> None:
+async def test_an_agent_as_tool_chooses_by_its_arguments() -> None:
     inner_model = calling("melon")
     inner = fruit_agent(inner_model)
     outer_model = ScriptedModel(
@@ -169,17 +169,17 @@ async def test_an_agent_as_a_tool_chooses_by_what_it_was_asked() -> None:
     assert shown(inner_model) == [["find_tools", "quince"], ["find_tools", "quince", "melon"]]
 
 
-async def test_under_the_sdks_own_runner_the_model_asks_for_its_tools() -> None:
+async def test_under_the_sdks_own_runner_the_model_uses_find_tools() -> None:
     model = calling(finding("lemon"), "lemon")
     result = await Runner.run(fruit_agent(model).sdk_agent, "an apple")
     assert result.final_output == "done"
-    # SDK 0.20 tells the input only after the first turn.
+    # SDK 0.20 sets the input only after the first turn.
     assert shown(model)[0] in (["find_tools"], ["find_tools", "apple"])
     assert "apple" in shown(model)[1]
     assert "lemon" in shown(model)[1]
 
 
-async def test_a_streamed_run_chooses_alike() -> None:
+async def test_a_streamed_run_makes_the_same_choice() -> None:
     model = calling("apple")
     async with fruit_agent(model).stream("an apple") as run:
         async for _ in run:
@@ -188,7 +188,7 @@ async def test_a_streamed_run_chooses_alike() -> None:
 
 
 @pytest.mark.parametrize("stored", [True, False])
-async def test_a_call_that_waited_for_an_approval_finds_its_tool_again(stored: bool) -> None:
+async def test_a_call_that_waited_for_an_approval_finds_its_tool(stored: bool) -> None:
     careful = fruit_tools()
     for each in careful:
         each.needs_approval = True
@@ -205,7 +205,7 @@ async def test_a_call_that_waited_for_an_approval_finds_its_tool_again(stored: b
     assert shown(model)[-1][:2] == ["find_tools", "apple"]
 
 
-async def test_a_tool_that_is_switched_off_makes_room_for_the_next() -> None:
+async def test_a_disabled_tool_is_replaced_by_the_next_match() -> None:
     tools = [tool(f"way_{place}", "Peels an apple.") for place in "qwxz"]
     model = calling()
     agent = fruit_agent(model, tools=tools)
@@ -225,7 +225,7 @@ async def test_tools_that_are_not_plain_are_always_shown() -> None:
     assert shown(model) == [["find_tools", "sometimes", "fig"]]
 
 
-async def test_people_can_ask_what_would_be_shown() -> None:
+async def test_select_tools_returns_what_would_be_shown() -> None:
     agent = fruit_agent(calling(), always=["pear"])
     selection = await agent.select_tools("a fig and an apple", {"tool_rules": {"deny": ["apple"]}})
     assert selection.shown == ["pear", "fig"]
@@ -239,7 +239,7 @@ async def test_people_can_ask_what_would_be_shown() -> None:
         await Agent("a", "x").select_tools("x")
 
 
-def test_unknown_names_are_all_told_with_the_nearest() -> None:
+def test_all_unknown_names_are_reported_with_the_nearest() -> None:
     with pytest.raises(UnknownRetrievedToolError) as caught:
         fruit_agent(None, always=["appel", "zzz"])
     assert "'appel' (did you mean apple" in str(caught.value)
@@ -247,7 +247,7 @@ def test_unknown_names_are_all_told_with_the_nearest() -> None:
     assert len(caught.value.problems) == 2
 
 
-def test_a_tool_of_the_same_name_is_told() -> None:
+def test_a_tool_with_the_name_of_find_tools_is_an_error() -> None:
     with pytest.raises(InvalidOptionError, match="tool named find_tools of its own"):
         fruit_agent(None, tools=[*fruit_tools(), tool("find_tools")])
     fruit_agent(None, tools=[*fruit_tools(), tool("find_tools")], find_tools="more_tools")
@@ -283,7 +283,7 @@ def test_options_are_checked(options: dict[str, Any]) -> None:
         ToolRetrieval(**options)
 
 
-def test_the_option_is_a_retrieval() -> None:
+def test_the_option_must_be_a_tool_retrieval() -> None:
     with pytest.raises(InvalidOptionError, match="tool_retrieval"):
         Agent("a", "x", tool_retrieval=8)  # type: ignore[arg-type]
     with pytest.raises(InvalidOptionError, match="include_server_in_tool_names"):
@@ -296,5 +296,5 @@ def test_the_option_is_a_retrieval() -> None:
         )
 
 
-def test_it_says_what_it_is() -> None:
+def test_the_index_has_a_repr() -> None:
     assert repr(ToolRetrieval(3, always=["a"])).startswith("ToolRetrieval(top_n=3, retriever=BM25Retriever(")

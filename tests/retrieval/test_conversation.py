@@ -1,4 +1,4 @@
-"""What a conversation was about before: follow-ups, sessions, and tools that are asked for at once."""
+"""The conversation before a run: follow-ups, sessions, and many tools requested in one step."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ CALLED: list[Any] = [
 ]
 
 
-async def test_what_was_called_before_is_shown_again_and_a_short_answer_is_understood() -> None:
+async def test_earlier_calls_are_shown_again_and_short_answers_use_the_text_before() -> None:
     model = calling()
     await fruit_agent(model).run_async([*CALLED, {"role": "user", "content": "yes please"}])
     assert shown(model) == [["find_tools", "quince", "apple"]]
 
 
-async def test_what_the_rules_deny_meanwhile_is_not_shown_again() -> None:
+async def test_an_earlier_call_denied_meanwhile_is_not_shown_again() -> None:
     model = calling()
     context = {"tool_rules": {"deny": ["quince"]}}
     await fruit_agent(model).run_async([*CALLED, {"role": "user", "content": "a fig"}], context)
     assert shown(model) == [["find_tools", "fig"]]
 
 
-async def test_a_session_is_looked_into() -> None:
+async def test_a_session_is_read() -> None:
     session = SQLiteSession("s")
     model = ScriptedModel([[function_call("fig", {}, call_id="f")], *[[assistant_message("Shall I?")]] * 2])
     agent = fruit_agent(model)
@@ -43,7 +43,7 @@ async def test_a_session_is_looked_into() -> None:
     session.close()
 
 
-async def test_the_history_of_the_context_is_looked_into() -> None:
+async def test_the_history_of_the_context_is_read() -> None:
     model = ScriptedModel([[assistant_message("Shall I?")]] * 2)
     agent = fruit_agent(model)
     context = await agent.run_async("a plum", {})
@@ -63,22 +63,22 @@ async def test_a_tool_the_model_has_to_call_is_shown(in_config: bool) -> None:
     assert outputs(model) == ["melon done"]
 
 
-async def test_what_is_promised_is_kept() -> None:
+async def test_every_tool_that_find_tools_promises_is_shown() -> None:
     numbered = [tool(f"n{place}", "Counts.") for place in range(40)]
     asked = iter([[f"n{start}", f"n{start + 1}"] for start in range(0, 40, 2)])
     calls = [function_call("find_tools", {"query": "x"}, call_id=str(n)) for n in range(10)]
     unseen = [function_call(f"n{n}", {}, call_id=f"u{n}") for n in range(30, 33)]
     model = ScriptedModel([[*calls, *unseen], [assistant_message("done")]])
     await fruit_agent(model, tools=numbered, retriever=Saying(lambda: next(asked))).run_async("count")
-    told = "\n".join(outputs(model))
-    promised = [line[2:].partition(":")[0] for line in told.splitlines() if line.startswith("- ")]
+    answers = "\n".join(outputs(model))
+    promised = [line[2:].partition(":")[0] for line in answers.splitlines() if line.startswith("- ")]
     assert promised
     assert set(promised) <= set(shown(model)[1])
-    assert "use those first, then ask again" in told
-    assert "n30 exists, but its parameters were not shown to you, so it was not run. Too many" in told
+    assert "use those first, then ask again" in answers
+    assert "n30 exists, but its parameters were not shown to you, so it was not run. Too many" in answers
 
 
-async def test_what_cannot_be_read_of_a_session_is_no_obstacle() -> None:
+async def test_a_session_that_cannot_be_read_is_ignored() -> None:
     class Halting(SQLiteSession):
         async def get_items(self, limit: int | None = None, **more: Any) -> Any:
             if limit == 50:

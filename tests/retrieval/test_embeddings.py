@@ -1,4 +1,4 @@
-"""Embeddings: of a function, of a model over real HTTP, and kept on disk."""
+"""Embeddings: from a function, from a model over HTTP, and cached on disk."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ async def found(retriever: EmbeddingRetriever, query: str, documents: Any = DOCU
 
 
 @pytest.mark.parametrize("embed", [meaning, Counting()])
-async def test_what_is_near_in_meaning_is_found(embed: Any) -> None:
+async def test_tools_with_a_similar_meaning_are_found(embed: Any) -> None:
     assert (await found(EmbeddingRetriever(embed, batch=2), "ice"))[0] == "snow"
     assert (await found(EmbeddingRetriever(embed), "heat"))[0] == "sun"
     assert await found(EmbeddingRetriever(embed), "heat", []) == []
 
 
-async def test_vectors_are_kept_on_disk_by_their_text_and_model(tmp_path: Path) -> None:
+async def test_vectors_are_stored_by_text_and_model(tmp_path: Path) -> None:
     file = tmp_path / "new" / "vectors"
     embed = Counting()
     for _ in range(2):
@@ -67,14 +67,14 @@ async def test_vectors_are_kept_on_disk_by_their_text_and_model(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("content", [b"", b"no database", b"SQLite format 3\x00" + b"\xff" * 5_000])
-async def test_a_damaged_file_is_no_obstacle(tmp_path: Path, content: bytes) -> None:
+async def test_a_damaged_file_is_ignored(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "vectors"
     file.write_bytes(content)
     embed = Counting()
     assert (await found(EmbeddingRetriever(embed, cache=file, model_name="m"), "ice"))[0] == "snow"
 
 
-async def test_nonsense_in_the_file_is_made_again(tmp_path: Path) -> None:
+async def test_invalid_vectors_in_the_file_are_computed_again(tmp_path: Path) -> None:
     file = tmp_path / "vectors"
     embed = Counting()
     retriever = EmbeddingRetriever(embed, cache=file, model_name="m")
@@ -85,7 +85,7 @@ async def test_nonsense_in_the_file_is_made_again(tmp_path: Path) -> None:
     assert (await found(retriever, "ice"))[0] == "snow"
 
 
-async def test_a_directory_in_place_of_the_file_is_no_obstacle(tmp_path: Path) -> None:
+async def test_a_directory_in_place_of_the_file_is_ignored(tmp_path: Path) -> None:
     retriever = EmbeddingRetriever(meaning, cache=tmp_path, model_name="m")
     assert (await found(retriever, "ice"))[0] == "snow"
 
@@ -127,7 +127,7 @@ async def test_wrong_vectors_are_errors(vectors: Any, reason: str) -> None:
         await EmbeddingRetriever(lambda texts: vectors).index(DOCUMENTS)
 
 
-async def test_a_model_that_has_changed_under_its_name_is_told() -> None:
+async def test_a_model_that_has_changed_under_its_name_is_an_error() -> None:
     lengths = iter([2, 2, 3])
     retriever = EmbeddingRetriever(lambda texts: [[1.0] * next(lengths)] * len(texts))
     index = await retriever.index(DOCUMENTS)
@@ -136,7 +136,7 @@ async def test_a_model_that_has_changed_under_its_name_is_told() -> None:
         await index.search("y", 1)  # type: ignore[misc]
 
 
-async def test_the_index_of_a_changed_model_is_made_anew(tmp_path: Path) -> None:
+async def test_the_index_of_a_changed_model_is_created_again(tmp_path: Path) -> None:
     options: dict[str, Any] = {"cache": tmp_path / "vectors", "model_name": "m"}
     await fruit_agent(
         None, retriever=EmbeddingRetriever(lambda texts: [[1.0]] * len(texts), **options)
@@ -149,7 +149,9 @@ async def test_the_index_of_a_changed_model_is_made_anew(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("vector", ["00000000", "0000c07f0000803f0000803f"])
-async def test_vectors_of_another_length_or_not_finite_are_made_again(tmp_path: Path, vector: str) -> None:
+async def test_stored_vectors_of_another_length_or_not_finite_are_computed_again(
+    tmp_path: Path, vector: str
+) -> None:
     file = tmp_path / "vectors"
     embed = Counting()
     retriever = EmbeddingRetriever(embed, cache=file, model_name="m")
@@ -164,7 +166,7 @@ async def test_vectors_of_another_length_or_not_finite_are_made_again(tmp_path: 
     assert embed.texts == []
 
 
-async def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+async def test_a_database_of_another_application_is_not_changed(tmp_path: Path) -> None:
     file = tmp_path / "theirs"
     with sqlite3.connect(file) as opened:
         opened.execute("CREATE TABLE mine (a)")
@@ -175,7 +177,7 @@ async def test_a_database_of_somebody_else_is_left_alone(tmp_path: Path) -> None
     assert file.read_bytes() == before
 
 
-async def test_a_text_is_embedded_once_however_far_down_one_looks() -> None:
+async def test_a_text_is_embedded_once_for_repeated_searches() -> None:
     embed = Counting()
     agent = fruit_agent(None, retriever=EmbeddingRetriever(embed))
     await agent.select_tools("warm", {"tool_rules": {"allow": ["fig", "plum", "melon"]}})
@@ -218,7 +220,7 @@ def embeddings_api(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Any]]:
 
 
 @pytest.mark.parametrize("name", ["text-embedding-3-small", "openai/text-embedding-3-small"])
-async def test_a_model_is_asked_over_http_in_batches(embeddings_api: list[Any], name: str) -> None:
+async def test_a_model_is_called_over_http_in_batches(embeddings_api: list[Any], name: str) -> None:
     model = calling()
     retriever = EmbeddingRetriever(name, batch=5)
     await fruit_agent(model, retriever=retriever).run_async("warm")
@@ -227,7 +229,7 @@ async def test_a_model_is_asked_over_http_in_batches(embeddings_api: list[Any], 
     assert {body["model"] for body in embeddings_api} == {"text-embedding-3-small"}
 
 
-async def test_a_name_nobody_knows_shows_all_tools() -> None:
+async def test_an_unknown_model_name_shows_all_tools() -> None:
     model = calling()
     await fruit_agent(model, retriever=EmbeddingRetriever("no-such-model")).run_async("warm")
     assert len(shown(model)[0]) == 8

@@ -77,7 +77,7 @@ async def test_all_tools_are_shown_and_the_reason_is_logged_once(
 
 
 @pytest.mark.parametrize("where", ["search", "index"])
-async def test_one_that_hangs_is_not_waited_for(where: str) -> None:
+async def test_a_retriever_that_hangs_times_out(where: str) -> None:
     retriever: Any = Saying(["fig"])
     setattr(retriever, where, hang)
     model = calling()
@@ -85,24 +85,24 @@ async def test_one_that_hangs_is_not_waited_for(where: str) -> None:
     assert shown(model) == [ALL]
 
 
-async def test_a_failure_on_the_way_shows_all_from_the_next_turn_on() -> None:
+async def test_a_failure_during_a_run_shows_all_tools_from_the_next_turn_on() -> None:
     retriever: Saying = Saying(lambda: ["fig"] if len(retriever.asked) == 1 else raising(OSError("gone"))())
     model = calling(finding("apple"))
     await fruit_agent(model, retriever=retriever).run_async("x")
     assert shown(model) == [["find_tools", "fig"], ALL]
-    assert outputs(model) == ["The search is out of order, so all tools are shown to you from now on."]
+    assert outputs(model) == ["The search has failed, so all tools are shown to you from now on."]
 
 
-async def test_strangers_and_doubles_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unknown_and_duplicate_matches_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
     model = calling()
     retriever = Saying(["fig", "stone", "fig", "plum"])
     with caplog.at_level(logging.WARNING, "kantan_agents.retrieval"):
         await fruit_agent(model, retriever=retriever).run_async("x")
     assert shown(model) == [["find_tools", "plum", "fig"]]
-    assert "no tool of this agent: 'stone'" in caplog.records[0].reason  # type: ignore[attr-defined]
+    assert "a tool that this agent does not have: 'stone'" in caplog.records[0].reason  # type: ignore[attr-defined]
 
 
-async def test_the_index_is_made_once_for_runs_at_the_same_time() -> None:
+async def test_the_index_is_created_once_for_concurrent_runs() -> None:
     retriever = Saying(["fig"])
     agent = fruit_agent(None, retriever=retriever)
     async with anyio.create_task_group() as group:
@@ -112,7 +112,7 @@ async def test_the_index_is_made_once_for_runs_at_the_same_time() -> None:
     assert [document.name for document in retriever.indexed[0]] == ALL
 
 
-async def test_a_run_that_is_cancelled_while_indexing_leaves_it_to_the_next() -> None:
+async def test_after_a_cancelled_run_another_run_creates_the_index() -> None:
     began = anyio.Event()
     retriever: Any = Saying(["fig"])
     made = retriever.index
@@ -132,7 +132,7 @@ async def test_a_run_that_is_cancelled_while_indexing_leaves_it_to_the_next() ->
     assert (await agent.select_tools("x")).shown == ["fig"]
 
 
-async def test_sync_retrievers_work_in_a_thread() -> None:
+async def test_sync_retrievers_run_in_a_thread() -> None:
     threads = []
 
     class Sync:
@@ -158,12 +158,12 @@ async def test_ranks_are_added_up() -> None:
 
 
 @pytest.mark.parametrize("retrievers", [[], [1], None, "bm25"])
-def test_a_combination_is_of_retrievers(retrievers: Any) -> None:
+def test_a_combination_requires_retrievers(retrievers: Any) -> None:
     with pytest.raises(ValueError, match="at least one retriever"):
         CombinedRetriever(retrievers)
 
 
-def test_the_error_tells_who_and_why() -> None:
+def test_the_error_names_retriever_and_reason() -> None:
     error = RetrievalError(retriever="Mine", reason="why")
     assert str(error) == "[kantan-agents][E57] Mine failed: why"
     assert ToolRetrieval() == ToolRetrieval()

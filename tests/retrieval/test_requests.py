@@ -1,4 +1,4 @@
-"""What really goes to a provider: definitions that stay the same to the byte, and OpenAI's own search."""
+"""Requests to a provider: tool definitions that do not change by a byte, and OpenAI's own search."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def definitions(server: OfflineServer) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_the_list_only_grows_at_its_end_and_no_byte_changes(api: str) -> None:
+async def test_tools_are_only_appended_and_earlier_bytes_do_not_change(api: str) -> None:
     script: list[Any] = [
         [ScriptedToolCall("find_tools", {"query": "lemon"})],
         [ScriptedToolCall("lemon", {})],
@@ -37,7 +37,7 @@ async def test_the_list_only_grows_at_its_end_and_no_byte_changes(api: str) -> N
         assert after[: len(before)] == before
 
 
-async def test_the_same_choice_is_the_same_bytes_in_another_run() -> None:
+async def test_the_same_choice_gives_the_same_bytes_in_another_run() -> None:
     with OfflineServer(["x", "x"]) as server:
         agent = fruit_agent(server.bundle())
         await agent.run_async("an apple and a melon")
@@ -46,7 +46,7 @@ async def test_the_same_choice_is_the_same_bytes_in_another_run() -> None:
     assert first == second
 
 
-async def test_the_search_may_be_left_to_openai() -> None:
+async def test_the_search_can_be_left_to_openai() -> None:
     with OfflineServer(["x"]) as server:
         agent = Agent(
             "a",
@@ -57,15 +57,15 @@ async def test_the_search_may_be_left_to_openai() -> None:
         )
         await agent.run_async("an apple", {"tool_rules": {"deny": ["melon"]}})
         tools = server.requests[0].body["tools"]
-    later = {tool.get("name"): tool.get("defer_loading") for tool in tools}
-    assert later.pop("fig") in (None, False)
-    assert later.pop(None) is None
+    deferred = {tool.get("name"): tool.get("defer_loading") for tool in tools}
+    assert deferred.pop("fig") in (None, False)
+    assert deferred.pop(None) is None
     assert {"type": "tool_search"} in tools
-    assert set(later) == {"apple", "pear", "plum", "cherry", "lemon", "quince"}
-    assert set(later.values()) == {True}
+    assert set(deferred) == {"apple", "pear", "plum", "cherry", "lemon", "quince"}
+    assert set(deferred.values()) == {True}
 
 
-def test_the_search_left_to_openai_knows_its_names_too() -> None:
+def test_unknown_names_are_errors_with_openais_search_too() -> None:
     with pytest.raises(UnknownRetrievedToolError):
         retrieval = ToolRetrieval(always=["figg"], provider_search=True)
         Agent("a", "x", tools=fruit_tools(), tool_retrieval=retrieval)

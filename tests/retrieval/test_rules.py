@@ -1,4 +1,4 @@
-"""The rules hold whatever retrieval finds."""
+"""The tool rules apply to everything that retrieval finds."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Impostor(MCPServer):
-    """A server whose tools have the names it is given."""
+    """An MCP server with tools of the given names."""
 
     def __init__(self, names: list[str]) -> None:
         super().__init__()
@@ -52,14 +52,14 @@ def rules(**tool_rules: Any) -> dict[str, Any]:
     return {"tool_rules": tool_rules}
 
 
-async def test_what_is_denied_makes_room_for_the_next() -> None:
+async def test_a_denied_tool_is_replaced_by_the_next_match() -> None:
     retriever = Saying(list(FRUIT))
     model = calling()
     await fruit_agent(model, retriever=retriever).run_async("x", rules(deny=["apple", "plum"]))
     assert shown(model) == [["find_tools", "pear", "cherry"]]
 
 
-async def test_the_look_goes_as_far_as_it_must() -> None:
+async def test_the_search_continues_until_enough_tools_are_permitted() -> None:
     numbered = [tool(f"n{place}") for place in range(300)]
     retriever = Saying([each.name for each in numbered])
     model = calling()
@@ -68,16 +68,16 @@ async def test_the_look_goes_as_far_as_it_must() -> None:
     assert [limit for _, limit in retriever.asked] == [4, 300]
 
 
-async def test_neither_is_a_denied_tool_found_nor_made_callable_by_calling_it() -> None:
+async def test_a_denied_tool_is_not_found_and_not_shown_after_a_call() -> None:
     model = calling(finding("fig"), "fig", "fig")
     await fruit_agent(model).run_async("an apple", rules(deny=["fig"]))
-    assert outputs(model)[0].startswith("No tool fits that.")
+    assert outputs(model)[0].startswith("No tool matches that.")
     assert "[E8] Tool is not allowed: fig" in outputs(model)[1]
     assert "[E8] Tool is not allowed: fig" in outputs(model)[2]
     assert all("fig" not in names for names in shown(model))
 
 
-async def test_a_denied_tool_that_always_is_shown_is_not() -> None:
+async def test_a_denied_tool_in_always_is_not_shown() -> None:
     model = calling()
     await fruit_agent(model, always=["fig"]).run_async("an apple", rules(deny=["fig"]))
     assert shown(model) == [["find_tools", "apple"]]
@@ -89,7 +89,7 @@ async def test_the_policy_may_raise() -> None:
         await agent.run_async("an apple", rules(deny=["fig"]))
 
 
-async def test_a_rule_made_during_the_run_holds_for_what_is_in_view() -> None:
+async def test_a_rule_added_during_the_run_applies_to_tools_in_view() -> None:
     model = calling(finding("fig"), "fig")
     context = rules(deny=["melon"])
     tools = [tool("fig", "Peels a fig."), tool("apple"), tool("pear"), tool("melon")]
@@ -108,7 +108,7 @@ async def test_a_rule_made_during_the_run_holds_for_what_is_in_view() -> None:
     assert "fig" not in shown(model)[2]
 
 
-async def test_a_list_of_allowed_tools_need_not_name_find_tools_but_may_be_denied() -> None:
+async def test_find_tools_needs_no_allow_entry_but_can_be_denied() -> None:
     model = calling(finding("pear"))
     await fruit_agent(model).run_async("an apple", rules(allow=["apple", "pear", "fig"]))
     assert shown(model) == [["find_tools", "apple"], ["find_tools", "apple", "pear"]]
@@ -120,9 +120,7 @@ async def test_a_list_of_allowed_tools_need_not_name_find_tools_but_may_be_denie
 @pytest.mark.parametrize(
     ("allowed", "seen"), [([], []), (["fig"], ["fig"]), (["melon", "pear"], ["pear", "melon"])]
 )
-async def test_what_the_rules_leave_is_shown_whole_where_it_is_little(
-    allowed: list[str], seen: list[str]
-) -> None:
+async def test_all_permitted_tools_are_shown_if_they_are_few(allowed: list[str], seen: list[str]) -> None:
     model = calling()
     agent = fruit_agent(model)
     await agent.run_async("please do it", rules(allow=[*allowed, "nothing"]))
@@ -130,7 +128,7 @@ async def test_what_the_rules_leave_is_shown_whole_where_it_is_little(
     assert (await agent.select_tools("x", rules(allow=[*allowed, "nothing"]))).shown == seen
 
 
-async def test_what_always_is_shown_comes_before_the_few() -> None:
+async def test_tools_in_always_come_before_the_few_permitted_ones() -> None:
     model = calling()
     agent = fruit_agent(model, always=["melon"])
     context = rules(allow=["pear", "melon"])
@@ -140,7 +138,7 @@ async def test_what_always_is_shown_comes_before_the_few() -> None:
 
 
 @pytest.mark.parametrize("text", ["an apple", "a fig"])
-async def test_a_server_cannot_take_the_name_of_a_tool_that_is_kept_back(
+async def test_a_server_cannot_take_the_name_of_a_tool_that_is_not_shown(
     text: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     model = calling("fig", "fig")
@@ -158,7 +156,7 @@ async def test_a_server_cannot_take_the_name_of_a_tool_that_is_kept_back(
     assert left_out == ["fig", "find_tools"]
 
 
-async def test_the_model_is_told_of_find_tools_when_it_calls_what_does_not_exist() -> None:
+async def test_the_answer_to_an_unknown_tool_name_lists_find_tools() -> None:
     model = calling("stone")
     await fruit_agent(model).run_async("an apple")
     assert "find_tools" in outputs(model)[0]

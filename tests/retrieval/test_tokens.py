@@ -1,4 +1,4 @@
-"""Terms: names as programs write them, English, Japanese, Chinese, and anything at all."""
+"""Terms of identifiers, English, Japanese, Chinese, and arbitrary text."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_text_becomes_terms(text: str, terms: list[str]) -> None:
     assert terms_of(text) == terms
 
 
-def test_a_request_also_gets_what_tools_call_the_same_thing() -> None:
+def test_a_request_also_gets_synonyms() -> None:
     terms = dict(query_terms("get rid of: remove the repo"))
     assert terms["repositori"] and terms["repo"] and terms["remov"]  # its own
     assert terms["delet"] is False  # what it may mean
@@ -40,7 +40,7 @@ def test_a_request_also_gets_what_tools_call_the_same_thing() -> None:
 
 
 @given(st.text(max_size=300))
-def test_any_text_has_terms_without_a_fault(text: str) -> None:
+def test_any_text_can_be_split_into_terms(text: str) -> None:
     terms = terms_of(text)
     assert all(terms)
     own = [term for term, is_own in query_terms(text) if is_own]
@@ -48,5 +48,5 @@ def test_any_text_has_terms_without_a_fault(text: str) -> None:
 
 
 @given(st.lists(st.sampled_from(["invoice", "order_list", "請求書", "发票", "タクシー", "x9"]), max_size=8))
-def test_words_with_spaces_between_them_do_not_change_each_other(words: list[str]) -> None:
+def test_words_separated_by_spaces_do_not_affect_each_other(words: list[str]) -> None:
     assert terms_of(" ".join(words)) == [term for word in words for term in terms_of(word)]

@@ -1,4 +1,4 @@
-"""Tools found by their words: BM25."""
+"""The BM25 retriever: finds tools by shared words."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def _is_weight(_: object, attribute: attrs.Attribute[int], value: object) -> Non
 class BM25Retriever:
     """Finds tools by the words they share with a text, in any mixture of English, Japanese and Chinese.
 
-    Nothing is downloaded and nothing asked over a network. It knows no synonyms and no translations: a
-    request in one language does not find a tool described in another. For that there are embeddings.
+    It downloads nothing and uses no network. It has few synonyms and no translations: a request in one
+    language does not find a tool described in another. Use embeddings for that.
 
     Args:
-        name_weight: How often the words of a tool's name count.
-        description_weight: How often those of its description count.
-        parameter_weight: How often those of its parameters count.
+        name_weight: Weight of the words in a tool's name.
+        description_weight: Weight of the words in its description.
+        parameter_weight: Weight of the words in its parameters.
 
     Raises:
-        InvalidOptionError: E75, a weight is no int from 0 to 20.
+        InvalidOptionError: E75, a weight is not an int from 0 to 20.
     """
 
     name_weight: int = attrs.field(default=4, validator=_is_weight)
@@ -40,7 +40,7 @@ class BM25Retriever:
     parameter_weight: int = attrs.field(default=1, validator=_is_weight)
 
     def index(self, documents: Sequence[ToolDocument]) -> ToolIndex:
-        """Return the index of ``documents``; about a second for 10,000 tools."""
+        """Return the index of ``documents``; takes about a second for 10,000 tools."""
         terms = [self._terms(document) for document in documents]
         return BM25Index.of([document.name for document in documents], terms)
 
@@ -54,22 +54,22 @@ class BM25Retriever:
 
 _INLINE = 20_000
 _LONGEST_QUERY = 200
-_MEANT_WEIGHT = 1 / 3
+_SYNONYM_WEIGHT = 1 / 3
 
 
 @cache
 def _bm25s() -> Any:
-    # A third of a second of imports: only where retrieval is used, and off the loop.
+    # The import takes a third of a second, so it happens on first use and in a thread.
     import bm25s
 
-    # It switches its own debug messages on, and they would reach the application's logs.
+    # It enables its own debug messages, which would reach the application's logs.
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     return bm25s
 
 
 @attrs.frozen(eq=False, repr=False)
 class BM25Index:
-    """The tools of one agent by the words they are described with."""
+    """The BM25 index of one agent's tools."""
 
     names: Sequence[str]
     vocabulary: dict[str, int]
@@ -90,29 +90,29 @@ class BM25Index:
         return cls(names, vocabulary, model, model.scores["indptr"].tolist())
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the best matches; a tool that shares no word with the query is none."""
+        """Return the best matches; tools that share no word with the query are left out."""
         if self.is_quick:
             return self.search_now(query, limit)
         return await anyio.to_thread.run_sync(self.search_now, query, limit)
 
     @property
     def is_quick(self) -> bool:
-        """Whether a search is so short that a thread would only make it longer."""
+        """Whether a search is fast enough to run without a thread."""
         return len(self.names) <= _INLINE
 
     def search_now(self, query: str, limit: int) -> list[ToolMatch]:
-        """Return the best matches, here and now."""
+        """Return the best matches, synchronously."""
         postings = self._postings(query)
         if not postings or limit < 1:
             return []
         import numpy as np
 
         places, weights = self.model.scores["indices"], self.model.scores["data"]
-        # What the request says itself counts more than what it may mean.
-        counted = [weights[found] if own else weights[found] * _MEANT_WEIGHT for found, own in postings]
+        # The request's own words count more than synonyms.
+        counted = [weights[found] if own else weights[found] * _SYNONYM_WEIGHT for found, own in postings]
         reached = np.concatenate([places[found] for found, _ in postings])
         scores = np.bincount(reached, np.concatenate(counted), len(self.names))
-        hits = (scores >= scores.max() / 2).nonzero()[0]  # few, and most often enough
+        hits = (scores >= scores.max() / 2).nonzero()[0]  # few, and usually enough
         if len(hits) < limit:
             hits = (scores > 0).nonzero()[0]
         if len(hits) > limit:
@@ -134,7 +134,7 @@ class BM25Index:
             for number, own in numbers
             if number is not None
         ]
-        # What every second tool says tells none from another, and takes the longest to add up.
+        # Words in more than half of the tools do not distinguish them, and take the longest to add up.
         half = len(self.names) / 2
-        telling = [(found, own) for found, own in known if found.stop - found.start <= half]
-        return telling if any(own for _, own in telling) else known
+        selective = [(found, own) for found, own in known if found.stop - found.start <= half]
+        return selective if any(own for _, own in selective) else known

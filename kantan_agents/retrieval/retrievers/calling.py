@@ -1,4 +1,4 @@
-"""Retrievers of any kind asked in one way: sync ones in a thread, and what they return is checked."""
+"""Calls retrievers and indexes, sync ones in a thread, and validates their results."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import anyio.to_thread
 from kantan_agents.errors import RetrievalError
 from kantan_agents.retrieval.retrievers.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
 
-_Made = TypeVar("_Made")
+_Result = TypeVar("_Result")
 
 
-async def apart(ask: Callable[[], Awaitable[_Made]]) -> _Made:
-    """Return what ``ask`` returns, from a task of its own: a cancellation it raises itself is an error.
+async def in_own_task(ask: Callable[[], Awaitable[_Result]]) -> _Result:
+    """Await ``ask`` in a separate task, so that a cancellation it raises itself is an error.
 
     Raises:
-        RuntimeError: It has cancelled itself.
+        RuntimeError: ``ask`` has cancelled itself.
     """
-    made: list[_Made] = []
+    made: list[_Result] = []
     failures: list[Exception] = []
 
     async def work() -> None:
         try:
             made.append(await ask())
-        except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
+        except Exception as error:  # noqa: BLE001 - raised below, not in an exception group
             failures.append(error)
 
     async with anyio.create_task_group() as group:
@@ -40,10 +40,10 @@ async def apart(ask: Callable[[], Awaitable[_Made]]) -> _Made:
 
 
 async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) -> ToolIndex:
-    """Return the index a retriever makes of ``documents``.
+    """Return a retriever's index of ``documents``.
 
     Raises:
-        RetrievalError: E57, it made something that cannot be searched.
+        RetrievalError: E57, the result has no ``search`` method.
     """
     made: Any
     if inspect.iscoroutinefunction(retriever.index):
@@ -60,11 +60,11 @@ async def make_index(retriever: Retriever, documents: Sequence[ToolDocument]) ->
     return made  # type: ignore[no-any-return]
 
 
-async def ask_index(index: ToolIndex, query: str, limit: int) -> Sequence[ToolMatch]:
-    """Return what an index finds.
+async def search_index(index: ToolIndex, query: str, limit: int) -> Sequence[ToolMatch]:
+    """Return the matches that an index finds.
 
     Raises:
-        RetrievalError: E57, it found something that is no ``ToolMatch``.
+        RetrievalError: E57, the result is not a list of ``ToolMatch``.
     """
     found: Any
     if inspect.iscoroutinefunction(index.search):

@@ -1,4 +1,4 @@
-"""Several retrievers as one, by the ranks they give."""
+"""Combines several retrievers by the ranks of their matches."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import anyio
 import attrs
 
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.retrieval.retrievers.calling import apart, ask_index, make_index
+from kantan_agents.retrieval.retrievers.calling import in_own_task, make_index, search_index
 from kantan_agents.retrieval.retrievers.retriever import Retriever, ToolDocument, ToolIndex, ToolMatch
 
 _RANK_OFFSET = 60
-"""How little the first ranks differ: the constant of the method's authors."""
+"""The constant of reciprocal rank fusion, as its authors chose it: larger values flatten the first ranks."""
 
 
 def _checked(retrievers: Any) -> tuple[Retriever, ...]:
@@ -26,22 +26,22 @@ def _checked(retrievers: Any) -> tuple[Retriever, ...]:
 
 @attrs.frozen
 class CombinedRetriever:
-    """Asks several retrievers and adds up their ranks (reciprocal rank fusion).
+    """Combines the rankings of several retrievers (reciprocal rank fusion).
 
-    Scores of different retrievers cannot be compared; ranks can. A tool that two of them find well comes
-    before one that only one of them finds.
+    Scores of different retrievers cannot be compared, ranks can. A tool ranked high by two of them comes
+    before a tool found by only one.
 
     Args:
-        retrievers: What is asked, at the same time.
+        retrievers: The retrievers, which are searched concurrently.
 
     Raises:
-        InvalidOptionError: E75, that is no list of retrievers.
+        InvalidOptionError: E75, ``retrievers`` is not a list of retrievers.
     """
 
     retrievers: Sequence[Retriever] = attrs.field(converter=_checked)
 
     async def index(self, documents: Sequence[ToolDocument]) -> ToolIndex:
-        """Return one index that asks those of all retrievers."""
+        """Return an index that searches the indexes of all retrievers."""
         return _CombinedIndex([await make_index(retriever, documents) for retriever in self.retrievers])
 
 
@@ -50,14 +50,14 @@ class _CombinedIndex:
     indexes: Sequence[ToolIndex]
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the matches of all, by the sum of their reciprocal ranks."""
+        """Return the matches of all indexes, ordered by the sum of their reciprocal ranks."""
         found: list[Sequence[ToolMatch]] = [()] * len(self.indexes)
         failures: list[Exception] = []
 
         async def ask(place: int) -> None:
             try:
-                found[place] = await apart(lambda: ask_index(self.indexes[place], query, limit))
-            except Exception as error:  # noqa: BLE001 - raised below, as it is and not in a group
+                found[place] = await in_own_task(lambda: search_index(self.indexes[place], query, limit))
+            except Exception as error:  # noqa: BLE001 - raised below, not in an exception group
                 failures.append(error)
 
         async with anyio.create_task_group() as group:
@@ -69,7 +69,7 @@ class _CombinedIndex:
 
 
 def fused(rankings: Sequence[Sequence[ToolMatch]], limit: int) -> list[ToolMatch]:
-    """Return one ranking of several; of equal sums, what came earlier in the first rankings."""
+    """Merge rankings into one; equal sums keep the order of the first rankings."""
     sums: dict[str, float] = {}
     for ranking in rankings:
         for rank, name in enumerate(dict.fromkeys(match.name for match in ranking)):

@@ -1,4 +1,4 @@
-"""Tools found by their meaning: embeddings of any model, or of a function."""
+"""The embedding retriever: finds tools by meaning, with a model or a custom function."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents.support.arguments import checked_int
 
 Vectors: TypeAlias = Sequence[Sequence[float]]
 Embed: TypeAlias = Callable[[list[str]], "Vectors | Awaitable[Vectors]"]
-"""Takes texts and returns a vector for each, in their order; sync, and then called in a thread, or async."""
+"""Takes texts and returns one vector for each, in order; async, or sync and then called in a thread."""
 
 _LONGEST = 8_000
 _NUMBER_BYTES = 4
@@ -45,22 +45,22 @@ def _is_batch(_: object, attribute: attrs.Attribute[int], value: object) -> None
 
 @attrs.frozen
 class EmbeddingRetriever:
-    """Finds tools whose meaning is near to that of a text, across languages if the model is.
+    """Finds tools with a meaning similar to a text, across languages if the model supports them.
 
         EmbeddingRetriever("openai/text-embedding-3-small", cache="tools.vectors")
 
-    The vectors of the tools are made once and, with ``cache``, kept on disk: only tools whose text has
-    changed are embedded again. Each choice embeds the user's text, which costs a request.
+    The tools are embedded once. With ``cache``, the vectors are stored on disk and only tools with a changed
+    text are embedded again. Each search embeds the user's text, which costs one request.
 
     Args:
-        embed: A model's name, as kantan-llm resolves it, whose API has ``/embeddings``; or a function.
-        cache: File for the vectors, made if need be; several processes may share it. None keeps none.
-        model_name: What the vectors are kept under; needed with a function and a cache, because another
-            function makes other vectors.
-        batch: How many texts are embedded in one request.
+        embed: A model name for kantan-llm, whose API has ``/embeddings``, or a function.
+        cache: File for the vectors, created if necessary; processes may share it. None for no cache.
+        model_name: Name under which the vectors are stored; required with a function and a cache, because
+            another function computes other vectors.
+        batch: Number of texts in one request.
 
     Raises:
-        InvalidOptionError: E75, one of these has a value it cannot have.
+        InvalidOptionError: E75, an option has an invalid value.
     """
 
     embed: str | Embed = attrs.field(converter=_embed)
@@ -77,10 +77,10 @@ class EmbeddingRetriever:
             raise InvalidOptionError(option="model_name", reason=reason)
 
     async def index(self, documents: Sequence[ToolDocument]) -> ToolIndex:
-        """Return the index of ``documents``, their vectors from the cache or made now.
+        """Return the index of ``documents``, with vectors from the cache or the model.
 
         Raises:
-            RetrievalError: E57, there is not one vector for each text, all of one length and finite.
+            RetrievalError: E57, the model did not return one finite vector of equal length for each text.
         """
         texts = [document.text[:_LONGEST] for document in documents]
         wanted = {text: _key(self._name, text) for text in texts}
@@ -92,7 +92,7 @@ class EmbeddingRetriever:
         """Return a vector for each text, as little-endian 32-bit floats.
 
         Raises:
-            RetrievalError: E57, there is not one vector for each text, all of one length and finite.
+            RetrievalError: E57, the model did not return one finite vector of equal length for each text.
         """
         made: list[bytes] = []
         for start in range(0, len(texts), self.batch):
@@ -102,14 +102,14 @@ class EmbeddingRetriever:
         return made
 
     async def forget(self, keys: Sequence[bytes]) -> None:
-        """Drop vectors from the cache: the model has changed under its name."""
+        """Delete vectors from the cache, because the model behind its name has changed."""
         if self.cache is not None:
             await anyio.to_thread.run_sync(VectorCache(self.cache).delete, keys)
 
     async def _cached(self, wanted: Mapping[str, bytes]) -> dict[str, bytes]:
         cache = VectorCache(self.cache) if self.cache is not None else None
         known = await anyio.to_thread.run_sync(cache.read, list(wanted.values())) if cache else {}
-        known = await anyio.to_thread.run_sync(_sound, known)
+        known = await anyio.to_thread.run_sync(_finite_vectors, known)
         missing = [text for text, key in wanted.items() if key not in known]
         made = dict(zip(missing, await self.vectors_of(missing), strict=True))
         if len({len(vector) for vector in (*made.values(), *known.values())}) > 1:
@@ -143,7 +143,7 @@ class _VectorIndex:
     recent: dict[str, list[bytes]] = attrs.field(factory=dict)
 
     async def search(self, query: str, limit: int) -> Sequence[ToolMatch]:
-        """Return the nearest tools by the cosine of their vectors."""
+        """Return the nearest tools by cosine similarity."""
         if not self.names:
             return []
         vector = self.recent.get(query) or await self.retriever.vectors_of([query])
@@ -158,7 +158,7 @@ class _VectorIndex:
         return await anyio.to_thread.run_sync(self._nearest, vector, limit)
 
     def _remember(self, query: str, vector: list[bytes]) -> None:
-        # Who looks further down the ranking, or shows all turns of a run the same text, asks once.
+        # Repeated searches for the same text, with a larger limit or in a later turn, embed it once.
         self.recent[query] = vector
         for oldest in list(self.recent)[:-_RECENT]:
             self.recent.pop(oldest, None)
@@ -193,7 +193,7 @@ def _as_bytes(vectors: Any, count: int) -> list[bytes]:
 _DIMENSIONS = 2
 
 
-def _sound(vectors: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
+def _finite_vectors(vectors: Mapping[bytes, bytes]) -> dict[bytes, bytes]:
     import numpy as np
 
     return {key: vector for key, vector in vectors.items() if np.isfinite(np.frombuffer(vector, "<f4")).all()}

@@ -1,4 +1,4 @@
-"""What finds tools by a text: the protocol, and what goes into it and comes out."""
+"""The protocols of retrievers and their indexes, with the types of their input and output."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kantan_agents.errors import InvalidOptionError, RetrievalError
 
 @attrs.frozen
 class ToolDocument:
-    """What is known of a tool when tools are looked for.
+    """The searchable description of a tool.
 
     Attributes:
-        name: What it goes by, unique among the tools of its agent.
-        description: What it says of itself; may be empty.
+        name: Name of the tool, unique among the tools of its agent.
+        description: Its description; may be empty.
         parameters: The names and descriptions of its parameters, as one text.
     """
 
@@ -28,7 +28,7 @@ class ToolDocument:
 
     @property
     def text(self) -> str:
-        """All of it, as one text."""
+        """Name, description and parameters as one text."""
         return "\n".join(part for part in (self.name, self.description, self.parameters) if part)
 
 
@@ -39,7 +39,7 @@ def _name(value: Any) -> str:
 
 
 def _score(value: Any) -> float:
-    # A plain float is told first: thousands may be made in one search.
+    # The quick check for a plain float comes first: a search may create thousands.
     if type(value) is float or (isinstance(value, Real) and not isinstance(value, bool)):
         score = float(value)
         if math.isfinite(score):
@@ -49,14 +49,14 @@ def _score(value: Any) -> float:
 
 @attrs.frozen
 class ToolMatch:
-    """A tool that was found.
+    """A tool found by a search.
 
     Attributes:
         name: Name of its ``ToolDocument``.
-        score: How well it fits; comparable only within one search.
+        score: Quality of the match; comparable only within one search.
 
     Raises:
-        InvalidOptionError: E75, the name is no str, or the score no finite number.
+        InvalidOptionError: E75, the name is not a str, or the score is not a finite number.
     """
 
     name: str = attrs.field(converter=_name)
@@ -64,24 +64,24 @@ class ToolMatch:
 
 
 class StaleIndexError(RetrievalError):
-    """E57, and the index has to be made anew: what it holds no longer goes with what it is asked by."""
+    """E57, and the index must be created again: its content no longer matches the queries."""
 
 
 @runtime_checkable
 class ToolIndex(Protocol):
-    """The tools of one agent, ready to be searched; from any thread and any number of runs at once."""
+    """A searchable index of one agent's tools; used by any thread and by concurrent runs."""
 
     def search(self, query: str, limit: int) -> Sequence[ToolMatch] | Awaitable[Sequence[ToolMatch]]:
-        """Return what fits a text, the best first, at most ``limit`` of them; sync or async."""
+        """Return at most ``limit`` matches for a text, best first; sync or async."""
         ...
 
 
 @runtime_checkable
 class Retriever(Protocol):
-    """Makes an index of tools. It keeps nothing of them itself, so several agents may share one."""
+    """Creates an index of tools. It stores no tools itself, so several agents may share it."""
 
     def index(self, documents: Sequence[ToolDocument]) -> ToolIndex | Awaitable[ToolIndex]:
-        """Return an index of ``documents``; sync, and then called in a thread, or async."""
+        """Return an index of ``documents``; async, or sync and then called in a thread."""
         ...
 
 

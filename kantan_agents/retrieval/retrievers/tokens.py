@@ -1,4 +1,4 @@
-"""From a text to the terms it is found by: English, Japanese, Chinese, and names as programs write them."""
+"""Splits texts into search terms: English, Japanese, Chinese, and identifiers of programs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import unicodedata
 from functools import lru_cache
 from typing import Any
 
-from kantan_agents.retrieval.retrievers.everyday_words import MEANT_BY, SHORT_FOR
+from kantan_agents.retrieval.retrievers.synonyms import ABBREVIATIONS, SYNONYMS
 
-# Kanji and hanzi with extensions and iteration mark; kana; hangul. They put no spaces between words.
+# Kanji and hanzi with extensions and iteration mark, kana, hangul: scripts without spaces between words.
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〆"
 _KANA = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff"
 _HANGUL = "\uac00-\ud7af"
@@ -30,24 +30,24 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# Words that say nothing about what a tool does. "Not" and "without" are no such words.
+# Words that do not describe what a tool does. "Not" and "without" do.
 STOP_WORDS = _words(
     """a about all also am an and any are as at be been but by can could did do does for from had has have
     hello her hers hey hi him his he how i if in into is it its just let like me mine my need now of on one or
     our please shall she should so some tell thank thanks that the their them then there these they this those
     to too us was we were what when where which who why will with would you your"""
 )
-# In a request these are how one asks; in a tool's name they are what it does.
-_ASKING = _words("get give make out put want")
+# In a request these words carry no meaning; in a tool's name they are its action.
+_REQUEST_VERBS = _words("get give make out put want")
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the terms of a text, in order and as often as they occur.
+    """Return the terms of a text, in order and with repetitions.
 
-    Width and case do not count (NFKC). ``camelCase``, ``snake_case`` and ``v2`` are split, English words
-    reduced to their stems and left out where they say nothing. Japanese, Chinese and Korean become pairs of
-    neighbouring characters, each kanji or hanzi alone, and words in katakana; pairs of hiragana are grammar
-    more often than not and left out.
+    Width (NFKC) and case are ignored. ``camelCase``, ``snake_case`` and ``v2`` are split, English words are
+    stemmed, and stop words are left out. Japanese, Chinese and Korean text gives pairs of adjacent
+    characters, each kanji or hanzi, and words in katakana. Pairs of hiragana are left out, because most of
+    them are grammar.
 
     Args:
         text: Any text.
@@ -64,17 +64,17 @@ def terms_of(text: str) -> list[str]:
 
 
 def query_terms(text: str) -> list[tuple[str, bool]]:
-    """Return the terms by which a request is looked for, each once, and whether it is the request's own.
+    """Return the search terms of a request, each once, and whether it occurs in the request.
 
-    Those that are not are what tools call the same thing (``everyday_words.py``).
+    The other terms are synonyms (``synonyms.py``).
 
     Args:
         text: A request.
     """
     words = dict.fromkeys(word.lower() for word in _PLAIN_WORDS.findall(text))
-    long_forms = " ".join(term for word in words for term in SHORT_FOR.get(word, ()))
-    own = [term for term in dict.fromkeys(terms_of(f"{text} {long_forms}")) if term not in _ASKING]
-    meant = terms_of(" ".join(term for word in words for term in MEANT_BY.get(word, ())))
+    long_forms = " ".join(term for word in words for term in ABBREVIATIONS.get(word, ()))
+    own = [term for term in dict.fromkeys(terms_of(f"{text} {long_forms}")) if term not in _REQUEST_VERBS]
+    meant = terms_of(" ".join(term for word in words for term in SYNONYMS.get(word, ())))
     return [(term, True) for term in own] + [
         (term, False) for term in dict.fromkeys(meant) if term not in own
     ]
@@ -102,7 +102,7 @@ _stemmers: list[Any] = []
 def _stem(word: str) -> str:
     if not word.isascii() or not word.isalpha():
         return word
-    with _lock:  # a stemmer holds the word it is at work on
+    with _lock:  # a stemmer keeps state while it works
         if not _stemmers:
             import snowballstemmer
 

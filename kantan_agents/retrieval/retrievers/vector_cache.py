@@ -1,4 +1,4 @@
-"""Vectors on disk, by what they were made of: a SQLite file that any number of processes may share."""
+"""Caches vectors in a SQLite file, which processes may share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 from kantan_agents.support.log import get_logger
 
 _TABLE = "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
-_OURS = 0x6B766563
-"""The application id that SQLite keeps in the file's header."""
+_APPLICATION_ID = 0x6B766563
+"""The application id in the header of the SQLite file."""
 
 _BUSY_SECONDS = 2.0
 _NUMBER_BYTES = 4
@@ -19,13 +19,13 @@ _log = get_logger("kantan_agents.retrieval")
 
 
 class VectorCache:
-    """Keeps vectors under their keys.
+    """Stores vectors by key in a file.
 
-    Whatever is wrong with the file, it is only a cache: that is logged, and the vectors are made again.
-    A file that is no database, or the database of something else, is left as it is.
+    Any problem with the file is logged, and the vectors are computed again. A file that is not a database, or
+    that is the database of another application, is not changed.
 
     Args:
-        path: The file; it and its directory are made at the first write.
+        path: The file; it and its directory are created at the first write.
     """
 
     def __init__(self, path: Path) -> None:
@@ -33,7 +33,7 @@ class VectorCache:
         self._is_unusable = False
 
     def read(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the vectors that are there."""
+        """Return the stored vectors among these keys."""
         found: dict[bytes, bytes] = {}
         try:
             if not self._path.exists():
@@ -53,15 +53,15 @@ class VectorCache:
         return found
 
     def write(self, vectors: Mapping[bytes, bytes]) -> None:
-        """Keep vectors; what is there under a key is replaced."""
+        """Store vectors, replacing those with the same keys."""
         self._change("INSERT OR REPLACE INTO vectors VALUES (?, ?)", vectors.items())
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Drop the vectors under these keys."""
+        """Delete the vectors with these keys."""
         self._change("DELETE FROM vectors WHERE key = ?", ((key,) for key in keys))
 
     def _change(self, statement: str, rows: Iterable[tuple[bytes, ...]]) -> None:
-        if self._is_unusable:  # a read has waited for it in vain
+        if self._is_unusable:  # a read has failed already
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,13 +73,15 @@ class VectorCache:
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(self._path, timeout=_BUSY_SECONDS)) as file:
-            if _application_id(file) != _OURS:
-                file.execute("BEGIN IMMEDIATE")  # several processes may begin at the same time
-                if _application_id(file) != _OURS:
+            if _application_id(file) != _APPLICATION_ID:
+                file.execute("BEGIN IMMEDIATE")  # several processes may create the table at the same time
+                if _application_id(file) != _APPLICATION_ID:
                     if file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is not None:
-                        raise sqlite3.DatabaseError("it is the database of something else; give another file")
+                        raise sqlite3.DatabaseError(
+                            "it is the database of another application; use another file"
+                        )
                     file.execute(_TABLE)
-                    file.execute(f"PRAGMA application_id = {_OURS}")
+                    file.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
                 file.commit()
             yield file
 

@@ -1,8 +1,8 @@
-"""How people say what tools call otherwise: the few actions most tools are made of, and short forms."""
+"""English synonyms for the most common actions in tool names, and abbreviations."""
 
 from __future__ import annotations
 
-_ALIKE = """
+_SYNONYM_LINES = """
 create: add new make open set start write
 delete: remove drop erase clear
 update: change edit modify correct fix adjust set
@@ -18,7 +18,7 @@ schedule: arrange plan book
 appointment: visit checkup
 """
 
-_SHORT = """
+_ABBREVIATION_LINES = """
 repository: repo repos
 pull request: pr prs
 document: doc docs
@@ -47,8 +47,8 @@ def _read(lines: str) -> dict[str, tuple[str, ...]]:
     return {word: tuple(terms) for word, terms in meant.items()}
 
 
-MEANT_BY = _read(_ALIKE)
-"""What else an English word of a request may stand for, in words as tools are described with."""
+SYNONYMS = _read(_SYNONYM_LINES)
+"""Maps an English word of a request to the words that tools use for it."""
 
-SHORT_FOR = _read(_SHORT)
-"""What an English short form stands for."""
+ABBREVIATIONS = _read(_ABBREVIATION_LINES)
+"""Maps an English abbreviation to its long forms."""
