@@ -127,13 +127,13 @@ class AgentToolIndex:
         """
         known, limit = set(excluded), 2 * count
         while True:
-            asked = min(limit + len(known), len(self._by_name))
-            matches = await self.search_tools.search(text, asked)
+            requested = min(limit + len(known), len(self._by_name))
+            matches = await self.search_tools.search(text, requested)
             new = (match for match in matches if match.name not in known)
             found = await first_matching(
                 lambda match: self.may_use(self._by_name[match.name], layers), new, count
             )
-            if len(found) == count or asked == len(self._by_name) or len(matches) < asked:
+            if len(found) == count or requested == len(self._by_name) or len(matches) < requested:
                 return found
             # An index that may use a network is searched only once more.
             limit = limit * _GROWTH if self.search_tools.is_quick else len(self._by_name)

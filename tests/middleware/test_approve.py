@@ -437,7 +437,7 @@ async def test_a_tool_of_the_providers_that_nobody_could_be_asked_about_ends_the
 ) -> None:
     model = ScriptedModel([[assistant_message("Found.")]])
     clerk = Agent("clerk", "x", model=model, tools=[WebSearchTool()], middleware=[Approve(policy, handler)])
-    with pytest.raises(InvalidOptionError, match="no approval can be asked for the tool web_search"):
+    with pytest.raises(InvalidOptionError, match="no approval can be requested for the tool web_search"):
         await clerk.run_async("Go.")
     assert model.calls == ()
 

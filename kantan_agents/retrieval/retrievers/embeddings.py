@@ -166,8 +166,8 @@ class _VectorIndex:
     def _nearest(self, vector: list[bytes], limit: int) -> list[ToolMatch]:
         import numpy as np
 
-        asked = _unit_vectors(vector)
-        scores = self.matrix @ asked[0]
+        query = _unit_vectors(vector)
+        scores = self.matrix @ query[0]
         best = np.argsort(-scores, kind="stable")[:limit]
         return [ToolMatch(self.names[place], float(scores[place])) for place in best]
 

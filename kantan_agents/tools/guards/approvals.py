@@ -95,7 +95,7 @@ async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) 
 def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
     """Return the error for a tool that needs an approval which cannot be requested."""
     return InvalidOptionError(
-        option="policy", reason=f"no approval can be asked for the tool {tool}: {reason}"
+        option="policy", reason=f"no approval can be requested for the tool {tool}: {reason}"
     )
 
 
