@@ -21,15 +21,15 @@ from kantan_agents.bridge.structured_requests import (
     stream_answer,
 )
 from kantan_agents.pipeline import current_run
-from kantan_agents.structured.asking.agent_output import AgentOutput
-from kantan_agents.structured.asking.chain import Chain
-from kantan_agents.structured.asking.failure import begin_anew
-from kantan_agents.structured.asking.fetch import Fetch
-from kantan_agents.structured.asking.forms import NATIVE
-from kantan_agents.structured.asking.memory import FORMS, Target
-from kantan_agents.structured.asking.reading import final_text
-from kantan_agents.structured.asking.request import Request
-from kantan_agents.tracing.spans import note_output_mode
+from kantan_agents.structured.requests.agent_output import AgentOutput
+from kantan_agents.structured.requests.chain import Chain
+from kantan_agents.structured.requests.failure import clear_failure
+from kantan_agents.structured.requests.fetch import Fetch
+from kantan_agents.structured.requests.forms import NATIVE
+from kantan_agents.structured.requests.memory import FORMS, Target
+from kantan_agents.structured.requests.reading import final_text
+from kantan_agents.structured.requests.request import Request
+from kantan_agents.tracing.spans import set_output_mode
 
 SPAN = "structured_output"
 _SCHEMA_PLACE = 4
@@ -136,7 +136,7 @@ def _accept_native_answer(answer: ModelResponse, schema: AgentOutput, target: Ta
     FORMS.worked(target, NATIVE)
     run = current_run.get()
     if run is not None:
-        note_output_mode(run, NATIVE.mode, 1)
+        set_output_mode(run, NATIVE.mode, 1)
     return True
 
 
@@ -150,7 +150,7 @@ def _record_attempts(chain: Chain) -> None:
         return
     run = current_run.get()
     if run is not None:
-        note_output_mode(run, attempts[-1].mode, len(attempts))
+        set_output_mode(run, attempts[-1].mode, len(attempts))
     tracing: Any = chain.first.options.get("tracing")
     is_off = tracing is not None and tracing.is_disabled()
     if is_off or (len(attempts) == 1 and attempts[-1].fits):

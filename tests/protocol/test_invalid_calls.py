@@ -12,7 +12,12 @@ from kantan_agents.errors import ToolInputError, UnknownToolError
 from kantan_agents.events import ToolCallRefused
 from kantan_agents.protocol import ContentSegment, ProviderToolCall
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.tools.guards.mistakes import MISTAKEN_TURNS, NAMES_TOLD, shapeless, usable_names
+from kantan_agents.tools.guards.invalid_calls import (
+    INVALID_TURNS,
+    NAMES_LISTED,
+    malformed_arguments,
+    usable_tools_sentence,
+)
 from tests.protocol.scripted import Scripted, call, text
 
 pytestmark = pytest.mark.anyio
@@ -108,16 +113,16 @@ def test_of_a_thousand_tools_only_the_nearest_names_are_listed() -> None:
     names = [
         f"{verb}_{thing}_{n}" for verb in ("get", "set") for thing in ("user", "file") for n in range(250)
     ]
-    listed = usable_names([*names, "get_weather"], "GetWeather")
+    listed = usable_tools_sentence([*names, "get_weather"], "GetWeather")
     assert listed.startswith("Tools you may use, the nearest names first: get_weather, ")
-    assert listed.count(",") == NAMES_TOLD  # one of the commas does not separate names
+    assert listed.count(",") == NAMES_LISTED  # one of the commas does not separate names
     assert listed.endswith("(and 981 more).")
-    assert usable_names(names, "x" * 1_000_000).endswith("(and 980 more).")
-    assert usable_names([], "x") == "Tools you may use: none."
+    assert usable_tools_sentence(names, "x" * 1_000_000).endswith("(and 980 more).")
+    assert usable_tools_sentence([], "x") == "Tools you may use: none."
 
 
 @pytest.mark.parametrize("arguments", ["", "{}", ' \n{"a": 1}', "{broken", "   "])
 def test_arguments_that_may_be_an_object_are_left_to_the_tool(arguments: str) -> None:
-    assert shapeless("f", {"type": "object"}, arguments) is None
-    assert shapeless("f", {}, "[1]") is None
-    assert shapeless("f", {"type": "object"}, "hello") is not None
+    assert malformed_arguments("f", {"type": "object"}, arguments) is None
+    assert malformed_arguments("f", {}, "[1]") is None
+    assert malformed_arguments("f", {"type": "object"}, "hello") is not None

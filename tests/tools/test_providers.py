@@ -59,7 +59,7 @@ ACME_RULES = {
 
 
 @pytest.fixture
-def python(installed: Installed) -> Callable[..., Any]:
+def python(installed: Installed, preloaded: Preloaded) -> Callable[..., Any]:
     """Run a script in a separate process with installed distributions; the script prints JSON."""
 
     def run(script: str, *distributions: Distribution, **variables: str) -> Any:
