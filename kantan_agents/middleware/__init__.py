@@ -1,4 +1,4 @@
-"""Ready-made middleware: optional, each in a file of its own, to be given as ``Agent(middleware=[...])``."""
+"""Ready-made middleware, all optional. Pass instances as ``Agent(middleware=[...])``."""
 
 from kantan_agents.middleware.approve.approve import Approve
 from kantan_agents.middleware.approve.calls import Approved, PendingCall, Rejected

@@ -1,4 +1,4 @@
-"""Tool calls that wait for a human: paused and resumed here and in another process, or asked at once."""
+"""Human approval of tool calls: paused runs, resumed here or in another process, and handlers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def approve_all(_call: PendingCall) -> Any:
 
 
 class Bank:
-    """Tools, and what has been done with them."""
+    """Tools of a bank, and the payments made with them."""
 
     def __init__(self) -> None:
         self.paid: list[int] = []
@@ -54,7 +54,7 @@ class Bank:
             return f"paid {amount}"
 
         def balance() -> str:
-            """Tell the balance."""
+            """Return the balance."""
             return "100 left"
 
         return [pay, balance]
@@ -74,7 +74,7 @@ def agent(bank: Bank, model: ScriptedModel, *middleware: Any, **options: Any) ->
 
 
 def outputs(model: ScriptedModel) -> dict[str, str]:
-    """What the model was told as the results of its calls."""
+    """Return the tool results that the model received, by call id."""
     assert model.last_call is not None
     items = [item for item in model.last_call.input if item.get("type") == "function_call_output"]
     return {item["call_id"]: item["output"] for item in items}
@@ -91,7 +91,7 @@ async def run(agent: Agent, how: str, input: Any = "Go.", context: Any = None) -
 
 @pytest.mark.parametrize("how", ["run_async", "stream"])
 @pytest.mark.parametrize("policy", ["pay", ["p*"], ("x", "pay"), lambda call: call.tool == "pay"])
-async def test_a_call_that_the_policy_names_waits_and_the_run_ends_without_an_answer(
+async def test_a_call_that_matches_the_policy_waits_and_the_run_ends_without_an_answer(
     bank: Bank, policy: Any, how: str
 ) -> None:
     asked = [function_call("balance", {}, call_id="b"), *pays(5)]
@@ -102,7 +102,7 @@ async def test_a_call_that_the_policy_names_waits_and_the_run_ends_without_an_an
     assert bank.paid == []
 
 
-async def test_an_async_policy_sees_the_call_and_only_what_it_names_waits(bank: Bank) -> None:
+async def test_an_async_policy_receives_the_call_and_only_calls_it_selects_wait(bank: Bank) -> None:
     seen: list[PendingCall] = []
 
     async def policy(call: PendingCall) -> bool:
@@ -133,7 +133,7 @@ async def test_calls_are_approved_edited_and_rejected_one_by_one(bank: Bank, how
     assert [entry["text"] for entry in context["history"]] == ["Go.", "Done."]
 
 
-async def test_a_call_nobody_decided_about_goes_on_waiting(bank: Bank) -> None:
+async def test_a_call_without_a_decision_keeps_waiting(bank: Bank) -> None:
     model = ScriptedModel([pays(1, 2), [assistant_message("Done.")]])
     clerk = agent(bank, model, Approve("pay"))
     context = await resume(clerk, to_json(await clerk.run_async("Go.")), {"c1": Approved()})
@@ -167,7 +167,7 @@ def pay(amount: int) -> str:
     return f"paid {amount}"
 
 def balance() -> str:
-    """Tell the balance."""
+    """Return the balance."""
     return "100 left"
 
 async def main():
@@ -176,16 +176,14 @@ async def main():
     text = open(sys.argv[1], encoding="utf-8").read()
     decisions = {"c1": Approved(), "c2": Approved('{"amount": 20}'), "c3": Rejected("Not on Sundays.")}
     context = await resume(clerk, text, decisions)
-    told = [item["output"] for item in model.calls[0].input if item.get("type") == "function_call_output"]
-    print(sorted(paid), sorted(told), context["result"].final_output, context["user"], context["history"])
+    results = [item["output"] for item in model.calls[0].input if item.get("type") == "function_call_output"]
+    print(sorted(paid), sorted(results), context["result"].final_output, context["user"], context["history"])
 
 asyncio.run(main())
 '''
 
 
-async def test_a_stored_run_goes_on_in_another_process(
-    bank: Bank, tmp_path: Path, preloaded: Preloaded
-) -> None:
+async def test_a_stored_run_is_resumed_in_another_process(bank: Bank, tmp_path: Path) -> None:
     context = await agent(bank, ScriptedModel([pays(1, 2, 3)]), Approve("pay")).run_async(
         "Go.", {"user": "Aiko"}
     )
@@ -195,8 +193,8 @@ async def test_a_stored_run_goes_on_in_another_process(
     finished = preloaded.run(["-W", "error", program, stored])
     assert finished.returncode == 0, finished.stderr
     history = [{"role": "user", "text": "Go."}, {"role": "assistant", "text": "Done."}]
-    told = ["Not on Sundays.", "paid 1", "paid 20"]
-    assert finished.stdout == f"[1, 20] {told} Done. Aiko {history}\n"
+    results = ["Not on Sundays.", "paid 1", "paid 20"]
+    assert finished.stdout == f"[1, 20] {results} Done. Aiko {history}\n"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +205,7 @@ async def test_a_stored_run_goes_on_in_another_process(
         ({"params": {"pay": {"amount": {"maximum": 3}}}}, Approved(), "[E17]"),
     ],
 )
-async def test_the_rules_refuse_a_call_however_it_was_approved(
+async def test_the_rules_refuse_an_approved_call(
     bank: Bank, rules: dict[str, Any], decision: Approved, code: str
 ) -> None:
     model = ScriptedModel([pays(5), [assistant_message("Done.")]])
@@ -219,14 +217,14 @@ async def test_the_rules_refuse_a_call_however_it_was_approved(
     assert code in outputs(model)["c5"]
 
 
-async def test_a_hidden_tool_is_refused_without_anybody_being_asked(bank: Bank) -> None:
+async def test_a_hidden_tool_is_refused_without_asking_for_approval(bank: Bank) -> None:
     model = ScriptedModel([pays(5), [assistant_message("Done.")]])
     context = await agent(bank, model, Approve("pay")).run_async("Go.", {"tool_rules": {"deny": ["pay"]}})
     assert pending(context) == []
     assert "[E8]" in outputs(model)["c5"]
 
 
-async def test_what_the_tool_itself_says_about_approvals_still_counts(bank: Bank) -> None:
+async def test_needs_approval_of_the_tool_itself_still_applies(bank: Bank) -> None:
     @function_tool(needs_approval=True)
     def close() -> str:
         """Close the account."""
@@ -243,14 +241,14 @@ async def test_what_the_tool_itself_says_about_approvals_still_counts(bank: Bank
         middleware=[Approve(lambda call: call.tool == "pay")],
     )
     assert {call.tool for call in pending(await clerk.run_async("Go."))} == {"close", "pay"}
-    assert close.needs_approval is True, "the user's own tool is left alone"
+    assert close.needs_approval is True, "the user's tool object is unchanged"
 
 
-@pytest.mark.parametrize("ours", [True, False])
-async def test_calls_of_an_agent_the_run_was_handed_to_wait_as_well(bank: Bank, ours: bool) -> None:
+@pytest.mark.parametrize("is_kantan_agent", [True, False])
+async def test_calls_of_a_handoff_target_wait_as_well(bank: Bank, is_kantan_agent: bool) -> None:
     model = ScriptedModel([pays(5), [assistant_message("Done.")]])
     target: Any = agent(bank, model)
-    if not ours:
+    if not is_kantan_agent:
         tools: list[Any] = [function_tool(tool) for tool in bank.tools]
         target = SDKAgent(name="clerk", instructions="Pay.", model=model, tools=tools)
     hand_over = ScriptedModel([[function_call("transfer_to_clerk", {}, call_id="h")]])
@@ -280,7 +278,7 @@ async def test_calls_of_an_agent_used_as_a_tool_wait_as_well(bank: Bank) -> None
     assert context["result"].final_output == "Done."
 
 
-async def test_a_handler_is_asked_while_the_run_goes_on(bank: Bank) -> None:
+async def test_a_handler_is_called_while_the_run_goes_on(bank: Bank) -> None:
     asked: list[PendingCall] = []
 
     async def handler(call: PendingCall) -> Approved | Rejected:
@@ -299,7 +297,7 @@ async def test_a_handler_is_asked_while_the_run_goes_on(bank: Bank) -> None:
     assert context["result"].final_output == "Done."
 
 
-async def test_the_rules_win_over_a_handler(bank: Bank) -> None:
+async def test_the_rules_take_precedence_over_a_handler(bank: Bank) -> None:
     async def handler(call: PendingCall) -> Approved:
         return Approved({"amount": 10})
 
@@ -341,7 +339,7 @@ async def test_a_policy_or_handler_that_fails_ends_the_run_and_the_call_is_not_m
     assert bank.paid == []
 
 
-async def test_one_object_serves_runs_side_by_side(bank: Bank) -> None:
+async def test_one_object_can_be_used_by_concurrent_runs(bank: Bank) -> None:
     import asyncio
 
     approve = Approve("pay")
@@ -382,28 +380,28 @@ async def test_a_shell_command_waits_and_cannot_be_edited(bank: Bank) -> None:
 
 
 @pytest.mark.parametrize("policy", [None, 3, [], "", ["pay", 3]])
-def test_a_policy_that_is_none_is_refused(policy: Any) -> None:
+def test_an_invalid_policy_is_refused(policy: Any) -> None:
     with pytest.raises(InvalidOptionError, match="policy"):
         Approve(policy)
 
 
-def test_a_handler_that_cannot_be_called_is_refused() -> None:
+def test_a_handler_that_is_not_callable_is_refused() -> None:
     with pytest.raises(InvalidOptionError, match="handler"):
         Approve("pay", "me")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("arguments", ["no json", "[1]", 3, [("a", object())], "NaN"])
-def test_edited_arguments_that_are_no_json_object_are_refused(arguments: Any) -> None:
+def test_edited_arguments_that_are_not_a_json_object_are_refused(arguments: Any) -> None:
     with pytest.raises(InvalidOptionError, match="JSON object"):
         Approved(arguments)
 
 
-def test_a_reason_that_is_no_text_is_refused() -> None:
+def test_a_reason_that_is_not_a_str_is_refused() -> None:
     with pytest.raises(InvalidOptionError, match="reason"):
         Rejected(3)
 
 
-async def test_what_cannot_be_stored_or_resumed_is_told(bank: Bank) -> None:
+async def test_errors_say_why_a_run_cannot_be_stored_or_resumed(bank: Bank) -> None:
     clerk = agent(bank, ScriptedModel([pays(1)]), Approve("pay"))
     text = to_json(await clerk.run_async("Go."))
     with pytest.raises(ApprovalStateError, match="waits for no approval"):
@@ -413,13 +411,13 @@ async def test_what_cannot_be_stored_or_resumed_is_told(bank: Bank) -> None:
     with pytest.raises(ApprovalStateError, match="not True"):
         await decide(clerk, text, {"c1": True})  # type: ignore[dict-item]
     for broken in ("", "{}", "[]", "null", json.dumps({"$schemaVersion": "1.0"})):
-        with pytest.raises(ApprovalStateError, match="no stored run of agent 'clerk'"):
+        with pytest.raises(ApprovalStateError, match="not a stored run of agent 'clerk'"):
             await resume(clerk, broken, {})
-    with pytest.raises(ApprovalStateError, match="no stored run"):
+    with pytest.raises(ApprovalStateError, match="not a stored run"):
         await resume(Agent("other", "x", model=ScriptedModel()), text, {"c1": Approved()})
 
 
-async def test_edited_arguments_without_anybody_to_pass_them_on_are_refused(bank: Bank) -> None:
+async def test_edited_arguments_without_an_approve_middleware_are_refused(bank: Bank) -> None:
     class Other(Middleware):
         async def tool_call(self, call: Any, call_next: Any) -> Any:
             return await call_next(call)
@@ -432,9 +430,7 @@ async def test_edited_arguments_without_anybody_to_pass_them_on_are_refused(bank
 
 @pytest.mark.parametrize("policy", ["*", ["pay", "web_*"], lambda _call: True])
 @pytest.mark.parametrize("handler", [None, approve_all])
-async def test_a_tool_of_the_providers_that_nobody_could_be_asked_about_ends_the_run(
-    policy: Any, handler: Any
-) -> None:
+async def test_a_hosted_tool_that_needs_approval_ends_the_run(policy: Any, handler: Any) -> None:
     model = ScriptedModel([[assistant_message("Found.")]])
     clerk = Agent("clerk", "x", model=model, tools=[WebSearchTool()], middleware=[Approve(policy, handler)])
     with pytest.raises(InvalidOptionError, match="no approval can be requested for the tool web_search"):
@@ -443,7 +439,7 @@ async def test_a_tool_of_the_providers_that_nobody_could_be_asked_about_ends_the
 
 
 @pytest.mark.parametrize("policy", ["pay", lambda call: call.tool == "pay"])
-async def test_a_tool_of_the_providers_that_needs_no_approval_is_left_alone(policy: Any) -> None:
+async def test_a_hosted_tool_that_needs_no_approval_is_allowed(policy: Any) -> None:
     model = ScriptedModel([[assistant_message("Found.")]])
     clerk = Agent("clerk", "x", model=model, tools=[WebSearchTool()], middleware=[Approve(policy)])
     context = await clerk.run_async("Go.")
@@ -463,7 +459,7 @@ def local_shell_call() -> Any:
     return LocalShellCall(id="s", action=action, call_id="s", status="completed", type="local_shell_call")
 
 
-async def test_a_tool_the_sdk_cannot_have_wait_ends_the_run_unless_there_is_a_handler() -> None:
+async def test_a_tool_the_sdk_cannot_pause_ends_the_run_unless_there_is_a_handler() -> None:
     done: list[str] = []
 
     async def reject(call: PendingCall) -> Any:
@@ -487,7 +483,7 @@ async def test_a_tool_the_sdk_cannot_have_wait_ends_the_run_unless_there_is_a_ha
 
 @pytest.mark.parametrize("how", ["run_async", "stream"])
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_over_http_the_model_reads_what_was_decided(bank: Bank, api: str, how: str) -> None:
+async def test_over_http_the_model_receives_the_decisions(bank: Bank, api: str, how: str) -> None:
     asked = [ScriptedToolCall("pay", {"amount": amount}, f"c{amount}") for amount in (1, 2, 3)]
     decisions: dict[str, Any] = {
         "c1": Approved(),
@@ -520,7 +516,7 @@ def results(items: list[Any]) -> list[Any]:
 
 
 @pytest.mark.parametrize("forbidden", ["rm", "ls"])
-async def test_a_policy_that_looks_at_arguments_sees_each_call_of_a_tool_that_cannot_wait(
+async def test_a_policy_function_receives_each_call_of_a_tool_that_cannot_be_paused(
     forbidden: str,
 ) -> None:
     done: list[str] = []
@@ -545,7 +541,7 @@ async def test_a_policy_that_looks_at_arguments_sees_each_call_of_a_tool_that_ca
         ({"require_approval": "always", "allowed_tools": ["delete_file"]}, False),
     ],
 )
-async def test_tools_of_a_hosted_server_are_known_by_their_names(
+async def test_tools_of_a_hosted_mcp_server_are_matched_by_name(
     config: dict[str, Any], is_refused: bool
 ) -> None:
     tool = HostedMCPTool(

@@ -1,1 +1,1 @@
-"""``Approve``: tool calls that a person must approve, and runs that wait for the decision."""
+"""``Approve``: human approval of tool calls, and storing and resuming the runs that wait for it."""

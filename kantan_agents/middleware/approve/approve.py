@@ -1,4 +1,4 @@
-"""``Approve``: tool calls that a human must agree to."""
+"""``Approve``: require human approval before tools are called."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ from kantan_agents.tools.guards.approvals import add_approval_policy, approval_i
 
 
 class Approve(Middleware):
-    """Has a human agree to tool calls before they are made.
+    """Requires human approval of tool calls before they are made.
 
-    Without a handler the run ends where an approval is needed, and is resumed later: see ``pending``,
-    ``to_json`` and ``resume``. With one it waits for the handler's decision. Whatever is decided, the tool
-    rules are asked afterwards, about the arguments as they are then.
+    Without a handler, the run ends at the first call that needs approval and is resumed later: see
+    ``pending``, ``to_json`` and ``resume``. With a handler, the run waits for its decision. Either way, the
+    tool rules are checked after the decision, against the arguments as approved or edited.
+
+    A run fails with E75 if a tool that needs approval could run without it: a hosted tool, whose calls are
+    made at the provider, or, without a handler, a tool that the SDK cannot pause (local shell, computer). For
+    hosted tools, a policy function is called on each turn with empty arguments.
 
     Args:
-        policy: Which calls need an approval: a tool's name or several, which may be patterns such as
-            ``"delete_*"``; or a function of the ``PendingCall``, sync or async.
-        handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Calls that are made at the
-            same time are asked about at the same time.
-
-    What would be run without anybody being asked ends the run (E75): a tool of the provider's, of which no
-    call comes by here, and without a handler a call that the SDK cannot have wait (local shell, computer). A
-    function is asked about a tool of the provider's at each turn, with empty arguments.
+        policy: The calls that need approval: one or more tool names, which may be patterns such as
+            ``"delete_*"``, or a sync or async function that takes a ``PendingCall`` and returns a bool.
+        handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Called concurrently for
+            parallel tool calls.
 
     Raises:
-        InvalidOptionError: E75, the policy or the handler is none.
+        InvalidOptionError: E75, ``policy`` or ``handler`` is not one of the above.
     """
 
     def __init__(
@@ -58,55 +58,60 @@ class Approve(Middleware):
         self._handler = handler
 
     passes_edits_on = True
-    """Edited arguments of a resumed run are looked for by this mark."""
+    """``decide`` accepts edited arguments only if a middleware of the agent sets this."""
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Have the SDK ask this policy, and take over what was decided about a run that is resumed."""
+        """Register the policy with the SDK, and load the edited arguments of a resumed run."""
         run.state[self] = edits_of(run.input)
         add_approval_policy(run, self)
         await call_next(run)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Ask the handler, if there is one, and make the call with the arguments that were approved.
+        """Call the handler, if there is one, and make the call with the approved arguments.
 
         Raises:
-            MiddlewareResultError: E80, the handler has returned no decision, or has rejected what a computer
-                does: the result is a picture, so the model cannot be told.
-            InvalidOptionError: E75, the call needs an approval that nobody can be asked for.
+            MiddlewareResultError: E80, the handler did not return a decision, or it rejected a computer
+                action: the result of one is an image, which cannot carry the reason to the model.
+            InvalidOptionError: E75, the call needs approval, but there is no handler and the SDK cannot pause
+                it.
         """
         edited = call.run.state.get(self, {}).get(call.call_id)
         if edited is not None:
             call.arguments = edited
-        elif self._handler is not None and await self._asks(_pending(call)):
+        elif self._handler is not None and await self._requires_approval(_pending(call)):
             decision: Any = self._handler(_pending(call))
             decision = await decision if inspect.isawaitable(decision) else decision
             if isinstance(decision, Rejected):
-                return _told(call, decision)
+                return _rejection_text(call, decision)
             if not isinstance(decision, Approved):
                 reason = f"the handler must return Approved or Rejected, not {decision!r}"
                 raise MiddlewareResultError(middleware="Approve", reason=reason)
             if decision.arguments is not None:
                 call.arguments = decision.arguments
-        elif self._handler is None and not can_wait(call.tool) and await self._asks(_pending(call)):
-            error = approval_impossible(call.name, "the SDK cannot have it wait; give Approve a handler")
+        elif (
+            self._handler is None
+            and not can_wait(call.tool)
+            and await self._requires_approval(_pending(call))
+        ):
+            error = unasked(call.name, "the SDK cannot pause it; give Approve a handler")
             end_run_with(call.run, error)
             raise error
         return await call_next(call)
 
     @property
     def asks_while_called(self) -> bool:
-        """Whether a handler is asked when a tool is called."""
+        """Whether calls are approved by a handler while the run goes on."""
         return self._handler is not None
 
     def concerns(self, tool: str) -> bool:
-        """Whether calls of a tool of this name may need an approval."""
+        """Whether calls of the tool with this name may need approval."""
         return self._rule is not None or any(fnmatchcase(tool, pattern) for pattern in self._patterns)
 
     async def needs_approval(self, agent: str, tool: str, arguments: str, call_id: str) -> bool:
-        """Whether this call needs an approval."""
-        return await self._asks(PendingCall(call_id, tool, arguments, agent))
+        """Whether this call needs approval."""
+        return await self._requires_approval(PendingCall(call_id, tool, arguments, agent))
 
-    async def _asks(self, call: PendingCall) -> bool:
+    async def _requires_approval(self, call: PendingCall) -> bool:
         if self._rule is None:
             return self.concerns(call.tool)
         answer: Any = self._rule(call)
@@ -121,8 +126,8 @@ def _pending(call: ToolCall) -> PendingCall:
     return PendingCall(call.call_id, call.name, call.arguments, call.agent)
 
 
-def _told(call: ToolCall, rejected: Rejected) -> str:
-    """Return what the model is told of a rejection."""
+def _rejection_text(call: ToolCall, rejected: Rejected) -> str:
+    """Return the rejection as a tool result; a computer action cannot return text, so it ends the run."""
     if not isinstance(call.tool, ComputerTool):
         return rejected.reason
     reason = f"what a computer does was rejected, which ends the run: {rejected.reason}"

@@ -1,4 +1,4 @@
-"""Tool calls that wait for a human, and what may be decided about them."""
+"""Tool calls that wait for approval, and the decisions on them: ``Approved`` and ``Rejected``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kantan_agents.errors import InvalidOptionError
 
 @attrs.frozen
 class PendingCall:
-    """A tool call that needs somebody's approval.
+    """A tool call that needs approval.
 
     Attributes:
         call_id: The model's id for the call.
         tool: Name of the tool.
-        arguments: What it is to be called with: JSON text for a function tool.
+        arguments: The arguments of the call; JSON text for a function tool.
         agent: Name of the agent whose model called the tool.
     """
 
@@ -29,7 +29,7 @@ class PendingCall:
 
     @property
     def values(self) -> dict[str, Any]:
-        """The arguments as a dict; empty if they are no JSON object."""
+        """The arguments as a dict; empty if they are not a JSON object."""
         try:
             values = json.loads(self.arguments)
         except ValueError:
@@ -58,14 +58,14 @@ def _as_reason(reason: Any) -> str:
 
 @attrs.frozen
 class Approved:
-    """The call may be made.
+    """Approves a tool call, optionally with edited arguments.
 
     Attributes:
-        arguments: What the tool is to be called with instead: a mapping, or JSON text. None leaves them.
-            The tool rules are asked about these.
+        arguments: Arguments that replace the model's: a mapping or the text of a JSON object. None keeps the
+            model's arguments. The tool rules are checked against the edited arguments.
 
     Raises:
-        InvalidOptionError: E75, they are no JSON object.
+        InvalidOptionError: E75, ``arguments`` is not a JSON object.
     """
 
     arguments: str | None = attrs.field(default=None, converter=_as_json)
@@ -73,23 +73,23 @@ class Approved:
 
 @attrs.frozen
 class Rejected:
-    """The call must not be made.
+    """Rejects a tool call.
 
     Attributes:
-        reason: What the model reads as the result.
+        reason: Text that the model receives as the result of the call.
     """
 
     reason: str = attrs.field(default="The call was not approved.", converter=_as_reason)
 
 
 Decision = Approved | Rejected
-"""What may be decided about a call."""
+"""A decision on one tool call."""
 
 ApprovalHandler = Callable[[PendingCall], Awaitable[Decision]]
-"""Asked about each call that needs an approval; the run waits for its answer."""
+"""Decides on a call that needs approval; the run waits for it."""
 
 ApprovalRule = Callable[[PendingCall], "bool | Awaitable[bool]"]
-"""Says whether a call needs an approval."""
+"""Returns whether a call needs approval."""
 
 Edits = Mapping[str, str]
-"""Arguments that were edited, by the id of the call."""
+"""Edited arguments, by call id."""

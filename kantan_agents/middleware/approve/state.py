@@ -1,4 +1,4 @@
-"""Runs that wait for approvals: what they wait for, how they are stored, and how they go on."""
+"""Runs that wait for approval: list the pending calls, store the run as JSON, decide and resume."""
 
 from __future__ import annotations
 
@@ -19,47 +19,48 @@ _EDITS = "_kantan_edits"
 
 
 class Resumable(Protocol[OutputT_co]):
-    """An ``Agent``, as far as a run that waits needs it."""
+    """The part of ``Agent`` that resuming a run needs."""
 
     name: str
 
     @property
     def sdk_agent(self) -> Any:
-        """The SDK's view of it."""
+        """The agent as the SDK sees it."""
         ...
 
     async def run_async(
         self, input: Any, context: dict[str, Any] | None = None, **runner_options: Any
     ) -> RunContext[OutputT_co]:
-        """Run it."""
+        """Run the agent."""
         ...
 
 
 def pending(context: Mapping[str, Any]) -> list[PendingCall]:
-    """Return the tool calls the run of this context waits for; none if it is over.
+    """Return the tool calls that wait for approval; an empty list if the run is complete.
 
     Args:
-        context: What ``run_async`` returned.
+        context: The context returned by ``run_async``.
     """
     return [_pending(item) for item in getattr(context.get("result"), "interruptions", None) or ()]
 
 
 def to_json(context: Mapping[str, Any]) -> str:
-    """Return a run that waits for approvals as JSON text, to be stored.
+    """Return a run that waits for approval as JSON text, to be stored and resumed later.
 
-    It holds the conversation and the context, in the clear.
+    The text holds the conversation and the context unencrypted.
 
     Args:
-        context: What ``run_async`` returned.
+        context: The context returned by ``run_async``.
 
     Raises:
-        ApprovalStateError: E85, the run waits for nothing, or the context holds what cannot be JSON.
+        ApprovalStateError: E85, no call waits for approval, or the context holds a value that JSON cannot
+            represent.
     """
     if not pending(context):
         raise ApprovalStateError(reason="this run waits for no approval, so there is nothing to store")
     result = context["result"]
     try:
-        # An agent used as a tool waits with the caller's own context, in which the result stands.
+        # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
         with _without_result(context):
             text: str = result.to_state().to_string()
     except (AgentsException, TypeError, ValueError) as error:
@@ -80,17 +81,16 @@ def _without_result(context: Mapping[str, Any]) -> Iterator[None]:
 
 
 async def decide(agent: Resumable[Any], text: str, decisions: Mapping[str, Decision]) -> RunState[Any, Any]:
-    """Return a stored run with what was decided, as the input of ``agent.run_async`` or ``agent.stream``.
+    """Apply decisions to a stored run; the result is the input of ``agent.run_async`` or ``agent.stream``.
 
     Args:
-        agent: The agent, made as the one that was run.
-        text: What ``to_json`` returned.
-        decisions: ``Approved(...)`` or ``Rejected(...)`` by the id of the call. Calls about which nothing is
-            said go on waiting.
+        agent: An agent configured like the one that was run.
+        text: The text returned by ``to_json``.
+        decisions: ``Approved(...)`` or ``Rejected(...)`` by call id. Calls without a decision keep waiting.
 
     Raises:
-        ApprovalStateError: E85, the text is no stored run of this agent, or a decision is about a call that
-            does not wait, is none, or edits arguments where no ``Approve`` is there to pass them on.
+        ApprovalStateError: E85, the text is not a stored run of this agent, a decision has an unknown call id
+            or another type, or it edits arguments and the agent has no ``Approve`` middleware.
     """
     state = await _state(agent, text)
     waiting = {item.call_id: item for item in state.get_interruptions()}
@@ -121,25 +121,25 @@ async def resume(
     context: dict[str, Any] | None = None,
     **runner_options: Any,
 ) -> RunContext[OutputT_co]:
-    """Go on with a stored run, in this process or another, and return the context, completed.
+    """Resume a stored run, in this or another process, and return its context.
 
     Args:
         agent: As for ``decide``.
         text: As for ``decide``.
         decisions: As for ``decide``.
-        context: The caller's dict; None goes on with the stored one.
+        context: The context to use; None uses the stored one.
         **runner_options: As for ``agent.run_async``.
 
     Raises:
         ApprovalStateError: E85, as for ``decide``.
-        Exception: What ``agent.run_async`` raises.
+        Exception: Any error that ``agent.run_async`` raises.
     """
     return await agent.run_async(await decide(agent, text, decisions), context, **runner_options)
 
 
-def edits_of(given: Any) -> Edits:
-    """Return the arguments that were edited in a run's input, by the id of the call."""
-    edits: Edits = getattr(given, _EDITS, {}) if isinstance(given, RunState) else {}
+def edits_of(input: Any) -> Edits:
+    """Return the edited arguments attached to a run's input, by call id."""
+    edits: Edits = getattr(input, _EDITS, {}) if isinstance(input, RunState) else {}
     return edits
 
 
@@ -147,8 +147,10 @@ async def _state(agent: Resumable[Any], text: str) -> RunState[Any, Any]:
     try:
         data = json.loads(text)
         return await RunState.from_json(agent.sdk_agent, data)
-    except Exception as error:  # whatever the SDK stumbles over
-        raise ApprovalStateError(reason=f"this is no stored run of agent {agent.name!r}: {error}") from error
+    except Exception as error:  # the SDK raises many types for invalid text
+        raise ApprovalStateError(
+            reason=f"this is not a stored run of agent {agent.name!r}: {error}"
+        ) from error
 
 
 def _passes_edits_on(agent: Resumable[Any]) -> bool:
@@ -159,7 +161,9 @@ def _passes_edits_on(agent: Resumable[Any]) -> bool:
 def _edited(item: Any, arguments: str) -> str:
     if getattr(item.raw_item, "type", None) == "function_call":
         return arguments
-    raise ApprovalStateError(reason=f"the arguments of {item.name!r}, no function tool, cannot be edited")
+    raise ApprovalStateError(
+        reason=f"the arguments of {item.name!r} cannot be edited: it is not a function tool"
+    )
 
 
 def _pending(item: Any) -> PendingCall:
