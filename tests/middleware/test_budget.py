@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 
 
 class Priced(ScriptedModel):
-    """A scripted model with a name to be looked up."""
+    """A scripted model with a name, for the price list."""
 
     def __init__(self, steps: Any, name: str = "small") -> None:
         super().__init__(steps)
@@ -51,7 +51,7 @@ def glance() -> str:
 
 
 def looking(times: int, tool: str = "look", **usage: int) -> Priced:
-    """Return a model that calls a tool some times, one a turn, and then answers."""
+    """Return a model that calls a tool once per turn, ``times`` times, and then answers."""
     steps = [spending([function_call(tool, {}, call_id=f"c{number}")], **usage) for number in range(times)]
     return Priced([*steps, spending([assistant_message("Done.")], **usage)])
 
@@ -61,7 +61,7 @@ async def run(model: Any, budget: Budget, **options: Any) -> dict[str, Any]:
     return await agent.run_async("Go")
 
 
-async def test_what_is_used_is_counted() -> None:
+async def test_usage_is_counted() -> None:
     budget = Budget(prices={"small": (1_000_000, 2_000_000)})
     await run(looking(2), budget)
     assert budget.used() == BudgetUse(
@@ -77,7 +77,7 @@ async def test_what_is_used_is_counted() -> None:
     assert budget.used() == BudgetUse()
 
 
-async def test_what_it_returns_is_a_copy() -> None:
+async def test_used_returns_a_copy() -> None:
     budget = Budget()
     await run(looking(1), budget)
     before = budget.used()
@@ -105,14 +105,14 @@ async def test_no_more_tool_calls_are_made_than_allowed_and_the_run_ends() -> No
     assert budget.used().tool_calls == 2
 
 
-async def test_once_the_tokens_are_used_up_no_call_is_made() -> None:
+async def test_no_call_is_made_after_the_tokens_are_used_up() -> None:
     model, budget = looking(5), Budget(max_tokens=30)
     with pytest.raises(BudgetExceededError, match="30 of 30 tokens"):
         await run(model, budget)
     assert len(model.calls) == 2
 
 
-async def test_room_is_kept_for_as_many_tokens_as_the_settings_allow() -> None:
+async def test_a_call_reserves_the_max_tokens_of_its_settings() -> None:
     model, budget = looking(5), Budget(max_tokens=100)
     with pytest.raises(BudgetExceededError) as caught:
         await run(model, budget, model_settings=ModelSettings(max_tokens=80))
@@ -136,7 +136,7 @@ async def test_a_model_without_a_price_is_refused_where_cost_is_limited() -> Non
     assert model.calls == ()
 
 
-async def test_the_model_that_answered_is_paid_for() -> None:
+async def test_the_cost_is_that_of_the_model_that_answered() -> None:
     budget = Budget(prices={"small": (1_000_000, 0), "large": (2_000_000, 0)})
     small = Priced([RuntimeError("down")])
     large = Priced([spending([assistant_message("Done.")])], name="large")
@@ -145,7 +145,7 @@ async def test_the_model_that_answered_is_paid_for() -> None:
     assert budget.used().cost == 20.0
 
 
-async def test_a_tool_of_its_own_limit_is_refused_and_the_run_goes_on() -> None:
+async def test_a_call_beyond_the_limit_of_a_tool_is_refused_and_the_run_goes_on() -> None:
     budget = Budget(per_tool={"look": 1})
     model = looking(3)
     context = await run(model, budget)
@@ -169,7 +169,7 @@ async def test_parallel_calls_of_one_turn_count_together() -> None:
         await run(ScriptedModel([calls, [assistant_message("Done.")]]), Budget(max_tool_calls=4))
 
 
-async def test_runs_at_the_same_time_do_not_exceed_it_together() -> None:
+async def test_concurrent_runs_do_not_exceed_the_limit_together() -> None:
     def answer(_request: Any) -> Any:
         return Reply("Done.", delay=0.05)
 
@@ -185,7 +185,7 @@ async def test_runs_at_the_same_time_do_not_exceed_it_together() -> None:
 
 
 @pytest.mark.parametrize(("most", "earlier", "admitted"), [(20, 0, 2), (None, 1, 3), (None, 0, 10)])
-async def test_room_is_kept_for_calls_that_are_under_way(
+async def test_budget_is_reserved_for_calls_in_progress(
     most: int | None, earlier: int, admitted: int
 ) -> None:
     released = asyncio.Event()
@@ -200,7 +200,7 @@ async def test_room_is_kept_for_calls_that_are_under_way(
     for _ in range(earlier):
         await agent.run_async("Go")
     runs = [asyncio.create_task(agent.run_async("Go")) for _ in range(10)]
-    while len(model.calls) + sum(run.done() for run in runs) < earlier + 10:  # noqa: ASYNC110 - nobody tells
+    while len(model.calls) + sum(run.done() for run in runs) < earlier + 10:  # noqa: ASYNC110 - no event
         await asyncio.sleep(0)
     released.set()
     results = await asyncio.gather(*runs, return_exceptions=True)
@@ -208,7 +208,7 @@ async def test_room_is_kept_for_calls_that_are_under_way(
     assert budget.used().tokens == (earlier + admitted) * 15
 
 
-async def test_calls_that_fail_or_are_cancelled_give_their_room_back() -> None:
+async def test_calls_that_fail_or_are_cancelled_release_their_reservation() -> None:
     entered = asyncio.Event()
 
     async def stay(_call: Any) -> Any:
@@ -230,7 +230,7 @@ async def test_calls_that_fail_or_are_cancelled_give_their_room_back() -> None:
     assert budget.used().model_calls == 1
 
 
-async def test_a_tool_that_fails_has_been_called_and_one_that_is_refused_has_not() -> None:
+async def test_a_failed_tool_call_counts_and_a_refused_one_does_not() -> None:
     def fail() -> str:
         raise LookupError
 
@@ -253,7 +253,7 @@ async def test_a_tool_that_fails_has_been_called_and_one_that_is_refused_has_not
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_it_ends_the_run_from_an_agent_that_is_a_tool(streamed: bool) -> None:
+async def test_an_agent_used_as_a_tool_that_exceeds_the_budget_ends_the_run(streamed: bool) -> None:
     inner = SDKAgent(name="inner", model=ScriptedModel([[assistant_message("Inner.")]]))
     model = Priced([[function_call("ask", {"input": "Go"}, call_id="1")], [assistant_message("Done.")]])
     tools = [inner.as_tool("ask", "Ask.")]
@@ -267,7 +267,7 @@ async def test_it_ends_the_run_from_an_agent_that_is_a_tool(streamed: bool) -> N
     assert len(model.calls) == 1
 
 
-async def test_a_missing_price_ends_the_run_from_an_agent_that_is_a_tool() -> None:
+async def test_a_missing_price_in_an_agent_used_as_a_tool_ends_the_run() -> None:
     inner = SDKAgent(name="inner", model=Priced([[assistant_message("Inner.")]], name="unheard-of"))
     model = Priced([[function_call("ask", {"input": "Go"}, call_id="1")], [assistant_message("Done.")]])
     budget = Budget(max_cost=1, prices={"small": (1, 1)})
@@ -276,7 +276,7 @@ async def test_a_missing_price_ends_the_run_from_an_agent_that_is_a_tool() -> No
         await agent.run_async("Go")
 
 
-async def test_a_run_that_a_tool_starts_may_share_it() -> None:
+async def test_a_run_started_by_a_tool_can_share_the_budget() -> None:
     budget = Budget(max_model_calls=2)
     inner = Agent("inner", "x", model=looking(3), tools=[look], middleware=[budget])
 
@@ -291,7 +291,7 @@ async def test_a_run_that_a_tool_starts_may_share_it() -> None:
     assert len(outer.calls) == 1
 
 
-async def test_it_holds_for_the_target_of_a_hand_off_and_in_a_stream() -> None:
+async def test_it_applies_to_handoff_targets_and_streamed_runs() -> None:
     with OfflineServer([ScriptedToolCall("transfer_to_b"), ScriptedToolCall("look"), "Done."]) as server:
         target = Agent("b", "x", model=server.bundle(), tools=[look])
         budget = Budget(max_model_calls=3, max_tokens=45)
@@ -310,7 +310,7 @@ async def test_it_holds_for_the_target_of_a_hand_off_and_in_a_stream() -> None:
 
 @attrs.frozen
 class Step:
-    """One call of a run: of what, what it uses, how it ends, how often it lets others go first."""
+    """One call of a run: its tool, if any, its usage, how it ends, and how often it yields to other runs."""
 
     tool: str | None
     read: int
@@ -335,24 +335,24 @@ steps = st.builds(
     tokens=st.none() | st.integers(0, 100),
     most=st.none() | st.integers(10, 20),
 )
-def test_no_interleaving_exceeds_a_limit_and_all_sums_come_out_true(
+def test_no_interleaving_exceeds_a_limit_and_all_sums_are_right(
     runs: list[list[Step]], limits: tuple[int | None, ...], tokens: int | None, most: int | None
 ) -> None:
     models, tools, looks = limits
     per_tool = {} if looks is None else {"look": looks}
     budget = Budget(models, tools, tokens, per_tool=per_tool, prices={"*": (1_000_000, 2_000_000)})
-    under_way = {"model": 0, "tool": 0, "look": 0}
-    true = {"model": 0, "tool": 0, "look": 0, "read": 0, "written": 0}
+    in_progress = {"model": 0, "tool": 0, "look": 0}
+    actual = {"model": 0, "tool": 0, "look": 0, "read": 0, "written": 0}
     uncovered = 0
 
     def check() -> None:
         for kind, limit in (("model", models), ("tool", tools), ("look", looks)):
-            assert limit is None or true[kind] + under_way[kind] <= limit
+            assert limit is None or actual[kind] + in_progress[kind] <= limit
 
     async def make(kinds: list[str], step: Step) -> ModelResponse:
         nonlocal uncovered
         for kind in kinds:
-            under_way[kind] += 1
+            in_progress[kind] += 1
         try:
             check()
             for _ in range(step.turns):
@@ -363,11 +363,11 @@ def test_no_interleaving_exceeds_a_limit_and_all_sums_come_out_true(
                 raise asyncio.CancelledError
         finally:
             for kind in kinds:
-                under_way[kind] -= 1
-                true[kind] += step.ending == "well" or kind != "model"
+                in_progress[kind] -= 1
+                actual[kind] += step.ending == "well" or kind != "model"
         if kinds == ["model"]:
-            true["read"] += step.read
-            true["written"] += step.written
+            actual["read"] += step.read
+            actual["written"] += step.written
             uncovered = max(uncovered, step.read + step.written - (most or 0))
         usage = Usage(
             input_tokens=step.read, output_tokens=step.written, total_tokens=step.read + step.written
@@ -379,14 +379,14 @@ def test_no_interleaving_exceeds_a_limit_and_all_sums_come_out_true(
         for step in script:
             kinds = ["model"] if step.tool is None else ["tool", "look"] if step.tool == "look" else ["tool"]
 
-            async def going_on(_call: Any, kinds: list[str] = kinds, step: Step = step) -> ModelResponse:
+            async def proceed(_call: Any, kinds: list[str] = kinds, step: Step = step) -> ModelResponse:
                 return await make(kinds, step)
 
             if step.tool is None:
                 settings = ModelSettings(max_tokens=most)
-                made = budget.model_call(ModelCall(run, "a", "small", None, [], settings, []), going_on)
+                made = budget.model_call(ModelCall(run, "a", "small", None, [], settings, []), proceed)
             else:
-                made = budget.tool_call(ToolCall(run, "a", None, step.tool, "{}", "1", None), going_on)
+                made = budget.tool_call(ToolCall(run, "a", None, step.tool, "{}", "1", None), proceed)
             try:
                 await made
             except (LookupError, BudgetExceededError, asyncio.CancelledError):
@@ -399,16 +399,16 @@ def test_no_interleaving_exceeds_a_limit_and_all_sums_come_out_true(
 
     asyncio.run(play_all())
     used = budget.used()
-    assert (used.model_calls, used.tool_calls) == (true["model"], true["tool"])
-    assert used.per_tool.get("look", 0) == true["look"]
-    assert (used.input_tokens, used.output_tokens) == (true["read"], true["written"])
-    assert used.tokens == true["read"] + true["written"]
-    assert used.cost == pytest.approx(true["read"] + 2 * true["written"])
-    # Each run has one call under way at most, and each may use more than was kept for it.
+    assert (used.model_calls, used.tool_calls) == (actual["model"], actual["tool"])
+    assert used.per_tool.get("look", 0) == actual["look"]
+    assert (used.input_tokens, used.output_tokens) == (actual["read"], actual["written"])
+    assert used.tokens == actual["read"] + actual["written"]
+    assert used.cost == pytest.approx(actual["read"] + 2 * actual["written"])
+    # Each run has at most one call in progress, which may use more than was reserved for it.
     assert tokens is None or used.tokens <= tokens + len(runs) * max(uncovered, 0)
 
 
-def test_it_counts_truly_in_many_threads() -> None:
+def test_it_counts_correctly_in_several_threads() -> None:
     budget = Budget(max_model_calls=50)
     refused = threading.Semaphore(0)
 
@@ -448,6 +448,6 @@ def test_it_counts_truly_in_many_threads() -> None:
         {"prices": 5},
     ],
 )
-def test_what_cannot_be_is_an_error(options: dict[str, Any]) -> None:
+def test_an_invalid_option_is_an_error(options: dict[str, Any]) -> None:
     with pytest.raises(InvalidOptionError):
         Budget(**options)

@@ -1,4 +1,4 @@
-"""``Budget``: how many calls, tokens and how much money runs may use, together."""
+"""``Budget``: limit the calls, tokens and cost of all runs that share it."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Sp
 from kantan_agents.support.arguments import checked_int, checked_number
 
 Prices = Mapping[str, tuple[float, float]]
-"""Of each model by its name, what a million tokens cost: read, written. ``"*"`` is any other model."""
+"""Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
 
 _MILLION = 1_000_000
 
 
 class Budget(Middleware):
-    """Limits what the runs that share it may use.
+    """Limits the calls, tokens and cost of all runs that share this object.
 
-    Room is kept for a call before it is made, so runs at the same time do not exceed a limit together. A call
-    for which there is no room is not made, and its run ends; what ``per_tool`` limits is told to the model
-    instead, and the run goes on.
+    Each call reserves its share before it is made, so concurrent runs cannot exceed a limit together. If the
+    remaining budget is too small, the call is not made and the run fails. A call beyond a ``per_tool`` limit
+    does not fail the run: the model receives the refusal as the tool's result.
 
-    Model calls count when they are answered, tool calls when they have been started, whatever becomes of
-    them. Tokens and cost are known only after a call. Room is kept for ``ModelSettings.max_tokens`` if that
-    is set; else a call is made as long as anything is left, and room is kept for what the calls before it
-    have used on average. So tokens and cost may be exceeded by what the calls under way use beyond what was
-    kept for them. The numbers of calls are never exceeded.
+    Model calls count once they are answered; tool calls count once they start, even if they fail. Tokens and
+    cost are known only after a call. With ``ModelSettings.max_tokens``, a call reserves that many output
+    tokens. Without it, a call is made while any budget is left, and reserves the average of earlier calls.
+    Tokens and cost can therefore exceed their limits by what running calls use beyond their reservations.
+    The limits on the number of calls are never exceeded.
 
     Args:
-        max_model_calls: Model calls.
-        max_tool_calls: Tool calls.
-        max_tokens: Tokens, read and written.
-        max_cost: Money, in the currency of ``prices``.
-        per_tool: Calls of single tools, by their names.
-        prices: ``{model: (price of a million tokens read, of a million written)}``; ``"*"`` stands for models
-            that are not named.
+        max_model_calls: Limit on model calls.
+        max_tool_calls: Limit on tool calls.
+        max_tokens: Limit on input and output tokens together.
+        max_cost: Limit on cost, in the currency of ``prices``. Requires ``prices``.
+        per_tool: Limits on the calls of single tools, by tool name.
+        prices: ``{model: (price of a million input tokens, of a million output tokens)}``; ``"*"`` is the
+            price of all models that are not named.
 
     Raises:
-        InvalidOptionError: E75, an argument has a value it cannot have.
+        InvalidOptionError: E75, an argument has an invalid value.
     """
 
     def __init__(
@@ -76,19 +76,19 @@ class Budget(Middleware):
         self._ledger = Ledger(limits)
 
     def used(self) -> BudgetUse:
-        """Return what has been used so far, without the calls that are under way."""
+        """Return what has been used so far, not counting calls in progress."""
         return self._ledger.used
 
     def reset(self) -> None:
-        """Begin a new period with nothing used; calls that are under way count for it when they end."""
+        """Set all counts to zero. Calls in progress are counted when they end."""
         self._ledger.reset()
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Keep room for the call, make it, and count what it has used.
+        """Reserve the call's share, make the call, and record what it used.
 
         Raises:
-            BudgetExceededError: E83, there is no room.
-            InvalidOptionError: E75, the cost is limited and nobody knows the price of this model.
+            BudgetExceededError: E83, the remaining budget is too small.
+            InvalidOptionError: E75, ``max_cost`` is set and ``prices`` has no price for this model.
         """
         try:
             most: int | None = getattr(call.settings, "max_tokens", None)
@@ -96,7 +96,8 @@ class Budget(Middleware):
             cost = None if most is None else price[1] * most / _MILLION
             reserved = self._ledger.reserve_model_call(most, cost)
         except (BudgetExceededError, InvalidOptionError) as error:
-            end_run_with(call.run, error)  # an agent that is another's tool would have it made into a text
+            # The SDK would turn an error inside an agent used as a tool into text for the outer model.
+            end_run_with(call.run, error)
             raise
         try:
             answer = await call_next(call)
@@ -105,7 +106,7 @@ class Budget(Middleware):
             raise
         usage = getattr(answer, "usage", None) or Usage()
         read, written = usage.input_tokens, usage.output_tokens
-        price = self._price(call, or_nothing=True)  # another model may have answered
+        price = self._price(call, default_to_zero=True)  # another model may have answered
         spent = Spent(
             input_tokens=read,
             output_tokens=written,
@@ -116,10 +117,10 @@ class Budget(Middleware):
         return answer
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Keep room for the call and make it, or tell the model that this tool may not be called any more.
+        """Reserve the call and make it, or return a refusal if the tool's own limit is reached.
 
         Raises:
-            BudgetExceededError: E83, there is no room for any tool call.
+            BudgetExceededError: E83, ``max_tool_calls`` is reached.
         """
         reserved = self._ledger.reserve_tool_call(call.name)
         if reserved is None:
@@ -130,12 +131,12 @@ class Budget(Middleware):
         finally:
             self._ledger.settle_tool_call(reserved, was_run=call.refusal is None)
 
-    def _price(self, call: ModelCall, *, or_nothing: bool = False) -> tuple[float, float]:
+    def _price(self, call: ModelCall, *, default_to_zero: bool = False) -> tuple[float, float]:
         name = call.model if isinstance(call.model, str) else name_of(call.model)
         price = self._prices.get(name or "", self._prices.get("*"))
         if price is not None:
             return price
-        if self._limits.cost is not None and not or_nothing:
+        if self._limits.cost is not None and not default_to_zero:
             raise InvalidOptionError(option="prices", reason=f"has no price for the model {name!r}")
         return (0.0, 0.0)
 

@@ -1,4 +1,4 @@
-"""What a ``Budget`` has used and what it has promised; plain arithmetic, safe in any thread."""
+"""``Ledger``: the usage and the reservations of a ``Budget``. It is thread-safe."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kantan_agents.errors import BudgetExceededError
 
 @attrs.frozen(kw_only=True)
 class Limits:
-    """The most of each that may be used; None is no limit."""
+    """The limits of a ``Budget``; None means unlimited."""
 
     model_calls: int | None = None
     tool_calls: int | None = None
@@ -27,16 +27,16 @@ def _copied(counts: Mapping[str, int]) -> dict[str, int]:
 
 @attrs.frozen(kw_only=True)
 class BudgetUse:
-    """What has been used of a ``Budget``, without the calls that are under way.
+    """Usage of a ``Budget``, not counting calls in progress.
 
     Attributes:
         model_calls: Model calls that were answered.
-        tool_calls: Tool calls that were run.
-        input_tokens: Tokens the models have read.
-        output_tokens: Tokens they have written.
-        tokens: Both, as the providers add them up.
-        cost: What the answers cost by the budget's prices.
-        per_tool: Tool calls by the tool's name.
+        tool_calls: Tool calls that were started.
+        input_tokens: Input tokens of all answered model calls.
+        output_tokens: Output tokens of all answered model calls.
+        tokens: Input and output tokens, or the provider's total where it is larger.
+        cost: Cost of the answered model calls, by the budget's prices.
+        per_tool: Number of tool calls, by tool name.
     """
 
     model_calls: int = 0
@@ -50,7 +50,7 @@ class BudgetUse:
 
 @attrs.frozen(kw_only=True)
 class Spent:
-    """What one model call has used."""
+    """Usage of one model call."""
 
     input_tokens: int
     output_tokens: int
@@ -60,7 +60,7 @@ class Spent:
 
 @attrs.frozen(eq=False)
 class Reserved:
-    """A model call that is under way, and what is kept for it."""
+    """A model call in progress, with the tokens and cost reserved for it."""
 
     tokens: int
     cost: float
@@ -68,13 +68,13 @@ class Reserved:
 
 @attrs.frozen(eq=False)
 class ReservedTool:
-    """A tool call that is under way."""
+    """A tool call in progress."""
 
     tool: str
 
 
 class Ledger:
-    """Counts what is used, and keeps room for what is under way."""
+    """Counts usage and reserves a share of the limits for calls in progress."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -85,42 +85,42 @@ class Ledger:
 
     @property
     def used(self) -> BudgetUse:
-        """What has been used; a copy."""
+        """A copy of the usage so far."""
         return attrs.evolve(self._used)
 
     def reset(self) -> None:
-        """Begin at nothing; calls that are under way will be counted."""
+        """Set all counts to zero. Calls in progress are counted when they end."""
         with self._lock:
             self._used = BudgetUse()
 
     def reserve_model_call(self, tokens: int | None, cost: float | None) -> Reserved:
-        """Keep room for a model call.
+        """Reserve tokens and cost for a model call.
 
         Args:
-            tokens: The most it may write; None if nobody knows, then the average is kept for it.
-            cost: What writing them costs; None if nobody knows.
+            tokens: Maximum number of output tokens; None if unknown, which reserves the average so far.
+            cost: Cost of that many output tokens; None if unknown.
 
         Raises:
-            BudgetExceededError: E83, there is no room.
+            BudgetExceededError: E83, the remaining budget is too small.
         """
         limits = self._limits
         with self._lock:
-            used, under_way = self._used, self._models
-            _check("model calls", limits.model_calls, used.model_calls + len(under_way), 1)
-            kept = sum(reserved.tokens for reserved in under_way)
-            _check("tokens", limits.tokens, used.tokens + kept, tokens or 1)
-            kept_cost = sum(reserved.cost for reserved in under_way)
-            _check("cost", limits.cost, used.cost + kept_cost, cost or 0.0)
+            used, in_progress = self._used, self._models
+            _check("model calls", limits.model_calls, used.model_calls + len(in_progress), 1)
+            reserved_tokens = sum(call.tokens for call in in_progress)
+            _check("tokens", limits.tokens, used.tokens + reserved_tokens, tokens or 1)
+            reserved_cost = sum(call.cost for call in in_progress)
+            _check("cost", limits.cost, used.cost + reserved_cost, cost or 0.0)
             answered = max(used.model_calls, 1)
             reserved = Reserved(
                 tokens=-(-used.tokens // answered) if tokens is None else tokens,
                 cost=used.cost / answered if cost is None else cost,
             )
-            under_way.add(reserved)
+            in_progress.add(reserved)
         return reserved
 
     def settle_model_call(self, reserved: Reserved, spent: Spent) -> None:
-        """Put what a call has used in the place of what was kept for it."""
+        """Replace the reservation of an answered call with its usage."""
         with self._lock:
             self._models.discard(reserved)
             used = self._used
@@ -134,21 +134,21 @@ class Ledger:
             )
 
     def release_model_call(self, reserved: Reserved) -> None:
-        """Give back what was kept for a call that has had no answer."""
+        """Release the reservation of a call that was not answered."""
         with self._lock:
             self._models.discard(reserved)
 
     def reserve_tool_call(self, tool: str) -> ReservedTool | None:
-        """Keep room for a tool call; None if this tool has been called as often as it may.
+        """Reserve a tool call; return None if the limit of this tool is reached.
 
         Raises:
-            BudgetExceededError: E83, no tool may be called any more.
+            BudgetExceededError: E83, the limit of all tool calls is reached.
         """
         limits = self._limits
         with self._lock:
-            under_way = sum(reserved.tool == tool for reserved in self._tools)
+            in_progress = sum(call.tool == tool for call in self._tools)
             most = limits.per_tool.get(tool)
-            if most is not None and self._used.per_tool.get(tool, 0) + under_way >= most:
+            if most is not None and self._used.per_tool.get(tool, 0) + in_progress >= most:
                 return None
             _check("tool calls", limits.tool_calls, self._used.tool_calls + len(self._tools), 1)
             reserved = ReservedTool(tool)
@@ -156,7 +156,7 @@ class Ledger:
         return reserved
 
     def settle_tool_call(self, reserved: ReservedTool, *, was_run: bool) -> None:
-        """Count a tool call, or give it back if it was not made after all."""
+        """Count a tool call, or release its reservation if the tool was not run."""
         with self._lock:
             self._tools.discard(reserved)
             if was_run:
@@ -166,6 +166,6 @@ class Ledger:
 
 
 def _check(what: str, limit: float | None, used: float, wanted: float) -> None:
-    # Whoever cannot say what a call costs may make it as long as anything is left.
+    # A call of unknown size is allowed while any budget is left.
     if limit is not None and (used + wanted > limit or used >= limit):
         raise BudgetExceededError(what=what, limit=limit, used=used)
