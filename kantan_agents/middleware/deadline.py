@@ -1,4 +1,4 @@
-"""``Deadline``: the time a run may take, with all it starts."""
+"""``Deadline``: limit the time of a run, including its tools and nested runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Expiry:
 
     @classmethod
     def of(cls, seconds: float) -> _Expiry:
-        """Return the earlier one: in ``seconds`` from now, or that of the run this one is started in."""
+        """Return the earlier deadline: ``seconds`` from now, or that of the outer run."""
         own = cls(time.monotonic() + seconds, seconds)
         outer = _expiry.get()
         return outer if outer is not None and outer.at < own.at else own
@@ -39,8 +39,8 @@ _expiry: ContextVar[_Expiry | None] = ContextVar("kantan_agents_deadline", defau
 
 
 @attrs.define(eq=False)
-class _Done:
-    """What a run has done so far."""
+class _Progress:
+    """What a run has done so far; the error reports it."""
 
     model_calls: int = 0
     tool_calls: int = 0
@@ -48,13 +48,13 @@ class _Done:
 
 
 class Deadline(Middleware):
-    """Ends a run that is not over in time, with its tools and with the runs they have started.
+    """Cancels a run that takes too long, including its tools and the runs that they started.
 
-    A run within the run that has a deadline of its own keeps the earlier of the two. A sync tool runs in a
-    thread, and a thread cannot be interrupted: it works on unheard, but the run ends all the same.
+    A nested run with its own deadline uses the earlier of the two. A sync tool runs in a thread, which cannot
+    be interrupted: the run ends at the deadline, and the thread's result is discarded.
 
     Args:
-        seconds: How long a run may take, from where this middleware stands.
+        seconds: Maximum duration, measured from when the run reaches this middleware.
 
     Raises:
         InvalidOptionError: E75, ``seconds`` is not a number greater than 0.
@@ -64,60 +64,60 @@ class Deadline(Middleware):
         self.seconds = checked_number("seconds", seconds, above_zero=True)
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Let the run go on until the deadline.
+        """Run the rest of the pipeline, and cancel it at the deadline.
 
         Raises:
-            DeadlineExceededError: E82, it was not over by then.
+            DeadlineExceededError: E82, the run was not complete at the deadline.
         """
-        done = run.state[self] = _Done()
+        progress = run.state[self] = _Progress()
         if run.is_streamed and run.events is not None:
-            run.events.handlers = (*run.events.handlers, _collector(run.id, done.texts))
+            run.events.handlers = (*run.events.handlers, _collector(run.id, progress.texts))
         expiry = _Expiry.of(self.seconds)
         token = _expiry.set(expiry)
         try:
-            # In a task of its own: then whoever is cancelled tells why, the run inside by the deadline, this
-            # one from outside.
-            task = asyncio.create_task(_awaited(call_next, run))
+            # A separate task distinguishes the two cancellations: the deadline cancels the inner task, the
+            # caller cancels this one.
+            task = asyncio.create_task(_call(call_next, run))
         finally:
             _expiry.reset(token)
         try:
             await asyncio.wait([task], timeout=expiry.left)
         except asyncio.CancelledError:
-            await _ended(task)
+            await _cancel_and_wait(task)
             raise
         if not task.done():
-            failure = await _ended(task)
+            failure = await _cancel_and_wait(task)
             raise DeadlineExceededError(
                 agent=run.agent.name,
                 seconds=expiry.seconds,
-                model_calls=done.model_calls,
-                tool_calls=done.tool_calls,
-                text="".join(done.texts),
+                model_calls=progress.model_calls,
+                tool_calls=progress.tool_calls,
+                text="".join(progress.texts),
             ) from failure
         task.result()
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Count the answer."""
+        """Make the call and count it once it is answered."""
         answer = await call_next(call)
-        self._done(call.run).model_calls += 1
+        self._progress(call.run).model_calls += 1
         return answer
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Count the call, however it ended."""
+        """Make the call and count it, even if it fails."""
         try:
             return await call_next(call)
         finally:
-            self._done(call.run).tool_calls += 1
+            self._progress(call.run).tool_calls += 1
 
-    def _done(self, run: Run) -> _Done:
-        done: _Done = run.state.setdefault(self, _Done())
-        return done
+    def _progress(self, run: Run) -> _Progress:
+        progress: _Progress = run.state.setdefault(self, _Progress())
+        return progress
 
     def __repr__(self) -> str:
         return f"Deadline({self.seconds:g})"
 
 
-async def _awaited(call_next: Next, run: Run) -> None:
+async def _call(call_next: Next, run: Run) -> None:
     await call_next(run)
 
 
@@ -129,8 +129,8 @@ def _collector(run_id: str, texts: list[str]) -> Any:
     return collect
 
 
-async def _ended(task: asyncio.Task[Any]) -> BaseException | None:
-    """Cancel a task, wait until nothing of it is left, and return what it raised on its way out."""
+async def _cancel_and_wait(task: asyncio.Task[Any]) -> BaseException | None:
+    """Cancel a task, wait until it has ended, and return the error it raised while it was cancelled."""
     task.cancel()
     await wait_for_end(task)
     return None if task.cancelled() else task.exception()

@@ -1,4 +1,4 @@
-"""``Fallback``: another model answers where one fails."""
+"""``Fallback``: call another model when one fails."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kantan_agents.models import resolve_model
 from kantan_agents.support.log import get_logger
 
 FALLBACK_SPAN = "fallback"
-_OF_ONE_MODEL = (StructuredOutputError, ProviderRequestError, AgentPainException)
-_KEPT_BY_THE_PROVIDER = ("previous_response_id", "conversation_id")
+_MODEL_SPECIFIC = (StructuredOutputError, ProviderRequestError, AgentPainException)
+_PROVIDER_CONVERSATION = ("previous_response_id", "conversation_id")
 _log = get_logger("kantan_agents.middleware")
 
 
@@ -34,23 +34,25 @@ class _Substitute:
 
 
 class Fallback(Middleware):
-    """Asks the next model when one fails, of whatever provider it is.
+    """Calls the next model when one fails, across providers.
 
-    Each model call begins with the agent's own model. The next one is asked if that raises what another
-    model may not raise: no error of this library but those of one provider (E51, E53), none the SDK puts
-    down to its user, no cancellation. What has been streamed cannot be taken back, so after the first text
-    a failure stays one. Neither can a conversation be carried over that the provider keeps
-    (``previous_response_id``, ``conversation_id``).
+    Every model call starts with the agent's own model. The next model is called if the failure may be
+    specific to one model. Other errors are raised at once: the SDK's ``UserError``, cancellation,
+    and errors of this library except those that a model or provider causes (E40, E51, E53).
 
-    Each step is a span ``fallback`` around the next call, with ``from``, ``to`` and ``error_type``.
+    There is no fallback after the first text of an answer has been streamed, because it cannot be taken
+    back, nor for a conversation stored at the provider (``previous_response_id``, ``conversation_id``).
+
+    The trace records each fallback as a span ``fallback`` around the next call, with ``from``, ``to`` and
+    ``error_type``.
 
     Args:
-        *models: What to ask instead, in this order: names, kantan-llm's bundles or SDK models, as for
+        *models: The models to call instead, in order: names, kantan-llm bundles or SDK models, as for
             ``Agent(model=...)``.
 
     Raises:
         ModelNotFoundError: E19, kantan-llm cannot resolve one of the names.
-        InvalidOptionError: E75, there are no models, or one of them is something else.
+        InvalidOptionError: E75, no model is given, or an argument is not a model.
     """
 
     def __init__(self, *models: object) -> None:
@@ -59,22 +61,22 @@ class Fallback(Middleware):
         self._substitutes = tuple(_substitute(model) for model in models)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Ask the model, and the others in its place where it fails."""
-        return await self._ask(call, call_next, self._substitutes)
+        """Call the model, and on failure the substitutes in order."""
+        return await self._try(call, call_next, self._substitutes)
 
-    async def _ask(
-        self, call: ModelCall, call_next: ModelNext, left: tuple[_Substitute, ...]
+    async def _try(
+        self, call: ModelCall, call_next: ModelNext, remaining: tuple[_Substitute, ...]
     ) -> ModelResponse:
         try:
             return await call_next(call)
         except Exception as error:
-            if not left or not _may_help(call, error):
+            if not remaining or not _may_help(call, error):
                 raise
             failed = error
-        substitute, *others = left
+        substitute, *others = remaining
         data = {
-            "from": _shown(call.model),
-            "to": _shown(substitute.model),
+            "from": _display_name(call.model),
+            "to": _display_name(substitute.model),
             "error_type": type(failed).__name__,
             "agent": call.agent,
         }
@@ -83,13 +85,13 @@ class Fallback(Middleware):
         call.model = substitute.model
         try:
             with custom_span(FALLBACK_SPAN, data):
-                return await self._ask(call, call_next, tuple(others))
+                return await self._try(call, call_next, tuple(others))
         except Exception as error:
-            _chain(error, failed)
+            _append_to_chain(error, failed)
             raise
 
     def __repr__(self) -> str:
-        return f"Fallback({', '.join(_shown(substitute.model) for substitute in self._substitutes)})"
+        return f"Fallback({', '.join(_display_name(substitute.model) for substitute in self._substitutes)})"
 
 
 def _substitute(model: object) -> _Substitute:
@@ -103,14 +105,14 @@ def _substitute(model: object) -> _Substitute:
 def _may_help(call: ModelCall, error: Exception) -> bool:
     if call.has_streamed or isinstance(error, UserError):
         return False
-    # E40 comes here where the provider has refused all forms in which an output can be asked for.
-    if isinstance(error, KantanAgentsError) and not isinstance(error, _OF_ONE_MODEL):
+    # E40 arrives here if the provider refused every form of requesting a structured output.
+    if isinstance(error, KantanAgentsError) and not isinstance(error, _MODEL_SPECIFIC):
         return False
-    return not any(call.options.get(name) for name in _KEPT_BY_THE_PROVIDER)
+    return not any(call.options.get(name) for name in _PROVIDER_CONVERSATION)
 
 
 def _settings_for(substitute: _Substitute, call: ModelCall) -> ModelSettings:
-    """Return the call's settings, with the other model's defaults where they are the defaults of its own."""
+    """Return the call's settings, with defaults of the failed model replaced by those of the substitute."""
     name = name_of(call.model) if isinstance(call.model, Model) else call.model
     defaults = get_default_model_settings(name)
     changes = {
@@ -122,23 +124,23 @@ def _settings_for(substitute: _Substitute, call: ModelCall) -> ModelSettings:
     return settings
 
 
-def _shown(model: Any) -> str:
+def _display_name(model: Any) -> str:
     name = name_of(model) if isinstance(model, Model) else model
     return str(name) if name else type(model).__name__
 
 
-def _chain(error: BaseException, earlier: Exception) -> None:
-    """Have ``earlier`` stand at the end of what led to ``error``, so that no failure is lost."""
-    led_to = {id(cause) for cause in _led_to(earlier)}
+def _append_to_chain(error: BaseException, earlier: Exception) -> None:
+    """Append ``earlier`` to the cause chain of ``error``, so that no failure is lost."""
+    earlier_errors = {id(cause) for cause in _error_chain(earlier)}
     last = error
-    for cause in _led_to(error):
-        if id(cause) in led_to:
+    for cause in _error_chain(error):
+        if id(cause) in earlier_errors:
             return
         last = cause
     last.__context__ = earlier
 
 
-def _led_to(error: BaseException) -> list[BaseException]:
+def _error_chain(error: BaseException) -> list[BaseException]:
     found: list[BaseException] = []
     current: BaseException | None = error
     while current is not None and all(current is not known for known in found):

@@ -1,4 +1,4 @@
-"""``Retry``: model calls and tools that are tried again."""
+"""``Retry``: retry failed model calls and tools."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ _log = get_logger("kantan_agents.middleware")
 
 
 class Retry(Middleware):
-    """Has failed model calls tried again by the SDK, and tools that may be run twice.
+    """Retries failed model calls, and tools that are safe to run twice.
 
-    Model calls: rate limits, server errors, timeouts and lost connections, also those of
-    ``AnthropicProvider`` and ``GeminiProvider``. The waiting time grows from
-    ``initial_delay`` by ``multiplier`` up to ``max_delay``, a little more or less by chance; where the server
-    says how long (``Retry-After``), that long. These are the SDK's own settings, ``ModelSettings.retry``:
-    what the ``RunConfig`` or the agent that is run says there wins.
+    Model calls are retried after rate limits, server errors, timeouts and lost connections, also with
+    ``AnthropicProvider`` and ``GeminiProvider``. The delay grows from ``initial_delay`` by ``multiplier`` up
+    to ``max_delay``, with random jitter. If the server sends ``Retry-After``, that delay is used. The SDK
+    makes these retries: the options are added as ``ModelSettings.retry``, and values set in the ``RunConfig``
+    or the agent take precedence.
 
-    Tools: whatever they raise, except what no second try can change: errors of this library and of the SDK,
-    such as arguments that do not fit.
+    Tools are retried after any exception except errors of this library and of the SDK, such as invalid
+    arguments, which a retry cannot fix.
 
     Args:
-        attempts: How often a call is made at most, the first time included.
-        tools: Names of the tools that may be run again because that does no harm.
+        attempts: Maximum number of attempts, including the first.
+        tools: Names of the tools that are safe to run again.
         initial_delay: Seconds before the second attempt.
-        max_delay: Seconds between two attempts at most.
-        multiplier: By how much the delay grows each time.
-        longest_wait: A server that asks for more seconds than this is not asked again.
+        max_delay: Maximum number of seconds between attempts.
+        multiplier: Factor by which the delay grows.
+        longest_wait: Maximum ``Retry-After`` in seconds. A call is not retried if the server asks for more.
 
     Raises:
-        InvalidOptionError: E75, an argument has a value it cannot have.
+        InvalidOptionError: E75, an argument has an invalid value.
     """
 
     def __init__(
@@ -73,16 +73,16 @@ class Retry(Middleware):
         self._settings = ModelSettings(retry=settings)
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Put the settings beneath those of the user, then let the run go on."""
+        """Add the retry settings beneath those of the agent and the ``RunConfig``."""
         config = run.run_config
         given = config.model_settings or ModelSettings()
-        of_agent = ModelSettings(retry=run.agent.sdk_agent.model_settings.retry)
-        retry = self._settings.resolve(of_agent).resolve(ModelSettings(retry=given.retry)).retry
+        agent_settings = ModelSettings(retry=run.agent.sdk_agent.model_settings.retry)
+        retry = self._settings.resolve(agent_settings).resolve(ModelSettings(retry=given.retry)).retry
         config.model_settings = dataclasses.replace(given, retry=retry)
         await call_next(run)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run the tool, again if it raises and may be run again."""
+        """Run the tool, and retry it if it fails and is named in ``tools``."""
         attempts = self.attempts if call.name in self.tools else 1
         for attempt in range(1, attempts):
             try:
@@ -96,9 +96,9 @@ class Retry(Middleware):
 
     def _delay(self, attempt: int) -> float:
         backoff = self._backoff
-        longest = backoff.max_delay or 0.0
-        grown = (backoff.initial_delay or 0.0) * (backoff.multiplier or 0.0) ** (attempt - 1)
-        return min(grown, longest) * random.uniform(0.875, 1.0)  # noqa: S311 - nothing secret
+        max_delay = backoff.max_delay or 0.0
+        delay = (backoff.initial_delay or 0.0) * (backoff.multiplier or 0.0) ** (attempt - 1)
+        return min(delay, max_delay) * random.uniform(0.875, 1.0)  # noqa: S311 - nothing secret
 
     def __repr__(self) -> str:
         tools = f", tools={sorted(self.tools)}" if self.tools else ""
@@ -112,14 +112,14 @@ def _policy(longest_wait: float) -> Any:
         retry_policies.http_status(_STATUSES),
     )
 
-    @functools.wraps(transient)  # the SDK reads marks off a policy
+    @functools.wraps(transient)  # the SDK reads attributes of a policy
     async def decide(context: RetryPolicyContext) -> Any:
         error, wait = context.error, context.normalized.retry_after
         is_request = isinstance(error, ProviderRequestError)
         if isinstance(error, ProviderRequestError):
             wait = error.retry_after
-        is_ours = isinstance(error, KantanAgentsError) and not is_request
-        if is_ours or (wait is not None and wait > longest_wait):
+        is_library_error = isinstance(error, KantanAgentsError) and not is_request
+        if is_library_error or (wait is not None and wait > longest_wait):
             return False
         decision = transient(context)
         decision = await decision if inspect.isawaitable(decision) else decision

@@ -1,4 +1,4 @@
-"""``ToolErrors``: what the model is told when a tool fails."""
+"""``ToolErrors``: choose the result that the model receives when a tool fails."""
 
 from __future__ import annotations
 
@@ -12,28 +12,29 @@ from kantan_llm.tracing.sanitize import sanitize_text
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext, end_run_with
 
-_LONGEST_MESSAGE = 2000
+_MAX_MESSAGE_LENGTH = 2000
 
 ToolErrorPolicy = (
     Literal["fixed", "message", "raise"] | Callable[[Exception, ToolCall], "str | Awaitable[str]"]
 )
-"""What becomes of a tool's exception; see ``ToolErrors``."""
+"""How a tool's exception is handled; see ``ToolErrors``."""
 
 
 class ToolErrors(Middleware):
-    """Decides what the model is told when a tool raises an exception.
+    """Chooses the result that the model receives when a tool raises an exception.
 
-    Some versions of the SDK tell it the exception's message, and what stands in there was seldom written for
-    a model: paths, addresses, keys. What the rules refuse, what a tool returns, and the SDK's own answer to a
-    tool's timeout are left as they are.
+    Some versions of the SDK send the exception's message to the model. Such messages may contain paths,
+    addresses and keys. Refusals by the tool rules, results that a tool returns, and the SDK's message for a
+    tool timeout are not changed.
 
     Args:
-        policy: ``"fixed"``: a sentence with the tool's name and nothing of the exception. ``"message"``: type
-            and message of the exception, with secrets masked as in traces, and cut. ``"raise"``: the
-            exception ends the run. Or a function ``(error, call)``, sync or async, that returns the text.
+        policy: ``"fixed"``: a fixed sentence with the tool's name and nothing from the exception.
+            ``"message"``: the exception's type and message, with secrets masked as in traces, truncated to
+            2000 characters. ``"raise"``: the exception ends the run. A sync or async function ``(error,
+            call)``: the text that it returns.
 
     Raises:
-        InvalidOptionError: E75, ``policy`` is none of these.
+        InvalidOptionError: E75, ``policy`` has another value.
     """
 
     def __init__(self, policy: ToolErrorPolicy = "fixed") -> None:
@@ -44,18 +45,18 @@ class ToolErrors(Middleware):
         self._policy = policy
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Run the tool, and answer for it if it raises."""
+        """Run the tool, and apply the policy if it raises."""
         try:
             return await call_next(call)
         except Exception as error:
-            if error is not call.error:  # the rules' or another middleware's
+            if error is not call.error:  # raised by the rules or another middleware
                 raise
             if self._policy == "raise":
                 end_run_with(call.run, error)
                 raise
-            return await self._told(error, call)
+            return await self._failure_text(error, call)
 
-    async def _told(self, error: Exception, call: ToolCall) -> str:
+    async def _failure_text(self, error: Exception, call: ToolCall) -> str:
         if callable(self._policy):
             text: Any = self._policy(error, call)
             text = await text if inspect.isawaitable(text) else text
@@ -65,7 +66,7 @@ class ToolErrors(Middleware):
                 ) from error
             return text
         if self._policy == "message":
-            return sanitize_text(f"{type(error).__name__}: {error}")[:_LONGEST_MESSAGE]
+            return sanitize_text(f"{type(error).__name__}: {error}")[:_MAX_MESSAGE_LENGTH]
         if isinstance(error, ModelBehaviorError):
             return f"The tool {call.name} cannot take these arguments. Correct them and call it again."
         return f"The tool {call.name} failed. There is no result."

@@ -34,27 +34,27 @@ def calling(tool: str) -> ScriptedModel:
     return ScriptedModel([[function_call(tool, {}, call_id="1")], [assistant_message("Done.")]])
 
 
-async def stays(_call: Any = None) -> Any:
+async def never_returns(_call: Any = None) -> Any:
     let_pass()
     await asyncio.Event().wait()
 
 
 def waiting_model() -> ScriptedModel:
-    """Return a model that calls a tool, and never answers after that."""
-    return ScriptedModel([[function_call("look", {}, call_id="1")], ModelStep.respond(stays)])
+    """Return a model that calls a tool and never answers the next request."""
+    return ScriptedModel([[function_call("look", {}, call_id="1")], ModelStep.respond(never_returns)])
 
 
 def look() -> str:
     return "seen"
 
 
-async def test_a_run_that_is_over_in_time_is_as_without_it() -> None:
+async def test_a_run_that_is_complete_in_time_is_not_affected() -> None:
     agent = Agent("a", "x", model=answering(), middleware=[Deadline(60)])
     context = await agent.run_async("Go")
     assert context["result"].final_output == "Done."
 
 
-async def test_a_run_that_is_not_ends_and_says_what_was_done() -> None:
+async def test_a_run_that_takes_too_long_fails_and_reports_its_progress() -> None:
     agent = Agent("slow", "x", model=waiting_model(), tools=[look], middleware=[Deadline(ENOUGH)])
     context: dict[str, Any] = {}
     with pytest.raises(DeadlineExceededError) as caught:
@@ -69,11 +69,11 @@ async def test_a_run_that_is_not_ends_and_says_what_was_done() -> None:
     assert pickle.loads(pickle.dumps(error)).seconds == ENOUGH
 
 
-async def test_a_streamed_run_says_what_was_written() -> None:
+async def test_a_streamed_run_reports_the_text_so_far() -> None:
     model = ScriptedModel(
         [
             [assistant_message("I look."), function_call("look", {}, call_id="1")],
-            ModelStep.respond(stays),
+            ModelStep.respond(never_returns),
         ]
     )
     agent = Agent("a", "x", model=model, tools=[look], middleware=[Deadline(ENOUGH)])
@@ -88,12 +88,12 @@ async def test_a_streamed_run_says_what_was_written() -> None:
     assert seen[-1].code == "E82"
 
 
-async def test_its_tools_are_cancelled() -> None:
+async def test_tools_are_cancelled() -> None:
     ended: list[str] = []
 
     async def work() -> str:
         try:
-            await stays()
+            await never_returns()
         finally:
             ended.append("work")
         return ""
@@ -104,8 +104,8 @@ async def test_its_tools_are_cancelled() -> None:
     assert ended == ["work"]
 
 
-async def test_the_runs_that_its_tools_start_are_cancelled() -> None:
-    inner = Agent("inner", "x", model=ScriptedModel([ModelStep.respond(stays)]))
+async def test_runs_started_by_tools_are_cancelled() -> None:
+    inner = Agent("inner", "x", model=ScriptedModel([ModelStep.respond(never_returns)]))
     seen: list[Any] = []
 
     async def ask() -> str:
@@ -119,12 +119,12 @@ async def test_the_runs_that_its_tools_start_are_cancelled() -> None:
     assert seen[-1].type == "run_cancelled"
 
 
-async def test_a_run_within_keeps_the_earlier_deadline() -> None:
+async def test_a_nested_run_uses_the_earlier_deadline() -> None:
     failures: list[BaseException] = []
     inner = Agent("inner", "x", model=waiting_model(), tools=[look], middleware=[Deadline(ENOUGH + 1)])
     loop = asyncio.get_running_loop()
 
-    def ask() -> str:  # in a thread, out of the outer run's reach
+    def ask() -> str:  # in a thread, which the outer run cannot cancel
         loop.call_soon_threadsafe(let_pass)
         try:
             inner.run("Go")
@@ -144,7 +144,7 @@ async def test_a_run_within_keeps_the_earlier_deadline() -> None:
     assert [getattr(error, "seconds", None) for error in failures] == [ENOUGH]
 
 
-async def test_a_run_within_that_is_shorter_fails_by_itself() -> None:
+async def test_a_nested_run_with_a_shorter_deadline_fails_alone() -> None:
     inner = Agent("inner", "x", model=waiting_model(), tools=[look], middleware=[Deadline(ENOUGH)])
 
     async def ask() -> str:
@@ -158,7 +158,7 @@ async def test_a_run_within_that_is_shorter_fails_by_itself() -> None:
     assert model.last_call.input[-1]["output"] == "DeadlineExceededError"
 
 
-async def test_a_sync_tool_does_not_keep_the_run() -> None:
+async def test_a_sync_tool_does_not_delay_the_end_of_the_run() -> None:
     release = threading.Event()
     loop = asyncio.get_running_loop()
     ended: list[str] = []
@@ -178,7 +178,7 @@ async def test_a_sync_tool_does_not_keep_the_run() -> None:
         release.set()
 
 
-async def test_a_cancellation_from_outside_stays_one() -> None:
+async def test_a_cancellation_from_outside_is_passed_on() -> None:
     entered = asyncio.Event()
 
     async def wait_here(_call: Any) -> Any:
@@ -196,7 +196,7 @@ async def test_a_cancellation_from_outside_stays_one() -> None:
     assert asyncio.all_tasks() == before
 
 
-async def test_a_timeout_of_somebody_else_is_not_taken_for_its_own() -> None:
+async def test_a_timeout_of_the_caller_is_not_reported_as_the_deadline() -> None:
     agent = Agent("a", "x", model=waiting_model(), tools=[look], middleware=[Deadline(3600)])
     with pytest.raises(TimeoutError) as caught:
         with anyio.fail_after(ENOUGH):
@@ -204,17 +204,17 @@ async def test_a_timeout_of_somebody_else_is_not_taken_for_its_own() -> None:
     assert not isinstance(caught.value, DeadlineExceededError)
 
 
-async def test_what_the_run_raises_itself_is_passed_on() -> None:
+async def test_an_error_of_the_run_is_passed_on() -> None:
     agent = Agent("a", "x", model=ScriptedModel([LookupError("gone")]), middleware=[Deadline(60)])
     with pytest.raises(LookupError, match="gone"):
         await agent.run_async("Go")
 
 
-async def test_each_run_has_its_own_time_and_counts() -> None:
+async def test_each_run_has_its_own_deadline_and_counts() -> None:
     steps = [
         ModelStep([function_call("look", {}, call_id="1")]),
         ModelStep([assistant_message("Done.")]),
-        ModelStep.respond(stays),
+        ModelStep.respond(never_returns),
     ]
     agent = Agent("a", "x", model=ScriptedModel(steps), tools=[look], middleware=[Deadline(ENOUGH)])
     await agent.run_async("Go")
@@ -223,7 +223,7 @@ async def test_each_run_has_its_own_time_and_counts() -> None:
     assert (caught.value.model_calls, caught.value.tool_calls) == (0, 0)
 
 
-async def test_the_target_of_a_hand_off_has_the_same_deadline() -> None:
+async def test_a_handoff_target_has_the_same_deadline() -> None:
     target = Agent("b", "x", model=waiting_model(), tools=[look])
     first = ScriptedModel([[function_call("transfer_to_b", {}, call_id="0")]])
     agent = Agent("a", "x", model=first, handoffs=[target], middleware=[Deadline(ENOUGH)])
@@ -233,7 +233,7 @@ async def test_the_target_of_a_hand_off_has_the_same_deadline() -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_a_server_that_takes_its_time_is_given_up(streamed: bool) -> None:
+async def test_a_request_to_a_slow_server_is_cancelled(streamed: bool) -> None:
     loop = asyncio.get_running_loop()
 
     def answer(_request: Any) -> Any:
@@ -260,6 +260,6 @@ def test_it_works_in_a_sync_run() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0, -1, True, float("nan"), float("inf"), "5", None, 10**400])
-def test_what_is_no_time_is_an_error(seconds: Any) -> None:
+def test_an_invalid_duration_is_an_error(seconds: Any) -> None:
     with pytest.raises(InvalidOptionError, match="seconds"):
         Deadline(seconds)

@@ -45,7 +45,7 @@ async def output(agent: Agent, **options: Any) -> str:
     return str((await agent.run_async("Go", **options))["result"].final_output)
 
 
-async def test_the_next_model_answers_where_one_fails() -> None:
+async def test_the_next_model_answers_if_one_fails() -> None:
     spare = working()
     agent = Agent("a", "Be brief.", model=failing(), middleware=[Fallback(spare)])
     assert await output(agent) == "From spare."
@@ -60,7 +60,7 @@ async def test_a_model_that_works_is_not_replaced() -> None:
     assert spare.calls == ()
 
 
-async def test_they_are_asked_in_their_order() -> None:
+async def test_models_are_called_in_order() -> None:
     agent = Agent("a", "x", model=failing(), middleware=[Fallback(failing("second"), working("third"))])
     seen: list[Any] = []
     with agent.subscribe(seen.append):
@@ -74,40 +74,40 @@ async def test_they_are_asked_in_their_order() -> None:
     assert outcomes == ["failed", "failed", "finished"]
 
 
-def led_to(error: BaseException | None) -> Iterator[str]:
+def error_chain(error: BaseException | None) -> Iterator[str]:
     while error is not None:
         yield str(error)
         error = error.__cause__ or error.__context__
 
 
-async def test_where_all_fail_the_last_error_is_raised_and_leads_to_the_others() -> None:
+async def test_if_all_fail_the_last_error_is_raised_and_its_chain_holds_the_others() -> None:
     agent = Agent("a", "x", model=failing(), middleware=[Fallback(failing("second"), failing("third"))])
     with pytest.raises(ConnectionError, match="third") as caught:
         await agent.run_async("Go")
-    assert list(led_to(caught.value)) == ["third is down", "second is down", "first is down"]
+    assert list(error_chain(caught.value)) == ["third is down", "second is down", "first is down"]
 
 
-async def test_an_error_with_a_cause_of_its_own_keeps_it() -> None:
+async def test_an_error_keeps_its_own_cause() -> None:
     last = ConnectionError("last")
     last.__cause__ = TimeoutError("its cause")
     agent = Agent("a", "x", model=failing(), middleware=[Fallback(failing("second", last))])
     with pytest.raises(ConnectionError, match="last") as caught:
         await agent.run_async("Go")
-    assert list(led_to(caught.value)) == ["last", "its cause", "first is down"]
+    assert list(error_chain(caught.value)) == ["last", "its cause", "first is down"]
 
 
-async def test_one_error_raised_twice_makes_no_circle() -> None:
+async def test_the_same_error_raised_twice_does_not_make_a_cycle() -> None:
     error = ConnectionError("the same")
     agent = Agent("a", "x", model=failing(error=error), middleware=[Fallback(failing("second", error))])
     with pytest.raises(ConnectionError) as caught:
         await agent.run_async("Go")
-    assert list(led_to(caught.value)) == ["the same"]
+    assert list(error_chain(caught.value)) == ["the same"]
 
 
 @pytest.mark.parametrize(
     "error", [UserError("the user's fault"), BudgetExceededError(what="x", limit=1, used=1)]
 )
-async def test_what_no_other_model_can_help_is_raised_at_once(error: Exception) -> None:
+async def test_an_error_that_another_model_cannot_avoid_is_raised_at_once(error: Exception) -> None:
     spare = working()
     agent = Agent("a", "x", model=failing(error=error), middleware=[Fallback(spare)])
     with pytest.raises(type(error)):
@@ -115,7 +115,7 @@ async def test_what_no_other_model_can_help_is_raised_at_once(error: Exception) 
     assert spare.calls == ()
 
 
-async def test_a_budget_inside_of_it_ends_the_run() -> None:
+async def test_a_budget_inside_the_fallback_ends_the_run() -> None:
     spare = working()
     agent = Agent("a", "x", model=failing(), middleware=[Fallback(spare), Budget(max_model_calls=0)])
     with pytest.raises(BudgetExceededError):
@@ -123,7 +123,7 @@ async def test_a_budget_inside_of_it_ends_the_run() -> None:
     assert spare.calls == ()
 
 
-async def test_a_cancellation_is_no_failure() -> None:
+async def test_a_cancellation_does_not_trigger_the_fallback() -> None:
     class Cancelling(ScriptedModel):
         async def get_response(self, *_args: Any, **_kwargs: Any) -> Any:
             raise asyncio.CancelledError
@@ -136,7 +136,9 @@ async def test_a_cancellation_is_no_failure() -> None:
 
 
 @pytest.mark.parametrize("options", [{"previous_response_id": "resp_1"}, {"conversation_id": "conv_1"}])
-async def test_a_conversation_that_the_provider_keeps_is_not_begun_anew(options: dict[str, Any]) -> None:
+async def test_a_conversation_stored_at_the_provider_is_not_moved_to_another_model(
+    options: dict[str, Any],
+) -> None:
     spare = working()
     agent = Agent("a", "x", model=failing(), middleware=[Fallback(spare)])
     with pytest.raises(ConnectionError):
@@ -144,8 +146,8 @@ async def test_a_conversation_that_the_provider_keeps_is_not_begun_anew(options:
     assert spare.calls == ()
 
 
-class BreakingOff(Named):
-    """Fails in the middle of its stream: behind its first words, or before them."""
+class FailsMidStream(Named):
+    """Fails in the middle of its stream, before or after its first text."""
 
     def __init__(self, *, after_text: bool) -> None:
         super().__init__("first", [assistant_message("I think")])
@@ -159,8 +161,8 @@ class BreakingOff(Named):
 
 
 @pytest.mark.parametrize("after_text", [False, True])
-async def test_what_has_been_streamed_is_not_covered_up(after_text: bool) -> None:
-    agent = Agent("a", "x", model=BreakingOff(after_text=after_text), middleware=[Fallback(working())])
+async def test_there_is_no_fallback_after_text_has_been_streamed(after_text: bool) -> None:
+    agent = Agent("a", "x", model=FailsMidStream(after_text=after_text), middleware=[Fallback(working())])
     texts: list[str] = []
     failures: list[Exception] = []
     async with agent.stream("Go") as stream:
@@ -202,7 +204,7 @@ async def test_across_providers_in_the_middle_of_a_run(first: str, second: str, 
     assert up.requests[0].model == "two"
 
 
-async def test_names_are_those_of_kantan_llm(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_names_are_resolved_by_kantan_llm(monkeypatch: pytest.MonkeyPatch) -> None:
     with OfflineServer(lambda request: request.model) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
@@ -210,21 +212,21 @@ async def test_names_are_those_of_kantan_llm(monkeypatch: pytest.MonkeyPatch) ->
         assert await output(agent) == "gemini-2.5-pro"
 
 
-async def test_default_settings_of_one_model_do_not_go_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_default_settings_of_one_model_are_not_sent_to_another(monkeypatch: pytest.MonkeyPatch) -> None:
     with OfflineServer([*[Reply("down", status=500)] * 3, "Done."]) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
         agent = Agent("a", "x", model="gpt-5", middleware=[Fallback("gemini-2.5-pro")])
         config = RunConfig(model_settings=ModelSettings(temperature=0.5))
         assert await output(agent, run_config=config) == "Done."
-    *_, asked, answered = server.requests
-    assert "reasoning" in asked.body
+    *_, failed, answered = server.requests
+    assert "reasoning" in failed.body
     assert "reasoning_effort" not in answered.body
     assert "verbosity" not in answered.body
     assert answered.body["temperature"] == 0.5
 
 
-async def test_settings_of_the_users_own_go_along() -> None:
+async def test_explicit_settings_are_sent_to_the_substitute() -> None:
     spare = working()
     settings = ModelSettings(temperature=0.3, reasoning=Reasoning(effort="high"))
     agent = Agent("a", "x", model=failing("gpt-5"), model_settings=settings, middleware=[Fallback(spare)])
@@ -234,7 +236,7 @@ async def test_settings_of_the_users_own_go_along() -> None:
     assert spare.last_call.model_settings.reasoning.effort == "high"
 
 
-async def test_each_step_is_recorded_in_the_trace(traces: Any) -> None:
+async def test_each_fallback_is_recorded_in_the_trace(traces: Any) -> None:
     agent = Agent("a", "x", model=failing(), middleware=[Fallback(failing("second"), working("third"))])
     await agent.run_async("Go")
     spans = [span for span in traces.spans(span_type="custom") if span.name == "fallback"]
@@ -245,7 +247,7 @@ async def test_each_step_is_recorded_in_the_trace(traces: Any) -> None:
     ]
 
 
-async def test_each_call_begins_with_the_agents_own_model() -> None:
+async def test_each_model_call_starts_with_the_agents_own_model() -> None:
     def look() -> str:
         return "seen"
 
@@ -255,7 +257,7 @@ async def test_each_call_begins_with_the_agents_own_model() -> None:
     assert await output(agent) == "From first."
 
 
-async def test_it_holds_for_hand_off_targets_and_agents_as_tools() -> None:
+async def test_it_applies_to_handoff_targets_and_agents_used_as_tools() -> None:
     inner = SDKAgent(name="inner", model=failing("inner"))
     spare = Named("spare", [assistant_message("Inner.")], [assistant_message("Done.")])
     model = Named("b", [function_call("ask", {"input": "?"}, call_id="1")], ConnectionError("down"))
@@ -267,11 +269,11 @@ async def test_it_holds_for_hand_off_targets_and_agents_as_tools() -> None:
 
 
 @pytest.mark.parametrize("models", [(), (None,), (working(), 3)])
-def test_what_is_no_model_is_an_error(models: Any) -> None:
+def test_an_argument_that_is_not_a_model_is_an_error(models: Any) -> None:
     with pytest.raises(InvalidOptionError, match="model"):
         Fallback(*models)
 
 
-def test_a_name_that_nobody_knows_is_an_error() -> None:
+def test_an_unknown_name_is_an_error() -> None:
     with pytest.raises(ModelNotFoundError):
         Fallback("no-such-model")

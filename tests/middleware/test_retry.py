@@ -30,7 +30,7 @@ def bundle(server: OfflineServer, client_retries: int = 0, api: str = "responses
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
-async def test_what_may_pass_is_tried_again(status: int, api: str) -> None:
+async def test_a_transient_error_is_retried(status: int, api: str) -> None:
     failing = Reply("later", status=status, headers=NOW)
     with OfflineServer([failing, failing, "Done."]) as server:
         agent = Agent("a", "x", model=bundle(server, api=api), middleware=[quick()])
@@ -39,7 +39,7 @@ async def test_what_may_pass_is_tried_again(status: int, api: str) -> None:
     assert len(server.requests) == 3
 
 
-async def test_a_streamed_call_is_tried_again() -> None:
+async def test_a_streamed_call_is_retried() -> None:
     with OfflineServer([Reply("later", status=429, headers=NOW), "Done."]) as server:
         agent = Agent("a", "x", model=bundle(server), middleware=[quick()])
         async with agent.stream("Go") as stream:
@@ -49,7 +49,7 @@ async def test_a_streamed_call_is_tried_again() -> None:
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404])
-async def test_what_will_not_pass_is_not_tried_again(status: int) -> None:
+async def test_a_permanent_error_is_not_retried(status: int) -> None:
     with OfflineServer([Reply("no", status=status), "Done."]) as server:
         agent = Agent("a", "x", model=bundle(server), middleware=[quick()])
         with pytest.raises(Exception, match="no"):
@@ -57,7 +57,7 @@ async def test_what_will_not_pass_is_not_tried_again(status: int) -> None:
     assert len(server.requests) == 1
 
 
-async def test_no_more_attempts_are_made_than_allowed() -> None:
+async def test_the_number_of_attempts_is_limited() -> None:
     with OfflineServer([Reply("later", status=500, headers=NOW)] * 9) as server:
         agent = Agent("a", "x", model=bundle(server), middleware=[quick(4)])
         with pytest.raises(Exception, match="later"):
@@ -65,7 +65,7 @@ async def test_no_more_attempts_are_made_than_allowed() -> None:
     assert len(server.requests) == 4
 
 
-async def test_the_clients_own_retries_come_on_top_of_the_first_attempt_only() -> None:
+async def test_the_clients_own_retries_apply_to_the_first_attempt_only() -> None:
     with OfflineServer([Reply("later", status=500, headers=NOW)] * 9) as server:
         agent = Agent("a", "x", model=bundle(server, client_retries=2), middleware=[quick(3)])
         with pytest.raises(Exception, match="later"):
@@ -73,7 +73,7 @@ async def test_the_clients_own_retries_come_on_top_of_the_first_attempt_only() -
     assert len(server.requests) == 3 + 1 + 1
 
 
-async def test_the_delay_is_the_one_the_server_asks_for(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_delay_is_the_one_the_server_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     slept = record_sleeps(monkeypatch)
     with OfflineServer([Reply("later", status=429, headers={"retry-after": "7"}), "Done."]) as server:
         await Agent("a", "x", model=bundle(server), middleware=[quick()]).run_async("Go")
@@ -90,7 +90,7 @@ def record_sleeps(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return slept
 
 
-async def test_without_one_the_delay_grows_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_retry_after_the_delay_grows_up_to_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     slept = record_sleeps(monkeypatch)
     with OfflineServer([Reply("later", status=500)] * 9) as server:
         retry = Retry(5, initial_delay=1, multiplier=3, max_delay=10)
@@ -101,7 +101,7 @@ async def test_without_one_the_delay_grows_up_to_a_limit(monkeypatch: pytest.Mon
     assert all(low <= delay <= high for delay, (low, high) in zip(slept, bounds, strict=True))
 
 
-async def test_a_server_that_asks_for_too_long_is_not_asked_again() -> None:
+async def test_a_call_is_not_retried_if_the_server_requests_too_long_a_delay() -> None:
     with OfflineServer([Reply("later", status=429, headers={"retry-after": "61"}), "Done."]) as server:
         agent = Agent("a", "x", model=bundle(server), middleware=[quick()])
         with pytest.raises(Exception, match="later"):
@@ -109,7 +109,7 @@ async def test_a_server_that_asks_for_too_long_is_not_asked_again() -> None:
     assert len(server.requests) == 1
 
 
-async def test_what_the_agent_says_wins() -> None:
+async def test_settings_of_the_agent_take_precedence() -> None:
     settings = ModelSettings(retry=ModelRetrySettings(max_retries=0))
     with OfflineServer([Reply("later", status=500, headers=NOW), "Done."]) as server:
         agent = Agent("a", "x", model=bundle(server), model_settings=settings, middleware=[quick()])
@@ -118,7 +118,7 @@ async def test_what_the_agent_says_wins() -> None:
     assert len(server.requests) == 1
 
 
-async def test_what_the_run_config_says_wins_and_what_it_does_not_say_is_added() -> None:
+async def test_settings_of_the_run_config_take_precedence_and_others_are_added() -> None:
     retry = ModelRetrySettings(max_retries=1)
     config = RunConfig(model_settings=ModelSettings(temperature=0.5, retry=retry))
     with OfflineServer([Reply("later", status=500, headers=NOW)] * 9) as server:
@@ -131,7 +131,7 @@ async def test_what_the_run_config_says_wins_and_what_it_does_not_say_is_added()
     assert config.model_settings.retry is retry
 
 
-async def test_a_policy_of_the_users_own_is_kept() -> None:
+async def test_a_custom_retry_policy_is_kept() -> None:
     settings = ModelSettings(retry=ModelRetrySettings(policy=retry_policies.http_status([404])))
     with OfflineServer([Reply("gone", status=404), Reply("later", status=500), "Done."]) as server:
         agent = Agent("a", "x", model=bundle(server), model_settings=settings, middleware=[quick()])
@@ -140,7 +140,7 @@ async def test_a_policy_of_the_users_own_is_kept() -> None:
     assert len(server.requests) == 2
 
 
-async def test_it_holds_for_the_target_of_a_hand_off() -> None:
+async def test_it_applies_to_handoff_targets() -> None:
     with OfflineServer([Reply("later", status=500, headers=NOW), "Done."]) as server:
         target = Agent("b", "x", model=bundle(server))
         first = ScriptedModel([[function_call("transfer_to_b", {}, call_id="0")]])
@@ -149,7 +149,7 @@ async def test_it_holds_for_the_target_of_a_hand_off() -> None:
     assert context["result"].final_output == "Done."
 
 
-async def test_an_error_of_this_library_is_not_tried_again() -> None:
+async def test_an_error_of_this_library_is_not_retried() -> None:
     budget = Budget(max_model_calls=0)
     model = ScriptedModel()
     with pytest.raises(ValueError, match="E83"):
@@ -157,7 +157,7 @@ async def test_an_error_of_this_library_is_not_tried_again() -> None:
     assert model.calls == ()
 
 
-async def test_an_error_of_this_library_is_no_timeout_to_be_tried_again() -> None:
+async def test_a_timeout_error_of_this_library_is_not_retried() -> None:
     late = DeadlineExceededError(agent="a", seconds=1.0, model_calls=0, tool_calls=0, text="")
     model = ScriptedModel([late, [assistant_message("Done.")]])
     with pytest.raises(DeadlineExceededError):
@@ -165,7 +165,7 @@ async def test_an_error_of_this_library_is_no_timeout_to_be_tried_again() -> Non
 
 
 class Flaky:
-    """A tool that fails some times before it works."""
+    """A tool that fails a number of times before it works."""
 
     def __init__(self, failures: int, error: type[Exception] = ConnectionError) -> None:
         self.failures = failures
@@ -183,7 +183,7 @@ class Flaky:
         return fetch
 
 
-async def told(flaky: Flaky, *middleware: Any, arguments: Any = None) -> str:
+async def tool_result(flaky: Flaky, *middleware: Any, arguments: Any = None) -> str:
     call = function_call("fetch", {"url": "u"} if arguments is None else arguments, call_id="1")
     model = ScriptedModel([[call], [assistant_message("Done.")]])
     await Agent("a", "x", model=model, tools=[flaky.tool()], middleware=middleware).run_async("Go")
@@ -191,21 +191,21 @@ async def told(flaky: Flaky, *middleware: Any, arguments: Any = None) -> str:
     return str(model.last_call.input[-1]["output"])
 
 
-async def test_a_tool_that_is_named_is_run_again() -> None:
+async def test_a_named_tool_is_retried() -> None:
     flaky = Flaky(2)
-    assert await told(flaky, quick(tools={"fetch"})) == "page u"
+    assert await tool_result(flaky, quick(tools={"fetch"})) == "page u"
     assert flaky.calls == 3
 
 
 async def test_a_tool_that_is_not_named_is_run_once() -> None:
     flaky = Flaky(1)
-    assert "An error occurred" in await told(flaky, quick(tools={"other"}))
+    assert "An error occurred" in await tool_result(flaky, quick(tools={"other"}))
     assert flaky.calls == 1
 
 
-async def test_a_tool_that_goes_on_failing_is_left_to_whoever_answers_for_it() -> None:
+async def test_the_last_failure_of_a_tool_reaches_the_outer_middleware() -> None:
     flaky = Flaky(9)
-    assert await told(flaky, ToolErrors(), quick(tools=["fetch"])) == (
+    assert await tool_result(flaky, ToolErrors(), quick(tools=["fetch"])) == (
         "The tool fetch failed. There is no result."
     )
     assert flaky.calls == 3
@@ -220,30 +220,30 @@ class Broken(Middleware):
         raise ConnectionError("of the middleware")
 
 
-async def test_what_another_middleware_raises_is_not_tried_again() -> None:
+async def test_an_error_of_another_middleware_is_not_retried() -> None:
     broken = Broken()
     with pytest.raises(ConnectionError):
-        await told(Flaky(0), quick(tools={"fetch"}), broken)
+        await tool_result(Flaky(0), quick(tools={"fetch"}), broken)
     assert broken.calls == 1
 
 
-async def test_arguments_that_do_not_fit_are_not_tried_again() -> None:
+async def test_invalid_arguments_are_not_retried() -> None:
     flaky, delays = Flaky(0), Retry(3, tools={"fetch"}, initial_delay=3600, max_delay=3600)
-    assert "An error occurred" in await told(flaky, delays, arguments='{"no json')
+    assert "An error occurred" in await tool_result(flaky, delays, arguments='{"no json')
     assert flaky.calls == 0
 
 
-async def test_errors_of_this_library_in_a_tool_are_not_tried_again() -> None:
+async def test_errors_of_this_library_in_a_tool_are_not_retried() -> None:
     class Denied(ToolNotAllowedError):
         def __init__(self, _message: str) -> None:
             super().__init__(tool_name="inner")
 
     flaky = Flaky(1, Denied)
-    assert "An error occurred" in await told(flaky, quick(tools={"fetch"}))
+    assert "An error occurred" in await tool_result(flaky, quick(tools={"fetch"}))
     assert flaky.calls == 1
 
 
-async def test_tools_wait_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_delay_between_tool_attempts_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     slept: list[float] = []
 
     async def sleep(delay: float) -> None:
@@ -251,14 +251,14 @@ async def test_tools_wait_longer_each_time(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(anyio, "sleep", sleep)
     retry = Retry(4, tools={"fetch"}, initial_delay=1, multiplier=2, max_delay=3)
-    assert await told(Flaky(3), retry) == "page u"
+    assert await tool_result(Flaky(3), retry) == "page u"
     bounds = [(0.87, 1), (1.7, 2), (2.6, 3)]
     assert all(low <= delay <= high for delay, (low, high) in zip(slept, bounds, strict=True))
 
 
-async def test_each_attempt_asks_the_rules_and_the_budget_inside_it() -> None:
+async def test_each_attempt_passes_through_the_rules_and_the_budget() -> None:
     flaky, budget = Flaky(2), Budget()
-    await told(flaky, quick(tools={"fetch"}), budget)
+    await tool_result(flaky, quick(tools={"fetch"}), budget)
     assert budget.used().per_tool == {"fetch": 3}
 
 
@@ -277,7 +277,7 @@ async def test_each_attempt_asks_the_rules_and_the_budget_inside_it() -> None:
         {"longest_wait": None},
     ],
 )
-def test_what_cannot_be_is_an_error(options: dict[str, Any]) -> None:
+def test_an_invalid_option_is_an_error(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(InvalidOptionError, match=name):
         Retry(**options)

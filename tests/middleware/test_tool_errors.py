@@ -39,23 +39,23 @@ def calling(name: str = "read_file", arguments: Any = None) -> ScriptedModel:
     return ScriptedModel([[function_call(name, given, call_id="1")], [assistant_message("Done.")]])
 
 
-def told(model: Any) -> str:
-    """Return what the model was told as the tool's result."""
+def tool_result(model: Any) -> str:
+    """Return the tool result that the model received."""
     return str(model.last_call.input[-1]["output"])
 
 
 async def run(*middleware: Any, tools: Any = (read_file,), **script: Any) -> str:
     model = calling(**script)
     await Agent("a", "x", model=model, tools=tools, middleware=middleware).run_async("Go")
-    return told(model)
+    return tool_result(model)
 
 
-async def test_by_default_the_model_reads_nothing_of_the_exception() -> None:
+async def test_by_default_the_model_receives_nothing_from_the_exception() -> None:
     text = await run(ToolErrors())
     assert text == "The tool read_file failed. There is no result."
 
 
-async def test_without_it_the_model_reads_what_the_sdk_says() -> None:
+async def test_without_it_the_model_receives_the_message_of_the_sdk() -> None:
     assert "An error occurred while running the tool" in await run()
 
 
@@ -69,7 +69,7 @@ async def test_a_middleware_that_does_nothing_changes_nothing(arguments: Any) ->
     assert await run(Passing(), arguments=arguments) == await run(arguments=arguments)
 
 
-async def test_a_middleware_that_does_nothing_leaves_a_tool_its_own_failure_function() -> None:
+async def test_a_middleware_that_does_nothing_keeps_the_failure_function_of_a_tool() -> None:
     @function_tool(failure_error_function=lambda _context, error: f"own: {type(error).__name__}")
     def moody() -> str:
         raise DiskError
@@ -78,7 +78,7 @@ async def test_a_middleware_that_does_nothing_leaves_a_tool_its_own_failure_func
     assert "failed" in await run(ToolErrors(), tools=[moody], name="moody", arguments={})
 
 
-async def test_the_message_is_masked_and_cut_and_no_traceback() -> None:
+async def test_the_message_is_masked_and_truncated_and_has_no_traceback() -> None:
     text = await run(ToolErrors("message"))
     assert text.startswith("DiskError: cannot read /srv/private/a.txt with key ")
     assert SECRET not in text
@@ -90,18 +90,18 @@ async def test_the_message_is_masked_and_cut_and_no_traceback() -> None:
     assert len(await run(ToolErrors("message"), tools=[talk], name="talk", arguments={})) == 2000
 
 
-async def test_a_function_decides() -> None:
+async def test_a_function_returns_the_text() -> None:
     seen: list[ToolCall] = []
 
-    def tell(error: Exception, call: ToolCall) -> str:
+    def describe(error: Exception, call: ToolCall) -> str:
         seen.append(call)
         return f"{type(error).__name__} in {call.name}"
 
-    async def tell_later(error: Exception, call: ToolCall) -> str:
-        return tell(error, call)
+    async def describe_async(error: Exception, call: ToolCall) -> str:
+        return describe(error, call)
 
-    assert await run(ToolErrors(tell)) == "DiskError in read_file"
-    assert await run(ToolErrors(tell_later)) == "DiskError in read_file"
+    assert await run(ToolErrors(describe)) == "DiskError in read_file"
+    assert await run(ToolErrors(describe_async)) == "DiskError in read_file"
     assert json.loads(seen[0].arguments) == {"path": "a.txt"}
 
 
@@ -111,7 +111,7 @@ async def test_raise_ends_the_run_with_the_tools_own_exception() -> None:
     assert caught.value.kantan_run.agent.name == "a"  # type: ignore[attr-defined]
 
 
-async def test_raise_keeps_what_the_tool_gave_as_the_cause() -> None:
+async def test_raise_keeps_the_cause_of_the_exception() -> None:
     def read() -> str:
         """Read."""
         raise DiskError("unreadable") from OSError("sector 7")
@@ -121,7 +121,7 @@ async def test_raise_keeps_what_the_tool_gave_as_the_cause() -> None:
     assert repr(raised.value.__cause__) == "OSError('sector 7')"
 
 
-async def test_raise_ends_the_run_from_an_agent_that_is_a_tool() -> None:
+async def test_raise_in_an_agent_used_as_a_tool_ends_the_run() -> None:
     inner = SDKAgent(name="inner", model=calling(), tools=[function_tool(read_file)])
     model = calling("ask_inner", {"input": "Go"})
     agent = Agent(
@@ -152,7 +152,7 @@ async def test_raise_ends_a_streamed_run() -> None:
         (Passing(), {"params": {"measure": {"city": {"enum": ["Rome"]}}}}, "[E12]"),
     ],
 )
-async def test_an_answer_in_place_of_a_result_need_not_be_what_the_tool_declares(
+async def test_a_text_in_place_of_a_result_is_not_checked_against_the_declared_output(
     middleware: Any, rules: Any, expected: str
 ) -> None:
     schema = {"type": "object", "properties": {"degrees": {"type": "integer"}}, "required": ["degrees"]}
@@ -164,10 +164,10 @@ async def test_an_answer_in_place_of_a_result_need_not_be_what_the_tool_declares
     model = calling("measure", {"city": "Oslo"})
     agent = Agent("a", "x", model=model, tools=[measure], middleware=[middleware])
     await agent.run_async("Go", {"tool_rules": rules})
-    assert expected in told(model)
+    assert expected in tool_result(model)
 
 
-async def test_what_a_tool_with_a_declared_output_returns_is_still_checked() -> None:
+async def test_a_result_is_still_checked_against_the_declared_output() -> None:
     schema = {"type": "object", "properties": {"degrees": {"type": "integer"}}, "required": ["degrees"]}
 
     @function_tool(output_json_schema=schema)
@@ -180,16 +180,16 @@ async def test_what_a_tool_with_a_declared_output_returns_is_still_checked() -> 
         await run(ToolErrors(), tools=[measure], name="measure", arguments={"city": "Rome"})
 
 
-async def test_arguments_that_do_not_fit_are_told_apart() -> None:
+async def test_invalid_arguments_have_a_text_of_their_own() -> None:
     text = await run(ToolErrors(), arguments='{"no json')
     assert text == "The tool read_file cannot take these arguments. Correct them and call it again."
 
 
-async def test_a_refusal_by_the_rules_is_none_of_its_business() -> None:
+async def test_a_refusal_by_the_rules_is_not_changed() -> None:
     model = calling()
     agent = Agent("a", "x", model=model, tools=[read_file], middleware=[ToolErrors()])
     await agent.run_async("Go", {"tool_rules": {"deny": ["read_file"]}})
-    assert "[E8]" in told(model)
+    assert "[E8]" in tool_result(model)
     agent = Agent(
         "a", "x", model=calling(), tools=[read_file], middleware=[ToolErrors()], on_rule_violation="raise"
     )
@@ -202,17 +202,17 @@ class Broken(Middleware):
         raise LookupError("broken")
 
 
-async def test_what_another_middleware_raises_ends_the_run() -> None:
+async def test_an_error_of_another_middleware_ends_the_run() -> None:
     with pytest.raises(LookupError, match="broken"):
         await run(ToolErrors(), Broken())
 
 
-async def test_it_holds_for_the_target_of_a_hand_off() -> None:
+async def test_it_applies_to_handoff_targets() -> None:
     model = calling()
     target = Agent("b", "x", model=model, tools=[read_file])
     first = ScriptedModel([[function_call("transfer_to_b", {}, call_id="0")]])
     await Agent("a", "x", model=first, handoffs=[target], middleware=[ToolErrors()]).run_async("Go")
-    assert told(model) == "The tool read_file failed. There is no result."
+    assert tool_result(model) == "The tool read_file failed. There is no result."
 
 
 async def test_a_failing_tool_is_marked_in_the_trace(traces: Any) -> None:
