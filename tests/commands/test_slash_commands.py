@@ -547,7 +547,7 @@ class TestMiddleware:
             await call_next(run)
 
         assert await answer(agent(around=[rewrite]), "/shell ls") == "ran rm"
-        with pytest.raises(CommandNotRunnableError, match="in the place of what was typed"):
+        with pytest.raises(CommandNotRunnableError, match="a middleware has replaced the command"):
             await agent(around=[rewrite]).run_async("/read a")
 
 

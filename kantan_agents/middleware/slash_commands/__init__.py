@@ -1,1 +1,1 @@
-"""``SlashCommands``: tools that a person runs directly, without the model."""
+"""``SlashCommands``: tools that users run directly, without the model."""

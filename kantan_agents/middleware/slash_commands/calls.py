@@ -1,4 +1,4 @@
-"""One call of a tool by a user: what the SDK does around the call of a model, without the model."""
+"""``UserCall``: a tool call made for a user, with the guardrails, hooks and trace span of the SDK."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from kantan_agents.tools.guards.failures import Failures
 
 @attrs.define(eq=False)
 class Outcome:
-    """What came of a call.
+    """The outcome of a tool call.
 
     Attributes:
-        call: The call, as a model would have made it.
-        output: What the tool returned, or what a guardrail put in its place.
-        input_results: What the tool's input guardrails said.
-        output_results: What its output guardrails said.
+        call: The call, in the form a model makes it.
+        output: Output of the tool, or the message of a guardrail that rejected the call or its output.
+        input_results: Results of the tool's input guardrails.
+        output_results: Results of the tool's output guardrails.
     """
 
     call: ResponseFunctionToolCall
@@ -55,11 +55,11 @@ class UserCall:
 
     Args:
         run: The run.
-        agent: The SDK agent whose tool it is.
-        tool: The tool as it was given, without the guard for models.
-        guard: Asks the rules for users.
+        agent: The SDK agent that has the tool.
+        tool: The original tool, without the guard for models.
+        guard: Checks the user rules.
         wrapper: The SDK's context of the run.
-        command: The command, with its prefix, for errors.
+        command: The command with its prefix, for error messages.
     """
 
     def __init__(
@@ -77,22 +77,22 @@ class UserCall:
         self._guard = guard
         self._wrapper = wrapper
         self._command = command
-        # What the tool raises is for the user to see, not to be made a text for a model.
+        # The user sees the tool's exception; the SDK would turn it into text for a model.
         self._raising = copy.copy(tool)
         self._raising.on_invoke_tool = Failures(tool, tool.on_invoke_tool).invoke
 
     async def make(self, text: str) -> Outcome:
-        """Make the call, on a span of its own and through the middleware of the run.
+        """Make the call in its own trace span, through the middleware of the run.
 
         Args:
-            text: The arguments, JSON text.
+            text: The arguments as JSON text.
 
         Raises:
-            KantanAgentsError: The rules refuse it (E8, E10 to E14, ...), or it cannot be made (E56).
-            Exception: What the tool, a guardrail or a middleware raised.
+            KantanAgentsError: The rules refuse the call (E8, E10 to E14, ...), or it cannot be made (E56).
+            Exception: Any exception of the tool, a guardrail or a middleware.
         """
         run, config = self._run, self._run.run_config
-        outcome = Outcome(self._as_called(text))
+        outcome = Outcome(self._model_call_item(text))
         sensitive = bool(config.trace_include_sensitive_data)
         with function_span(
             self._tool.qualified_name,
@@ -113,7 +113,7 @@ class UserCall:
             async def invoke(given: ToolCall) -> Any:
                 with asking_rules(given):
                     await self._guard.require(given.tool_context, given.arguments)
-                return await self._invoked(given, outcome)
+                return await self._invoke(given, outcome)
 
             try:
                 outcome.output = await tool_call_made(run, call, invoke)
@@ -125,7 +125,7 @@ class UserCall:
                 span.span_data.output = outcome.output
         return outcome
 
-    def _as_called(self, arguments: str) -> ResponseFunctionToolCall:
+    def _model_call_item(self, arguments: str) -> ResponseFunctionToolCall:
         namespace = getattr(self._tool, "_tool_namespace", None)
         more = {"namespace": namespace} if isinstance(namespace, str) else {}
         return ResponseFunctionToolCall(
@@ -136,14 +136,14 @@ class UserCall:
             **more,  # type: ignore[arg-type]  # of newer versions of openai
         )
 
-    async def _invoked(self, given: ToolCall, outcome: Outcome) -> Any:
+    async def _invoke(self, given: ToolCall, outcome: Outcome) -> Any:
         context = given.tool_context
-        rejection = await self._rejected_input(context, outcome)
+        rejection = await self._check_input(context, outcome)
         if rejection is not None:
             return rejection
-        hooks = [found for found in (self._run.options.get("hooks"), self._agent.hooks) if found is not None]
-        for one in hooks:
-            await one.on_tool_start(context, self._agent, self._tool)
+        hooks = [hook for hook in (self._run.options.get("hooks"), self._agent.hooks) if hook is not None]
+        for hook in hooks:
+            await hook.on_tool_start(context, self._agent, self._tool)
         try:
             output = await invoke_function_tool(
                 function_tool=self._raising, context=context, arguments=given.arguments
@@ -152,43 +152,43 @@ class UserCall:
             note_failure(given, error)
             raise
         if getattr(peek_agent_tool_run_result(outcome.call), "interruptions", None):
-            reason = "an agent behind it waits for an approval, and a command cannot be resumed"
+            reason = "the agent that it runs waits for an approval, and a command cannot be resumed"
             raise CommandNotRunnableError(command=self._command, reason=reason)
-        output = await self._checked_output(context, output, outcome)
-        for one in hooks:
-            await one.on_tool_end(context, self._agent, self._tool, output)
+        output = await self._check_output(context, output, outcome)
+        for hook in hooks:
+            await hook.on_tool_end(context, self._agent, self._tool, output)
         return output
 
-    async def _rejected_input(self, context: ToolContext[Any], outcome: Outcome) -> str | None:
+    async def _check_input(self, context: ToolContext[Any], outcome: Outcome) -> str | None:
         for guardrail in self._tool.tool_input_guardrails or ():
-            said = await guardrail.run(ToolInputGuardrailData(context=context, agent=self._agent))
-            outcome.input_results.append(ToolInputGuardrailResult(guardrail=guardrail, output=said))
-            if said.behavior["type"] == "raise_exception":
-                raise ToolInputGuardrailTripwireTriggered(guardrail=guardrail, output=said)
-            if (message := _rejection(said)) is not None:
+            result = await guardrail.run(ToolInputGuardrailData(context=context, agent=self._agent))
+            outcome.input_results.append(ToolInputGuardrailResult(guardrail=guardrail, output=result))
+            if result.behavior["type"] == "raise_exception":
+                raise ToolInputGuardrailTripwireTriggered(guardrail=guardrail, output=result)
+            if (message := _rejection(result)) is not None:
                 return message
         return None
 
-    async def _checked_output(self, context: ToolContext[Any], output: Any, outcome: Outcome) -> Any:
+    async def _check_output(self, context: ToolContext[Any], output: Any, outcome: Outcome) -> Any:
         for guardrail in self._tool.tool_output_guardrails or ():
             data = ToolOutputGuardrailData(context=context, agent=self._agent, output=output)
-            said = await guardrail.run(data)
-            outcome.output_results.append(ToolOutputGuardrailResult(guardrail=guardrail, output=said))
-            if said.behavior["type"] == "raise_exception":
-                raise ToolOutputGuardrailTripwireTriggered(guardrail=guardrail, output=said)
-            if (message := _rejection(said)) is not None:
+            result = await guardrail.run(data)
+            outcome.output_results.append(ToolOutputGuardrailResult(guardrail=guardrail, output=result))
+            if result.behavior["type"] == "raise_exception":
+                raise ToolOutputGuardrailTripwireTriggered(guardrail=guardrail, output=result)
+            if (message := _rejection(result)) is not None:
                 return message
         return output
 
 
 def _raise_pending(run: Run) -> None:
     error = pending_error(run)
-    if error is not None:  # of a middleware, or of a run that the tool has begun
+    if error is not None:  # raised by a middleware or in a run that the tool started
         raise error
 
 
-def _rejection(said: ToolGuardrailFunctionOutput) -> str | None:
-    return said.behavior["message"] if said.behavior["type"] == "reject_content" else None
+def _rejection(result: ToolGuardrailFunctionOutput) -> str | None:
+    return result.behavior["message"] if result.behavior["type"] == "reject_content" else None
 
 
 def _span_error(tool: str, error: Exception, *, sensitive: bool) -> SpanError:

@@ -1,4 +1,4 @@
-"""What a command came to, as the SDK's ``RunResult``."""
+"""The SDK's ``RunResult`` of a slash command."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from kantan_agents.middleware.slash_commands.calls import Outcome
 from kantan_agents.structured import as_dict
 
 
-def called_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
-    """Return the result of a tool that was run: the call and its output are its items.
+def tool_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
+    """Return the result of a command that ran a tool, with the call and its output as items.
 
     Args:
-        text: What the user typed.
-        outcome: What came of it.
+        text: The input of the user.
+        outcome: The outcome of the call.
         agent: The SDK agent.
         wrapper: The SDK's context of the run.
     """
@@ -40,8 +40,8 @@ def called_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunCont
     return _result(text, items, output_text(outcome.output), agent, wrapper, outcome)
 
 
-def told_result(text: str, answer: str, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
-    """Return the result of a command that is answered here, such as ``/help``: one message."""
+def message_result(text: str, answer: str, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
+    """Return the result of a command that calls no tool, such as ``/help``: a single message."""
     message = ResponseOutputMessage(
         id=f"msg_{uuid.uuid4().hex}",
         content=[ResponseOutputText(text=answer, type="output_text", annotations=[])],
@@ -75,7 +75,7 @@ def _result(
 
 
 def output_text(output: Any) -> str:
-    """Return what a tool returned as a person reads it: texts as they are, data as JSON."""
+    """Return the output of a tool as text for the user: a str unchanged, data as JSON."""
     if output is None or isinstance(output, str):
         return output or ""
     if isinstance(output, ToolOutputText):

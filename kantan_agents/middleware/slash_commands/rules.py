@@ -1,20 +1,19 @@
-"""What a user may run: rules of their own, which have nothing to do with those of the model."""
+"""User rules: which commands a user may run. They are independent of the model's tool rules."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 import attrs
 
 from kantan_agents.errors import ToolRulesTypeError
-from kantan_agents.middleware.slash_commands.aliases import allowed_by_alias, refused_by_alias
 from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules, merge, rules_of
 from kantan_agents.tools import Guard
 
 USER_RULES = "user_rules"
-"""Key of a run's context whose rules lie on top of those of ``SlashCommands``."""
+"""Context key of the user rules for a single run; they take precedence over those of ``SlashCommands``."""
 
 USER = "user"
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
@@ -23,21 +22,22 @@ _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 def user_layers(
     rules: ToolRules, context: Any, standing: RuleLayers, aliases: Mapping[str, str] = _NO_ALIASES
 ) -> RuleLayers:
-    """Return the layers that hold for the commands of one run.
+    """Return the rule layers for the commands of one run.
 
-    What the tool providers deny is denied, and their parameter rules lie beneath. What they allow counts only
-    where nobody says what users may run: it was written for models. The limits of an agent file hold as well.
+    The tool providers' ``deny`` and parameter rules apply beneath the user rules. Their ``allow`` is written
+    for models, so it applies only if no user rules have an ``allow``. The limits of a subagent file always
+    apply.
 
     Args:
         rules: The rules of ``SlashCommands``.
         context: The context of the run.
-        standing: The rules beneath: an agent's base and provider rules, and its limits.
-        aliases: More names of commands, each with the tool's name; what users' rules say of one they say of
-            the tool.
+        standing: The agent's base and provider rules, and its limits.
+        aliases: Additional command names, each with the name of its tool. A user rule about an alias applies
+            to the tool.
 
     Raises:
-        ToolRulesTypeError: E18, ``context["user_rules"]`` is neither a mapping, a ``ToolRulesMode`` nor None.
-        InvalidToolRulesError, UnknownToolRulesModeError: E20, E9, it has mistakes.
+        ToolRulesTypeError: E18, ``context["user_rules"]`` is not a mapping, a ``ToolRulesMode`` or None.
+        InvalidToolRulesError, UnknownToolRulesModeError: E20, E9, ``context["user_rules"]`` is invalid.
     """
     explicit = context.get(USER_RULES) if isinstance(context, dict) else None
     own = [(USER, rules)]
@@ -45,12 +45,12 @@ def user_layers(
         own.append((EXPLICIT, _parsed(explicit)))
     limits = standing.limits
     if aliases:
-        refused = refused_by_alias(merge(*(said for _, said in own)), aliases)
-        limits = (*limits, *((USER, said) for said in refused))
-        own = [(name, said.merge(allowed_by_alias(said, aliases))) for name, said in own]
+        refused = _refused_by_alias(merge(*(layer for _, layer in own)), aliases)
+        limits = (*limits, *((USER, layer) for layer in refused))
+        own = [(name, layer.merge(_allowed_by_alias(layer, aliases))) for name, layer in own]
     beneath = standing.layers
-    if any(said.allow is not None for _, said in own):
-        beneath = tuple((name, attrs.evolve(said, allow=None)) for name, said in beneath)
+    if any(layer.allow is not None for _, layer in own):
+        beneath = tuple((name, attrs.evolve(layer, allow=None)) for name, layer in beneath)
     return RuleLayers((*beneath, *own), limits)
 
 
@@ -61,14 +61,53 @@ def _parsed(rules: Any) -> ToolRules:
         raise ToolRulesTypeError(got=f"{type(rules).__name__} as {USER_RULES}") from None
 
 
+def _allowed_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> ToolRules:
+    """Return the ``allow`` entries that name an alias, rewritten to name its tool.
+
+    Patterns are ignored: ``allow=["read*"]`` must not allow a tool because it has an alias ``reads``.
+    """
+    if not isinstance(rules.allow, tuple):
+        return ToolRules()
+    names = [
+        renamed
+        for alias, tool in aliases.items()
+        for entry, renamed in _renamed(rules.about((alias,))["allow"], tool)
+        if entry.partition("(")[0].strip() == alias
+    ]
+    return ToolRules.parse({"allow": names})
+
+
+def _refused_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> Iterator[ToolRules]:
+    """Yield the ``deny`` and parameter rules that match an alias, patterns included, rewritten for its tool.
+
+    Each is a layer of its own: merged, rules about the same parameter would replace each other.
+    """
+    if not rules.deny and not rules.params:
+        return
+    for alias, tool in aliases.items():
+        matching = rules.about((alias,))
+        denied = [renamed for _, renamed in _renamed(matching["deny"], tool)]
+        if denied:
+            yield ToolRules.parse({"deny": denied})
+        for rule in matching["params"].values():
+            yield ToolRules.parse({"params": {tool: rule}})
+
+
+def _renamed(entries: Any, tool: str) -> Iterator[tuple[str, str]]:
+    """Yield each entry with its form for the tool: ``rm(a:*)`` becomes ``delete(a:*)``."""
+    for entry in entries if isinstance(entries, list) else ():
+        _, bracket, call = entry.partition("(")
+        yield entry, f"{tool}{bracket}{call}"
+
+
 @attrs.frozen(eq=False)
 class UserGuard(Guard):
-    """Asks the rules for users about the calls of one tool.
+    """Checks the calls of one tool against the user rules.
 
     Attributes:
         rules: The rules of ``SlashCommands``.
-        standing: The rules beneath.
-        aliases: More names of commands, each with the tool's name.
+        standing: The agent's base and provider rules, and its limits.
+        aliases: Additional command names, each with the name of its tool.
     """
 
     rules: ToolRules
@@ -76,5 +115,5 @@ class UserGuard(Guard):
     aliases: Mapping[str, str] = _NO_ALIASES
 
     def layers(self, context: Any) -> RuleLayers:
-        """Return the rules that hold for a run with this context."""
+        """Return the rule layers for a run with this context."""
         return user_layers(self.rules, context, self.standing, self.aliases)

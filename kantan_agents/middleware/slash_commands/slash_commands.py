@@ -1,4 +1,4 @@
-"""``SlashCommands``: tools that a person runs directly, the model bypassed (spec protocol 1)."""
+"""``SlashCommands``: users run tools directly with ``/name``, without the model (spec protocol 1)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.interception import Middleware, ToolCall, told_refusal
 from kantan_agents.middleware.slash_commands.calls import UserCall
-from kantan_agents.middleware.slash_commands.results import called_result, told_result
+from kantan_agents.middleware.slash_commands.results import message_result, tool_result
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
 from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
 from kantan_agents.pipeline import Next, Run
@@ -47,36 +47,37 @@ from kantan_agents.tool_rules import Decision, RuleLayers, ToolRules, ToolRulesM
 from kantan_agents.tools import NO_LAYERS, facts_of, rules_in_force
 
 TRIGGER = "trigger"
-"""Key of the trace metadata of a command's run; its value is ``"user"``."""
+"""Key in the trace metadata of a command's run; the value is ``"user"``."""
 
-_SHORT = 2000
-_AT_ONCE = 50
+_MAX_INLINE_CHARACTERS = 2000
+_MAX_INLINE_COMMANDS = 50
 _LITERAL = object()
 _log = get_logger("kantan_agents.commands")
 
 
 class SlashCommands(Middleware):
-    """Has an input such as ``/read notes.txt`` run the agent's tool ``read``, and no model.
+    """Lets users run tools with an input such as ``/read notes.txt``, which runs ``read`` without the model.
 
-    What users may run is said by rules of their own; the model's ``tool_rules`` do not count. The answer is a
-    result like any other: in ``context["result"]``, in the history, in the trace. ``/help`` lists what a user
-    may run, ``//text`` is the text ``/text`` for the model, anything else goes to the model as it is.
+    ``user_rules`` decide what users may run; the model's ``tool_rules`` do not apply. The output is a normal
+    result, with entries in ``context["result"]``, the history and the trace. ``/help`` lists the commands
+    that the user may run, and ``//text`` sends the text ``/text`` to the model. Any other input goes to the
+    model unchanged.
 
-    Only what the application itself asks the agent is read as a command: a str that is the input of an
-    outermost run, begun outside of any open span. In a run inside a run (a delegated agent, an agent that a
-    tool, a guardrail or a hook runs) and in a judge's the text may be a model's, so it is only ever text. Put
-    it last in ``middleware``: what stands before it is around it.
+    Only input from the application is parsed for commands: a str passed to an outermost run that starts
+    outside of any open span. Input of nested runs (delegated agents, agents run by a tool, a guardrail or a
+    hook) and of judges may be written by a model, so it is never parsed. Put this middleware last in
+    ``middleware``, so that the others wrap it.
 
     Args:
-        user_rules: What users may run: a ``ToolRulesMode``, or rules of the shape of ``tool_rules``. In a
-            run, ``context["user_rules"]`` lies on top.
-        aliases: More names: ``{"r": "read"}``.
-        prefix: What commands begin with; twice, it stands for itself.
+        user_rules: The tools that users may run: a ``ToolRulesMode``, or rules of the same form as
+            ``tool_rules``. ``context["user_rules"]`` adds rules to a single run and takes precedence.
+        aliases: Additional command names: ``{"r": "read"}``.
+        prefix: The prefix of commands. An input with a doubled prefix is sent to the model with one.
 
     Raises:
-        UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules cannot
-            be read.
-        InvalidOptionError: E75, an alias or the prefix is none.
+        UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules are
+            invalid.
+        InvalidOptionError: E75, an alias or the prefix is invalid.
     """
 
     def __init__(
@@ -92,29 +93,29 @@ class SlashCommands(Middleware):
         self._commands = AgentCommands(self._aliases, self._prefix)
 
     def trace_metadata(self, run: Run) -> Mapping[str, Any]:
-        """Mark the trace of a command as the user's doing."""
-        # What a middleware further out makes of the input later may be a model's words.
+        """Mark the trace of a command as triggered by the user."""
+        # Recorded before any middleware runs: later changes to the input may contain text of a model.
         kind = self._kind(run)
         run.state[self] = (kind, name_in(run.input, self._prefix) if kind == "command" else "")
         return {TRIGGER: "user"} if kind == "command" else {}
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Run a command, or let the run go on.
+        """Run a command, or pass other input on.
 
         Raises:
             UnknownCommandError, CommandSyntaxError, CommandNotRunnableError: E54, E55, E56.
-            KantanAgentsError: The rules for users refuse the call: E8, E10 to E14.
-            Exception: What the tool raised.
+            KantanAgentsError: The user rules refuse the call (E8, E10 to E14).
+            Exception: Any exception of the tool.
         """
         kind = self._kind(run)
         typed, _ = run.state.get(self, ("text", ""))
         if kind != typed:
             kind = "text"
         if kind == "escaped":
-            run.state[_LITERAL] = True  # tried again, it is still no command
+            run.state[_LITERAL] = True  # a retry must not parse it as a command
             run.input = run.input[len(self._prefix) :]
         elif kind == "command":
-            run.result = result = await self._answered(run)
+            run.result = result = await self._run_command(run)
             await call_next(run)
             await _remember(run, result)
             return
@@ -127,8 +128,8 @@ class SlashCommands(Middleware):
             return "text"
         return kind_of(run.input, self._prefix)
 
-    async def _answered(self, run: Run) -> RunResult:
-        # What a later stage would refuse must be refused before the tool is run.
+    async def _run_command(self, run: Run) -> RunResult:
+        # Errors that a later stage would raise must be raised before the tool runs.
         if run.mistake is not None:
             raise run.mistake
         fill_defaults(check_context(run.context), keep_history=run.agent.history > 0)
@@ -145,12 +146,16 @@ class SlashCommands(Middleware):
         aliases = {alias: facts_of(command.target).name for alias, command in registry.aliases.items()}
         layers = user_layers(self._rules, run.context, standing, aliases)
         if found is None:
-            shown = await _shown(registry, layers, wrapper, agent)
-            told = partial(self._help, line, registry, shown)
-            answer = told() if len(registry) <= _AT_ONCE else await anyio.to_thread.run_sync(told)
-            return told_result(run.input, answer, agent, wrapper)
+            visible = await _visible_commands(registry, layers, wrapper, agent)
+            get_help = partial(self._help, line, registry, visible)
+            answer = (
+                get_help()
+                if len(registry) <= _MAX_INLINE_COMMANDS
+                else await anyio.to_thread.run_sync(get_help)
+            )
+            return message_result(run.input, answer, agent, wrapper)
         if line.name != run.state[self][1]:
-            reason = "a middleware has put it in the place of what was typed"
+            reason = "a middleware has replaced the command that the user typed"
             raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
         guard = UserGuard(facts_of(found.target), None, self._rules, standing, aliases)
         await self._check_tool(run, found.target, guard, layers, wrapper)
@@ -158,30 +163,32 @@ class SlashCommands(Middleware):
             reason = "only functions and tools of MCP servers are commands, and it is neither"
             raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
         read = partial(_arguments, found, line.rest, self._prefix)
-        # Long ones in a thread, so that nobody else has to wait.
-        arguments = read() if len(line.rest) <= _SHORT else await anyio.to_thread.run_sync(read)
+        # Long arguments are parsed in a thread, to keep the event loop responsive.
+        arguments = (
+            read() if len(line.rest) <= _MAX_INLINE_CHARACTERS else await anyio.to_thread.run_sync(read)
+        )
         call = UserCall(run, agent, found.target, guard, wrapper, f"{self._prefix}{found.name}")
         outcome = await call.make(arguments)
         _log.info("command run", command=found.name, agent=run.agent.name)
-        return called_result(run.input, outcome, agent, wrapper)
+        return tool_result(run.input, outcome, agent, wrapper)
 
-    def _help(self, line: CommandLine, registry: CommandRegistry, shown: dict[str, Command]) -> str:
-        """Return what ``/help`` answers, or raise that there is no such command (E54)."""
+    def _help(self, line: CommandLine, registry: CommandRegistry, visible: dict[str, Command]) -> str:
+        """Return the text of ``/help``; raise E54 if the input is an unknown command instead."""
         if line.name != HELP:
-            registry.require(line.name, lambda command: command.name in shown)
+            registry.require(line.name, lambda command: command.name in visible)
         wanted = HELP_COMMAND.read(line.rest, self._prefix).get("command", "").removeprefix(self._prefix)
         if wanted in ("", HELP):
-            return overview(shown.values(), self._prefix)
+            return overview(visible.values(), self._prefix)
         found = registry.find(wanted)
-        if found is None or found.name not in shown:  # what is kept from a user is not explained
-            nearest = registry.nearest(wanted, lambda command: command.name in shown)
+        if found is None or found.name not in visible:  # commands that the user may not run are not described
+            nearest = registry.nearest(wanted, lambda command: command.name in visible)
             raise unknown_command(wanted, nearest, self._prefix)
         return explanation(found, registry.names_of(found), self._prefix)
 
     async def _check_tool(
         self, run: Run, tool: Tool, guard: UserGuard, layers: RuleLayers, wrapper: RunContextWrapper[Any]
     ) -> None:
-        """Refuse a tool that the user may not run at all, before anything is said about its arguments."""
+        """Refuse a tool that the user may not run at all, before reporting errors in the arguments."""
         try:
             if not layers.decide_tool(guard.facts).allowed:
                 await guard.require(wrapper, "")
@@ -200,21 +207,21 @@ class SlashCommands(Middleware):
         return f"SlashCommands({self._rules.to_dict()!r}{aliases}{prefix})"
 
 
-async def _shown(
+async def _visible_commands(
     registry: CommandRegistry, layers: RuleLayers, wrapper: RunContextWrapper[Any], agent: SDKAgent
 ) -> dict[str, Command]:
     """Return the commands that this user may run, by name."""
-    shown: dict[str, Command] = {}
+    visible: dict[str, Command] = {}
     for number, command in enumerate(registry):
-        if number % _AT_ONCE == _AT_ONCE - 1:
-            await anyio.lowlevel.checkpoint()  # there may be thousands, and others wait
+        if number % _MAX_INLINE_COMMANDS == _MAX_INLINE_COMMANDS - 1:
+            await anyio.lowlevel.checkpoint()  # there may be thousands of tools
         if (
             isinstance(command.target, FunctionTool)
             and layers.decide_tool(facts_of(command.target)).allowed
             and await is_enabled(command.target, wrapper, agent)
         ):
-            shown[command.name] = command
-    return shown
+            visible[command.name] = command
+    return visible
 
 
 def _is_judge(run: Run) -> bool:
@@ -224,7 +231,7 @@ def _is_judge(run: Run) -> bool:
 
 
 def _arguments(command: Command, rest: str, prefix: str) -> str:
-    """Return what stands behind a command as the JSON text its tool is called with."""
+    """Return the text after a command, parsed as the JSON arguments of its tool."""
     arguments = command.read(rest, prefix)
     try:
         return json.dumps(arguments, ensure_ascii=False)
@@ -235,7 +242,7 @@ def _arguments(command: Command, rest: str, prefix: str) -> str:
 
 
 async def _remember(run: Run, result: RunResult) -> None:
-    """Tell the SDK session of the run, if it has one, what happened: the SDK does so for its own runs."""
+    """Add the command to the run's SDK session, if any, as the SDK does for its own runs."""
     session = run.options.get("session")
     if session is not None:
         await session.add_items(result.to_input_list())

@@ -1,4 +1,4 @@
-"""The tools of an agent as commands."""
+"""``AgentCommands``: the tools of an agent as slash commands."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.tools import facts_of
 
 _log = get_logger("kantan_agents.commands")
-_AT_ONCE = 100
-_MADE = "_kantan_commands"
+_MAX_INLINE_COMMANDS = 100
+_CACHE = "_kantan_commands"
 
 
 class AgentCommands:
-    """The commands of agents; those of an agent's own tools are made once, as long as these stay the same.
+    """Builds the commands of agents. Commands for an agent's own tools are cached until the tools change.
 
     Args:
-        aliases: More names for them.
-        prefix: What commands begin with.
+        aliases: Additional command names, each with the name it stands for.
+        prefix: The prefix of commands.
     """
 
     def __init__(self, aliases: Mapping[str, str], prefix: str) -> None:
@@ -38,45 +38,49 @@ class AgentCommands:
         """Return the commands of an agent.
 
         Args:
-            owner: The Agent.
+            owner: The ``Agent``.
             wrapper: The SDK's context of the run.
-            name: What is looked for; MCP servers are asked only if the agent itself has no tool of that name.
-                None asks them in any case.
+            name: The command to be found. MCP servers are listed only if the agent's own tools do not include
+                it. None always lists them.
 
         Raises:
-            InvalidOptionError: E75, an alias is the name of a tool, or stands for none.
-            Exception: What an MCP server raised.
+            InvalidOptionError: E75, an alias has the name of a tool, or refers to a missing tool.
+            Exception: Any exception of an MCP server.
         """
         agent: SDKAgent = owner.sdk_agent
         own = [unguarded(tool) for tool in agent.given_tools]
-        seen = [_look(tool) for tool in own]
-        # On the agent, so that it goes with it: its tools may refer to it.
+        fingerprints = [_fingerprint(tool) for tool in own]
+        # Stored on the agent to have the same lifetime: the tools may refer to the agent.
         registry: CommandRegistry
-        made: WeakKeyDictionary[Any, Any] = vars(owner).setdefault(_MADE, WeakKeyDictionary())
-        known = made.get(self)
-        if known is None or known[0] != seen:
-            registry = await self._registry(own, (), may_lack=bool(agent.mcp_servers))
-            known = made[self] = (seen, registry)
+        cache: WeakKeyDictionary[Any, Any] = vars(owner).setdefault(_CACHE, WeakKeyDictionary())
+        known = cache.get(self)
+        if known is None or known[0] != fingerprints:
+            registry = await self._registry(own, (), allow_missing=bool(agent.mcp_servers))
+            known = cache[self] = (fingerprints, registry)
         registry = known[1]
         if not agent.mcp_servers or (name is not None and registry.find(name) is not None):
             return registry
         served = [unguarded(tool) for tool in await agent.get_mcp_tools(wrapper)]
-        return await self._registry(own, served, may_lack=False)
+        return await self._registry(own, served, allow_missing=False)
 
     async def _registry(
-        self, own: Sequence[Tool], served: Sequence[Tool], *, may_lack: bool
+        self, own: Sequence[Tool], served: Sequence[Tool], *, allow_missing: bool
     ) -> CommandRegistry:
-        make = partial(self._made, own, served, may_lack=may_lack)
-        return make() if len(own) + len(served) <= _AT_ONCE else await anyio.to_thread.run_sync(make)
+        make = partial(self._build, own, served, allow_missing=allow_missing)
+        return (
+            make() if len(own) + len(served) <= _MAX_INLINE_COMMANDS else await anyio.to_thread.run_sync(make)
+        )
 
-    def _made(self, own: Sequence[Tool], served: Sequence[Tool], *, may_lack: bool) -> CommandRegistry:
+    def _build(self, own: Sequence[Tool], served: Sequence[Tool], *, allow_missing: bool) -> CommandRegistry:
         commands: dict[str, Command] = {}
-        for command in [*map(command_of, own), *filter(None, map(self._beside_aliases, served))]:
+        for command in [*map(command_of, own), *filter(None, map(self._without_alias_conflicts, served))]:
             commands.setdefault(command.name, command)
-        return CommandRegistry(commands.values(), self._aliases, prefix=self._prefix, allow_missing=may_lack)
+        return CommandRegistry(
+            commands.values(), self._aliases, prefix=self._prefix, allow_missing=allow_missing
+        )
 
-    def _beside_aliases(self, tool: Tool) -> Command | None:
-        """Return a server's tool as a command; no server takes a name that is an alias already."""
+    def _without_alias_conflicts(self, tool: Tool) -> Command | None:
+        """Return a server's tool as a command; aliases take precedence over its names."""
         command = command_of(tool)
         if command.name not in self._aliases:
             return command
@@ -85,14 +89,14 @@ class AgentCommands:
         return attrs.evolve(command, name=others[0], aliases=others[1:]) if others else None
 
 
-def _look(tool: Tool) -> tuple[Any, ...]:
-    """Return what a command is made of, to be compared quickly; the registry keeps all of it alive."""
+def _fingerprint(tool: Tool) -> tuple[Any, ...]:
+    """Return a cheap key for cache checks; the cached registry keeps the objects with these ids alive."""
     schema, description = getattr(tool, "params_json_schema", None), getattr(tool, "description", None)
     return (id(tool), tool.name, id(schema), id(description))
 
 
 def command_of(tool: Tool) -> Command:
-    """Return a tool as a command; its other names in rules are names of the command as well."""
+    """Return a tool as a command. The tool's other names in rules become aliases of the command."""
     name = str(getattr(tool, "qualified_name", tool.name))
     others = tuple(other for other in facts_of(tool).names if other != name)
     if not isinstance(tool, FunctionTool):
@@ -101,13 +105,13 @@ def command_of(tool: Tool) -> Command:
 
 
 def unguarded(tool: Tool) -> Tool:
-    """Return the tool behind a guard that asks the rules of models."""
+    """Return the original tool, without the guard that checks the model's rules."""
     original = getattr(getattr(tool, "on_invoke_tool", None), "original", None)
     return original if isinstance(original, FunctionTool) else tool
 
 
 async def is_enabled(tool: Tool, wrapper: RunContextWrapper[Any], agent: SDKAgent) -> bool:
-    """Return whether a tool is switched on, as the SDK asks it."""
+    """Return whether a tool is enabled, determined as the SDK does."""
     enabled: Any = getattr(tool, "is_enabled", True)
     answer: Any = enabled(wrapper, agent) if callable(enabled) else enabled
     return bool(await answer if inspect.isawaitable(answer) else answer)
