@@ -1,4 +1,4 @@
-"""What rules find stays out of models, answers, streams, results, history and traces."""
+"""``Redact`` keeps personal data out of models, answers, streams, results, history and traces."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ CLEAR = (MAIL, PHONE, CARD, "4111111111111111")
 
 
 class Recorded(TracingProcessor):
-    """Everything the SDK hands to whoever records traces."""
+    """Records everything that the SDK passes to trace processors."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -89,14 +89,14 @@ async def run(agent: Agent, how: str, input: Any, context: Any = None) -> tuple[
         return stream.context, events
 
 
-def told(events: list[Any], but: str = "run_finished") -> str:
+def as_json(events: list[Any], but: str = "run_finished") -> str:
     return "\n".join(event.to_json() for event in events if event.type != but)
 
 
 HOW = pytest.mark.parametrize("how", ["run_async", "stream"])
 
 
-# What is found
+# The rules
 
 
 def redacted(text: str, cuts: list[int] | None = None, rules: Any = None, *, numbered: bool = False) -> str:
@@ -110,7 +110,7 @@ def redacted(text: str, cuts: list[int] | None = None, rules: Any = None, *, num
 
 
 def wide(text: str) -> str:
-    """Return a text in letters as wide as they are high."""
+    """Return a text in full-width letters."""
     return "".join(chr(ord(letter) + 0xFEE0) for letter in text)
 
 
@@ -143,24 +143,24 @@ def wide(text: str) -> str:
         ("[email] [phone_1] [ip:0123456789012345]", "[email] [phone_1] [ip:0123456789012345]"),
     ],
 )
-def test_what_the_rules_find_and_what_not(text: str, expected: str) -> None:
+def test_what_the_rules_find(text: str, expected: str) -> None:
     assert redacted(text) == expected
-    assert redacted(expected) == expected, "what is redacted stays as it is"
+    assert redacted(expected) == expected, "redacted text is not changed again"
 
 
-def test_a_rule_finds_only_its_own() -> None:
+def test_a_rule_finds_only_its_own_kind() -> None:
     text = f"{MAIL} {PHONE} {CARD} 10.0.0.1"
     assert redacted(text, rules="ip") == f"{MAIL} {PHONE} {CARD} [ip]"
     assert redacted(text, rules=["email", "card"]) == f"[email] {PHONE} [card] 10.0.0.1"
 
 
-def test_patterns_of_ones_own_join_the_rules() -> None:
+def test_custom_patterns_are_added_to_the_rules() -> None:
     rules = ["email", {"staff": r"\bEMP-\d{4}\b", "token": re.compile(r"tok_\w+")}]
     text = f"EMP-1234 EMP-12345 {MAIL} tok_{'x' * 500}."
     assert redacted(text, rules=rules) == "[staff] EMP-12345 [email] [token]."
 
 
-def test_what_two_rules_find_of_one_text_goes_as_a_whole() -> None:
+def test_overlapping_findings_are_replaced_as_one() -> None:
     assert redacted("id 77-a@b.com-x", rules=["email", {"id": r"\d\d-a@"}]) == "id [email]-x"
     assert redacted("secret a@b.com;", rules=["email", {"all": "secret [^;]+"}]) == "[all];"
 
@@ -191,19 +191,23 @@ RULES = (None, ["email", {"staff": r"\bEMP-\d{4}\b", "token": r"tok_\w+"}], {"pa
 
 
 @given(text=TEXTS, cuts=st.lists(st.integers(0, 200), max_size=20), rules=st.sampled_from(RULES))
-def test_a_text_cut_anywhere_is_redacted_as_if_it_were_whole(text: str, cuts: list[int], rules: Any) -> None:
+def test_a_text_split_anywhere_is_redacted_like_the_whole_text(
+    text: str, cuts: list[int], rules: Any
+) -> None:
     whole = redacted(text, rules=rules, numbered=True)
     assert redacted(text, [min(cut, len(text)) for cut in cuts], rules, numbered=True) == whole
     assert redacted(text, list(range(len(text))), rules, numbered=True) == whole
 
 
 @given(before=TEXTS, after=TEXTS, cuts=st.lists(st.integers(0, 200), max_size=20))
-def test_an_address_never_leaves_however_it_is_cut(before: str, after: str, cuts: list[int]) -> None:
+def test_an_address_is_never_emitted_however_the_text_is_split(
+    before: str, after: str, cuts: list[int]
+) -> None:
     text = f"{before} {MAIL} {after}"
     assert MAIL not in redacted(text, [min(cut, len(text)) for cut in cuts])
 
 
-def test_no_more_is_kept_back_than_may_belong_to_something_found() -> None:
+def test_only_text_that_may_be_part_of_a_finding_is_withheld() -> None:
     made = make_rules(None, 128)
     replace = Replacements("mask", b"", numbered=False, values={}).place_for
     redaction = TextRedaction(made, replace, Placeholders(list(made)))
@@ -223,7 +227,9 @@ def test_no_more_is_kept_back_than_may_belong_to_something_found() -> None:
     cuts=st.lists(st.integers(0, 300), max_size=12),
     ensure_ascii=st.booleans(),
 )
-def test_json_stays_json_and_is_the_same_in_pieces(value: Any, cuts: list[int], ensure_ascii: bool) -> None:
+def test_json_stays_valid_and_is_the_same_if_streamed(
+    value: Any, cuts: list[int], ensure_ascii: bool
+) -> None:
     import json
 
     text = json.dumps(value, ensure_ascii=ensure_ascii)
@@ -236,7 +242,7 @@ def test_json_stays_json_and_is_the_same_in_pieces(value: Any, cuts: list[int], 
     assert "".join(passed) + redaction.end() == whole
 
 
-def test_a_number_in_json_becomes_a_text_and_escapes_hide_nothing() -> None:
+def test_a_number_in_json_becomes_a_string_and_escapes_are_decoded() -> None:
     text = '{"n": 4111111111111111, "m": "\\naiko\\u0040example.com", "k": 1.5e3}'
     assert change_json(text, redacted) == '{"n": "[card]", "m": "\\n[email]", "k": 1.5e3}'
 
@@ -262,13 +268,13 @@ def test_a_number_in_json_becomes_a_text_and_escapes_hide_nothing() -> None:
         "0",
     ],
 )
-def test_a_text_made_to_be_slow_is_gone_through_once(unit: str) -> None:
-    # A megabyte each. Anything worse than linear would not come to an end within this suite.
+def test_an_adversarial_text_takes_linear_time(unit: str) -> None:
+    # One megabyte each: anything slower than linear would exceed the time limit of the test run.
     text = unit * (1_000_000 // len(unit))
     assert len(redacted(text, rules=["email", "phone", "card", "ip", {"token": r"tok_\w+"}])) > 0
 
 
-def test_a_long_text_in_small_pieces_is_gone_through_once() -> None:
+def test_a_long_text_in_small_pieces_takes_linear_time() -> None:
     text = "tok_" + "x" * 200_000
     assert redacted(text, list(range(0, len(text), 5)), {"token": r"tok_\w+"}) == "[token]"
 
@@ -293,7 +299,7 @@ def test_a_long_text_in_small_pieces_is_gone_through_once() -> None:
         ({"longest": True}, "must be an int, 1 to"),
     ],
 )
-def test_options_that_cannot_be_are_refused(options: dict[str, Any], reason: str) -> None:
+def test_invalid_options_are_refused(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidOptionError, match=re.escape(reason)):
         Redact(**options)
 
@@ -321,7 +327,7 @@ def looking_up(mail: str) -> ScriptedModel:
 
 
 @HOW
-async def test_nothing_clear_reaches_model_events_result_history_or_trace(
+async def test_no_original_value_reaches_model_events_result_history_or_trace(
     how: str, recorded: Recorded
 ) -> None:
     model = looking_up(MAIL)
@@ -329,16 +335,21 @@ async def test_nothing_clear_reaches_model_events_result_history_or_trace(
     assert context["result"].final_output == "I am [email]; [email] has [phone]; [card]"
     assert context["history"][0] == {"role": "user", "text": "I am [email]"}
     items = context["result"].to_input_list()
-    everything = (model.calls, told(events, ""), recorded.all(), context["history"], items, context["result"])
+    everything = (
+        model.calls,
+        as_json(events, ""),
+        recorded.all(),
+        context["history"],
+        items,
+        context["result"],
+    )
     for clear in CLEAR:
         assert clear not in repr(everything)
     assert "I am [email]; [email] has [phone]; [card]" in recorded.all()
 
 
 @HOW
-async def test_with_restore_tools_stream_and_answer_get_the_values_and_the_rest_does_not(
-    how: str, recorded: Recorded
-) -> None:
+async def test_with_restore_only_tools_stream_and_answer_get_the_values(how: str, recorded: Recorded) -> None:
     got: list[str] = []
 
     def lookup(mail: str) -> str:
@@ -372,7 +383,7 @@ async def test_with_restore_a_refused_call_is_recorded_as_the_model_wrote_it(rec
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
 @HOW
-async def test_the_real_client_neither_sends_nor_records_anything_clear(
+async def test_the_real_client_neither_sends_nor_records_an_original_value(
     how: str, api: Any, recorded: Recorded
 ) -> None:
     script: list[Any] = [ScriptedToolCall("lookup", {"mail": MAIL}), f"Card {CARD}, mail {MAIL}."]
@@ -385,12 +396,12 @@ async def test_the_real_client_neither_sends_nor_records_anything_clear(
         assert "".join(deltas) == "Card [card], mail [email]."
     bodies = [request.body for request in server.requests]
     for clear in CLEAR:
-        assert clear not in repr((bodies, told(events, ""), recorded.all()))
+        assert clear not in repr((bodies, as_json(events, ""), recorded.all()))
     assert "[email] has [phone]" in repr(bodies[1])
-    assert "'input_tokens': " in recorded.all(), "what was used is recorded as before"
+    assert "'input_tokens': " in recorded.all(), "usage is recorded as before"
 
 
-class InPieces(ScriptedModel):
+class LetterByLetter(ScriptedModel):
     """Streams its answer letter by letter."""
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
@@ -405,7 +416,7 @@ class InPieces(ScriptedModel):
 @pytest.mark.parametrize("restore", [False, True])
 async def test_an_answer_streamed_letter_by_letter_equals_the_answer(restore: bool) -> None:
     text = f"Mail {MAIL} or [email_1], card {CARD}, [nothing], call {PHONE}"
-    model = InPieces([[assistant_message(text)]])
+    model = LetterByLetter([[assistant_message(text)]])
     context, events = await run(agent(model, Redact(restore=restore)), "stream", "Hello")
     deltas = [event.text for event in events if event.type == "text_delta"]
     assert "".join(deltas) == context["result"].final_output
@@ -424,9 +435,9 @@ class Contact(BaseModel):
 
 @pytest.mark.parametrize("restore", [False, True])
 @HOW
-async def test_a_structured_answer_stays_one(how: str, restore: bool, recorded: Recorded) -> None:
+async def test_a_structured_answer_stays_valid(how: str, restore: bool, recorded: Recorded) -> None:
     written = '{"mail": "aiko\\u0040example.com", "note": "say \\"hi\\"\\n03-1234-5678"}'
-    model = InPieces([[assistant_message(written)]])
+    model = LetterByLetter([[assistant_message(written)]])
     desk = agent(model, Redact(restore=restore), output_type=Contact, output_dest="contact")
     context, events = await run(desk, how, "Hello")
     masked = {"mail": "[email]", "note": 'say "hi"\n[phone]'}
@@ -440,7 +451,7 @@ async def test_a_structured_answer_stays_one(how: str, restore: bool, recorded: 
     assert PHONE not in repr((recorded.all(), context["history"]))
 
 
-async def test_values_are_put_into_arguments_as_json() -> None:
+async def test_values_are_escaped_in_json_arguments() -> None:
     got: list[str] = []
 
     def note(text: str) -> str:
@@ -468,7 +479,7 @@ async def test_values_are_put_into_arguments_as_json() -> None:
         (ToolOutputText(text=MAIL), [{"type": "input_text", "text": "[email]"}]),
     ],
 )
-async def test_results_of_every_shape_are_redacted(result: Any, expected: Any) -> None:
+async def test_results_of_every_type_are_redacted(result: Any, expected: Any) -> None:
     @function_tool
     def fetch() -> Any:
         """Fetch."""
@@ -480,7 +491,7 @@ async def test_results_of_every_shape_are_redacted(result: Any, expected: Any) -
     assert model.last_call.input[-1]["output"] == expected
 
 
-async def test_an_unchanged_result_is_handed_on_as_it_is() -> None:
+async def test_an_unchanged_result_is_passed_on_as_the_same_object() -> None:
     @attrs.frozen
     class Answer:
         text: str
@@ -505,7 +516,7 @@ async def test_an_unchanged_result_is_handed_on_as_it_is() -> None:
 
 
 @pytest.mark.parametrize("raises", [False, True])
-async def test_what_a_failing_tool_says_is_redacted(raises: bool, recorded: Recorded) -> None:
+async def test_the_error_of_a_tool_is_redacted(raises: bool, recorded: Recorded) -> None:
     options: dict[str, Any] = {"failure_error_function": None if raises else lambda _, error: str(error)}
 
     def fetch() -> str:
@@ -523,26 +534,26 @@ async def test_what_a_failing_tool_says_is_redacted(raises: bool, recorded: Reco
             await desk.run_async("Hello")
             assert "nobody has [email]" in model.calls[1].input[-1]["output"]
     assert MAIL not in recorded.all()
-    assert MAIL not in told(events, "")
+    assert MAIL not in as_json(events, "")
 
 
-async def test_instructions_are_the_developers_own() -> None:
+async def test_instructions_are_not_redacted() -> None:
     model = ScriptedModel([[assistant_message("Hello")]])
     desk = Agent("desk", f"Complaints go to {MAIL}.", model=model, middleware=[Redact()])
     await desk.run_async("Hello")
     assert model.calls[0].system_instructions == f"Complaints go to {MAIL}."
 
 
-async def test_ids_and_files_are_left_alone() -> None:
+async def test_ids_and_files_are_not_changed() -> None:
     model = ScriptedModel([[assistant_message("Hello")]])
     image = {"type": "input_image", "image_url": f"data:image/png;base64,{'4111111111111111' * 9}"}
     given: Any = [{"role": "user", "content": [image, {"type": "input_text", "text": MAIL}]}]
     await agent(model, Redact()).run_async(given)
     assert model.calls[0].input[0]["content"] == [image, {"type": "input_text", "text": "[email]"}]
-    assert given[0]["content"][1]["text"] == MAIL, "the caller's own items stay as they are"
+    assert given[0]["content"][1]["text"] == MAIL, "the caller's items are unchanged"
 
 
-async def test_equal_values_have_equal_hashes_under_one_key_only() -> None:
+async def test_equal_values_have_equal_hashes_with_the_same_key_only() -> None:
     async def hashed(redact: Redact) -> list[str]:
         model = ScriptedModel([[assistant_message("Hello")]])
         await agent(model, redact).run_async(f"{MAIL} a@b.com {MAIL}")
@@ -574,25 +585,25 @@ BLOCKED: dict[str, tuple[str, Any]] = {
 
 @pytest.mark.parametrize("where", BLOCKED)
 @HOW
-async def test_blocking_ends_the_run_and_tells_the_rule_but_not_the_value(
+async def test_blocking_ends_the_run_and_the_error_names_the_rule_but_not_the_value(
     how: str, where: str, recorded: Recorded
 ) -> None:
     given, steps = BLOCKED[where]
     context: dict[str, Any] = {}
     events: list[Any] = []
-    desk = agent(InPieces(steps), Redact(mode="block"))
+    desk = agent(LetterByLetter(steps), Redact(mode="block"))
     with desk.subscribe(events.append), pytest.raises(RedactedContentBlockedError) as raised:
         await run(desk, how, given, context)
     assert raised.value.where == where
     assert raised.value.rule == ("phone" if "result" in where else "email")
     assert context.get("history", []) == []
     for clear in CLEAR:
-        assert clear not in repr((str(raised.value), told(events, ""), recorded.all()))
+        assert clear not in repr((str(raised.value), as_json(events, ""), recorded.all()))
     assert events[-1].type == "run_failed"
     assert events[-1].code == "E84"
 
 
-async def test_blocking_lets_everything_else_pass() -> None:
+async def test_blocking_allows_other_text() -> None:
     context = await agent(ScriptedModel([[assistant_message("Hi")]]), Redact(mode="block")).run_async("Hello")
     assert context["result"].final_output == "Hi"
 
@@ -604,7 +615,7 @@ async def test_a_placeholder_of_an_earlier_run_is_not_given_to_another_value() -
     assert context["result"].final_output == f"{MAIL} is not [email_1]"
 
 
-async def test_values_kept_in_the_context_outlive_a_run() -> None:
+async def test_values_stored_in_the_context_are_used_in_later_runs() -> None:
     def answer(call: Any) -> list[Any]:
         return [assistant_message("You are [email_1], not [email_2]")]
 
@@ -616,7 +627,7 @@ async def test_values_kept_in_the_context_outlive_a_run() -> None:
     assert context["kept"] == {"[email_1]": MAIL, "[email_2]": "b@c.org"}
 
 
-async def test_values_of_a_failed_run_are_not_kept() -> None:
+async def test_values_of_a_failed_run_are_not_stored() -> None:
     context: dict[str, Any] = {}
     with pytest.raises(LookupError):
         await agent(ScriptedModel([LookupError("no")]), Redact(restore=True, keep_in="kept")).run_async(
@@ -625,7 +636,7 @@ async def test_values_of_a_failed_run_are_not_kept() -> None:
     assert "kept" not in context
 
 
-async def test_a_run_that_was_stored_restores_what_was_found_before() -> None:
+async def test_a_resumed_run_restores_values_found_before_it_was_stored() -> None:
     got: list[str] = []
 
     def send(mail: str) -> str:
@@ -637,15 +648,15 @@ async def test_a_run_that_was_stored_restores_what_was_found_before() -> None:
         middleware = [Approve("send"), Redact(restore=True, keep_in="kept")]
         return agent(ScriptedModel(steps), *middleware, tools=[send])
 
-    asks = make([function_call("send", {"mail": "[email_1]"}, call_id="c")])
-    text = to_json(await asks.run_async(f"Write to {MAIL}"))
-    goes_on = make([assistant_message("Sent to [email_1].")])
-    context = await resume(goes_on, text, {"c": Approved()})
+    pausing = make([function_call("send", {"mail": "[email_1]"}, call_id="c")])
+    text = to_json(await pausing.run_async(f"Write to {MAIL}"))
+    resumed = make([assistant_message("Sent to [email_1].")])
+    context = await resume(resumed, text, {"c": Approved()})
     assert got == [MAIL]
     assert context["result"].final_output == f"Sent to {MAIL}."
 
 
-async def test_a_run_without_traces_or_texts_in_them_stays_one(recorded: Recorded) -> None:
+async def test_disabled_tracing_stays_disabled(recorded: Recorded) -> None:
     seen: list[Any] = []
 
     class Inside(Middleware):
@@ -665,11 +676,11 @@ async def test_a_run_without_traces_or_texts_in_them_stays_one(recorded: Recorde
     ]
 
 
-# What the core offers for it
+# Stream rewriters of ``ModelCall``
 
 
 class Upper(Middleware):
-    """Rewrites the stream: upper case, a mark, and one letter kept back."""
+    """Rewrites the stream in upper case, withholds one letter, and appends a mark."""
 
     def __init__(self, mark: str) -> None:
         self.mark = mark
@@ -678,29 +689,29 @@ class Upper(Middleware):
         mark = self.mark
 
         class Rewriter:
-            kept = ""
+            withheld = ""
 
             def feed(self, piece: str) -> str:
-                text, self.kept = (self.kept + piece)[:-1], piece[-1:]
+                text, self.withheld = (self.withheld + piece)[:-1], piece[-1:]
                 return text.upper()
 
             def end(self) -> str:
-                return f"{self.kept.upper()}{mark}"
+                return f"{self.withheld.upper()}{mark}"
 
         call.rewriters = (*call.rewriters, Rewriter)
         return await call_next(call)
 
 
-async def test_rewriters_change_the_stream_the_innermost_first_and_not_the_answer() -> None:
-    model = InPieces([[assistant_message("abc")]])
+async def test_rewriters_change_the_stream_innermost_first_but_not_the_answer() -> None:
+    model = LetterByLetter([[assistant_message("abc")]])
     context, events = await run(agent(model, Upper("1"), Upper("2")), "stream", "Hello")
     assert "".join(event.text for event in events if event.type == "text_delta") == "ABC21"
     assert context["result"].final_output == "abc"
 
 
-async def test_each_text_of_an_answer_is_rewritten_for_itself() -> None:
+async def test_each_text_of_an_answer_has_its_own_rewriter() -> None:
     messages = [assistant_message("ab", item_id="m1"), assistant_message("cd", item_id="m2")]
-    _, events = await run(agent(InPieces([messages]), Upper(".")), "stream", "Hello")
+    _, events = await run(agent(LetterByLetter([messages]), Upper(".")), "stream", "Hello")
     assert "".join(event.text for event in events if event.type == "text_delta") == "AB.CD."
 
 
@@ -717,17 +728,17 @@ async def test_internal_calls_are_not_rewritten() -> None:
         def end(self) -> str:
             return ""
 
-    class Asks(Middleware):
+    class Internal(Middleware):
         async def model_call(self, call: ModelCall, call_next: Any) -> Any:
             call.rewriters = (*call.rewriters, Rewriter)
             return await call_next(call.internally())
 
-    context, _ = await run(agent(ScriptedModel([[assistant_message("abc")]]), Asks()), "stream", "Hello")
+    context, _ = await run(agent(ScriptedModel([[assistant_message("abc")]]), Internal()), "stream", "Hello")
     assert context["result"].final_output == "abc"
     assert made == []
 
 
-async def test_an_answer_told_only_in_the_items_of_the_stream_is_redacted_too() -> None:
+async def test_an_answer_that_is_streamed_only_as_items_is_redacted_too() -> None:
     model = SaysItInItems([[assistant_message(f"I am {MAIL}")]])
     context, _ = await run(agent(model, Redact()), "stream", "Hello")
     assert context["result"].final_output == "I am [email]"

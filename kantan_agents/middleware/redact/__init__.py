@@ -1,1 +1,1 @@
-"""``Redact``: keeps addresses, numbers and other secrets out of models, answers and traces."""
+"""``Redact``: remove personal data and secrets from model input, answers and traces."""

@@ -1,4 +1,4 @@
-"""JSON text whose strings and numbers are changed, each on its own, and nothing around them."""
+"""Apply a function to the strings and numbers in JSON text, complete or streamed."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def looks_like_json(text: str) -> bool:
 
 
 def change_json(text: str, change: Callable[[str], str]) -> str:
-    """Return JSON text with every string and number sent through ``change``.
+    """Return JSON text with ``change`` applied to every string and number.
 
-    A number that is changed becomes a string. What is no JSON is changed wherever it looks like a string or a
-    number.
+    A changed number becomes a string. In invalid JSON, everything that looks like a string or a number is
+    changed.
     """
     return _TOKEN.sub(lambda found: _changed(found[0], change), text)
 
@@ -39,16 +39,16 @@ def _changed(token: str, change: Callable[[str], str]) -> str:
     try:
         value = json.loads(token, strict=False)
     except ValueError:
-        return change(token)  # not to its end, or with a mistake in it
+        return change(token)  # truncated or invalid
     changed = change(value)
     return token if changed == value else json.dumps(changed, ensure_ascii=token.isascii())
 
 
 class JsonRedaction:
-    """Changes JSON text that comes in pieces; a string or number is kept back until its end.
+    """Changes streamed JSON text. Each string or number is withheld until it is complete.
 
     Args:
-        change: Gets a string, or a number as text, and returns what stands in its place.
+        change: Takes a string, or a number as text, and returns its replacement.
     """
 
     def __init__(self, change: Callable[[str], str]) -> None:
@@ -58,7 +58,7 @@ class JsonRedaction:
         self._is_escaped = False
 
     def feed(self, piece: str) -> str:
-        """Take a piece, and return what is complete by now."""
+        """Add a piece, and return the text that is complete."""
         passed: list[str] = []
         place = 0
         while place < len(piece):
@@ -79,7 +79,7 @@ class JsonRedaction:
         return "".join(passed)
 
     def end(self) -> str:
-        """Return the rest."""
+        """Return the remaining text."""
         token, self._token, self._is_escaped = "".join(self._token), [], False
         return change_json(token, self._change)
 

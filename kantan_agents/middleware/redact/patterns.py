@@ -1,4 +1,4 @@
-"""Patterns of the user's own for ``Redact``, searched for in stretches of a bounded length."""
+"""``PatternRule``: custom regular expressions for ``Redact``, searched in blocks of bounded length."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from kantan_agents.errors import InvalidOptionError
 
 @attrs.frozen
 class PatternRule:
-    """Finds what a regular expression matches.
+    """Finds the matches of a regular expression.
 
-    A text is cut into blocks of ``longest`` characters. A match that begins in one may look to the end of the
-    next; only one that reaches that far is followed further. So the time taken for a text grows with its
-    length, however slow the pattern is on a single stretch.
+    The text is searched in blocks of ``longest`` characters. A match that starts in one block may extend to
+    the end of the next; only a match that reaches that end is extended further. The running time therefore
+    grows linearly with the text, even if the pattern is slow within a block.
 
     Attributes:
         pattern: The regular expression.
-        longest: How long a block is.
+        longest: Length of a block in characters.
     """
 
     pattern: re.Pattern[str]
@@ -28,22 +28,23 @@ class PatternRule:
 
     @classmethod
     def make(cls, pattern: Any, longest: int) -> PatternRule:
-        """Return the rule for a pattern, a text or compiled.
+        """Return the rule for a pattern, given as a str or compiled.
 
         Raises:
-            InvalidOptionError: E75, it is no regular expression for texts, or matches nothing at all.
+            InvalidOptionError: E75, the pattern is not a regular expression for str, or it matches an
+                empty text.
         """
         try:
             compiled = re.compile(pattern)
-            matches_nothing = compiled.match("") is not None
+            matches_empty = compiled.match("") is not None
         except (re.error, TypeError) as error:
             raise InvalidOptionError(option="rules", reason=f"pattern {pattern!r}: {error}") from None
-        if matches_nothing:
+        if matches_empty:
             raise InvalidOptionError(option="rules", reason=f"pattern {pattern!r} matches an empty text")
         return cls(compiled, longest)
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[tuple[int, int]], int]:
-        """Return the matches in a text, and up to where they are final whatever follows."""
+        """Return the matches, and the index up to which more text cannot change them."""
         spans: list[tuple[int, int]] = []
         place = start
         while place < len(text):

@@ -1,4 +1,4 @@
-"""What stands in the place of something that was found, and what it stands for."""
+"""Placeholders such as ``[email_1]``, and the values that they replace."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DIGITS = 16
 
 
 class Placeholders:
-    """What placeholders look like: ``[email]``, ``[email_1]`` or ``[email:9f86d081884c7d65]``.
+    """Finds placeholders in a text: ``[email]``, ``[email_1]`` or ``[email:9f86d081884c7d65]``.
 
     Args:
         names: Names of the rules.
@@ -27,27 +27,27 @@ class Placeholders:
         self._beginning = re.compile(r"\[[A-Za-z0-9_:]*")
 
     def find(self, text: str, start: int, *, whole: bool) -> tuple[list[tuple[int, int]], int]:
-        """Return where placeholders stand in a text, and up to where that is final."""
+        """Return the spans of placeholders, and the index up to which more text cannot change them."""
         final = len(text)
         if not whole:
-            begun = text.rfind("[", max(start, final - self._longest))
-            if begun >= 0 and self._beginning.fullmatch(text, begun) is not None:
-                final = begun
+            bracket = text.rfind("[", max(start, final - self._longest))
+            if bracket >= 0 and self._beginning.fullmatch(text, bracket) is not None:
+                final = bracket
         return [found.span() for found in self._pattern.finditer(text, start)], final
 
     def replace(self, text: str, change: Callable[[str], str]) -> str:
-        """Return a text with each placeholder sent through ``change``."""
+        """Return a text with ``change`` applied to each placeholder."""
         return self._pattern.sub(lambda found: change(found[0]), text) if "[" in text else text
 
 
 class Replacements:
-    """The placeholders of one run, and what they stand for.
+    """The placeholders of one run, with the values that they replace.
 
     Args:
-        mode: How they are made.
-        key: The key of the hashes.
-        numbered: Whether equal masks tell different values apart.
-        values: What each stands for; is added to.
+        mode: How placeholders are made.
+        key: Key for the hashes.
+        numbered: Whether masks are numbered, one number for each value.
+        values: The value of each placeholder. New placeholders are added to it.
     """
 
     def __init__(self, mode: Mode, key: bytes, *, numbered: bool, values: MutableMapping[str, str]) -> None:
@@ -56,11 +56,11 @@ class Replacements:
         self._numbered = numbered
         self._values = values
         self._known = {(_rule_of(place), value): place for place, value in values.items()}
-        self._seen: set[str] = set(values)
+        self._used: set[str] = set(values)
         self._counts: dict[str, int] = {}
 
     def place_for(self, rule: str, value: str) -> str:
-        """Return what stands for a value, the same each time."""
+        """Return the placeholder for a value; the same value always gets the same one."""
         if self._mode == "mask" and not self._numbered:
             return f"[{rule}]"
         known = self._known.get((rule, value))
@@ -68,15 +68,15 @@ class Replacements:
             known = self._known[rule, value] = self._new(rule, value)
             if self._numbered:
                 self._values[known] = value
-                self._seen.add(known)
+                self._used.add(known)
         return known
 
-    def note(self, place: str) -> None:
-        """Note a placeholder that stands in a text already: of an earlier run, it is not given to another."""
-        self._seen.add(place)
+    def mark_used(self, place: str) -> None:
+        """Mark a placeholder from an earlier run as used, so that no other value gets it."""
+        self._used.add(place)
 
     def value_of(self, place: str) -> str:
-        """Return what a placeholder stands for; itself, if it is none of these."""
+        """Return the value of a placeholder, or the placeholder itself if it is unknown."""
         return self._values.get(place, place)
 
     def _new(self, rule: str, value: str) -> str:
@@ -86,7 +86,7 @@ class Replacements:
         while True:
             count = self._counts[rule] = self._counts.get(rule, 0) + 1
             place = f"[{rule}_{count}]"
-            if place not in self._seen:
+            if place not in self._used:
                 return place
 
 

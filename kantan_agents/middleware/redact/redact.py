@@ -1,4 +1,4 @@
-"""``Redact``: addresses, numbers and other secrets stay out of models, answers and traces."""
+"""``Redact``: remove personal data and secrets from model input, answers and traces."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCal
 from kantan_agents.middleware.redact.places import Mode, Placeholders, Replacements
 from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
-from kantan_agents.middleware.redact.trace import recorded_redacted
+from kantan_agents.middleware.redact.trace import redacted_span
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.arguments import checked_int
 
@@ -23,28 +23,28 @@ _LONGEST_BLOCK = 65536
 
 
 class Redact(Middleware):
-    """Keeps what rules find out of what models get and say, out of streams, results, history and traces.
+    """Removes personal data and secrets from model input, answers, streams, results, history and traces.
 
-    The input, the conversation, the results of tools, and the answers with the arguments they hold for tools
-    are redacted; the instructions are not, they are the developer's own. To be put first, so that nothing
-    passes by it.
+    It redacts the input, the conversation, tool results and answers, including the arguments of tool calls.
+    Instructions are not redacted, because the developer writes them. Put this middleware first, so that no
+    data bypasses it.
 
     Args:
-        rules: What is looked for: ``"email"``, ``"phone"``, ``"card"``, ``"ip"``, and mappings of further
-            names to patterns, texts or compiled. None is the four.
-        mode: What happens to what is found: ``"mask"`` puts ``[email]`` in its place; ``"hash"``
-            ``[email:9f86d081884c7d65]``, a keyed hash, the same for equal values; ``"block"`` ends the run.
-        restore: Whether placeholders, then numbered as in ``[email_1]``, become what they stand for again:
-            in the arguments of tools, in the stream, in the final answer and in the context's
-            ``output_dest``. History and traces keep the placeholders.
-        key: The key of the hashes. By default a random one, so that those of two objects differ.
-        keep_in: Key of the context under which the values behind the placeholders are kept, in the clear: for
-            a conversation of several runs, and for runs that wait for an approval. By default they are
-            forgotten with the run.
-        longest: How far a pattern looks ahead, in characters, to find that it matches. A match may be longer.
+        rules: The kinds of data to find: ``"email"``, ``"phone"``, ``"card"`` and ``"ip"``, and mappings of
+            custom names to regular expressions, as str or compiled. None enables the four named kinds.
+        mode: ``"mask"`` replaces a value with ``[email]``; ``"hash"`` with ``[email:9f86d081884c7d65]``, a
+            keyed hash that is the same for equal values; ``"block"`` ends the run.
+        restore: Whether to replace placeholders with the original values in tool arguments, the stream, the
+            final output and the context's ``output_dest``. Masks are then numbered, as in ``[email_1]``. The
+            history and traces keep the placeholders.
+        key: Key for the hashes. The default is random, so hashes of two ``Redact`` objects differ.
+        keep_in: Context key under which the original values are stored, unencrypted. Needed for conversations
+            of several runs and for runs that wait for approval. By default the values are discarded with
+            the run.
+        longest: Number of characters that a custom pattern can look ahead. A match may be longer.
 
     Raises:
-        InvalidOptionError: E75, an option has a value it cannot have.
+        InvalidOptionError: E75, an option has an invalid value.
     """
 
     def __init__(
@@ -73,30 +73,30 @@ class Redact(Middleware):
         self._keep_in = keep_in
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Redact the input, and restore the final answer if asked to.
+        """Redact the input, and with ``restore`` put the original values into the final output.
 
         Raises:
             RedactedContentBlockedError: E84, something was found and the mode is ``"block"``.
         """
         redaction = self._of(run)
-        given = run.input
-        if isinstance(given, (str, list)):
-            # Of a run that is blocked its input is recorded as well.
-            run.input = redaction.masked().input(given, "") if self._mode == "block" else given
-            run.input = redaction.input(given, "the input")
+        original = run.input
+        if isinstance(original, (str, list)):
+            # The input of a blocked run is recorded in the trace too, so it is masked first.
+            run.input = redaction.masked().input(original, "") if self._mode == "block" else original
+            run.input = redaction.input(original, "the input")
         await call_next(run)
         if self._restore and not getattr(run.result, "interruptions", None):
             _restore_result(run, redaction)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Redact what the model gets, what it answers, and what it streams."""
+        """Redact the input of the model, its answer and its stream."""
         redaction = self._of(call.run)
         call.input = redaction.input(call.input, "the conversation")
         schema = call.options.get("output_schema")
         is_json = schema is not None and not schema.is_plain_text()
         rewriters = call.rewriters
         call.rewriters = (*rewriters, lambda: redaction.rewriter(is_json=is_json, restore=self._restore))
-        with recorded_redacted(call) as record:
+        with redacted_span(call) as record:
             try:
                 answer = await call_next(call)
             except Exception as error:
@@ -111,7 +111,7 @@ class Redact(Middleware):
         return answer
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Redact what a tool returns; with ``restore`` it gets the values themselves."""
+        """Redact the result of a tool; with ``restore`` the tool receives the original values."""
         redaction = self._of(call.run)
         written = call.arguments
         if self._restore:
@@ -144,7 +144,7 @@ class Redact(Middleware):
             return {}
         kept = run.context.get(self._keep_in)
         values = dict(kept) if isinstance(kept, Mapping) else {}
-        # Before the run, not after it: one that waits for an approval takes the context along.
+        # Stored before the run, because a run that waits for approval is stored with its context.
         run.on_failure(store(run.context, self._keep_in, values))
         return values
 
@@ -155,7 +155,7 @@ def _with_output(answer: ModelResponse, items: list[Any]) -> ModelResponse:
 
 def _restore_result(run: Run, redaction: Redaction) -> None:
     result: Any = run.result
-    if not hasattr(result, "final_output"):  # of a stage's own making
+    if not hasattr(result, "final_output"):  # set by a stage
         run.result = redaction.restored_value(result)
         run.on_failure(store(run.context, "result", run.result))
         return

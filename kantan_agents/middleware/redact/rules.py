@@ -1,8 +1,8 @@
-"""What ``Redact`` looks for: addresses of e-mail and IP, phone and card numbers, and patterns.
+"""The rules of ``Redact``: e-mail and IP addresses, phone and card numbers, and custom patterns.
 
-A rule is asked about a text of which more may come. It says what it has found, and up to where that is
-final whatever follows. Only the characters next to a place decide about it, so the time taken grows with the
-length of the text, and a text that comes in pieces gives what it would give as a whole.
+A rule searches a text that may be incomplete. It returns what it found, and the index up to which more text
+cannot change that. Each decision depends on nearby characters only, so the running time is linear, and a
+streamed text is redacted like the complete one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware.redact.patterns import PatternRule
 
 Span = tuple[int, int]
-"""Where something begins and ends."""
+"""Start and end index."""
 
 _NUMBER_SIGNS = "0123456789+-.() "
 _WIDE = dict(zip(range(0xFF01, 0xFF5F), map(chr, range(0x21, 0x7F)), strict=True))
@@ -26,33 +26,33 @@ _PLAIN = {**_WIDE, **_DASHES, **_SPACES}
 
 
 class Rule(Protocol):
-    """Finds one kind of thing in a text."""
+    """Finds one kind of data in a text."""
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:
-        """Return what is in a text, and up to where that is final.
+        """Return the spans found, and the index up to which more text cannot change them.
 
         Args:
-            text: A stretch of the text.
-            start: Where to begin; what stands before is there to be looked back at.
-            offset: How much of the text came before this stretch.
-            whole: Whether nothing follows.
+            text: A section of the text.
+            start: Index at which to start; the characters before it are for lookbehind only.
+            offset: Number of characters of the text before this section.
+            whole: Whether the text ends with this section.
         """
         ...
 
 
 def plain(text: str) -> str:
-    """Return a text of the same length with wide letters, dashes and spaces as they are in ASCII."""
+    """Return a text of the same length with full-width letters, dashes and spaces converted to ASCII."""
     return text if text.isascii() else text.translate(_PLAIN)
 
 
 class SignsRule:
-    """Finds things made of a few signs and no longer than a bound.
+    """Finds data of bounded length that consists of a small set of characters.
 
     Args:
-        pattern: What may be one; it looks at one character before and after at most.
-        signs: All the characters it can match.
-        longest: How many it can match, and look at, at most.
-        check: Returns how long a match really is, 0 for none at all.
+        pattern: Matches candidates; it may look at one character before and after the match.
+        signs: All characters that the pattern can match.
+        longest: Maximum number of characters that the pattern can match and look at.
+        check: Returns the length of the actual match within a candidate, 0 if there is no match.
     """
 
     def __init__(self, pattern: str, signs: str, longest: int, check: Callable[[str], int]) -> None:
@@ -62,7 +62,7 @@ class SignsRule:
         self._check = check
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
-        """Return what is in the text; final is what stands before the run of signs at its end."""
+        """Return the spans found; they are final up to the run of ``signs`` at the end of the text."""
         final = len(text)
         if not whole:
             tail = text[max(start, final - self._longest) :]
@@ -78,18 +78,18 @@ class SignsRule:
 
 
 def card_length(text: str) -> int:
-    """Return how much of ``text`` is a card number: 13 to 19 digits with the right check digit."""
+    """Return the length of the card number at the start of ``text``: 13 to 19 digits with a check digit."""
     digits = [(place, int(sign)) for place, sign in enumerate(text) if sign.isdigit()]
     for count in range(min(len(digits), 19), 12, -1):
         end = digits[count - 1][0] + 1
         between_groups = end == len(text) or not text[end].isdigit()
-        if between_groups and _checks([digit for _, digit in digits[:count]]):
+        if between_groups and _passes_luhn([digit for _, digit in digits[:count]]):
             return end
     return 0
 
 
-def _checks(digits: list[int]) -> bool:
-    # The formula of Luhn: every second digit from the right counts twice, its digits summed.
+def _passes_luhn(digits: list[int]) -> bool:
+    # Luhn algorithm: every second digit from the right is doubled, and its digits are added.
     doubled = [digit * 2 for digit in digits[-2::-2]]
     return (sum(digits[-1::-2]) + sum(number // 10 + number % 10 for number in doubled)) % 10 == 0
 
@@ -98,18 +98,18 @@ _DATE = re.compile(r"\(?\d{1,2}[-. ]\d{1,2}[-. ]\d{4}(?!\d)")
 
 
 def phone_length(text: str) -> int:
-    """Return the length of ``text``, 0 if it is a date."""
+    """Return the length of ``text``, or 0 if it is a date."""
     return 0 if _DATE.match(text) else len(text)
 
 
 def address_length(text: str) -> int:
-    """Return how much of ``text`` is an IP address."""
+    """Return the length of the IP address at the start of ``text``, or 0."""
     candidate = text.rstrip(".")
     if candidate.endswith(":") and not candidate.endswith("::"):
         candidate = candidate[:-1]
     colons = candidate.count(":")
     if colons and (colons > 8 or (colons != 7 and "::" not in candidate)):  # noqa: PLR2004
-        return 0  # seen at once, and often: times, series of numbers
+        return 0  # a fast exit for frequent cases: times, series of numbers
     if not any(sign.isalnum() for sign in candidate):
         return 0
     try:
@@ -123,13 +123,13 @@ _HEX = "0123456789abcdefABCDEF:."
 
 
 class AddressRule:
-    """Finds IP addresses, of version 4 and 6."""
+    """Finds IPv4 and IPv6 addresses."""
 
     def __init__(self) -> None:
         self._v4 = SignsRule(
             r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?!\w|\.\d)", "0123456789.", 20, address_length
         )
-        # A colon before belongs to the words before; two of them to the address.
+        # One colon before the address belongs to the preceding word, two belong to the address.
         self._v6 = SignsRule(
             r"(?:(?<![\w:.])|(?<=[^\w:.]:)|(?<=\w:))(?:[0-9A-Fa-f]{1,4}:|::)[0-9A-Fa-f:.]{1,45}(?![\w:])",
             _HEX,
@@ -153,10 +153,10 @@ _LEADING = ".'%-"
 
 
 class EmailRule:
-    """Finds e-mail addresses: whatever stands around an ``@`` and can be one."""
+    """Finds e-mail addresses around each ``@``."""
 
     def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:  # noqa: ARG002
-        """Return the addresses in the text; final is what stands before a word at its end."""
+        """Return the addresses; they are final up to the word at the end of the text."""
         final = len(text)
         if not whole:
             final -= self._local_length(text, start, final)
@@ -192,7 +192,7 @@ _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
 _PHONE = "|".join(
     (
-        r"(?<!\d)\+\d(?:[ .()-]{0,2}\d){6,14}(?!\d)",  # with the country's number
+        r"(?<!\d)\+\d(?:[ .()-]{0,2}\d){6,14}(?!\d)",  # with country code
         rf"{_NO_WORD_BEFORE}(?<!\d[.,])\(?0\d(?:[ .()-]{{0,2}}\d){{7,9}}{_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
@@ -206,21 +206,21 @@ KINDS: Mapping[str, Rule] = {
     "card": SignsRule(_CARD, _NUMBER_SIGNS, 50, card_length),
     "ip": AddressRule(),
 }
-"""The rules that have a name, in the order in which they are tried."""
+"""The built-in rules by name, in the order in which they are applied."""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,31}")
 
 
 def make_rules(rules: Any, longest: int) -> dict[str, Rule]:
-    """Return rules by their names.
+    """Return the rules for the option ``rules`` of ``Redact``, by name.
 
     Args:
-        rules: None for all that have a name of their own; names, and mappings of further names to patterns,
-            texts or compiled.
-        longest: How far a pattern looks ahead.
+        rules: Names of built-in rules, and mappings of custom names to patterns, as str or compiled. None
+            means all built-in rules.
+        longest: Number of characters that a pattern looks ahead.
 
     Raises:
-        InvalidOptionError: E75, there is no such rule, or a pattern or name cannot be used.
+        InvalidOptionError: E75, a rule is unknown, or a pattern or name is invalid.
     """
     if rules is None:
         return dict(KINDS)

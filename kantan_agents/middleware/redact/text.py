@@ -1,4 +1,4 @@
-"""One text without what the rules find in it, as a whole or in pieces."""
+"""``TextRedaction``: redact one text, complete or streamed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LONG = 1024
 
 @attrs.frozen
 class Finding:
-    """Something that rules have found.
+    """A span of text that rules have found.
 
     Attributes:
-        start: Where it begins.
-        end: Where it ends.
-        rule: Name of the rule that found most of it.
+        start: Start index.
+        end: End index.
+        rule: Name of the rule that found the longest part.
     """
 
     start: int
@@ -31,14 +31,14 @@ class Finding:
 
 
 class TextRedaction:
-    """Redacts one text that comes in pieces; a piece that may belong to something found is kept back.
+    """Redacts one streamed text. Text that may be part of a finding is withheld until that is certain.
 
-    Wherever the text is cut, the result is the same.
+    The result does not depend on where the text is split.
 
     Args:
-        rules: What is looked for.
-        replace: Returns what stands in the place of something found, from the rule's name and the value.
-        placeholders: What such places look like; nothing is found inside of one.
+        rules: The rules, by name.
+        replace: Returns the replacement for a value, given the rule's name and the value.
+        placeholders: Finds placeholders; rules do not apply inside of one.
     """
 
     def __init__(
@@ -48,15 +48,15 @@ class TextRedaction:
         self._replace = replace
         self._placeholders = placeholders
         self._context = max([_CONTEXT, *(getattr(rule, "longest", 0) for rule in rules.values())])
-        self._text = ""  # what is not passed on, behind some of what is
-        self._start = 0  # where that begins
+        self._text = ""  # some emitted text for lookbehind, then the text withheld so far
+        self._start = 0  # start of the withheld text
         self._offset = 0
         self._look_again = 0
         self._waiting: list[str] = []
         self._waiting_length = 0
 
     def feed(self, piece: str) -> str:
-        """Take a piece, and return what is certain by now."""
+        """Add a piece, and return the text that is certain."""
         self._waiting.append(piece)
         self._waiting_length += len(piece)
         if len(self._text) + self._waiting_length < self._look_again:
@@ -64,7 +64,7 @@ class TextRedaction:
         return self._passed(whole=False)
 
     def end(self) -> str:
-        """Return the rest."""
+        """Return the remaining text."""
         return self._passed(whole=True)
 
     def _passed(self, *, whole: bool) -> str:
@@ -81,9 +81,9 @@ class TextRedaction:
         passed.append(text[place:cut])
         dropped = max(0, cut - self._context)
         self._text, self._start, self._offset = text[dropped:], cut - dropped, self._offset + dropped
-        kept = len(text) - cut
-        # Looked at with every little piece, something long would take a time that grows with its square.
-        self._look_again = len(self._text) + kept // 8 if kept > _LONG else 0
+        withheld = len(text) - cut
+        # Searching a long withheld text again for each small piece would take quadratic time.
+        self._look_again = len(self._text) + withheld // 8 if withheld > _LONG else 0
         return "".join(passed)
 
     def _replaced(self, finding: Finding, text: str) -> str:
@@ -93,7 +93,7 @@ class TextRedaction:
 def find(
     rules: Mapping[str, Rule], placeholders: Placeholders, text: str, start: int, offset: int, *, whole: bool
 ) -> tuple[list[Finding], int]:
-    """Return what the rules find in a text from ``start`` on, and up to where that is final."""
+    """Return the findings from ``start`` on, and the index up to which more text cannot change them."""
     searched = plain(text)
     taken, cut = placeholders.find(text, start, whole=whole)
     spans: list[tuple[Span, str]] = []
@@ -102,7 +102,7 @@ def find(
         cut = min(cut, final)
         spans += ((span, name) for span in found if not _inside(span, taken))
     findings = _merged(spans)
-    # What reaches over the cut is not known to its end.
+    # A finding or placeholder that crosses the cut is incomplete, so the cut moves before it.
     whole_ones = [(finding.start, finding.end) for finding in findings]
     while (crossed := _crossing(whole_ones, cut) or _crossing(taken, cut)) is not None:
         cut = crossed[0]
@@ -120,7 +120,7 @@ def _crossing(spans: list[Span], cut: int) -> Span | None:
 
 
 def _merged(spans: list[tuple[Span, str]]) -> list[Finding]:
-    """Return what was found, in order; what overlaps is one, under the name of the longest part."""
+    """Return the findings in order. Overlapping ones are merged under the rule of the longest."""
     merged: list[Finding] = []
     longest = 0
     for (start, end), rule in sorted(spans, key=lambda found: (found[0][0], -found[0][1])):

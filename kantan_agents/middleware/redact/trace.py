@@ -1,4 +1,4 @@
-"""A redacted model call in the trace."""
+"""Record a model call in the trace with redacted texts."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Record = Callable[[Any], None]
 
 
 @contextmanager
-def recorded_redacted(call: ModelCall) -> Iterator[Record]:
-    """Record a model call in a span around the model's own, which holds no texts then.
+def redacted_span(call: ModelCall) -> Iterator[Record]:
+    """Record a model call in a span around the model's own span, which then records no texts.
 
-    The model records its answer as it comes, before anybody can change it.
+    The model records its answer before a middleware can redact it.
 
     Yields:
-        What takes the redacted answer.
+        A function that records the redacted answer.
     """
     tracing = call.options.get("tracing")
     if not isinstance(tracing, ModelTracing) or not tracing.include_data():
@@ -40,10 +40,10 @@ def recorded_redacted(call: ModelCall) -> Iterator[Record]:
             call.options = options
 
 
-def _messages(given: Any) -> list[Any]:
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    return [_data(item) for item in given]
+def _messages(input: Any) -> list[Any]:
+    if isinstance(input, str):
+        return [{"role": "user", "content": input}]
+    return [_data(item) for item in input]
 
 
 def _data(item: Any) -> Any:

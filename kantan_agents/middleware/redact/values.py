@@ -1,8 +1,9 @@
-"""The texts in whatever data: input items, answers, results of tools, final outputs."""
+"""Apply a function to all texts in data: API items, tool results and final outputs."""
 
 from __future__ import annotations
 
 import copy
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,9 +11,9 @@ import attrs
 from pydantic import BaseModel
 
 Change = Callable[[str, str], str]
-"""Gets a text and the name of the field it stands in, and returns what stands in its place."""
+"""Takes a text and the name of its field, and returns the replacement."""
 
-_NO_TEXTS = frozenset(
+_UNCHANGED_FIELDS = frozenset(
     {
         "type",
         "id",
@@ -39,11 +40,11 @@ _NO_TEXTS = frozenset(
         "created_by",
     }
 )
-"""Fields of the API's items that say what something is, or hold what is no text."""
+"""Fields of API items that are never changed: identifiers, types and binary data."""
 
 
 def change_item(value: Any, change: Change, field: str = "") -> Any:
-    """Return an item of the API with its texts changed; the very item if there is nothing to change."""
+    """Return an API item with its texts changed; the same object if nothing changed."""
     if isinstance(value, str):
         text = change(value, field)
         return value if text == value else text
@@ -52,7 +53,7 @@ def change_item(value: Any, change: Change, field: str = "") -> Any:
         return value if all(changed[name] is inner for name, inner in value.items()) else changed
     if isinstance(value, (list, tuple)):
         items = [change_item(inner, change, field) for inner in value]
-        return value if all(map(_is, items, value)) else type(value)(items)
+        return value if all(map(operator.is_, items, value)) else type(value)(items)
     if isinstance(value, BaseModel):
         fields = {name: _in_field(name, inner, change) for name, inner in value}
         fields = {name: inner for name, inner in fields.items() if inner is not getattr(value, name)}
@@ -63,13 +64,13 @@ def change_item(value: Any, change: Change, field: str = "") -> Any:
 
 
 def _in_field(name: Any, value: Any, change: Change) -> Any:
-    return value if name in _NO_TEXTS else change_item(value, change, str(name))
+    return value if name in _UNCHANGED_FIELDS else change_item(value, change, str(name))
 
 
 def change_value(value: Any, change: Callable[[str], str]) -> Any:
-    """Return data with all texts in it changed, keys included; the very data if there is nothing to change.
+    """Return data with all texts changed, including keys; the same object if nothing changed.
 
-    A number, or an object of another type, whose text is changed becomes that text.
+    A number or any other object whose ``str()`` is changed becomes the changed text.
     """
     if value is None or isinstance(value, (bool, bytes)):
         return value
@@ -80,7 +81,7 @@ def change_value(value: Any, change: Callable[[str], str]) -> Any:
         return _change_mapping(value, change)
     if isinstance(value, (list, tuple)):
         items = [change_value(inner, change) for inner in value]
-        return value if all(map(_is, items, value)) else _like(value, items)
+        return value if all(map(operator.is_, items, value)) else _like(value, items)
     if isinstance(value, BaseModel):
         return change_item(value, lambda text, _: change(text))
     if attrs.has(type(value)):
@@ -127,7 +128,3 @@ def _like(value: Any, items: list[Any]) -> Any:
     if hasattr(value, "_fields"):  # a named tuple
         return type(value)(*items)
     return type(value)(items)
-
-
-def _is(one: Any, other: Any) -> bool:
-    return one is other
