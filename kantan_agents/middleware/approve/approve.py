@@ -26,7 +26,7 @@ from kantan_agents.tools.guards.approvals import add_approval_policy, approval_i
 class Approve(Middleware):
     """Requires human approval of tool calls before they are made.
 
-    Without a handler, the run ends at the first call that needs approval and is resumed later: see
+    Without a handler, a turn with calls that need approval ends the run, which is resumed later: see
     ``pending``, ``to_json`` and ``resume``. With a handler, the run waits for its decision. Either way, the
     tool rules are checked after the decision, against the arguments as approved or edited.
 
