@@ -183,7 +183,9 @@ asyncio.run(main())
 '''
 
 
-async def test_a_stored_run_is_resumed_in_another_process(bank: Bank, tmp_path: Path) -> None:
+async def test_a_stored_run_is_resumed_in_another_process(
+    bank: Bank, tmp_path: Path, preloaded: Preloaded
+) -> None:
     context = await agent(bank, ScriptedModel([pays(1, 2, 3)]), Approve("pay")).run_async(
         "Go.", {"user": "Aiko"}
     )

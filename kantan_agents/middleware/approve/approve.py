@@ -93,7 +93,7 @@ class Approve(Middleware):
             and not can_wait(call.tool)
             and await self._requires_approval(_pending(call))
         ):
-            error = unasked(call.name, "the SDK cannot pause it; give Approve a handler")
+            error = approval_impossible(call.name, "the SDK cannot pause it; give Approve a handler")
             end_run_with(call.run, error)
             raise error
         return await call_next(call)
