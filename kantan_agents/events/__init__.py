@@ -1,4 +1,4 @@
-"""What happens in a run, as a series of events, and who is told of them."""
+"""Run events: their classes, the emitter of a run, and subscriptions."""
 
 from kantan_agents.events.emitter import Emitter, emitter_for
 from kantan_agents.events.kinds import (

@@ -1,4 +1,4 @@
-"""Events between a run and whoever reads them: in order, and never many ahead."""
+"""The bounded buffer between a streamed run and the reader of its events."""
 
 from __future__ import annotations
 
@@ -10,64 +10,65 @@ from kantan_agents.events.kinds import Event
 
 
 class EventBuffer:
-    """Holds events until they are read; whoever adds one to a full buffer waits.
+    """Holds events until they are read, and makes the run wait while it is full.
 
-    An event is in the buffer before its sender waits, so a sender that is cancelled loses none.
+    An event is added before its sender waits, so no event is lost if the sender is cancelled.
 
     Args:
-        size: How many events may wait to be read.
+        size: The number of unread events above which a sender waits.
     """
 
-    __slots__ = ("_events", "_is_closed", "_loop", "_news", "_room", "_size")
+    __slots__ = ("_added", "_events", "_is_closed", "_loop", "_size", "_space")
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._loop = asyncio.get_running_loop()
         self._events: deque[Event] = deque()
-        self._news = asyncio.Event()
-        self._room = asyncio.Event()
+        self._added = asyncio.Event()
+        self._space = asyncio.Event()
         self._is_closed = False
 
     def put(self, event: Event) -> Awaitable[None] | None:
-        """Add an event; nothing once the buffer is closed.
+        """Add an event. A closed buffer ignores it.
 
         Returns:
-            What waits for room, if there is none; to be awaited before the next event is added.
+            None, or, if the buffer is over its size, an awaitable that waits for the reader. Await it before
+            the next event is added.
         """
         if self._is_closed:
             return None
         self._events.append(event)
         if asyncio.get_running_loop() is not self._loop:
-            # From a sync run inside a tool: the reader's loop may be waiting for that very run.
-            self._loop.call_soon_threadsafe(self._news.set)
+            # A sync run inside a tool has a loop of its own. The reader's loop may be waiting for that run.
+            self._loop.call_soon_threadsafe(self._added.set)
             return None
-        self._news.set()
-        return self._wait_for_room() if len(self._events) > self._size else None
+        self._added.set()
+        return self._wait_for_space() if len(self._events) > self._size else None
 
-    async def _wait_for_room(self) -> None:
+    async def _wait_for_space(self) -> None:
         while len(self._events) > self._size and not self._is_closed:
-            self._room.clear()
-            await self._room.wait()
+            self._space.clear()
+            await self._space.wait()
 
     async def get(self) -> Event | None:
-        """Return the next event; None when there will be no more."""
+        """Return the next event, waiting for it if necessary; None after the last one."""
         while not self._events:
             if self._is_closed:
                 return None
-            self._news.clear()
-            await self._news.wait()
+            self._added.clear()
+            await self._added.wait()
         event = self._events.popleft()
         if len(self._events) <= self._size:
-            self._room.set()
+            self._space.set()
         return event
 
     def close(self) -> None:
-        """Take no more events; those that wait can still be read."""
+        """Accept no more events. Those in the buffer can still be read."""
         self._is_closed = True
-        self._news.set()
-        self._room.set()
+        self._added.set()
+        self._space.set()
 
     def clear(self) -> None:
-        """Take no more events, and forget those that wait."""
+        """Accept no more events, and drop those in the buffer."""
         self.close()
         self._events.clear()

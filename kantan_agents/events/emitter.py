@@ -1,4 +1,4 @@
-"""What a run tells of itself: events in one order, to everybody who listens."""
+"""``Emitter``: numbers the events of one run and calls its handlers in that order."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.events")
 
-_telling: ContextVar[Emitter | None] = ContextVar("kantan_agents_telling", default=None)
+_notifying: ContextVar[Emitter | None] = ContextVar("kantan_agents_notifying", default=None)
+"""The emitter whose handler this task is in."""
 
 
 class Emitter:
-    """Numbers the events of one run and hands each to all handlers before the next.
+    """Numbers the events of one run and passes each to all handlers before the next one.
 
     Attributes:
-        run_id: The run.
-        parent: What tells of the run it was started in, None where nobody listens to that one.
-        parent_run_id: The run it was started in.
+        run_id: Id of the run.
+        parent: Emitter of the parent run, which started this one; None if that run has no handlers.
+        parent_run_id: Id of the parent run, None for an outermost run.
         agent: Name of the agent that was run.
-        handlers: Who is told.
+        handlers: The handlers that receive the events.
     """
 
     __slots__ = (
@@ -75,30 +76,31 @@ class Emitter:
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Tell of something that has just happened; nothing once the run is over.
+        """Emit an event; do nothing once the run is over.
 
-        It has its number, and will be told, even if this is cancelled while handlers take their time.
+        The event keeps its number and reaches every handler even if this call is cancelled while it waits.
         """
-        slow = self.tell(kind, agent or self.agent, internal=internal, **fields)
+        slow = self.begin_emit(kind, agent or self.agent, internal=internal, **fields)
         if slow is not None:
             await slow
 
-    def tell(self, kind: type[Event], agent: str, *, internal: bool, **fields: Any) -> Awaitable[None] | None:
-        """Do what ``emit`` does, and return what is to be awaited, if anything.
+    def begin_emit(
+        self, kind: type[Event], agent: str, *, internal: bool, **fields: Any
+    ) -> Awaitable[None] | None:
+        """Emit an event like ``emit``, but return an awaitable only if a handler has to be awaited.
 
-        For what happens hundreds of times in an answer: mostly nobody takes his time, and a coroutine for
-        each costs more than the event itself.
+        For text deltas: one answer has hundreds, and a coroutine for each would cost more than the event.
         """
         return None if self._is_over else self._begin(self._add(kind, agent, internal, fields))
 
     def close(self) -> None:
-        """Tell nothing more: the run is over, though a thread it has started may still go on."""
+        """Emit nothing more: the run is over, although a thread it started may still be running."""
         self._is_over = True
 
     async def emit_end(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Tell how something ended; also while the run is being cancelled, and to the last handler."""
+        """Emit the event of an end. Every handler receives it, even while the run is being cancelled."""
         if self._is_over:
             return
         number = self._add(kind, agent or self.agent, internal, fields)
@@ -115,7 +117,7 @@ class Emitter:
             raise cancelled
 
     def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:
-        """Number an event, and return how much is to be handed out until all handlers have it."""
+        """Queue an event for all handlers; return how many deliveries have been queued so far."""
         with self._numbering:
             self._sequence += 1
             event = kind(
@@ -133,7 +135,7 @@ class Emitter:
 
     def _begin(self, number: int) -> Awaitable[None] | None:
         if asyncio.get_running_loop() is not self._loop:
-            # From a sync run inside a tool: this run's loop may be waiting for that very run.
+            # A sync run inside a tool has a loop of its own. This run's loop may be waiting for that run.
             asyncio.run_coroutine_threadsafe(self._in_turn(number), self._loop)
             return None
         if self._queued or self._lock.locked():
@@ -142,7 +144,7 @@ class Emitter:
         return None if slow is None else self._go_on(slow, number)
 
     async def _in_turn(self, number: int) -> None:
-        """Wait for those who came before, then hand out so much."""
+        """Wait for earlier senders, then make the first ``number`` deliveries."""
         self._queued += 1
         try:
             async with self._lock:
@@ -151,55 +153,54 @@ class Emitter:
             self._queued -= 1
 
     async def _go_on(self, slow: _Slow, number: int) -> None:
-        async with self._lock:  # which is free, so nobody comes in between
+        async with self._lock:  # free, so this does not wait and no other sender comes first
             await self._rest(slow, number)
 
     async def _rest(self, slow: _Slow | None, number: int) -> None:
-        before = _telling.get()
+        before = _notifying.get()
         while slow is not None:
-            _telling.set(self)
+            _notifying.set(self)
             try:
                 await _wait_for(*slow)
             finally:
-                _telling.set(before)
+                _notifying.set(before)
             slow = self._until_slow(number)
 
     def _until_slow(self, number: int) -> _Slow | None:
-        """Hand out so much of what waits, up to a handler that takes its time; return what to await then.
+        """Make the first ``number`` deliveries; stop at an async handler and return its awaitable.
 
-        No more than one's own and what was before it: whoever tells may be cancelled, and the handlers of
-        what others tell are not to be interrupted by that.
+        Later deliveries belong to other tasks. If this task is cancelled, their handlers are not interrupted.
         """
-        before, waiting = _telling.get(), self._waiting
-        _telling.set(self)
+        before, waiting = _notifying.get(), self._waiting
+        _notifying.set(self)
         try:
             while waiting and self._added - len(waiting) < number:
                 handler, event = waiting.popleft()
                 try:
-                    told = handler(event)
+                    returned = handler(event)
                 except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - must not break the run
-                    _say_failed(event, error)
+                    _log_failure(event, error)
                     continue
-                if told is not None and inspect.isawaitable(told):
-                    return told, event
+                if returned is not None and inspect.isawaitable(returned):
+                    return returned, event
         finally:
-            _telling.set(before)
+            _notifying.set(before)
         return None
 
 
 _Slow = tuple[Awaitable[None], Event]
-"""What a handler has returned to be awaited, and what it was told."""
+"""The awaitable that a handler returned, and the event it was called with."""
 
 
-async def _wait_for(told: Awaitable[None], event: Event) -> None:
+async def _wait_for(returned: Awaitable[None], event: Event) -> None:
     try:
-        await told
+        await returned
     except asyncio.CancelledError as error:
         if _is_being_cancelled():
             raise
-        _say_failed(event, error)  # something it waited for was cancelled
+        _log_failure(event, error)  # something the handler waited for was cancelled
     except Exception as error:  # noqa: BLE001 - must not break the run
-        _say_failed(event, error)
+        _log_failure(event, error)
 
 
 def _is_being_cancelled() -> bool:
@@ -207,12 +208,12 @@ def _is_being_cancelled() -> bool:
     return cancelling is None or cancelling() > 0
 
 
-def _say_failed(event: Event, error: BaseException) -> None:
+def _log_failure(event: Event, error: BaseException) -> None:
     _log.error("observer failed", event_type=event.type, run_id=event.run_id, error=repr(error))
 
 
 def outcome_of(error: BaseException | None) -> Outcome:
-    """Return how something ended that ended with ``error``."""
+    """Return the outcome that an event reports for ``error``; None means success."""
     if error is None:
         return "finished"
     return "cancelled" if isinstance(error, (asyncio.CancelledError, GeneratorExit)) else "failed"
@@ -225,39 +226,41 @@ def emitter_for(
     parent: tuple[str, Emitter | None] | None = None,
     handlers: Sequence[Handler] = (),
 ) -> Emitter | None:
-    """Return what tells of a run, None if nobody listens.
+    """Return the emitter of a run, or None if the run has no handlers.
 
     Args:
-        run_id: The run.
+        run_id: Id of the run.
         agent: Name of its agent.
-        parent: Id and emitter of the run it is started in; whoever listens to that one hears this one,
-            unless an observer of that run starts it.
-        handlers: Who else listens.
+        parent: Id and emitter of the parent run. Its handlers receive the events of this run too, unless one
+            of them starts this run.
+        handlers: The agent's own handlers.
     """
     if parent is None and not handlers and not everywhere.handlers:
         return None
     parent_id, above = parent or (None, None)
-    if _is_told_now(above):
-        above = None  # an observer starts it, and whoever tells the observer waits for it
-    listening: list[Handler] = []
+    if _is_in_handler_of(above):
+        above = (
+            None  # the parent waits for this handler, so an event of this run could not be delivered to it
+        )
+    distinct: list[Handler] = []
     for handler in (*(above.handlers if above is not None else ()), *handlers, *everywhere.handlers):
-        if not any(handler == known for known in listening):
-            listening.append(handler)
-    if not listening:
+        if not any(handler == known for known in distinct):
+            distinct.append(handler)
+    if not distinct:
         return None
-    return Emitter(run_id, parent_id, agent, tuple(listening), above)
+    return Emitter(run_id, parent_id, agent, tuple(distinct), above)
 
 
-def _is_told_now(emitter: Emitter | None) -> bool:
-    """Whether an observer runs, in this task, to whom this emitter tells something or one it is inside of."""
-    telling = _telling.get()
-    while emitter is not None and emitter is not telling:
+def _is_in_handler_of(emitter: Emitter | None) -> bool:
+    """Return whether this task is in a handler that this emitter or an ancestor of it has called."""
+    notifying = _notifying.get()
+    while emitter is not None and emitter is not notifying:
         emitter = emitter.parent
     return emitter is not None
 
 
 class Stopwatch:
-    """Seconds since it was made."""
+    """Measures the seconds since its creation."""
 
     __slots__ = ("_start",)
 
@@ -266,5 +269,5 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Seconds so far."""
+        """The elapsed seconds."""
         return time.perf_counter() - self._start

@@ -1,8 +1,8 @@
-"""The kinds of events; frozen, and fit for JSON.
+"""The event classes: frozen attrs classes that convert to JSON.
 
-What was started ends exactly once, whatever happens: a run with ``RunFinished``, ``RunFailed`` or
-``RunCancelled``, a stage with ``StageLeft``, a model call with ``ModelCallFinished``, a tool call with
-``ToolCallFinished`` or ``ToolCallRefused``.
+Every start has exactly one end, also after an error or a cancellation: a run ends with ``RunFinished``,
+``RunFailed`` or ``RunCancelled``, a stage with ``StageLeft``, a model call with ``ModelCallFinished``, and a
+tool call with ``ToolCallFinished`` or ``ToolCallRefused``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import attrs
 
 Outcome = Literal["finished", "failed", "cancelled"]
-"""How something that was started ended."""
+"""How a stage, a model call or a tool call ended."""
 
 
 @attrs.frozen(kw_only=True)
@@ -25,12 +25,12 @@ class EventBase:
     then narrows it to one class.
 
     Attributes:
-        run_id: The run it belongs to, ``agent_run_id`` in its trace.
-        parent_run_id: The run that run was started in, from a tool for example; None for the outermost.
-        agent: Name of the agent at work; in a run that was handed over, the one it was handed to.
-        sequence: Place in the order of the run's events, from 1 on, without gaps.
+        run_id: Id of the run, ``agent_run_id`` in its trace.
+        parent_run_id: Id of the run that started this one, for example from a tool; None for an outermost run.
+        agent: Name of the active agent; after a hand-off, the agent that took over.
+        sequence: Number of the event in its run: 1, 2, 3, ... without gaps.
         time: When it happened, in UTC.
-        internal: Whether it comes from a model call that a middleware makes for itself.
+        internal: Whether it comes from a model call that a middleware makes for its own purposes.
     """
 
     type: ClassVar[str]
@@ -43,24 +43,24 @@ class EventBase:
     internal: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON data: ``type``, then its attributes; the time in ISO 8601."""
+        """Return the event as JSON data: ``type`` and the attributes, with ``time`` in ISO 8601."""
         fields = {name: getattr(self, name) for name in _names(type(self))}
         return {"type": self.type, **fields, "time": self.time.isoformat()}
 
     def to_json(self) -> str:
-        """Return it as JSON text, on one line whoever splits it."""
+        """Return the event as JSON text on one line, for every definition of a line break."""
         data = self.to_dict()
         text = json.dumps(data, ensure_ascii=False, default=str)
         return text if _is_plain(text) else json.dumps(data, default=str)
 
 
 def _is_plain(text: str) -> bool:
-    """Whether a text can be encoded, and has no character in it that some take for the end of a line."""
-    if text.isascii():  # the others are escaped
+    """Return whether a text can be encoded as UTF-8 and contains no Unicode line break."""
+    if text.isascii():  # JSON escapes the ASCII line breaks
         return True
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a character, which a model's answer may end in
+    except UnicodeEncodeError:  # half of a surrogate pair, in which a model's answer may end
         return False
     return len(text.splitlines()) == 1
 
@@ -71,10 +71,10 @@ def _names(kind: type[EventBase]) -> list[str]:
 
 @attrs.frozen(kw_only=True)
 class RunStarted(EventBase):
-    """A run has begun.
+    """A run has started.
 
     Attributes:
-        trace_id: The trace it is recorded in; None without tracing.
+        trace_id: Id of its trace; None without tracing.
     """
 
     type: ClassVar[Literal["run_started"]] = "run_started"
@@ -84,13 +84,13 @@ class RunStarted(EventBase):
 
 @attrs.frozen(kw_only=True)
 class RunFinished(EventBase):
-    """A run has ended well, or waits for an approval.
+    """A run has ended without an error, or waits for an approval.
 
     Attributes:
         seconds: How long it took.
-        output: The final output, a structured one as a dict.
+        output: The final output; a structured output as a dict.
         usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens`` of the run.
-        waits_for_approval: Whether it has to be resumed.
+        waits_for_approval: Whether the run waits for an approval and has to be resumed.
     """
 
     type: ClassVar[Literal["run_finished"]] = "run_finished"
@@ -108,8 +108,8 @@ class RunFailed(EventBase):
     Attributes:
         seconds: How long it took.
         error_type: Name of the exception's class.
-        code: Its E-code, None if it is not one of ours.
-        message: What it says.
+        code: E-code of the exception; None unless it is a ``KantanAgentsError``.
+        message: Text of the exception.
     """
 
     type: ClassVar[Literal["run_failed"]] = "run_failed"
@@ -135,7 +135,7 @@ class RunCancelled(EventBase):
 
 @attrs.frozen(kw_only=True)
 class StageEntered(EventBase):
-    """A stage has begun.
+    """A stage has started.
 
     Attributes:
         stage: Its name in the pipeline.
@@ -152,7 +152,7 @@ class StageLeft(EventBase):
 
     Attributes:
         stage: Its name in the pipeline.
-        seconds: How long it took; with everything inside it, where it goes on after ``call_next``.
+        seconds: How long it took, including everything inside its ``call_next``.
         outcome: How it ended.
     """
 
@@ -165,11 +165,11 @@ class StageLeft(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ModelCallStarted(EventBase):
-    """A model is being asked.
+    """A model call has started.
 
     Attributes:
-        call_id: Links it to its other events; unique in the run.
-        model: Name of the model, None where it has none.
+        call_id: Id of the model call, the same in its other events; unique within the run.
+        model: Name of the model; None if it has no name.
     """
 
     type: ClassVar[Literal["model_call_started"]] = "model_call_started"
@@ -180,11 +180,11 @@ class ModelCallStarted(EventBase):
 
 @attrs.frozen(kw_only=True)
 class TextDelta(EventBase):
-    """The model has written a little more of its answer; only in a run that is streamed.
+    """The model has produced a piece of its answer. Only streamed runs emit it.
 
     Attributes:
-        call_id: The model call.
-        text: What was added.
+        call_id: Id of the model call.
+        text: The new piece of text.
     """
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
@@ -195,16 +195,16 @@ class TextDelta(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ModelCallFinished(EventBase):
-    """A model has answered, or failed to.
+    """A model call has ended.
 
     Attributes:
-        call_id: The model call.
-        model: Name of the model, None where it has none.
+        call_id: Id of the model call.
+        model: Name of the model; None if it has no name.
         seconds: How long it took.
         outcome: How it ended.
         usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens``; None without an answer.
-        error_type: Name of the exception's class, None unless it failed.
-        message: What the exception says, None unless it failed.
+        error_type: Name of the exception's class; None unless the call failed.
+        message: Text of the exception; None unless the call failed.
     """
 
     type: ClassVar[Literal["model_call_finished"]] = "model_call_finished"
@@ -223,9 +223,9 @@ class ToolCallStarted(EventBase):
     """The model has called a tool.
 
     Attributes:
-        call_id: The model's id for the call; links it to its other events.
+        call_id: The model's id for the call, the same in its other events.
         tool: Name of the tool.
-        arguments: What it is called with, as the model wrote it: JSON text for a function tool.
+        arguments: The arguments as the model wrote them: JSON text for a function tool.
     """
 
     type: ClassVar[Literal["tool_call_started"]] = "tool_call_started"
@@ -240,13 +240,13 @@ class ToolCallFinished(EventBase):
     """A tool call has ended.
 
     Attributes:
-        call_id: The call.
+        call_id: Id of the call.
         tool: Name of the tool.
         seconds: How long it took.
-        outcome: How it ended. A failure that the model is told about as the result is ``"finished"``.
-        output: The result as text, None without one.
-        error_type: Name of the exception's class, None unless it failed.
-        message: What the exception says, None unless it failed.
+        outcome: How it ended. A failure that goes back to the model as the result counts as ``"finished"``.
+        output: The result as text; None without a result.
+        error_type: Name of the exception's class; None unless the call failed.
+        message: Text of the exception; None unless the call failed.
     """
 
     type: ClassVar[Literal["tool_call_finished"]] = "tool_call_finished"
@@ -262,14 +262,14 @@ class ToolCallFinished(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ToolCallRefused(EventBase):
-    """The rules have refused a tool call.
+    """The tool rules have refused a tool call.
 
     Attributes:
-        call_id: The call.
+        call_id: Id of the call.
         tool: Name of the tool.
         seconds: How long it took.
         code: E-code of the refusal.
-        message: What it says.
+        message: Text of the refusal.
     """
 
     type: ClassVar[Literal["tool_call_refused"]] = "tool_call_refused"
@@ -283,10 +283,10 @@ class ToolCallRefused(EventBase):
 
 @attrs.frozen(kw_only=True)
 class HandedOff(EventBase):
-    """The run goes on with another agent.
+    """The run continues with another agent.
 
     Attributes:
-        to_agent: Name of that agent; ``agent`` is the one that handed over.
+        to_agent: Name of the agent that takes over; ``agent`` is the one that handed off.
     """
 
     type: ClassVar[Literal["handed_off"]] = "handed_off"
@@ -296,11 +296,11 @@ class HandedOff(EventBase):
 
 @attrs.frozen(kw_only=True)
 class Delegated(EventBase):
-    """An agent has begun a run of another, which reports its own events.
+    """An agent has started a run of another agent, which emits its own events.
 
     Attributes:
-        to_agent: Name of that agent.
-        child_run_id: That run.
+        to_agent: Name of the other agent.
+        child_run_id: Id of the new run.
     """
 
     type: ClassVar[Literal["delegated"]] = "delegated"
@@ -311,12 +311,12 @@ class Delegated(EventBase):
 
 @attrs.frozen(kw_only=True)
 class ApprovalNeeded(EventBase):
-    """A tool call waits for somebody's approval, and the run ends here until it is resumed.
+    """A tool call needs a person's approval. The run ends here and can be resumed.
 
     Attributes:
         call_id: The model's id for the call.
         tool: Name of the tool.
-        arguments: What it is to be called with.
+        arguments: The arguments of the call.
     """
 
     type: ClassVar[Literal["approval_needed"]] = "approval_needed"
@@ -328,10 +328,10 @@ class ApprovalNeeded(EventBase):
 
 @attrs.frozen(kw_only=True)
 class OutputStored(EventBase):
-    """A structured output has been put into the context.
+    """A structured output has been stored in the context.
 
     Attributes:
-        key: Where: the ``output_dest``.
+        key: The context key, ``output_dest``.
     """
 
     type: ClassVar[Literal["output_stored"]] = "output_stored"
@@ -357,8 +357,8 @@ Event: TypeAlias = (
     | ApprovalNeeded
     | OutputStored
 )
-"""Any event of a run, as a union that ``type`` tells apart: ``if event.type == "text_delta"`` makes it a
-``TextDelta`` for a type checker, and so does ``match``."""
+"""Any event of a run, as a union discriminated by ``type``: type checkers narrow it to ``TextDelta`` after
+``if event.type == "text_delta"`` and in ``match``."""
 
 EVENT_KINDS: tuple[type[Event], ...] = (
     RunStarted,
@@ -378,4 +378,4 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     ApprovalNeeded,
     OutputStored,
 )
-"""All of them."""
+"""All event classes."""

@@ -1,4 +1,4 @@
-"""Who is told of events: handlers of one agent, and those of the whole process."""
+"""Subscriptions of event handlers, to one agent or to the whole process."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.events.kinds import Event
 
 Handler = Callable[[Event], "Awaitable[None] | None"]
-"""Called with each event, in their order. An async one is awaited before the run goes on."""
+"""Called with each event, in order. The run waits for an async handler."""
 
 
 class Subscription:
-    """What ``subscribe`` returns: ``cancel()`` ends it, and so does the end of a ``with`` block."""
+    """The subscription of a handler: end it with ``cancel()``, or use it in a ``with`` block."""
 
     def __init__(self, observers: Observers, handler: Handler) -> None:
         self._observers = observers
         self._handler = handler
 
     def cancel(self) -> None:
-        """End it; runs that are under way go on telling the handler."""
+        """End the subscription. Runs that have already started still notify the handler."""
         self._observers.remove(self)
 
     @property
     def handler(self) -> Handler:
-        """Who is told."""
+        """The subscribed handler."""
         return self._handler
 
     def __enter__(self) -> Self:
@@ -43,14 +43,14 @@ class Subscription:
         self.cancel()
 
 
-_changing = Lock()  # one for all: an agent with a lock of its own could not be copied
+_changing = Lock()  # one for all agents: an agent that holds a lock cannot be copied
 
 
 class Observers:
-    """Handlers in the order in which they subscribed.
+    """The subscribed handlers of one agent, or of the process, in the order of subscription.
 
     Attributes:
-        handlers: Who is told of a run that begins now.
+        handlers: The handlers of a run that starts now.
     """
 
     __slots__ = ("_subscriptions", "handlers")
@@ -60,10 +60,10 @@ class Observers:
         self.handlers: tuple[Handler, ...] = ()
 
     def add(self, handler: Handler) -> Subscription:
-        """Tell ``handler`` of the events of every run that begins from now on.
+        """Call ``handler`` with the events of every run that starts from now on.
 
         Raises:
-            InvalidOptionError: E75, it cannot be called.
+            InvalidOptionError: E75, ``handler`` is not callable.
         """
         if not callable(handler):
             raise InvalidOptionError(option="handler", reason=f"must be a function, not {handler!r}")
@@ -73,7 +73,7 @@ class Observers:
         return subscription
 
     def remove(self, subscription: Subscription) -> None:
-        """End a subscription; nothing if it has ended."""
+        """End a subscription; do nothing if it has ended already."""
         with _changing:
             self._set(tuple(known for known in self._subscriptions if known is not subscription))
 
@@ -83,20 +83,20 @@ class Observers:
 
 
 everywhere = Observers()
-"""Those of the whole process."""
+"""The handlers of the whole process."""
 
 
 def subscribe(handler: Handler) -> Subscription:
-    """Tell ``handler`` of the events of all agents' runs in this process.
+    """Call ``handler`` with the events of all runs of all agents in this process.
 
     Args:
-        handler: Called with each ``Event``; sync, or async and then awaited before the run goes on. One
-            that raises is logged and never breaks a run.
+        handler: Called with each ``Event``. It may be sync or async; the run waits for an async one. An
+            exception it raises is logged and does not affect the run.
 
     Returns:
-        The subscription; ``cancel()`` ends it, and it is a context manager that does.
+        The subscription. End it with ``cancel()``, or use it as a context manager.
 
     Raises:
-        InvalidOptionError: E75, it cannot be called.
+        InvalidOptionError: E75, ``handler`` is not callable.
     """
     return everywhere.add(handler)

@@ -1,4 +1,4 @@
-"""The JSON Schema of events, told from their classes."""
+"""The JSON Schema of events, generated from their classes."""
 
 from __future__ import annotations
 
