@@ -17,7 +17,7 @@ from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
 from kantan_agents.bridge.wrap_models import observed, structured, unobserved
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import asking_agent
+from kantan_agents.interception import active_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.tools import (
     NO_LAYERS,
@@ -97,7 +97,7 @@ class GuardedAgent(RuledAgent):
         violation = pending_violation(run)
         if violation is not None:
             raise violation
-        asking_agent.set(self.name)
+        active_agent.set(self.name)
         in_view.set(None)
         guard_reachable(self)
         tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]

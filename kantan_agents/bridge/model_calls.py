@@ -15,7 +15,7 @@ from kantan_agents.bridge.structured_requests import request_output, stream_outp
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.events.emitter import Stopwatch, outcome_of
-from kantan_agents.interception import ModelCall, note_open_call
+from kantan_agents.interception import ModelCall, track_call
 from kantan_agents.models import resolve_model
 from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request

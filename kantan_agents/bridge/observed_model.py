@@ -16,7 +16,7 @@ from kantan_agents.bridge.model_wrapper import ModelWrapper
 from kantan_agents.bridge.streamed_run import are_deltas_discarded
 from kantan_agents.bridge.structured_requests import request_answer, stream_answer
 from kantan_agents.bridge.wrapped_stream import WrappedStream
-from kantan_agents.interception import ModelCall, around_model_call, asking_agent
+from kantan_agents.interception import ModelCall, active_agent, around_model_call
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.structured.requests.fetch import Fetch
 from kantan_agents.structured.requests.request import Request
@@ -61,7 +61,7 @@ class ObservedModel(ModelWrapper):
     def _call(self, run: Run, request: Request, fetch: Fetch | None) -> ModelCall:
         return ModelCall(
             run,
-            asking_agent.get() or self._agent,
+            active_agent.get() or self._agent,
             self.inner,
             request.instructions,
             request.input,

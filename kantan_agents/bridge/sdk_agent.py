@@ -16,7 +16,7 @@ from kantan_agents.bridge.guarded_agent import RuledAgent, guard_reachable, guar
 from kantan_agents.bridge.own_tools import OwnTools
 from kantan_agents.bridge.quick_agents import QuickSettings, build_quickly
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import asking_agent
+from kantan_agents.interception import active_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.find_tools import index_for_agent

@@ -26,7 +26,7 @@ class EventBase:
 
     Attributes:
         run_id: Id of the run, ``agent_run_id`` in its trace.
-        parent_run_id: Id of the run that started this one, for example from a tool; None for an outermost run.
+        parent_run_id: Id of the run that started this one, for example in a tool; None for an outermost run.
         agent: Name of the active agent; after a hand-off, the agent that took over.
         sequence: Number of the event in its run: 1, 2, 3, ... without gaps.
         time: When it happened, in UTC.

@@ -1,4 +1,4 @@
-"""What a middleware is given: one call of a model or of a tool, to be read and changed."""
+"""``ModelCall`` and ``ToolCall``: the calls that a middleware receives and may change."""
 
 from __future__ import annotations
 
@@ -14,38 +14,38 @@ if TYPE_CHECKING:
 
 
 class TextRewriter(Protocol):
-    """Changes a text that comes in pieces."""
+    """Changes a streamed text piece by piece."""
 
     def feed(self, piece: str) -> str:
-        """Take a piece, and return what may be passed on by now: all, nothing, or part of what is kept."""
+        """Accept a piece and return the text to pass on now. It may be empty while text is held back."""
         ...
 
     def end(self) -> str:
-        """Return the rest: there are no more pieces."""
+        """Return the text that is still held back. No more pieces follow."""
         ...
 
 
 @attrs.define(eq=False, repr=False)
 class ModelCall:
-    """One call of a model, as a middleware sees it; what it changes is what the model gets.
+    """One call of a model. A middleware may change it before ``call_next`` sends it to the model.
 
     Attributes:
-        run: The run it belongs to; per-run state goes to ``run.state``.
-        agent: Name of the agent that asks.
-        model: The SDK ``Model`` that is asked; may be replaced, also by a name for kantan-llm.
+        run: The run. Keep per-run state in ``run.state``.
+        agent: Name of the agent that makes the call.
+        model: The SDK ``Model`` to call. Replace it with another one or with a model name for kantan-llm.
         instructions: The system prompt.
         input: The conversation so far: a str or a list of the SDK's input items.
-        settings: The SDK's ``ModelSettings``; replace them, they belong to the agent:
+        settings: The SDK's ``ModelSettings``. They belong to the agent, so replace them, do not mutate them:
             ``call.settings = dataclasses.replace(call.settings, temperature=0)``.
-        tools: The SDK's tools the model may call, a list of its own.
+        tools: The SDK's tools that the model may call. The list belongs to this call.
         options: The other arguments of the SDK's ``Model.get_response``: ``output_schema``, ``handoffs``,
             ``tracing``, ``previous_response_id``, ...
         is_streamed: Whether the run is streamed.
-        has_streamed: Whether text of this answer has been passed on already; it cannot be taken back.
-        internal: Whether a middleware asks on its own behalf: nothing of the answer is streamed.
-        rewriters: What makes a ``TextRewriter`` for each text that is streamed, the outermost middleware's
+        has_streamed: Whether text of this answer has already been streamed. It cannot be taken back.
+        internal: Whether a middleware makes the call for its own purposes. Its answer is not streamed.
+        rewriters: Functions that return a ``TextRewriter`` for each streamed text, the outermost middleware's
             first: ``call.rewriters = (*call.rewriters, make)``. They change what is streamed, not the answer.
-        structured: What was tried so far if this call is for a structured output, else None; for the library.
+        structured: The attempts so far if this call is for a structured output, else None. For the library.
     """
 
     run: Run
@@ -63,15 +63,15 @@ class ModelCall:
     structured: Any = None
 
     def internally(self, **changes: Any) -> ModelCall:
-        """Return a copy to be passed to ``call_next`` on the middleware's own behalf.
+        """Return a copy for a call that the middleware makes for its own purposes.
 
-        Its events are marked, nothing of the answer reaches the user's stream, and it is a text, whatever the
-        agent's output type:
+        Pass it to ``call_next``. Its events are marked as internal. Its answer is not streamed, and is plain
+        text even if the agent has an output type:
 
             summary = await call_next(call.internally(instructions="Summarise.", tools=[]))
 
         Args:
-            **changes: Attributes that are to differ.
+            **changes: Attributes to replace in the copy.
         """
         options = {**self.options, "output_schema": None}
         copied = {"tools": list(self.tools), "options": options, "structured": None, **changes}
@@ -87,21 +87,21 @@ ModelNext: TypeAlias = Callable[[ModelCall], Awaitable["ModelResponse"]]
 
 @attrs.define(eq=False, repr=False)
 class ToolCall:
-    """One call of a tool, as a middleware sees it.
+    """One call of a tool. A middleware may change it before ``call_next`` runs the tool.
 
-    The tool rules are asked about ``arguments`` as they are when the last middleware has called on.
+    The tool rules check ``arguments`` after the innermost middleware has passed the call on.
 
     Attributes:
-        run: The run it belongs to; per-run state goes to ``run.state``.
+        run: The run. Keep per-run state in ``run.state``.
         agent: Name of the agent whose model called the tool.
         tool: The SDK's tool.
         name: Name of the tool.
-        arguments: What it is called with: JSON text for a function tool, as the model wrote it. For tools
-            of other kinds a description of the call, which cannot be replaced.
+        arguments: The arguments as the model wrote them: JSON text for a function tool. For other kinds of
+            tools a description of the call, which cannot be replaced.
         call_id: The model's id for the call.
         tool_context: The SDK's context of the call.
-        refusal: The error the rules have refused it with, once they have.
-        error: What the tool itself raised, when it was run last; ``call_next`` raises it as it is.
+        refusal: The error with which the rules have refused the call, else None.
+        error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
     """
 
     run: Run

@@ -1,4 +1,4 @@
-"""Middleware one inside the other, around a model call or a tool call."""
+"""The chain of middleware around a model call or a tool call."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kantan_agents.interception.calls import ModelCall, ModelNext, ToolCall, Too
 CallT = TypeVar("CallT")
 
 
-def around_model_call(layers: Sequence[Any], call: ModelCall, ask: ModelNext) -> Awaitable[Any]:
-    """Send ``call`` through ``layers``, the first one outermost, to ``ask``."""
-    return _link(layers, ask, ModelCall)(call)
+def around_model_call(layers: Sequence[Any], call: ModelCall, request: ModelNext) -> Awaitable[Any]:
+    """Pass ``call`` through ``layers``, the first one outermost, to ``request``, which calls the model."""
+    return _link(layers, request, ModelCall)(call)
 
 
 def around_tool_call(layers: Sequence[Any], call: ToolCall, invoke: ToolNext) -> Awaitable[Any]:
-    """Send ``call`` through ``layers``, the first one outermost, to ``invoke``."""
+    """Pass ``call`` through ``layers``, the first one outermost, to ``invoke``, which runs the tool."""
     return _link(layers, invoke, ToolCall)(call)
 
 
@@ -36,7 +36,7 @@ def _enter(
     def call_next(call: CallT) -> Awaitable[Any]:
         if not isinstance(call, kind):
             raise MiddlewareResultError(
-                middleware=_shown(layer), reason=f"call_next takes a {kind.__name__}, not {call!r}"
+                middleware=_name_of(layer), reason=f"call_next takes a {kind.__name__}, not {call!r}"
             )
         return following(call)
 
@@ -47,5 +47,5 @@ def _enter(
     return enter
 
 
-def _shown(layer: Any) -> str:
+def _name_of(layer: Any) -> str:
     return str(getattr(layer, "__qualname__", type(layer).__qualname__))

@@ -1,4 +1,4 @@
-"""``Middleware``: code around the run, its model calls and its tool calls, in one object."""
+"""``Middleware``: the base class for code around runs, model calls and tool calls."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ _LEVELS = ("run", "model_call", "tool_call")
 
 
 class Middleware:
-    """Code around a run: derive from it and define any of the three methods.
+    """Base class for code around a run, its model calls and its tool calls. Override any of the methods.
 
-    One object serves all runs of an agent, also at the same time: what belongs to one run is kept on
-    ``run.state``, with the object itself as key for example.
+    One object serves all runs of an agent, also concurrent ones. Keep per-run state in ``run.state``, for
+    example with the object itself as the key.
     """
 
     async def run(self, run: Run, call_next: Next) -> None:
-        """Do something around the whole run; ``await call_next(run)`` lets it go on."""
+        """Wrap the whole run; ``await call_next(run)`` continues it."""
         await call_next(run)
 
-    def trace_metadata(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - for those who derive from it
-        """Return more metadata for the trace of a run; asked before the trace is opened.
+    def trace_metadata(self, run: Run) -> Mapping[str, Any]:  # noqa: ARG002 - for subclasses
+        """Return more metadata for the trace of a run. Called before the trace is opened.
 
-        The standard keys win over it, it wins over the metadata of the agent and of the ``RunConfig``.
+        It overrides the metadata of the agent and of the ``RunConfig``, but never the standard keys.
         """
         return {}
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Do something around each model call and return the SDK's ``ModelResponse``.
+        """Wrap each model call and return the SDK's ``ModelResponse``.
 
-        ``await call_next(call)`` asks the model; it may be awaited again, or not at all.
+        ``await call_next(call)`` calls the model. It may be awaited several times or not at all.
         """
         return await call_next(call)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Do something around each tool call and return what the model is to read as its result.
+        """Wrap each tool call and return the result for the model.
 
-        ``await call_next(call)`` runs the tool, if the tool rules allow it; it may be awaited again, or
+        ``await call_next(call)`` runs the tool if the tool rules allow it. It may be awaited several times or
         not at all.
         """
         return await call_next(call)
@@ -55,13 +55,13 @@ class Middleware:
 
 @attrs.frozen
 class Layers:
-    """The middleware of one agent by level, the outermost first on each.
+    """The middleware of one agent, sorted by level; on each level the outermost comes first.
 
     Attributes:
-        stages: What wraps the run.
-        model_calls: What wraps each model call.
-        tool_calls: What wraps each tool call.
-        metadata: What says more about a run for its trace.
+        stages: Stages around the run.
+        model_calls: ``model_call`` methods.
+        tool_calls: ``tool_call`` methods.
+        metadata: ``trace_metadata`` methods.
     """
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
@@ -74,10 +74,11 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
     """Sort middleware by level.
 
     Args:
-        middleware: Stages, ``Middleware`` objects or others with such methods, or ``(name, one of these)``.
+        middleware: Stages, ``Middleware`` objects, other objects with such methods, or pairs of a name and
+            one of these.
 
     Raises:
-        NotAStageError: E73, one is neither, defines no level, or a method is not async.
+        NotAStageError: E73, an entry is something else, defines no level, or has a method that is not async.
     """
     stages: list[Any] = []
     model_calls: list[Any] = []
@@ -103,7 +104,7 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
 
 
 def _levels(value: Any) -> list[str] | None:
-    """Return the levels an object wraps; None of a stage."""
+    """Return the levels that an object wraps; None for a stage."""
     if isinstance(value, type):
         if issubclass(value, Middleware):
             raise NotAStageError(value=repr(value), reason="it is a class; pass an instance")

@@ -1,4 +1,4 @@
-"""A tool call from its start to its end: told as events, and wrapped in the user's middleware."""
+"""``run_tool_call``: runs one tool call through its middleware and emits its events."""
 
 from __future__ import annotations
 
@@ -12,72 +12,71 @@ from kantan_agents.events import ToolCallFinished, ToolCallRefused, ToolCallStar
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception.calls import ToolCall, ToolNext
 from kantan_agents.interception.chain import around_tool_call
-from kantan_agents.interception.open_calls import note_open_call
-from kantan_agents.interception.run_end import end_run_with
+from kantan_agents.interception.run_state import end_run_with, track_call
 from kantan_agents.pipeline import Run
 
 current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_current_tool_call", default=None)
 """The tool call this task is in."""
 
-_asked_about: ContextVar[ToolCall | None] = ContextVar("kantan_agents_asked_about", default=None)
-
+_checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_call", default=None)
+"""The tool call that the tool rules are checking in this task."""
 
 Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
-"""Stands around the middleware of a tool call: answers for it, or ends the run."""
+"""Wraps the middleware of a tool call; turns its errors into a result for the model, or ends the run."""
 
 
-async def tool_call_made(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Any:
-    """Run a tool for ``run`` through its middleware, and tell its observers.
+async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Settle | None = None) -> Any:
+    """Run a tool for ``run`` through its middleware, and emit the events of the call.
 
     Args:
         run: The run.
         call: The call.
-        invoke: Asks the rules inside ``asking_rules(call)``, and runs the tool; what the tool raises is
-            noted with ``note_failure``.
-        settle: Stands around the middleware, inside of what is told.
+        invoke: Checks the rules inside ``checking_rules(call)`` and runs the tool. Errors of the tool are
+            recorded with ``record_failure``.
+        settle: Wraps the middleware. The events report what it returns or raises.
 
     Raises:
-        Exception: What the tool, the rules' policy or a middleware raised. What a middleware raised ends
-            the run, whatever the SDK makes of it.
+        Exception: The error of the tool, of the rules' policy or of a middleware. An error of a middleware
+            ends the run, even if the SDK turns it into a text for the model.
     """
-    note_open_call(run)
+    track_call(run)
     token = current_tool_call.set(call)
     raised: list[Exception] = []
 
-    async def attempt(given: ToolCall) -> Any:
-        given.refusal = given.error = call.refusal = call.error = None  # of an earlier attempt
+    async def attempt(passed: ToolCall) -> Any:
+        passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
         try:
-            return await invoke(given)
+            return await invoke(passed)
         except Exception as error:
             raised.append(error)
             raise
         finally:
-            call.refusal, call.error = given.refusal, given.error
+            call.refusal, call.error = passed.refusal, passed.error
 
-    def make(given: ToolCall) -> Awaitable[Any]:
-        return around_tool_call(run.tool_calls, given, attempt)
+    def intercepted(passed: ToolCall) -> Awaitable[Any]:
+        return around_tool_call(run.tool_calls, passed, attempt)
 
-    def made() -> Awaitable[Any]:
-        return make(call) if settle is None else settle(call, make)
+    def settled() -> Awaitable[Any]:
+        return intercepted(call) if settle is None else settle(call, intercepted)
 
     try:
-        return await (made() if run.events is None else _told(run.events, call, made))
+        return await (settled() if run.events is None else _with_events(run.events, call, settled))
     except Exception as error:
         if not any(error is known for known in raised):
-            end_run_with(run, error)  # of a middleware; the SDK would make another error or a text of it
+            end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
         raise
     finally:
         current_tool_call.reset(token)
 
 
-async def _told(events: Emitter, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Awaitable[Any]]) -> Any:
     names: dict[str, Any] = {"agent": call.agent, "call_id": call.call_id, "tool": call.name}
     watch = Stopwatch()
     error: BaseException | None = None
     output: Any = None
     try:
         await events.emit(ToolCallStarted, **names, arguments=call.arguments)
-        output = await made()
+        output = await settled()
     except BaseException as raised:
         error = raised
         raise
@@ -104,32 +103,32 @@ async def _told(events: Emitter, call: ToolCall, made: Callable[[], Awaitable[An
 
 
 @contextmanager
-def asking_rules(call: ToolCall | None) -> Iterator[None]:
-    """Have a refusal by the rules noted on ``call``, as long as this is entered.
+def checking_rules(call: ToolCall | None) -> Iterator[None]:
+    """Record refusals by the rules on ``call`` inside the ``with`` block.
 
-    Not while the tool runs: a refusal of a call that is made in it is another one.
+    Leave the block before the tool runs: a call that the tool makes has refusals of its own.
     """
-    token = _asked_about.set(call)
+    token = _checked_call.set(call)
     try:
         yield
     finally:
-        _asked_about.reset(token)
+        _checked_call.reset(token)
 
 
-def note_refusal(error: Exception) -> None:
-    """Note that the rules refuse the tool call they are being asked about."""
-    call = _asked_about.get()
+def record_refusal(error: Exception) -> None:
+    """Record that the rules refuse the tool call that is being checked."""
+    call = _checked_call.get()
     if call is not None:
         call.refusal = error
 
 
-def note_failure(call: ToolCall, error: Exception | None) -> None:
-    """Note what the tool itself has raised, None for nothing yet."""
+def record_failure(call: ToolCall, error: Exception | None) -> None:
+    """Record the error that the tool itself has raised; None clears it."""
     call.error = error
 
 
-async def told_refusal(call: ToolCall, error: Exception) -> None:
-    """Tell of a call that was refused before there was anything to run."""
+async def emit_refusal(call: ToolCall, error: Exception) -> None:
+    """Emit the events of a call that was refused before its tool was found."""
     events = call.run.events
     if events is None:
         return

@@ -9,7 +9,7 @@ from typing import Any
 from agents import FunctionTool, Handoff, ModelSettings
 
 from kantan_agents.errors import HostedToolError, InvalidOptionError
-from kantan_agents.interception import asking_agent
+from kantan_agents.interception import active_agent
 from kantan_agents.pipeline import current_run
 from kantan_agents.protocol.provider import Message, ProviderContext, ToolSpec
 from kantan_agents.protocol.translate.openai_responses.items import NO_ID
@@ -76,7 +76,7 @@ def provider_context(
         UntranslatableError: E52, the conversation has items that the protocol cannot represent.
     """
     run = current_run.get()
-    agent = asking_agent.get() or (run.agent.name if run is not None else "")
+    agent = active_agent.get() or (run.agent.name if run is not None else "")
     return ProviderContext(
         tools=tools,
         messages=tuple(read_messages(input, keep_unknown=False)),

@@ -17,7 +17,7 @@ from kantan_agents.bridge import (
 )
 from kantan_agents.context import store
 from kantan_agents.events import ApprovalNeeded
-from kantan_agents.interception import asking_agent, none_left_open
+from kantan_agents.interception import active_agent, tracked_calls
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
 from kantan_agents.protocol.results import set_run_id
 from kantan_agents.tools import (
@@ -37,7 +37,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
     if run.result is None:
         agent = run.agent
         # A stage may have passed a different run to call_next.
-        token, turn = current_run.set(run), asking_agent.set(None)
+        token, turn = current_run.set(run), active_agent.set(None)
         try:
             forget_violation(run)
             guard_resumed(run.input)
@@ -56,7 +56,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
                 run.result = None
                 raise violation
         finally:
-            asking_agent.reset(turn)
+            active_agent.reset(turn)
             current_run.reset(token)
     run.on_failure(store(run.context, "result", run.result))
     detach_result(run.result, run.context)

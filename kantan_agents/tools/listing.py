@@ -20,7 +20,7 @@ from agents import (
 )
 
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
-from kantan_agents.interception import ToolCall, asking_agent, asking_rules, told_refusal
+from kantan_agents.interception import ToolCall, active_agent, checking_rules, emit_refusal
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of
@@ -146,13 +146,13 @@ def _missing_call(wrapper: Any, tool_name: str, call_id: str) -> ToolCall | None
     run = current_run.get()
     if run is None:
         return None
-    agent = asking_agent.get() or run.agent.name
+    agent = active_agent.get() or run.agent.name
     return ToolCall(run, agent, None, tool_name, "", call_id, wrapper)
 
 
 async def _refused(guard: Guard, wrapper: Any, call: ToolCall | None) -> str | None:
     try:
-        with asking_rules(call):
+        with checking_rules(call):
             return await guard.refusal(wrapper, "")
     finally:
         if call is not None and call.refusal is not None:
@@ -161,7 +161,7 @@ async def _refused(guard: Guard, wrapper: Any, call: ToolCall | None) -> str | N
 
 async def _emit_refusal(call: ToolCall | None, error: Exception) -> None:
     if call is not None:
-        await told_refusal(call, error)
+        await emit_refusal(call, error)
 
 
 async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:

@@ -27,7 +27,7 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.errors import CommandNotRunnableError, code_of
-from kantan_agents.interception import ToolCall, asking_rules, note_failure, pending_error, tool_call_made
+from kantan_agents.interception import ToolCall, checking_rules, pending_error, record_failure, run_tool_call
 from kantan_agents.middleware.slash_commands.rules import UserGuard
 from kantan_agents.pipeline import Run
 from kantan_agents.tools.guards.failures import Failures
@@ -111,12 +111,12 @@ class UserCall:
             )
 
             async def invoke(given: ToolCall) -> Any:
-                with asking_rules(given):
+                with checking_rules(given):
                     await self._guard.require(given.tool_context, given.arguments)
                 return await self._invoke(given, outcome)
 
             try:
-                outcome.output = await tool_call_made(run, call, invoke)
+                outcome.output = await run_tool_call(run, call, invoke)
                 _raise_pending(run)
             except Exception as error:
                 span.set_error(_span_error(self._tool.name, error, sensitive=sensitive))
@@ -149,7 +149,7 @@ class UserCall:
                 function_tool=self._raising, context=context, arguments=given.arguments
             )
         except Exception as error:
-            note_failure(given, error)
+            record_failure(given, error)
             raise
         if getattr(peek_agent_tool_run_result(outcome.call), "interruptions", None):
             reason = "the agent that it runs waits for an approval, and a command cannot be resumed"

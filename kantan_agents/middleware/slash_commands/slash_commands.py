@@ -35,7 +35,7 @@ from kantan_agents.errors import (
     KantanAgentsError,
     ToolNotAllowedError,
 )
-from kantan_agents.interception import Middleware, ToolCall, told_refusal
+from kantan_agents.interception import Middleware, ToolCall, emit_refusal
 from kantan_agents.middleware.slash_commands.calls import UserCall
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
@@ -198,7 +198,7 @@ class SlashCommands(Middleware):
                 await guard.refuse(decision, NO_LAYERS, wrapper, "", policy="raise")
         except KantanAgentsError as error:
             call = ToolCall(run, run.agent.name, tool, guard.facts.name, "", "", wrapper)
-            await told_refusal(call, error)
+            await emit_refusal(call, error)
             raise
 
     def __repr__(self) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 from agents import Tool
 
 from kantan_agents.errors import MiddlewareResultError
-from kantan_agents.interception import ToolCall, ToolNext, asking_rules, end_run_with, tool_call_made
+from kantan_agents.interception import ToolCall, ToolNext, checking_rules, end_run_with, run_tool_call
 from kantan_agents.pipeline import current_run
 
 _COUNT = object()
@@ -44,7 +44,7 @@ async def describe_call(
             call_id=call_id or _generated_id(run.state, tool),
             tool_context=wrapper,
         )
-        return await tool_call_made(run, call, invoke)
+        return await run_tool_call(run, call, invoke)
     return await invoke(ToolCall(run, agent or "", tool, tool.name, text, call_id or "", wrapper))  # type: ignore[arg-type]
 
 

@@ -16,7 +16,7 @@ import attrs
 from agents import FunctionTool
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.interception import ToolCall, asking_rules, note_failure, note_refusal, tool_call_made
+from kantan_agents.interception import ToolCall, checking_rules, record_failure, record_refusal, run_tool_call
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of
@@ -210,10 +210,10 @@ class GuardedInvoker:
             tool_context=tool_context,
         )
         if not run.tool_calls:
-            return await tool_call_made(run, call, self._run_call)
+            return await run_tool_call(run, call, self._run_call)
         if self._failures is None:
             self._failures = Failures(self._tool, self._invoke)
-        return await tool_call_made(run, call, self._run_raising, self._failures.settle)
+        return await run_tool_call(run, call, self._run_raising, self._failures.settle)
 
     async def _run_call(self, call: ToolCall) -> Any:
         refusal = await self._refusal_of(call)
@@ -227,7 +227,7 @@ class GuardedInvoker:
         try:
             output = await invoke(call.tool_context, call.arguments)
         except Exception as error:
-            note_failure(call, error)
+            record_failure(call, error)
             raise
         mark_answer(self._tool, call.tool_context, is_answer=False)
         return output
@@ -237,7 +237,7 @@ class GuardedInvoker:
         return await self._invoke(tool_context, arguments) if refusal is None else refusal
 
     async def _refusal_of(self, call: ToolCall) -> str | None:
-        with asking_rules(call):
+        with checking_rules(call):
             return await self._refusal(call.tool_context, call.arguments)
 
     async def _refusal(self, tool_context: Any, arguments: str) -> str | None:

@@ -10,7 +10,7 @@ import attrs
 from agents import custom_span
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolParameterError
-from kantan_agents.interception import end_run_with, forget_pending_error, note_refusal, pending_error
+from kantan_agents.interception import end_run_with, forget_pending_error, pending_error, record_refusal
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision
@@ -84,7 +84,7 @@ async def refuse(
         end_run(error)  # the SDK would convert it to a text for the model
         raise
     _record(violation, answer, (recorded or violation.arguments) if sensitive else None)
-    note_refusal(violation.error)
+    record_refusal(violation.error)
     if answer == "raise":
         end_run(violation.error)
         raise violation.error

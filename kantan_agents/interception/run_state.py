@@ -1,0 +1,66 @@
+"""State of a run that the SDK does not pass on: the active agent, the pending error, and the open calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from kantan_agents.pipeline import Run
+from kantan_agents.support.waiting import wait_for_end
+
+active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", default=None)
+"""Name of the agent whose turn it is. Set when the SDK lists the agent's tools, which starts each turn."""
+
+_PENDING = object()
+_OPEN = object()
+_OWNER = object()
+
+
+def end_run_with(run: Run, error: Exception) -> None:
+    """Make ``run`` end with ``error``, at the latest when the SDK lists the tools of the next turn.
+
+    For places where the SDK would turn a raised error into a text for the model. The first error counts.
+    """
+    run.state.setdefault(_PENDING, error)
+
+
+def pending_error(run: Run | None) -> Exception | None:
+    """Return the error that is to end ``run``, or None."""
+    return run.state.get(_PENDING) if run is not None else None
+
+
+def forget_pending_error(run: Run) -> None:
+    """Remove the pending error: a middleware may try the run again."""
+    run.state.pop(_PENDING, None)
+
+
+def track_call(run: Run) -> None:
+    """Register this task as one that makes a call for ``run``."""
+    task = asyncio.current_task()
+    tasks: set[asyncio.Task[Any]] | None = run.state.get(_OPEN)
+    if task is not None and tasks is not None and task is not run.state[_OWNER] and task not in tasks:
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+
+@asynccontextmanager
+async def tracked_calls(run: Run) -> AsyncIterator[None]:
+    """Track the calls of a run; if the run fails or is cancelled, wait until all of them have ended.
+
+    After a cancellation, or when one of several tools has failed, the SDK cancels the other tools without
+    waiting for them.
+    """
+    tasks: set[asyncio.Task[Any]] = set()
+    before = {key: run.state[key] for key in (_OPEN, _OWNER) if key in run.state}
+    run.state[_OPEN], run.state[_OWNER] = tasks, asyncio.current_task()
+    try:
+        yield
+    except BaseException:
+        await wait_for_end(*tasks)
+        raise
+    finally:
+        del run.state[_OPEN], run.state[_OWNER]
+        run.state.update(before)
