@@ -1,7 +1,6 @@
-"""kantan_agents: async-first agents over the OpenAI Agents SDK, recorded, guarded and composable.
+"""Async-first agents on the OpenAI Agents SDK, with traces, tool rules and composable pipelines.
 
-Every public name is loaded when it is first used, so importing the package costs next to nothing and
-does not import the SDK.
+Public names are loaded on first use, so importing the package is fast and does not import the SDK.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``Agent``: its constructor, its options, and how it is made from a definition."""
+"""``Agent``: its constructor, its options, and its creation from an agent definition."""
 
 from kantan_agents.agent.agent import Agent
 

@@ -1,4 +1,4 @@
-"""The Agent: configuration, and the three ways to run it. What a run does stands in ``stages``."""
+"""``Agent``: its configuration and the three ways to run it. The steps of a run are in ``stages``."""
 
 from __future__ import annotations
 
@@ -68,32 +68,33 @@ ValueT = TypeVar("ValueT")
 
 
 class Agent(Generic[OutputT_co]):
-    """An agent: who it is, what it runs on, and what happens around a run.
+    """An agent: its instructions, model, tools and the code around its runs.
 
-    Made once and run often, from any task or thread at the same time; a run keeps nothing on it.
+    Create it once and run it often, from any task or thread, also concurrently. Runs store no state on it.
 
     ``Agent[Report]`` is the type of an agent whose final output is a ``Report``; checkers infer it from
-    ``output_type``. ``Agent`` alone means ``Agent[str]``; write ``Agent[Any]`` where any agent will do.
+    ``output_type``. ``Agent`` alone means ``Agent[str]``. Write ``Agent[Any]`` for an agent with any output.
 
     Args:
         name: Name of the agent; ``agent_name`` in every trace.
-        instructions: What the agent is told: a text or, with a version to it, a ``Prompt``. Markers
-            such as ``{{ $ctx.user.name }}`` are filled from the run's context.
+        instructions: The system prompt: a text, or a ``Prompt`` with a version. Markers such as
+            ``{{ $ctx.user.name }}`` are filled from the run's context.
         model: A model name for kantan-llm (``"gpt-6.1-terra"``, ``"gemini-2.5-pro"``,
             ``"ollama/llama3.2"``), kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK
-            ``Model``, a ``Provider`` of your own, or None for the SDK's default.
-        model_provider_factory: Makes the SDK ``ModelProvider`` of each run; ``model`` is then a name
-            that it knows.
+            ``Model``, a custom ``Provider``, or None for the SDK's default.
+        model_provider_factory: Returns the SDK ``ModelProvider`` of a run. ``model`` is then a model name
+            for that provider.
         model_settings: The SDK's ``ModelSettings`` (temperature, ...).
         tools: Plain functions, or tools of the SDK.
-        handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects the run may be handed to.
-        mcp_servers: MCP servers of the SDK whose tools may be used.
-        tool_providers: Whose tools and rules come with installed packages (spec 9): ``"available"``, all
-            that can be loaded; ``"all"``, and one that cannot is an error; a list of names; or None.
-        tool_retrieval: How tools are chosen for an input where there are too many to show them all; None
-            shows them all.
-        on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` tells the
-            model, ``"raise"`` ends the run, a function of the ``RuleViolation`` says which.
+        handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects that may take over the run.
+        mcp_servers: MCP servers of the SDK. The agent may use their tools.
+        tool_providers: The tool providers from installed packages whose tools and rules are used (spec 9):
+            ``"available"`` for all that can be loaded; ``"all"``, which raises if one cannot be loaded; a
+            list of names; or None.
+        tool_retrieval: How the tools for an input are selected if the agent has too many to show the model.
+            None shows all of them.
+        on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` sends the error to
+            the model, ``"raise"`` ends the run, and a function of the ``RuleViolation`` returns one of these.
         renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``,
             sync or async.
         allow_env: Whether ``{{ $env.NAME }}`` may read environment variables (spec 8.1).
@@ -103,15 +104,15 @@ class Agent(Generic[OutputT_co]):
             ``list[...]``, a union, or a JSON Schema as a dict; ``RUBRIC`` makes a judge (spec 5.2).
         output_mode: How the model is asked for it: ``"native"``, the provider's own JSON schema; ``"tool"``,
             a final tool whose parameters are the schema; ``"prompt"``, the schema at the end of the
-            instructions; ``"auto"``, what the provider supports, or else the first that works.
-        output_repairs: How often a reply that does not fit goes back to the model with what is wrong.
+            instructions; ``"auto"``, the mode that the provider supports, or else the first that works.
+        output_repairs: How often an invalid reply is sent back to the model with its errors.
         output_dest: Key of the context under which a structured output is stored as a dict (spec 11).
-        history: How many entries ``context["history"]`` keeps, the newest; 0 keeps none (spec 10).
-        middleware: The user's own code around the run, the first one outermost: stages, or ``Middleware``
+        history: How many of the newest entries ``context["history"]`` keeps; 0 keeps none (spec 10).
+        middleware: Your own code around the run, the first entry outermost: stages, or ``Middleware``
             objects, which may also wrap each model call and each tool call.
         pipeline: Replaces the standard pipeline, ``Pipeline(DEFAULT_STAGES)``.
-        runner: What runs the SDK agent; ``agents.Runner``.
-        **sdk_agent_options: Anything else ``agents.Agent`` takes: ``handoff_description``,
+        runner: The runner of the SDK agent, by default ``agents.Runner``.
+        **sdk_agent_options: Any other argument of ``agents.Agent``: ``handoff_description``,
             ``input_guardrails``, ``hooks``, ...
 
     Raises:
@@ -206,7 +207,7 @@ class Agent(Generic[OutputT_co]):
             **sdk_agent_options,
         )
         if resolved.settings is not None and model_settings is None:
-            # Set afterwards: the SDK's constructor takes defaults for a model it cannot name away.
+            # Set afterwards: the SDK's constructor drops defaults for a model whose name it does not know.
             self._sdk_agent.model_settings = QuickSettings.adopt(resolved.settings)
 
     @classmethod
@@ -220,39 +221,40 @@ class Agent(Generic[OutputT_co]):
         output_type: OutputType[_OutputT] | None = None,
         **options: Any,
     ) -> Agent[_OutputT]:
-        """Make an agent from an agent file.
+        """Create an agent from a subagent file (Markdown).
 
-        Of ``tools`` it may use those the file allows, whatever the rules of a run say: a file's filter is a
-        limit, which only narrows. Its ``context`` is put into the run's context, where the caller has not
-        put anything else, and shown to the model after the instructions; its ``maxTurns`` counts unless the
-        caller gives ``max_turns``. Nothing else of a file is acted on: no hook is run, no MCP server started.
+        The agent may use only those of ``tools`` that the file allows. The rules of a run cannot extend this
+        limit. The file's ``context`` is copied into the run's context, without replacing the caller's values,
+        and shown to the model after the instructions. The file's ``maxTurns`` applies unless the caller
+        passes ``max_turns``. The other entries have no effect: no hook is run, no MCP server is started.
 
         Args:
-            definition: What ``AgentLoader.get_agent`` or ``AgentDefinition.load`` has returned.
-            tools: The tools there are, as for ``Agent``.
-            model: The model if the file names none or says ``inherit``.
-            models: What short names such as ``sonnet`` in files stand for, as ``model`` or None for
-                ``model``; they win over ``kantan_agents.definitions.MODELS``. Other names go to kantan-llm.
+            definition: The definition, as returned by ``AgentLoader.get_agent`` or ``AgentDefinition.load``.
+            tools: The available tools, as for ``Agent``.
+            model: The model if the file names no model or says ``inherit``.
+            models: Models for short names such as ``sonnet`` in files, each as for ``model``; None means the
+                argument ``model``. They override ``kantan_agents.definitions.MODELS``. Other names go to
+                kantan-llm.
             output_type: As for ``Agent``.
             **options: As for ``Agent``.
 
         Raises:
             EmptyPromptTextError: E2, the file has no prompt.
-            KantanAgentsError: What ``Agent`` raises.
+            KantanAgentsError: Any error of ``Agent``.
         """
-        given = {**options, "tools": tools, "output_type": output_type}
-        made: Agent[Any] = cls(**agent_options(definition, model=model, models=models, options=given))
-        made.standing_rules = made.standing_rules.with_limits((DEFINITION, rules_of(definition)))
-        # What it hands on is what its maker gave it, and nothing of the file's.
+        all_options = {**options, "tools": tools, "output_type": output_type}
+        agent: Agent[Any] = cls(**agent_options(definition, model=model, models=models, options=all_options))
+        agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules_of(definition)))
+        # Its subagents inherit the caller's options, and nothing from the file.
         own = {"middleware": checked_items("middleware", options.get("middleware"))}
-        made.inherited |= {"renderer": options.get("renderer"), "models": models, **own}
-        return made
+        agent.inherited |= {"renderer": options.get("renderer"), "models": models, **own}
+        return agent
 
     @property
     def sdk_agent(self) -> SDKAgent:
-        """The SDK's view of this agent, for ``agents.handoff``, ``as_tool``, ``RunState.from_json``, ...
+        """This agent as an SDK agent, for ``agents.handoff``, ``as_tool``, ``RunState.from_json``, ...
 
-        The hand-offs of all agents that can be reached from it are brought up to date.
+        Access updates the hand-offs of all agents that can be reached from it.
         """
         link_handoffs(self)
         return self._sdk_agent
@@ -260,40 +262,40 @@ class Agent(Generic[OutputT_co]):
     async def run_async(
         self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
     ) -> RunContext[OutputT_co]:
-        """Run the agent and return the context, completed (spec 2.7, 2.9).
+        """Run the agent and return the context with the result (spec 2.7, 2.9).
 
         Args:
             input: A str, a list of the SDK's input items, or a ``RunState`` to be resumed.
-            context: The caller's dict; the same object is returned. None begins a new one or, with a
-                ``RunState``, goes on with the state's.
+            context: The caller's dict; the same object is returned. None creates a new one or, with a
+                ``RunState``, uses the context of the state.
             **runner_options: For ``Runner.run``: ``max_turns``, ``session``, ``hooks``,
                 ``run_config``, ``previous_response_id``, ...
 
         Raises:
-            KantanAgentsError: E5, E6, E18, E20 for the context, E70 to E78 for what surrounds it.
-            Exception: What the SDK, the model's client, a tool that may raise, or a middleware
-                raised, unchanged. ``run_of(error)`` is the failed ``Run``.
+            KantanAgentsError: E5, E6, E18, E20 for the context, E70 to E78 for stages and options.
+            Exception: The error of the SDK, the model's client, a tool that may raise, or a middleware,
+                unchanged. ``run_of(error)`` is the failed ``Run``.
 
         Returns:
             The context: ``result`` is the SDK's ``RunResult``, which ``run_result(context)`` returns typed;
-            ``history`` and the ``output_dest`` are up to date. After an error it is as it was on
-            entry, apart from defaults filled in.
+            ``history`` and the ``output_dest`` are up to date. After an error it is
+            restored, apart from defaults that were filled in.
         """
         return await drive(*new_run(self, input, context, runner_options))
 
     def stream(
         self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
     ) -> RunStream[OutputT_co]:
-        """Run the agent and watch the run while it goes on.
+        """Run the agent and receive its events while it is running.
 
             async with agent.stream("Hello") as run:
                 async for event in run:
                     print(event.to_json())
             print(run_result(run.context).final_output)
 
-        The same stages do the same as in ``run_async``; the models stream their answers. Leaving the block
-        early cancels the run. Runs that its tools start are heard as well, with this one as
-        ``parent_run_id``.
+        The stages are those of ``run_async``, but the models stream their answers. Leaving the block early
+        cancels the run. The events include those of runs that its tools start; their ``parent_run_id`` is the
+        id of this run.
 
         Args:
             input: As for ``run_async``.
@@ -301,8 +303,8 @@ class Agent(Generic[OutputT_co]):
             **runner_options: As for ``run_async``.
 
         Returns:
-            The run to be entered with ``async with``. Iterating over it yields ``Event`` objects and raises,
-            after the last one, what ``run_async`` would have raised.
+            The run, for ``async with``. Iterating over it yields ``Event`` objects; after the last one it
+            raises the error that ``run_async`` would have raised.
         """
 
         def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[RunContext[OutputT_co]]]]:
@@ -313,38 +315,38 @@ class Agent(Generic[OutputT_co]):
         return RunStream(begin)
 
     def subscribe(self, handler: Handler) -> Subscription:
-        """Tell ``handler`` of the events of every run of this agent that begins from now on.
+        """Call ``handler`` with the events of every run of this agent that starts from now on.
 
         Args:
-            handler: Called with each ``Event``; sync, or async and then awaited before the run goes on. One
-                that raises is logged and never breaks a run.
+            handler: Called with each ``Event``. It may be sync or async; the run waits for an async one. An
+                exception it raises is logged and does not affect the run.
 
         Returns:
-            The subscription; ``cancel()`` ends it, and it is a context manager that does.
+            The subscription. End it with ``cancel()``, or use it as a context manager.
 
         Raises:
-            InvalidOptionError: E75, it cannot be called.
+            InvalidOptionError: E75, ``handler`` is not callable.
         """
         return self.observers.add(handler)
 
     def run(
         self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
     ) -> RunContext[OutputT_co]:
-        """Run the agent and wait for it; arguments, result and errors are those of ``run_async``.
+        """Run the agent synchronously; arguments, result and errors are those of ``run_async``.
 
-        Works with or without a running event loop and from any thread, through one background loop
-        for the process. Ctrl-C cancels the run. Inside a running loop it blocks that loop: there,
-        ``await agent.run_async(...)`` is the better choice.
+        Works from any thread, with or without a running event loop, through one background loop per process.
+        Ctrl-C cancels the run. It blocks an event loop that is already running: use
+        ``await agent.run_async(...)`` there.
         """
         share_sqlite_tracers()
         return background_loop.run(lambda: self.run_async(input, context, **runner_options))
 
     async def render(self, context: Context) -> str:
-        """Return the instructions for ``context``.
+        """Return the instructions, filled from ``context``.
 
         Raises:
-            RenderError: E77, a value of the context cannot be made into text.
-            RendererResultError: E76, the renderer returned something else than a str.
+            RenderError: E77, a value of the context cannot be converted to text.
+            RendererResultError: E76, the renderer did not return a str.
         """
         text = self._render(*(self._text, context, self.allow_env)[: self._render_args])
         if not isinstance(text, str) and inspect.isawaitable(text):
@@ -359,30 +361,30 @@ class Agent(Generic[OutputT_co]):
         arguments: Mapping[str, Any] | str | None = None,
         context: dict[str, ValueT] | None = None,
     ) -> Explanation:
-        """Say whether this agent may use a tool, and which rule of which layer decides that.
+        """Explain whether this agent may use a tool, and which rule of which layer decides it.
 
         Args:
             tool: Name of a tool of this agent, or any tool.
-            arguments: Arguments of a call, a mapping or JSON text; None asks about the tool as such.
+            arguments: Arguments of a call, as a mapping or JSON text. None checks the tool without a call.
             context: A run's context; its ``tool_rules`` are the explicit rules.
 
         Raises:
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules cannot be read.
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
         """
         explicit = check_context({} if context is None else context)
         layers = rules_in_force(explicit, self.standing_rules)
         return explain_layers(layers, self._sdk_agent.tool_named(tool) or tool, arguments)
 
     async def select_tools(self, input: Any, context: dict[str, ValueT] | None = None) -> ToolSelection:
-        """Say which function tools a run with this input would begin with (``tool_retrieval``).
+        """Return the tools that ``tool_retrieval`` would select at the start of a run with this input.
 
         Args:
-            input: As for ``run_async``; the newest text of the user counts.
+            input: As for ``run_async``. The user's newest text is the query.
             context: A run's context; its ``tool_rules`` are the explicit rules.
 
         Raises:
             InvalidOptionError: E75, the agent has no ``tool_retrieval``.
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules cannot be read.
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
         """
         tool_index = self._sdk_agent.tool_index
         if tool_index is None:
@@ -393,7 +395,7 @@ class Agent(Generic[OutputT_co]):
         return await select_tools(tool_index, input, rules_in_force(explicit, self.standing_rules))
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
-        """Return the trace metadata of a run: the user's and, winning, the standard keys (spec 4)."""
+        """Return the trace metadata of a run: the user's, overridden by the standard keys (spec 4)."""
         user = self.metadata
         if callable(user):
             user = checked_metadata(user(context))

@@ -1,4 +1,4 @@
-"""From an ``AgentDefinition`` to the options of an ``Agent``."""
+"""Converts an ``AgentDefinition`` to the options of an ``Agent``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules
 
 DEFINITION = "definition"
-"""Name of the limit that a file's tools are, and of the stage that brings in its context."""
+"""Name of the rule limit with a file's tools, and of the stage that applies its context."""
 
 _VERSION_DIGITS = 12
 _FROM_FILE = object()
@@ -38,10 +38,11 @@ def agent_options(
         definition: The definition.
         model: The model if the definition names none.
         models: The user's short names of models.
-        options: What the user says about the agent besides.
+        options: The user's other options of the agent.
 
     Raises:
-        InvalidOptionError: E75, ``definition`` is none, ``models`` is no mapping, or an option is the file's.
+        InvalidOptionError: E75, ``definition`` is not an ``AgentDefinition``, ``models`` is not a mapping, or
+            an option is set by the file.
         EmptyPromptTextError: E2, the definition has no prompt.
     """
     if not isinstance(definition, AgentDefinition):
@@ -51,23 +52,23 @@ def agent_options(
     for option in ("name", "instructions"):
         if option in options:
             raise InvalidOptionError(option=option, reason="is decided by the definition; leave it out")
-    wanted = model_of(definition.model, models)
+    own_model = model_of(definition.model, models)
     middleware = checked_items("middleware", options.get("middleware"))
-    made = {
+    result = {
         **options,
         "name": definition.name,
         "instructions": prompt_of(definition),
-        "model": model if wanted is None else wanted,
+        "model": model if own_model is None else own_model,
         "middleware": [*middleware, (DEFINITION, _stage(definition))],
     }
     values = _context_of(definition)
     if values:
-        made["renderer"] = _WithContext(values, options.get("renderer"))
-    return made
+        result["renderer"] = _WithContext(values, options.get("renderer"))
+    return result
 
 
 def checked_models(models: Any) -> Mapping[str, Any] | None:
-    """Return short names of models; E75 unless they are a mapping or None."""
+    """Return ``models`` unchanged; E75 unless it is a mapping or None."""
     if models is None or isinstance(models, Mapping):
         return models
     reason = f"must be a mapping of short names to models, not {type(models).__name__}"
@@ -75,10 +76,10 @@ def checked_models(models: Any) -> Mapping[str, Any] | None:
 
 
 def prompt_of(definition: AgentDefinition) -> Prompt:
-    """Return the prompt of a definition; its version is the file's, or else tells one wording from another.
+    """Return the prompt of a definition; its version is the file's, or else a hash of the text.
 
     Raises:
-        EmptyPromptTextError: E2, there is no text.
+        EmptyPromptTextError: E2, the text is empty.
     """
     text = definition.system_prompt
     try:
@@ -89,7 +90,7 @@ def prompt_of(definition: AgentDefinition) -> Prompt:
 
 
 def rules_of(definition: AgentDefinition) -> ToolRules:
-    """Return the tool filter of a definition as rules; what could not be taken as it is is logged."""
+    """Return the tool filter of a definition as rules. Remarks about entries of the filter are logged."""
     grants = grants_of(definition)
     for remark in grants.remarks:
         _log.warning("tools of an agent", agent=definition.name, path=str(definition.path), remark=remark)
@@ -97,9 +98,9 @@ def rules_of(definition: AgentDefinition) -> ToolRules:
 
 
 def is_from_file(run: Run | None, key: str, value: Any) -> bool:
-    """Return whether a value in the context of a run is there because the file of its agent says so."""
-    put: dict[str, Any] = run.state.get(_FROM_FILE, {}) if run is not None else {}
-    return key in put and put[key] is value
+    """Return whether a value in the context of a run was put there from the agent's file."""
+    from_file: dict[str, Any] = run.state.get(_FROM_FILE, {}) if run is not None else {}
+    return key in from_file and from_file[key] is value
 
 
 def _context_of(definition: AgentDefinition) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def _context_of(definition: AgentDefinition) -> dict[str, Any]:
 
 
 def _stage(definition: AgentDefinition) -> Any:
-    """Return the stage that brings a definition's context and turns into a run; the caller's own win."""
+    """Return the stage that applies a definition's context and turn limit; the caller's values win."""
     values, max_turns = _context_of(definition), definition.max_turns
 
     @calls_next_last
@@ -128,9 +129,9 @@ def _stage(definition: AgentDefinition) -> Any:
 
 
 class _WithContext:
-    """A renderer that adds, after the instructions, what the context has of a definition's own.
+    """A renderer that appends the context values of a definition to the instructions.
 
-    Nothing of it is a template: a value may come from anywhere.
+    The values are not rendered as templates: they may come from untrusted sources.
     """
 
     def __init__(self, values: Mapping[str, Any], renderer: Any) -> None:
@@ -141,7 +142,7 @@ class _WithContext:
         rendered = self._render(*(text, context, allow_env)[: self._arguments])
         rendered = await rendered if inspect.isawaitable(rendered) else rendered
         if not isinstance(rendered, str):
-            return rendered  # the agent says what is wrong with it
+            return rendered  # `Agent.render` raises the error
         lines = _lines({key: context.get(key, value) for key, value in self._values.items()})
         return "\n".join([rendered.rstrip(), "", "# Context", "", *lines])
 

@@ -1,4 +1,4 @@
-"""The options of an Agent, checked at the boundary so that the rest may trust them."""
+"""Validation of the options of an ``Agent``, so that other modules can rely on their types."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
 
 
 def checked_instructions(instructions: object) -> str | Prompt:
-    """Return ``instructions``; E1 without any, E75 if they are of another kind."""
+    """Return ``instructions``; E1 if they are missing, E75 unless they are a str or a ``Prompt``."""
     if instructions is None:
         raise InstructionsRequiredError
     if isinstance(instructions, (str, Prompt)):
@@ -33,10 +33,10 @@ def checked_instructions(instructions: object) -> str | Prompt:
 
 
 def checked_items(option: str, items: Any) -> list[Any]:
-    """Return a list of ``items``, empty for None; E75 unless they can be listed."""
+    """Return ``items`` as a list, empty for None; E75 unless they are iterable."""
     if items is None:
         return []
-    # The usual ones first: to be asked what it is, an ABC takes longer than all else here.
+    # The usual types first: isinstance with an ABC takes longer than the rest of the function.
     if isinstance(items, (list, tuple)) or (
         isinstance(items, Iterable) and not isinstance(items, (str, bytes, Mapping))
     ):
@@ -50,7 +50,7 @@ def checked_history(history: object) -> int:
 
 
 def checked_output_dest(output_dest: object) -> str | None:
-    """Return the context key for the structured output; E75 if it is reserved or no str."""
+    """Return the context key for the structured output; E75 if it is reserved or not a str."""
     reserved = ("tool_rules", "result", "history")
     if output_dest is None or (isinstance(output_dest, str) and output_dest not in reserved):
         return output_dest
@@ -61,7 +61,7 @@ def checked_output_dest(output_dest: object) -> str | None:
 
 
 def checked_metadata(metadata: Any) -> Any:
-    """Return ``metadata``, a mapping copied and made fit for JSON; E75 if it is of another kind."""
+    """Return ``metadata``, a mapping as a copy fit for JSON; E75 unless it is a mapping, callable or None."""
     if metadata is None or callable(metadata):
         return metadata
     if isinstance(metadata, Mapping):
@@ -73,7 +73,7 @@ def checked_metadata(metadata: Any) -> Any:
 
 
 def checked_renderer(renderer: Renderer | None) -> tuple[Renderer, int]:
-    """Return the renderer and whether it takes two or three arguments."""
+    """Return the renderer and the number of its arguments, two or three; E75 if it takes neither."""
     if renderer is None:
         return render_template, 3
     if not callable(renderer):

@@ -1,1 +1,1 @@
-"""One run: made from what a caller gives, driven through its pipeline, streamed, logged."""
+"""One run: created from the caller's arguments, driven through its pipeline, streamed and logged."""

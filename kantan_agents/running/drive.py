@@ -1,4 +1,4 @@
-"""One run from its beginning to its end: recorded, told, logged, and taken back if it fails."""
+"""``drive``: sends a run through its pipeline, with its trace, events, log line and roll-back."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         pipeline: Its stages.
 
     Raises:
-        Exception: What a stage raised; ``error.kantan_run`` is the run, and what its stages have written
-            to the context is taken back.
+        Exception: The error of a stage. ``error.kantan_run`` is the run, and the changes of its stages to the
+            context are undone.
     """
     token, names = current_run.set(run), bind_names(run)
     watch = Stopwatch()
@@ -37,7 +37,7 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
                 await _run(run, pipeline)
             else:
                 try:
-                    await _told(run.events, run, pipeline)
+                    await _run_with_events(run.events, run, pipeline)
                 finally:
                     run.events.close()
     except BaseException as raised:
@@ -47,11 +47,11 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         log_end(run, watch.seconds, error)
         unbind_names(names)
         current_run.reset(token)
-    return run.context  # type: ignore[return-value]  # its type is for type checkers: it is the caller's dict
+    return run.context  # type: ignore[return-value]  # a plain dict at run time: RunContext is for type checkers
 
 
 def raising(error: Exception) -> Stage:
-    """Return a stage that raises what went wrong before there was a trace, so that it is recorded."""
+    """Return a stage that raises ``error``, so that an error from before the trace is recorded in it."""
 
     async def raise_it(_run: Run, _call_next: Next) -> None:
         raise error
@@ -64,7 +64,7 @@ async def _run(run: Run, pipeline: Pipeline) -> None:
     try:
         await pipeline(run)
         if check_context(run.context).get("result") is result_before:
-            # A stage ended the run before `call_sdk`: what stands there is another run's.
+            # A stage ended the run before `call_sdk`, so the stored result is an earlier run's.
             run.context["result"] = run.result
     except BaseException as error:
         run.roll_back()
@@ -72,9 +72,9 @@ async def _run(run: Run, pipeline: Pipeline) -> None:
         raise
 
 
-async def _told(events: Emitter, run: Run, pipeline: Pipeline) -> None:
+async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> None:
     watch = Stopwatch()
-    await _tell_parent(events, run)  # cancelled meanwhile, it has not started and does not end
+    await _emit_delegated(events, run)  # before the start: a run cancelled here emits neither start nor end
     try:
         await events.emit(RunStarted, trace_id=run.trace_id)
         await _run(run, pipeline)
@@ -107,11 +107,11 @@ def _json_data(output: Any) -> Any:
         return to_jsonable_python(
             as_dict(output) or output, fallback=str, inf_nan_mode="null", bytes_mode="base64"
         )
-    except ValueError:  # it contains itself
+    except ValueError:  # a cyclic value
         return str(output)
 
 
-async def _tell_parent(events: Emitter, run: Run) -> None:
+async def _emit_delegated(events: Emitter, run: Run) -> None:
     if events.parent is not None:
         call = current_tool_call.get()
         agent = call.agent if call is not None and call.run.events is events.parent else None
@@ -122,4 +122,4 @@ def _attach(error: BaseException, run: Run) -> None:
     try:
         error.kantan_run = run  # type: ignore[attr-defined]
     except AttributeError:
-        return  # an exception with slots carries nothing more
+        return  # an exception class with slots takes no more attributes

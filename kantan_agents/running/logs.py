@@ -1,4 +1,4 @@
-"""What a run leaves in the application's logs, through the application's own configuration."""
+"""Log lines of runs, written through the application's own logging configuration."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NAME = "kantan_agents.run"
 _log = get_logger(_NAME)
 _plain_log = logging.getLogger(_NAME)
 
-# structlog's own variables; to look them up by their names in each run costs more than to set them.
+# structlog's own context variables. Looking them up by name in each run would cost more than setting them.
 _first = structlog.contextvars.bind_contextvars(agent_run_id="", agent_name="")
 _RUN_ID, _AGENT_NAME = (_first[name].var for name in ("agent_run_id", "agent_name"))
 structlog.contextvars.reset_contextvars(**_first)
@@ -28,18 +28,18 @@ Tokens = tuple[Token[Any], Token[Any]]
 
 
 def bind_names(run: Run) -> Tokens:
-    """Have the user's own log lines carry the run's id and the agent's name, where structlog makes them."""
+    """Add the run's id and the agent's name to the structlog lines that user code writes during the run."""
     return _RUN_ID.set(run.id), _AGENT_NAME.set(run.agent.name)
 
 
 def unbind_names(tokens: Tokens) -> None:
-    """End what ``bind_names`` began."""
+    """Undo ``bind_names``."""
     _RUN_ID.reset(tokens[0])
     _AGENT_NAME.reset(tokens[1])
 
 
 def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
-    """Log the one line of a run: a warning if it failed, else at info."""
+    """Log the end of a run in one line: at level warning if it failed, else at info."""
     if not _plain_log.isEnabledFor(logging.WARNING if error is not None else logging.INFO):
         return
     outcome = outcome_of(error)
@@ -51,16 +51,16 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
 
 
 def run_usage(run: Run) -> dict[str, int]:
-    """Return requests and tokens of a run."""
+    """Return the numbers of requests and tokens of a run."""
     return usage_numbers(getattr(getattr(run.result, "context_wrapper", None), "usage", None))
 
 
 def log_event(event: Event) -> None:
-    """Log an event at debug."""
+    """Log an event at level debug."""
     fields = event.to_dict()
     _log.debug(fields.pop("type"), **fields)
 
 
 def is_debugged() -> bool:
-    """Whether each event is to be logged."""
+    """Return whether events are logged: whether the logger's level is debug."""
     return _plain_log.isEnabledFor(logging.DEBUG)

@@ -1,4 +1,4 @@
-"""From what a caller gives to a ``Run``, and the pipeline it is to pass."""
+"""``new_run``: creates a ``Run`` and its pipeline from the caller's arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kantan_agents.tracing.metadata import finite, run_metadata
 
 
 class Starter(Protocol):
-    """What a run needs of the Agent it is of."""
+    """The attributes of an ``Agent`` that a new run needs."""
 
     name: str
     pipeline: Pipeline
@@ -37,18 +37,21 @@ class Starter(Protocol):
 def new_run(
     agent: Starter, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
 ) -> tuple[Run, Pipeline]:
-    """Return a run and its pipeline: without its stages if the user's metadata function has raised.
+    """Return a new run and its pipeline.
+
+    If the trace metadata cannot be computed, the pipeline consists of the middleware and a stage that raises
+    the error, so that the trace records it.
 
     Args:
         agent: The Agent.
-        input: What it is asked.
-        context: The caller's context.
+        input: A str, a list of the SDK's input items, or a ``RunState``.
+        context: The caller's context, or None.
         options: The caller's options for the SDK's runner.
-        *handlers: Who is told of its events, besides those who have subscribed.
+        *handlers: Event handlers of this run, in addition to the subscribed ones.
 
     Raises:
         InputTypeError: E78, ``input`` is of another type.
-        InvalidOptionError: E75, ``run_config`` is none.
+        InvalidOptionError: E75, ``run_config`` is not a ``RunConfig``.
     """
     if not isinstance(input, (str, list, agents.RunState)):
         raise InputTypeError(got=type(input).__name__)
@@ -59,7 +62,7 @@ def new_run(
     config, callers_provider = effective_run_config(given, agent.provider_factory)
     pipeline, mistake = agent.pipeline, None
     try:
-        # A context that is no dict is refused by the first stage, inside the trace.
+        # The first stage refuses a context that is not a dict, inside the trace.
         metadata = agent.trace_metadata(context if isinstance(context, dict) else {}, run_id)
     except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
         metadata, mistake = run_metadata({}, agent.standard_metadata, run_id), error
@@ -84,9 +87,9 @@ def new_run(
 
 
 def _is_nested() -> bool:
-    """Return whether a run that begins here may begin inside another one, of ours or of the SDK's own runner.
+    """Return whether a new run may be inside another run, of this library or of the SDK's own runner.
 
-    A guardrail, a hook or a tool that opens a span of its own has any kind of span around it, so each counts.
+    Any open span counts: guardrails, hooks and tools may have opened one of any kind around the new run.
     """
     return current_run.get() is not None or agents.get_current_span() is not None
 

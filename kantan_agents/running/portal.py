@@ -1,4 +1,4 @@
-"""The background event loop behind the sync ``run``; one for the process, made when first needed."""
+"""The background event loop of the sync ``run``: one per process, started on first use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 T = TypeVar("T")
 
-# How long an interrupted caller waits for its run to clean up before the interrupt is passed on.
+# How long an interrupted caller waits for its run to clean up before the interrupt is raised again.
 _CLEANUP_SECONDS = 5.0
 
 _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
@@ -25,8 +25,8 @@ _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=F
 class BackgroundLoop:
     """One event loop on a daemon thread, started on first use.
 
-    It lives as long as the process, so HTTP connections are reused from one sync run to the next. A
-    forked child makes its own.
+    It runs until the process ends, so HTTP connections are reused from one sync run to the next. A forked
+    child starts its own.
     """
 
     def __init__(self) -> None:
@@ -37,12 +37,12 @@ class BackgroundLoop:
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
         """Await ``function()`` on the background loop and return its result.
 
-        Context variables of the caller, the current trace among them, are seen by ``function``.
-        ``KeyboardInterrupt`` cancels what runs, waits for it to end and is raised again.
+        ``function`` sees the caller's context variables, including the current trace. ``KeyboardInterrupt``
+        cancels it, waits for its end and is raised again.
         """
         if _loop_waits.get() or threading.current_thread() is self._thread:
-            # An async tool that calls the sync `run`: waiting for a loop that waits for this call would
-            # never end. What it starts inherits the mark, however deep it goes.
+            # An async tool calls the sync `run`. The background loop waits for this call, so waiting for that
+            # loop would never end. Runs started in here inherit the mark at any depth.
             token = _loop_waits.set(True)
             try:
                 with start_blocking_portal() as portal:
@@ -55,7 +55,7 @@ class BackgroundLoop:
         return _Call(function).through(started)
 
     def _started(self) -> BlockingPortal | None:
-        """Return the portal, started if need be; None when threads can no longer be started."""
+        """Return the portal, started if necessary; None if threads can no longer be started."""
         with self._lock:
             if self._portal is None or self._thread is None or not self._thread.is_alive():
                 ready: Future[BlockingPortal] = Future()
@@ -70,7 +70,7 @@ class BackgroundLoop:
             return self._portal
 
     def stop(self) -> None:
-        """Cancel what still runs and end the loop; the next run starts a new one."""
+        """Cancel the running calls and end the loop. The next run starts a new one."""
         with self._lock:
             portal, thread = self._portal, self._thread
             self._portal = self._thread = None
@@ -81,7 +81,7 @@ class BackgroundLoop:
         thread.join(_CLEANUP_SECONDS)
 
     def forget(self) -> None:
-        """Start anew in a forked child: the thread exists in the parent only."""
+        """Reset the state in a forked child, where the thread does not exist."""
         self.__init__()  # type: ignore[misc]
 
 
@@ -98,14 +98,14 @@ def _serve(ready: Future[BlockingPortal]) -> None:
     try:
         anyio.run(serve)
     except RuntimeError:
-        # A loop that has resolved names starts a thread to end its executor, and from Python 3.12 on there
-        # are no new ones once the interpreter ends; by then everything else of it is closed.
+        # After a name resolution, the loop starts a thread to shut down its executor. From Python 3.12 on, no
+        # thread can be started while the interpreter exits. The rest of the loop is closed by then.
         if not is_stopped:
             raise
 
 
 class _Call(Generic[T]):
-    """One awaited function on its way through a portal, and how it ended."""
+    """One call of an async function through a portal."""
 
     def __init__(self, function: Callable[[], Awaitable[T]]) -> None:
         self._function = function
@@ -118,14 +118,14 @@ class _Call(Generic[T]):
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
-            # What is no Exception (SystemExit in a tool) would end the portal for everybody.
+            # A BaseException such as SystemExit in a tool would end the portal for all callers.
             self._error = error
             return None
         finally:
             self._ended.set()
 
     def through(self, portal: BlockingPortal) -> T:
-        """Run in ``portal`` and wait for the result; an interrupt cancels the run first."""
+        """Run the function in ``portal`` and wait for its result; an interrupt cancels it first."""
         future = portal.start_task_soon(self._run)
         try:
             result = future.result()

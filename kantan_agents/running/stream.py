@@ -1,4 +1,4 @@
-"""``RunStream``: a run that is watched while it goes on."""
+"""``RunStream``: a run whose events are read while it is running."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kantan_agents.pipeline import OutputT_co, Run, RunContext
 from kantan_agents.support.waiting import wait_for_end
 
 BUFFERED = 64
-"""So many events wait for the consumer; then the run waits."""
+"""The number of unread events above which the run waits for its reader."""
 
 Drive: TypeAlias = Callable[[Handler], tuple[Run, Callable[[], Awaitable[RunContext[OutputT_co]]]]]
-"""Makes the run that tells its events to a handler, and returns it with what runs it."""
+"""Creates a run whose events go to a handler; returns the run and a function that drives it."""
 
 
 async def _awaited(start: Callable[[], Awaitable[RunContext[OutputT_co]]]) -> RunContext[OutputT_co]:
@@ -27,7 +27,7 @@ async def _awaited(start: Callable[[], Awaitable[RunContext[OutputT_co]]]) -> Ru
 
 
 class _Events:
-    """The events of one run; no generator, which would have to be closed by whoever stops reading."""
+    """Iterator over the events of a run. A generator would have to be closed by a reader that stops early."""
 
     __slots__ = ("_next",)
 
@@ -45,16 +45,16 @@ class _Events:
 
 
 class RunStream(Generic[OutputT_co]):
-    """What ``agent.stream`` returns: an async context manager, and inside it the events of the run.
+    """A streamed run, returned by ``agent.stream``: an async context manager and an async iterator of events.
 
         async with agent.stream("Hello") as run:
             async for event in run:
                 ...
             run.context
 
-    The run begins with the ``async with`` block. Leaving the block before the run is over cancels it and
-    waits until nothing of it is left. The run is never more than 64 events ahead of who reads them. After
-    the last event the loop ends, or raises what the run raised.
+    Entering the block starts the run. Leaving the block early cancels the run and waits until it has ended.
+    The run waits while more than 64 events are unread. After the last event the loop ends, or
+    raises the error of the run.
     """
 
     def __init__(self, drive: Drive[OutputT_co]) -> None:
@@ -68,7 +68,7 @@ class RunStream(Generic[OutputT_co]):
         if self._task is not None:
             raise StreamUsageError(reason="it can be entered once; call agent.stream again for another run")
         self._buffer = EventBuffer(BUFFERED)
-        self._run, start = self._drive(self._tell)
+        self._run, start = self._drive(self._receive)
         self._task = asyncio.create_task(_awaited(start))
         self._task.add_done_callback(lambda _: self._buffer.close())
         return self
@@ -79,15 +79,15 @@ class RunStream(Generic[OutputT_co]):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._buffer.clear()  # first, so that a run that waits for its reader goes on
+        self._buffer.clear()  # first, so that a run that waits for its reader continues
         task = self._started()
         if not task.done():
             self.cancel()
             await wait_for_end(task)
         if not task.cancelled():
-            task.exception()  # looked at: whoever left early does not want to know
+            task.exception()  # retrieved, or asyncio would log the error of a run that was left early
 
-    def _tell(self, event: Event) -> Awaitable[None] | None:
+    def _receive(self, event: Event) -> Awaitable[None] | None:
         return None if event.internal else self._buffer.put(event)
 
     def __aiter__(self) -> AsyncIterator[Event]:
@@ -107,10 +107,10 @@ class RunStream(Generic[OutputT_co]):
         return event
 
     async def text_deltas(self) -> AsyncIterator[str]:
-        """Yield the text of the answer as it is written, of this run alone and not of runs within it.
+        """Yield the pieces of the answer as the model writes them, of this run only and not of nested runs.
 
         Raises:
-            Exception: What the run raised.
+            Exception: The error of the run.
         """
         async for event in self:
             if isinstance(event, TextDelta) and event.run_id == self.id:
@@ -129,11 +129,11 @@ class RunStream(Generic[OutputT_co]):
 
     @property
     def context(self) -> RunContext[OutputT_co]:
-        """The context, completed.
+        """The context of the finished run, as ``run_async`` returns it.
 
         Raises:
             StreamUsageError: E81, the run is not over; read its events to the end first.
-            Exception: What the run raised.
+            Exception: The error of the run.
         """
         task = self._started()
         if not task.done():
@@ -143,9 +143,9 @@ class RunStream(Generic[OutputT_co]):
         return task.result()
 
     def cancel(self) -> None:
-        """Cancel the run; its last events are still to be read, then the loop ends."""
+        """Cancel the run. Its remaining events can still be read; then the loop ends."""
         task = self._started()
-        if not self._is_cancelled:  # twice would break off how it cleans up
+        if not self._is_cancelled:  # a second cancel would interrupt the cleanup
             self._is_cancelled = True
             task.cancel()
 

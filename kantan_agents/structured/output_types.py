@@ -1,7 +1,7 @@
-"""What ``output_type`` may be, for type checkers: it decides the type of an agent's final output.
+"""The static types of ``output_type``, from which checkers infer the type of an agent's final output.
 
-No checker knows a type for every type expression yet, so some of these protocols describe a kind of value by
-what it has. ``__getattribute__`` stands for "the output may be anything": on every object it returns ``Any``.
+Type checkers have no common type for all type expressions yet, so some of these protocols describe a kind of
+value by its attributes. ``__getattribute__`` returns ``Any`` on every object, so it infers ``Any``.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from kantan_agents.pipeline import OutputT_co
 
 
 class SchemaObject(Protocol[OutputT_co]):
-    """The SDK's ``AgentOutputSchemaBase``: the output is what it validates, ``Any``."""
+    """The SDK's ``AgentOutputSchemaBase``: the output has the return type of ``validate_json``, ``Any``."""
 
     def validate_json(self, json_str: str, /) -> OutputT_co:
-        """Return the value of a JSON text."""
+        """Parse a JSON text and return its value."""
         ...
 
 
 class JSONSchema(Protocol[OutputT_co]):
-    """A JSON Schema as a dict: the output is ``Any``, because a schema may describe any value."""
+    """A JSON Schema as a dict: the output is ``Any``, since a schema may describe any value."""
 
     def keys(self) -> KeysView[str]:
         """Return the schema's keywords."""
@@ -31,14 +31,14 @@ class JSONSchema(Protocol[OutputT_co]):
 
 
 class UnionExpression(Protocol[OutputT_co]):
-    """A union such as ``Report | Refusal``: ``Any``."""
+    """A union such as ``Report | Refusal``: the output is ``Any``."""
 
     @property
     def __args__(self) -> tuple[OutputT_co, ...]: ...
 
 
 class SpecialForm(Protocol[OutputT_co]):
-    """``Literal[...]``, ``Union[...]`` and the like, as mypy sees them: ``Any``."""
+    """Special forms such as ``Literal[...]`` and ``Union[...]``, as mypy sees them: the output is ``Any``."""
 
     def __getitem__(self, parameters: object, /) -> object: ...
 
@@ -52,4 +52,4 @@ OutputType: TypeAlias = (
     | UnionExpression[OutputT_co]
     | SpecialForm[OutputT_co]
 )
-"""A value for ``output_type``; a class makes the final output an instance of it."""
+"""The type of the ``output_type`` argument. For a class, the final output is an instance of it."""
