@@ -1,4 +1,4 @@
-"""Whose turn it is: several tasks that tell at once, and those that are cancelled meanwhile."""
+"""``Emitter``: several tasks that emit at the same time, and tasks that are cancelled while they emit."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ async def until(happened: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen")
 
 
-async def test_who_waits_for_the_observers_does_not_wait_for_those_who_come_later() -> None:
+async def test_a_sender_does_not_wait_for_handlers_of_later_events() -> None:
     async def slow(_event: Event) -> None:
         await asyncio.sleep(0)
 
     emitter = Emitter("r", None, "a", (slow,))
-    told: list[int] = []
+    emitted: list[int] = []
 
-    async def tell_much() -> None:
+    async def emit_many() -> None:
         for number in range(100):
             await emitter.emit(OutputStored, key="k")
-            told.append(number)
+            emitted.append(number)
 
-    busy = asyncio.create_task(tell_much())
+    busy = asyncio.create_task(emit_many())
     await asyncio.sleep(0)
     await emitter.emit(OutputStored, key="once")
-    assert len(told) < 50
+    assert len(emitted) < 50
     await busy
 
 
-async def test_a_cancelled_task_interrupts_no_handler_of_what_another_tells() -> None:
+async def test_a_cancelled_task_does_not_interrupt_handlers_of_another_tasks_event() -> None:
     begun: list[str] = []
     ended: list[str] = []
     free = asyncio.Event()
@@ -69,7 +69,7 @@ async def test_a_cancelled_task_interrupts_no_handler_of_what_another_tells() ->
 
 
 @pytest.mark.parametrize("times", [1, 2, 3])
-async def test_how_something_ended_reaches_each_handler_however_often_it_is_cancelled(times: int) -> None:
+async def test_the_event_of_an_end_reaches_every_handler_despite_repeated_cancellation(times: int) -> None:
     begun: list[int] = []
 
     def handler(number: int) -> Any:

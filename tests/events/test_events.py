@@ -1,4 +1,4 @@
-"""Events are frozen, fit for JSON, and what their schema says."""
+"""Events are frozen, convert to JSON and match their schema."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kantan_agents import Agent, Pipeline
 from kantan_agents.events import EVENT_KINDS, Event, RunFinished, TextDelta, event_schema
 from kantan_agents.testing import OfflineServer, ScriptedModel
 from kantan_agents.testing.strategies import json_values
-from tests.events.told import SCHEMA, check_json
+from tests.events.event_checks import SCHEMA, check_json
 from tests.events.watched_runs import Playing
 
 pytestmark = pytest.mark.anyio
@@ -50,7 +50,7 @@ events = st.sampled_from(EVENT_KINDS).flatmap(_built)
 
 
 @given(events)
-def test_every_event_is_what_the_schema_says_and_survives_its_json(event: Event) -> None:
+def test_every_event_matches_the_schema_and_survives_json(event: Event) -> None:
     check_json(event)
     assert len(event.to_json().splitlines()) == 1
     assert next(iter(json.loads(event.to_json()))) == "type"
@@ -64,7 +64,7 @@ def test_an_event_cannot_be_changed(event: Event) -> None:
     assert hash(type(event)) == hash(event.__class__)
 
 
-def test_the_schema_is_one_and_refuses_what_is_no_event() -> None:
+def test_the_schema_is_valid_and_rejects_values_that_are_not_events() -> None:
     schema = event_schema()
     jsonschema_rs.meta.validate(schema)
     assert [entry["properties"]["type"]["const"] for entry in schema["oneOf"]] == [
@@ -124,7 +124,7 @@ _CYCLE.append(_CYCLE)
 
 
 @pytest.mark.parametrize(
-    ("output", "told"),
+    ("output", "expected"),
     [
         ("text", "text"),
         (None, None),
@@ -138,26 +138,26 @@ _CYCLE.append(_CYCLE)
         (_CYCLE, "[[...]]"),
     ],
 )
-async def test_any_output_is_told_as_json_data(output: Any, told: Any) -> None:
+async def test_any_output_is_emitted_as_json_data(output: Any, expected: Any) -> None:
     async def answer(run: Any, call_next: Any) -> None:
         run.result = output
 
-    heard: list[Event] = []
+    received: list[Event] = []
     agent = Agent("a", "x", pipeline=Pipeline([answer]))
-    with agent.subscribe(heard.append):
+    with agent.subscribe(received.append):
         await agent.run_async("hi")
-    (finished,) = [event for event in heard if isinstance(event, RunFinished)]
-    assert finished.output == told
+    (finished,) = [event for event in received if isinstance(event, RunFinished)]
+    assert finished.output == expected
     check_json(finished)
 
 
-async def test_usage_and_output_of_a_real_client_are_told() -> None:
-    heard: list[Event] = []
+async def test_usage_and_output_of_a_real_client_are_emitted() -> None:
+    received: list[Event] = []
     with OfflineServer(["Paris."]) as server:
         agent = Agent("a", "x", model=server.bundle("some-model"))
-        with agent.subscribe(heard.append):
+        with agent.subscribe(received.append):
             await agent.run_async("hi")
-    by_type = {event.type: event for event in heard}
+    by_type = {event.type: event for event in received}
     usage = {"requests": 1, "input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
     finished = by_type["model_call_finished"].to_dict()
     assert (finished["model"], finished["usage"], finished["outcome"]) == ("some-model", usage, "finished")
@@ -168,16 +168,16 @@ async def test_usage_and_output_of_a_real_client_are_told() -> None:
     )
 
 
-async def test_an_output_that_is_stored_is_told_with_its_key() -> None:
-    heard: list[Event] = []
+async def test_a_stored_output_is_emitted_with_its_key() -> None:
+    received: list[Event] = []
     with OfflineServer([{"day": "2026-01-02"}]) as server:
         agent = Agent("a", "x", model=server.bundle(), output_type=Answer, output_dest="answer")
-        with agent.subscribe(heard.append):
+        with agent.subscribe(received.append):
             await agent.run_async("hi")
-    assert [event.to_dict()["key"] for event in heard if event.type == "output_stored"] == ["answer"]
+    assert [event.to_dict()["key"] for event in received if event.type == "output_stored"] == ["answer"]
 
 
-async def test_nobody_listening_costs_no_events() -> None:
+async def test_without_handlers_no_events_are_created() -> None:
     kept: list[Any] = []
 
     async def look(run: Any, call_next: Any) -> None:
@@ -188,7 +188,7 @@ async def test_nobody_listening_costs_no_events() -> None:
     assert kept == [None]
 
 
-async def test_the_code_of_somebody_elses_error_is_no_code_of_ours() -> None:
+async def test_an_error_of_other_code_has_no_e_code() -> None:
     class NotFoundError(Exception):
         code = 404
 

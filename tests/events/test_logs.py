@@ -1,4 +1,4 @@
-"""What a run leaves in the application's logs: nothing by default, then a line a run, then every event."""
+"""Log lines of a run: none by default, one per run at info, and one per event at debug."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_silent_by_default(capfd: Any, caplog: Any) -> None:
     assert [record for record in caplog.records if record.levelno < logging.WARNING] == []
 
 
-async def test_one_line_a_run_at_info(caplog: Any) -> None:
+async def test_one_line_per_run_at_info(caplog: Any) -> None:
     agent = Agent("a", "x", model=Playing("a", []))
     with caplog.at_level("INFO", logger="kantan_agents"):
         context = await agent.run_async("hi")
@@ -60,7 +60,7 @@ async def test_a_failed_run_is_a_warning_with_its_error(caplog: Any) -> None:
     assert record.agent_run_id == caught.value.kantan_run.id  # type: ignore[attr-defined]
 
 
-async def test_a_cancelled_run_is_no_warning(caplog: Any) -> None:
+async def test_a_cancelled_run_is_not_a_warning(caplog: Any) -> None:
     async def tool() -> str:
         task.cancel()
         await asyncio.Event().wait()
@@ -96,7 +96,7 @@ async def test_events_with_a_message_are_logged_too(caplog: Any) -> None:
     assert (failed.message_, failed.error_type) == ("gone", "LookupError")
 
 
-async def test_names_the_user_has_bound_break_no_run(caplog: Any) -> None:
+async def test_names_bound_by_the_user_do_not_break_a_run(caplog: Any) -> None:
     structlog.contextvars.bind_contextvars(name="me", message="mine", module="m", args=(1,), process="p")
     agent = Agent("a", "x", model=Playing("a", []))
 
@@ -110,7 +110,7 @@ async def test_names_the_user_has_bound_break_no_run(caplog: Any) -> None:
 
 
 @pytest.mark.parametrize("way", ["run_async", "stream", "sync"])
-async def test_a_line_of_the_users_own_inside_a_tool_carries_the_names(way: str) -> None:
+async def test_the_users_log_lines_inside_a_tool_carry_the_names(way: str) -> None:
     lines: list[dict[str, Any]] = []
 
     def keep(_: Any, __: str, event: Any) -> Any:

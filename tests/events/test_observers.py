@@ -1,4 +1,4 @@
-"""Who hears what: subscriptions, nested runs, and observers that fail or are slow."""
+"""Which handlers receive which events: subscriptions, nested runs, and observers that fail or are slow."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kantan_agents.events import (
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.clocks import ENOUGH, let_pass
-from tests.events.told import check_whole
+from tests.events.event_checks import check_whole
 from tests.events.watched_runs import Playing
 
 pytestmark = pytest.mark.anyio
@@ -51,7 +51,7 @@ def nesting(*, in_thread: bool = False, blocking: bool = False) -> tuple[Agent, 
 
 
 @pytest.mark.parametrize("way", ["async", "in_thread", "blocking"])
-async def test_a_run_in_a_tool_is_heard_in_its_parents_stream(way: str) -> None:
+async def test_a_run_in_a_tool_emits_into_its_parents_stream(way: str) -> None:
     outer, _ = nesting(in_thread=way == "in_thread", blocking=way == "blocking")
     async with outer.stream("hi") as run:
         events = [event async for event in run]
@@ -68,7 +68,7 @@ async def test_a_run_in_a_tool_is_heard_in_its_parents_stream(way: str) -> None:
             check_whole(of_run)
 
 
-async def test_text_deltas_are_those_of_this_run_alone() -> None:
+async def test_text_deltas_are_those_of_this_run_only() -> None:
     inner = Agent("inner", "x", model=Playing("inner", []))
 
     async def ask() -> str:
@@ -84,40 +84,40 @@ async def test_text_deltas_are_those_of_this_run_alone() -> None:
         assert [piece async for piece in run.text_deltas()] == ["done"]
 
 
-async def test_a_handler_hears_each_event_once_wherever_it_has_subscribed() -> None:
+async def test_a_handler_receives_each_event_once_even_if_subscribed_several_times() -> None:
     outer, inner = nesting()
-    heard: list[Event] = []
+    received: list[Event] = []
     with (
-        outer.subscribe(heard.append),
-        outer.subscribe(heard.append),
-        inner.subscribe(heard.append),
-        subscribe(heard.append),
+        outer.subscribe(received.append),
+        outer.subscribe(received.append),
+        inner.subscribe(received.append),
+        subscribe(received.append),
     ):
         await outer.run_async("hi")
-    check_whole(heard)
-    assert len({(event.run_id, event.sequence) for event in heard}) == len(heard)
-    assert len({event.run_id for event in heard}) == 2
+    check_whole(received)
+    assert len({(event.run_id, event.sequence) for event in received}) == len(received)
+    assert len({event.run_id for event in received}) == 2
 
 
-async def test_who_subscribes_to_the_inner_agent_hears_its_runs_alone() -> None:
+async def test_a_subscriber_of_the_inner_agent_receives_only_its_runs() -> None:
     outer, inner = nesting()
-    heard: list[Event] = []
-    with inner.subscribe(heard.append):
+    received: list[Event] = []
+    with inner.subscribe(received.append):
         await outer.run_async("hi")
-    check_whole(heard)
-    assert {event.agent for event in heard} == {"inner"}
-    assert heard[0].parent_run_id is not None
+    check_whole(received)
+    assert {event.agent for event in received} == {"inner"}
+    assert received[0].parent_run_id is not None
 
 
 async def test_events_of_agents_as_tools_are_those_of_the_run() -> None:
     target: Any = agents.Agent(name="helper", model=Playing("helper", []))
     script: list[Any] = [[function_call("help_me", {"input": "x"}, call_id="c")], [assistant_message("done")]]
     agent = Agent("a", "x", model=ScriptedModel(script), tools=[target.as_tool("help_me", "d")])
-    heard: list[Event] = []
-    with agent.subscribe(heard.append):
+    received: list[Event] = []
+    with agent.subscribe(received.append):
         await agent.run_async("hi")
-    check_whole(heard)
-    assert [event.agent for event in heard if event.type == "model_call_started"] == ["a", "helper", "a"]
+    check_whole(received)
+    assert [event.agent for event in received if event.type == "model_call_started"] == ["a", "helper", "a"]
 
 
 async def test_subscriptions_end_when_they_are_cancelled() -> None:
@@ -126,55 +126,55 @@ async def test_subscriptions_end_when_they_are_cancelled() -> None:
     everybody: list[Event] = []
     first, second = agent.subscribe(mine.append), subscribe(everybody.append)
     await agent.run_async("hi")
-    heard = len(mine)
-    assert heard == len(everybody) > 0
+    received = len(mine)
+    assert received == len(everybody) > 0
     first.cancel()
     first.cancel()
     await agent.run_async("hi")
-    assert (len(mine), len(everybody)) == (heard, 2 * heard)
+    assert (len(mine), len(everybody)) == (received, 2 * received)
     with second:
         pass
     await agent.run_async("hi")
-    assert len(everybody) == 2 * heard
+    assert len(everybody) == 2 * received
 
 
 async def test_two_subscriptions_of_one_handler_end_one_by_one() -> None:
     agent = Agent("a", "x", model=Playing("a", []))
-    heard: list[Event] = []
-    first, second = agent.subscribe(heard.append), agent.subscribe(heard.append)
+    received: list[Event] = []
+    first, second = agent.subscribe(received.append), agent.subscribe(received.append)
     first.cancel()
     await agent.run_async("hi")
-    check_whole(heard)
+    check_whole(received)
     second.cancel()
-    count = len(heard)
+    count = len(received)
     await agent.run_async("hi")
-    assert len(heard) == count
+    assert len(received) == count
 
 
 @pytest.mark.parametrize("handler", [None, "print", 5])
-def test_what_cannot_be_called_is_no_handler(handler: Any) -> None:
+def test_a_handler_must_be_callable(handler: Any) -> None:
     for attempt in (Agent("a", "x").subscribe, subscribe):
         with pytest.raises(InvalidOptionError, match="handler"):
             attempt(handler)
 
 
-async def test_a_run_that_is_under_way_is_not_heard_from_its_middle() -> None:
-    heard: list[Event] = []
+async def test_a_subscription_does_not_receive_runs_that_have_already_started() -> None:
+    received: list[Event] = []
     agent: Agent
 
     async def late() -> str:
-        agent.subscribe(heard.append)
+        agent.subscribe(received.append)
         return "x"
 
     script: list[Any] = [[function_call("late", {}, call_id="c")], [assistant_message("done")]]
     agent = Agent("a", "x", model=ScriptedModel(script), tools=[late])
     with agent.subscribe(lambda _: None):
         await agent.run_async("hi")
-    assert heard == []
+    assert received == []
 
 
-async def test_an_observer_that_fails_is_logged_and_the_others_hear_all(caplog: Any) -> None:
-    heard: list[Event] = []
+async def test_an_observer_that_fails_is_logged_and_the_others_receive_all_events(caplog: Any) -> None:
+    received: list[Event] = []
 
     def fails(event: Event) -> None:
         raise LookupError("no such dashboard")
@@ -184,18 +184,18 @@ async def test_an_observer_that_fails_is_logged_and_the_others_hear_all(caplog: 
         raise LookupError("no such dashboard")
 
     agent = Agent("a", "x", model=Playing("a", []))
-    with agent.subscribe(fails), agent.subscribe(fails_later), agent.subscribe(heard.append):
+    with agent.subscribe(fails), agent.subscribe(fails_later), agent.subscribe(received.append):
         context = await agent.run_async("hi")
     assert context["result"].final_output == "a0 a1 a2"
-    check_whole(heard)
+    check_whole(received)
     lines = [record for record in caplog.records if record.message == "observer failed"]
-    assert len(lines) == 2 * len(heard)
+    assert len(lines) == 2 * len(received)
     assert {(line.levelname, line.error, line.run_id) for line in lines} == {
-        ("ERROR", "LookupError('no such dashboard')", heard[0].run_id)
+        ("ERROR", "LookupError('no such dashboard')", received[0].run_id)
     }
 
 
-async def test_a_slow_observer_holds_the_run_up_and_misses_nothing() -> None:
+async def test_a_slow_observer_delays_the_run_and_misses_no_event() -> None:
     started: list[Event] = []
     ended: list[Event] = []
 
@@ -220,40 +220,40 @@ async def test_a_slow_observer_holds_the_run_up_and_misses_nothing() -> None:
     check_whole(ended)
 
 
-async def test_runs_side_by_side_each_have_their_own_order() -> None:
+async def test_concurrent_runs_each_have_their_own_order() -> None:
     agent = Agent("a", "x", model=Playing("a", []))
-    heard: list[Event] = []
-    with agent.subscribe(heard.append):
+    received: list[Event] = []
+    with agent.subscribe(received.append):
         await asyncio.gather(*(agent.run_async("hi") for _ in range(50)))
-    assert len({event.run_id for event in heard}) == 50
-    check_whole(heard)
+    assert len({event.run_id for event in received}) == 50
+    check_whole(received)
 
 
-def test_a_sync_run_is_heard_as_well() -> None:
-    heard: list[Event] = []
-    with subscribe(heard.append):
+def test_a_sync_run_emits_events_too() -> None:
+    received: list[Event] = []
+    with subscribe(received.append):
         Agent("a", "x", model=Playing("a", [])).run("hi")
-    check_whole(heard)
+    check_whole(received)
 
 
-async def test_a_run_started_outside_of_any_has_no_parent() -> None:
-    heard: list[Event] = []
+async def test_a_run_started_outside_any_run_has_no_parent() -> None:
+    received: list[Event] = []
     agent = Agent("a", "x", model=Playing("a", []))
-    with agent.subscribe(heard.append):
+    with agent.subscribe(received.append):
         await agent.run_async("hi")
         await agent.run_async("hi")
-    assert [event.parent_run_id for event in heard if isinstance(event, RunStarted)] == [None, None]
-    assert not any(isinstance(event, Delegated) for event in heard)
+    assert [event.parent_run_id for event in received if isinstance(event, RunStarted)] == [None, None]
+    assert not any(isinstance(event, Delegated) for event in received)
 
 
-async def test_an_observer_may_run_an_agent_of_its_own() -> None:
+async def test_an_observer_may_run_another_agent() -> None:
     summariser = Agent("summariser", "x", model=Playing("s", []))
-    heard: list[Event] = []
+    received: list[Event] = []
     everywhere: list[Event] = []
     summaries: list[Any] = []
 
     async def summarise(event: Event) -> None:
-        heard.append(event)
+        received.append(event)
         if isinstance(event, ModelCallStarted):
             summaries.append(await summariser.run_async("sum up"))
 
@@ -267,26 +267,26 @@ async def test_an_observer_may_run_an_agent_of_its_own() -> None:
     with anyio.fail_after(60), subscribe(everywhere.append):
         await agent.run_async("hi")
     assert [summary["result"].final_output for summary in summaries] == ["s0 s1 s2"] * 2
-    check_whole(heard)
-    assert {event.agent for event in heard} == {"a"}
+    check_whole(received)
+    assert {event.agent for event in received} == {"a"}
     check_whole([event for event in everywhere if event.agent == "summariser"])
     assert sum(isinstance(event, RunStarted) for event in everywhere) == 3
 
 
-async def test_a_run_that_an_observer_starts_on_a_delegation_is_its_own_business() -> None:
+async def test_a_run_that_an_observer_starts_on_a_delegation_is_not_part_of_the_parents_events() -> None:
     outer, _ = nesting()
     summariser = Agent("summariser", "x", model=Playing("s", []))
-    heard: list[Event] = []
+    received: list[Event] = []
 
     async def summarise(event: Event) -> None:
-        heard.append(event)
+        received.append(event)
         if isinstance(event, Delegated):
             await summariser.run_async("sum up")
 
     with outer.subscribe(summarise):
         await outer.run_async("hi")
-    assert {event.agent for event in heard} == {"outer", "inner"}
-    check_whole(heard)
+    assert {event.agent for event in received} == {"outer", "inner"}
+    check_whole(received)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="a task cannot be asked there whether it is cancelled")
@@ -294,7 +294,7 @@ async def test_an_observer_that_waits_for_something_cancelled_does_not_cancel_th
     gone = asyncio.create_task(asyncio.sleep(60))
     gone.cancel()
     await asyncio.wait([gone])
-    heard: list[Event] = []
+    received: list[Event] = []
 
     async def wait(event: Event) -> None:
         await gone
@@ -303,13 +303,13 @@ async def test_an_observer_that_waits_for_something_cancelled_does_not_cancel_th
         gone.result()
 
     agent = Agent("a", "x", model=Playing("a", []))
-    with agent.subscribe(wait), agent.subscribe(look), agent.subscribe(heard.append):
+    with agent.subscribe(wait), agent.subscribe(look), agent.subscribe(received.append):
         context = await agent.run_async("hi")
     assert context["result"].final_output == "a0 a1 a2"
-    check_whole(heard)
+    check_whole(received)
 
 
-async def test_a_cancelled_scope_of_anyio_interrupts_no_handler_of_an_end() -> None:
+async def test_a_cancelled_anyio_scope_does_not_interrupt_handlers_of_an_end() -> None:
     ended: list[Event] = []
     scope = anyio.CancelScope()
 
@@ -327,7 +327,7 @@ async def test_a_cancelled_scope_of_anyio_interrupts_no_handler_of_an_end() -> N
     check_whole(ended)
 
 
-async def test_a_tool_that_outlives_its_run_tells_nothing_more() -> None:
+async def test_a_tool_that_outlives_its_run_emits_nothing_more() -> None:
     inner = Agent("inner", "x", model=Playing("inner", []))
     go_on, is_over = threading.Event(), threading.Event()
 
@@ -342,12 +342,12 @@ async def test_a_tool_that_outlives_its_run_tells_nothing_more() -> None:
 
     call = function_call("ask", {}, call_id="c")
     agent = Agent("a", "x", model=ScriptedModel([[call]]), tools=[ask], middleware=[Deadline(ENOUGH)])
-    heard: list[Event] = []
-    with agent.subscribe(heard.append), pytest.raises(DeadlineExceededError):
+    received: list[Event] = []
+    with agent.subscribe(received.append), pytest.raises(DeadlineExceededError):
         await agent.run_async("hi")
-    told = len([event for event in heard if event.agent == "a"])
+    emitted = len([event for event in received if event.agent == "a"])
     assert not is_over.is_set()
     go_on.set()
     await anyio.to_thread.run_sync(is_over.wait, 60)
     assert is_over.is_set()
-    assert len([event for event in heard if event.agent == "a"]) == told
+    assert len([event for event in received if event.agent == "a"]) == emitted

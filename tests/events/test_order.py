@@ -1,4 +1,4 @@
-"""Every started thing ends exactly once and in nested order, whatever happens and wherever it stops."""
+"""Every start has exactly one end, in nested order, after any failure and any cancellation."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kantan_agents.events import Event
-from tests.events.told import check_whole
+from tests.events.event_checks import check_whole
 from tests.events.watched_runs import RULES, Script, built, scripts
 
 
 class Watching:
-    """Two observers that must hear the same; after the n-th event something is done."""
+    """Two observers that must receive the same events, and an action after the n-th event."""
 
     def __init__(self, after: int | None = None) -> None:
         self.sync: list[Event] = []
@@ -23,7 +23,7 @@ class Watching:
         self.after = after
         self.act: Any = None
 
-    def hear(self, event: Event) -> None:
+    def receive(self, event: Event) -> None:
         self.sync.append(event)
         if len(self.sync) == self.after and self.act is not None:
             self.act()
@@ -38,7 +38,11 @@ class Watching:
 
 async def run_watched(script: Script, watching: Watching) -> None:
     agent = built(script)
-    with agent.subscribe(watching.fail), agent.subscribe(watching.hear), agent.subscribe(watching.await_it):
+    with (
+        agent.subscribe(watching.fail),
+        agent.subscribe(watching.receive),
+        agent.subscribe(watching.await_it),
+    ):
         task = asyncio.create_task(agent.run_async("hi", {"tool_rules": RULES}))
         watching.act = task.cancel
         await asyncio.wait([task])
@@ -47,14 +51,14 @@ async def run_watched(script: Script, watching: Watching) -> None:
 
 
 async def nothing_left() -> bool:
-    # What the SDK itself has cancelled needs a moment to take notice.
+    # Tasks that the SDK has cancelled need a moment to end.
     for _ in range(5):
         await asyncio.sleep(0)
     return asyncio.all_tasks() == {asyncio.current_task()}
 
 
 @given(scripts)
-def test_what_is_started_ends_once(script: Script) -> None:
+def test_every_start_has_exactly_one_end(script: Script) -> None:
     async def main() -> None:
         watching = Watching()
         await run_watched(script, watching)
@@ -67,13 +71,15 @@ def test_what_is_started_ends_once(script: Script) -> None:
 
 @given(scripts, st.integers(1, 60))
 @example(Script([["ok", "ok", "nested"]], [], [], hands_over=False, output_dest=False), 14)
-def test_also_when_the_run_is_cancelled_after_any_event(script: Script, after: int) -> None:
+def test_every_start_has_exactly_one_end_if_the_run_is_cancelled_after_any_event(
+    script: Script, after: int
+) -> None:
     async def main() -> None:
         watching = Watching(after)
         await run_watched(script, watching)
-        heard = len(watching.sync)
+        received = len(watching.sync)
         assert await nothing_left()
-        assert len(watching.sync) == heard
+        assert len(watching.sync) == received
         check_whole(watching.sync)
         assert watching.sync == watching.awaited
 
@@ -81,19 +87,21 @@ def test_also_when_the_run_is_cancelled_after_any_event(script: Script, after: i
 
 
 @given(scripts, st.integers(1, 60))
-def test_and_in_a_stream_that_is_left_after_any_event(script: Script, after: int) -> None:
+def test_every_start_has_exactly_one_end_if_a_stream_is_left_after_any_event(
+    script: Script, after: int
+) -> None:
     async def main() -> None:
         watching = Watching()
         agent = built(script)
         read: list[Event] = []
-        with agent.subscribe(watching.hear):
+        with agent.subscribe(watching.receive):
             try:
                 async with agent.stream("hi", {"tool_rules": RULES}) as run:
                     async for event in run:
                         read.append(event)
                         if len(read) == after:
                             break
-            except Exception:  # noqa: BLE001 - what the script came to
+            except Exception:  # noqa: BLE001 - the error with which the script ends
                 assert len(read) < after
         assert await nothing_left()
         check_whole(watching.sync)

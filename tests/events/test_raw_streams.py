@@ -1,4 +1,4 @@
-"""What the SDK sees of a stream: enough to go by, and all of it where somebody reads the SDK's own events."""
+"""The events of the SDK in a stream: complete if user code reads them, else only those it needs."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ def is_delta(event: Any) -> bool:
     return bool(event.type == "raw_response_event" and event.data.type == "response.output_text.delta")
 
 
-async def test_an_agent_as_a_tool_hands_each_delta_to_whoever_asked_for_it(wrapped: bool) -> None:
+async def test_an_agent_as_a_tool_passes_each_delta_to_its_on_stream_callback(wrapped: bool) -> None:
     read: list[Any] = []
     helper = agents.Agent(name="helper", instructions="x", model=Playing("helper", [], words=WORDS))
-    tool = helper.as_tool("help", "x", on_stream=lambda told: read.append(told["event"]))
+    tool = helper.as_tool("help", "x", on_stream=lambda streamed: read.append(streamed["event"]))
     call = function_call("help", {"input": "?"}, call_id="c")
     model = ScriptedModel([[call], [assistant_message("Done.")]])
     outer = Agent("outer", "x", model=model, tools=[tool], middleware=[Passes()] if wrapped else [])
     async with outer.stream("Go") as run:
-        told = [event async for event in run if isinstance(event, TextDelta) and event.agent == "helper"]
-    assert len(told) == WORDS
+        deltas = [event async for event in run if isinstance(event, TextDelta) and event.agent == "helper"]
+    assert len(deltas) == WORDS
     assert len([event for event in read if is_delta(event)]) == WORDS
 
 
-async def test_a_guardrail_reads_each_delta_of_what_it_streams(wrapped: bool) -> None:
+async def test_a_guardrail_reads_each_delta_of_its_own_stream(wrapped: bool) -> None:
     read: list[Any] = []
     judge = Agent(
         "judge", "x", model=Playing("judge", [], words=WORDS), middleware=[Passes()] if wrapped else []
@@ -64,7 +64,7 @@ async def test_a_guardrail_reads_each_delta_of_what_it_streams(wrapped: bool) ->
 
 
 class BreakingOff(Playing):
-    """Fails behind its first words, with what is tried again before them."""
+    """Fails in its first call after some words, with an error that ``Retry`` retries."""
 
     def __init__(self, words_before: int) -> None:
         super().__init__("a", [], words=WORDS)
@@ -83,7 +83,7 @@ class BreakingOff(Playing):
 
 
 @pytest.mark.parametrize("words_before", [0, 1, 5])
-async def test_an_answer_that_breaks_off_is_asked_for_again_unless_some_of_it_was_told(
+async def test_an_answer_that_breaks_off_is_requested_again_unless_some_of_it_was_emitted(
     wrapped: bool, words_before: int
 ) -> None:
     model = BreakingOff(words_before)
@@ -102,7 +102,7 @@ async def test_an_answer_that_breaks_off_is_asked_for_again_unless_some_of_it_wa
 
 
 class Thinking(Playing):
-    """Thinks before it says a word, and fails behind that if it is to."""
+    """Streams reasoning before its first word, and then fails if ``fails`` is set."""
 
     def __init__(self, *, fails: bool) -> None:
         super().__init__("a", [], words=1)
@@ -129,14 +129,14 @@ class Copies(Middleware):
         return dataclasses.replace(answer, output=list(answer.output))
 
 
-async def test_what_is_said_behind_other_deltas_is_told_once(wrapped: bool) -> None:
+async def test_text_after_other_deltas_is_emitted_once(wrapped: bool) -> None:
     around = [Passes()] if wrapped else []
     agent = Agent("a", "x", model=Thinking(fails=False), middleware=[*around, Copies()])
     async with agent.stream("Go") as run:
         assert [text async for text in run.text_deltas()] == ["a0"]
 
 
-async def test_what_was_said_behind_other_deltas_is_not_covered_up(wrapped: bool) -> None:
+async def test_no_fallback_answers_after_text_that_followed_other_deltas(wrapped: bool) -> None:
     around = [Passes()] if wrapped else []
     spare = ScriptedModel([[assistant_message("Spare.")]])
     agent = Agent("a", "x", model=Thinking(fails=True), middleware=[*around, Fallback(spare)])
@@ -147,16 +147,16 @@ async def test_what_was_said_behind_other_deltas_is_not_covered_up(wrapped: bool
     assert spare.calls == ()
 
 
-async def test_the_sdk_gets_the_first_delta_of_an_answer_nobody_reads_there(
+async def test_the_sdk_receives_only_the_first_delta_if_nothing_reads_its_events(
     wrapped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     passed_on: list[Any] = []
 
-    def note(data: Any) -> RawResponsesStreamEvent:
+    def record(data: Any) -> RawResponsesStreamEvent:
         passed_on.append(data)
         return RawResponsesStreamEvent(data=data)
 
-    monkeypatch.setattr("agents.run_internal.run_loop.RawResponsesStreamEvent", note)
+    monkeypatch.setattr("agents.run_internal.run_loop.RawResponsesStreamEvent", record)
     middleware = [Passes()] if wrapped else []
     model = Playing("a", [], words=WORDS)
     async with Agent("a", "x", model=model, middleware=middleware).stream("Go") as run:
@@ -164,7 +164,7 @@ async def test_the_sdk_gets_the_first_delta_of_an_answer_nobody_reads_there(
     assert [event.type for event in passed_on] == ["response.output_text.delta", "response.completed"]
 
 
-async def test_a_runner_of_the_users_own_gets_all_of_them(wrapped: bool) -> None:
+async def test_a_custom_runner_receives_all_deltas(wrapped: bool) -> None:
     read: list[Any] = []
 
     class Reading(agents.Runner):

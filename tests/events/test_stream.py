@@ -1,4 +1,4 @@
-"""``agent.stream``: the same results as ``run_async``, and nothing left of a run that is left early."""
+"""``agent.stream``: the same results as ``run_async``, and no leftovers of a stream that is left early."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from kantan_agents.testing import (
     assistant_message,
     function_call,
 )
-from tests.events.told import check_whole
+from tests.events.event_checks import check_whole
 from tests.events.watched_runs import RULES, Passes, Playing, Script, built, delta, scripts
 
 pytestmark = pytest.mark.anyio
 
 
-class Kept(TracingProcessor):
-    """Keeps what is recorded, and knows what has been begun and not ended."""
+class Recording(TracingProcessor):
+    """Collects the recorded spans and traces, and tracks those that have not ended."""
 
     def __init__(self) -> None:
         self.open: set[Any] = set()
@@ -87,8 +87,8 @@ def _text(item: Any) -> str:
 
 async def _finished(script: Script, *, streamed: bool) -> tuple[Any, Any]:
     context: dict[str, Any] = {"mine": 1, "tool_rules": RULES}
-    kept = Kept()
-    set_trace_processors([kept])
+    recording = Recording()
+    set_trace_processors([recording])
     ended: Any
     try:
         agent = built(script)
@@ -102,13 +102,13 @@ async def _finished(script: Script, *, streamed: bool) -> tuple[Any, Any]:
         ended = outcome(context)
     except Exception as error:  # noqa: BLE001 - compared
         ended = (type(error), str(error), dict(context), error.kantan_run.agent.name)  # type: ignore[attr-defined]
-    assert not kept.open
-    # In a turn with several tools it is chance which span ends first.
-    return ended, sorted(kept.rows)
+    assert not recording.open
+    # In a turn with several tools the order in which the spans end is random.
+    return ended, sorted(recording.rows)
 
 
 @given(scripts.filter(lambda script: not script.may_differ_in_order))
-def test_the_same_script_comes_to_the_same_streamed_or_not(script: Script) -> None:
+def test_a_script_has_the_same_result_with_and_without_streaming(script: Script) -> None:
     at_once = anyio.run(lambda: _finished(script, streamed=False))
     streamed = anyio.run(lambda: _finished(script, streamed=True))
     assert streamed == at_once
@@ -119,7 +119,7 @@ class Answer(BaseModel):
 
 
 @pytest.mark.parametrize("api", ["responses", "chat"])
-async def test_over_http_a_stream_comes_to_the_same_and_tells_each_piece(api: str) -> None:
+async def test_over_http_a_stream_has_the_same_result_and_emits_each_piece(api: str) -> None:
     def ask(city: str) -> str:
         return f"sunny in {city}"
 
@@ -176,9 +176,9 @@ async def tasks_now() -> set[Any]:
 
 @pytest.mark.parametrize("after", ["run_started", "model_call_started", "text_delta", "tool_call_started"])
 @pytest.mark.parametrize("way", ["break", "raise", "cancel", "cancel the task", "never read"])
-async def test_nothing_is_left_of_a_run_that_is_left(after: str, way: str) -> None:
-    kept = Kept()
-    set_trace_processors([kept])
+async def test_leaving_a_stream_early_leaves_no_tasks_or_open_spans(after: str, way: str) -> None:
+    recording = Recording()
+    set_trace_processors([recording])
     before = await tasks_now()
     stuck = asyncio.Event()
     cleaned: list[str] = []
@@ -195,11 +195,11 @@ async def test_nothing_is_left_of_a_run_that_is_left(after: str, way: str) -> No
     if after == "text_delta":
         script = [[assistant_message("Hello.")]]
     agent = Agent("a", "x", model=ScriptedModel(script), tools=[wait])
-    heard: list[Event] = []
+    received: list[Event] = []
     arrived = asyncio.Event()
 
-    def hear(event: Event) -> None:
-        heard.append(event)
+    def receive(event: Event) -> None:
+        received.append(event)
         if event.type == after:
             arrived.set()
 
@@ -219,18 +219,18 @@ async def test_nothing_is_left_of_a_run_that_is_left(after: str, way: str) -> No
                     if way == "cancel the task":
                         consumer.cancel()
 
-    with agent.subscribe(hear):
+    with agent.subscribe(receive):
         consumer = asyncio.create_task(consume())
         await asyncio.wait([consumer])
     with suppress(LookupError, asyncio.CancelledError):
         consumer.result()
     assert consumer.cancelled() == (way == "cancel the task")
     assert await tasks_now() == before
-    assert not kept.open
-    assert kept.rows
-    check_whole(heard)
-    assert heard[-1].type == "run_cancelled"
-    assert cleaned == ["tool"] * sum(isinstance(event, ToolCallStarted) for event in heard)
+    assert not recording.open
+    assert recording.rows
+    check_whole(received)
+    assert received[-1].type == "run_cancelled"
+    assert cleaned == ["tool"] * sum(isinstance(event, ToolCallStarted) for event in received)
     assert (current_run.get(), get_current_trace(), get_current_span()) == (None, None, None)
 
 
@@ -261,7 +261,7 @@ async def test_a_cancelled_run_is_recorded_with_an_end(traces: Any) -> None:
     assert all(span.ended_at is not None for span in spans)
 
 
-async def test_a_second_cancellation_while_the_run_cleans_up_leaves_nothing_either() -> None:
+async def test_a_second_cancellation_during_the_cleanup_leaves_nothing_behind() -> None:
     entered, released = asyncio.Event(), asyncio.Event()
     cleaned: list[str] = []
 
@@ -296,21 +296,21 @@ async def test_a_second_cancellation_while_the_run_cleans_up_leaves_nothing_eith
     assert await tasks_now() == before
 
 
-async def test_a_deadline_of_anyio_around_a_stream_ends_it() -> None:
+async def test_an_anyio_deadline_around_a_stream_ends_it() -> None:
     async def wait() -> str:
         await asyncio.Event().wait()
         return ""
 
     agent = Agent("a", "x", model=ScriptedModel([[function_call("wait", {}, call_id="c")]]), tools=[wait])
     before = await tasks_now()
-    heard: list[Event] = []
-    with agent.subscribe(heard.append), anyio.move_on_after(0.05) as scope:
+    received: list[Event] = []
+    with agent.subscribe(received.append), anyio.move_on_after(0.05) as scope:
         async with agent.stream("hi") as run:
             async for _ in run:
                 continue
     assert scope.cancelled_caught
     assert await tasks_now() == before
-    check_whole(heard)
+    check_whole(received)
 
 
 # --- slow consumers -----------------------------------------------------------------------------------
@@ -329,11 +329,11 @@ async def test_the_model_is_never_more_than_the_buffer_ahead_of_its_reader(wrapp
             read += isinstance(event, TextDelta)
             furthest = max(furthest, model.deltas - read)
     assert read == 600
-    # What is in the buffer, in the hands of its sender and, with middleware, between two tasks.
+    # Events in the buffer, one held by its sender and, with middleware, one between two tasks.
     assert BUFFERED // 2 < furthest <= BUFFERED + 3
 
 
-async def test_a_run_that_nobody_reads_waits_and_goes_on_when_it_is_read() -> None:
+async def test_an_unread_run_waits_and_continues_when_it_is_read() -> None:
     model = Playing("a", [], words=300)
     async with Agent("a", "x", model=model).stream("hi") as run:
         for _ in range(2000):
@@ -345,7 +345,7 @@ async def test_a_run_that_nobody_reads_waits_and_goes_on_when_it_is_read() -> No
 # --- misuse -------------------------------------------------------------------------------------------
 
 
-async def test_what_cannot_work_is_e81() -> None:
+async def test_wrong_use_of_a_stream_is_e81() -> None:
     run = Agent("a", "x", model=Playing("a", [])).stream("hi")
     for use in (lambda: run.context, lambda: run.id, run.cancel, run.__aiter__):
         with pytest.raises(StreamUsageError, match=r"\[E81\]"):
@@ -382,7 +382,7 @@ async def test_a_cancelled_run_has_no_context() -> None:
         _ = run.context
 
 
-async def test_what_the_run_raises_comes_after_the_last_event_and_with_the_context() -> None:
+async def test_an_error_of_the_run_is_raised_after_the_last_event_and_by_the_context() -> None:
     agent = Agent("a", "x", model=ScriptedModel([LookupError("gone")]))
     events: list[Event] = []
     with pytest.raises(LookupError, match="gone"):
@@ -394,7 +394,7 @@ async def test_what_the_run_raises_comes_after_the_last_event_and_with_the_conte
         _ = run.context
 
 
-async def test_an_error_nobody_reads_about_is_no_warning() -> None:
+async def test_an_unread_error_causes_no_warning() -> None:
     agent = Agent("a", "x", model=ScriptedModel([LookupError("gone")]))
     async with agent.stream("hi") as run:
         for _ in range(500):
@@ -404,14 +404,14 @@ async def test_an_error_nobody_reads_about_is_no_warning() -> None:
     gc.collect()
 
 
-async def test_what_cannot_be_run_is_said_on_entering() -> None:
+async def test_invalid_arguments_raise_on_entering() -> None:
     wrong: Any = 5
     with pytest.raises(InputTypeError):
         async with Agent("a", "x").stream(wrong):
             raise AssertionError
 
 
-async def test_a_violation_that_is_to_be_raised_ends_the_stream() -> None:
+async def test_a_violation_with_the_raise_policy_ends_the_stream() -> None:
     script: list[Any] = [[function_call("hidden", {"value": "a"}, call_id="c")], [assistant_message("never")]]
 
     def hidden(value: str) -> str:
@@ -425,7 +425,7 @@ async def test_a_violation_that_is_to_be_raised_ends_the_stream() -> None:
     assert caught.value.kantan_run.id == run.id  # type: ignore[attr-defined]
 
 
-async def test_its_repr_says_where_it_stands() -> None:
+async def test_its_repr_shows_its_state() -> None:
     run = Agent("a", "x", model=Playing("a", [])).stream("hi")
     assert repr(run) == "<RunStream, not begun>"
     async with run:
@@ -435,7 +435,7 @@ async def test_its_repr_says_where_it_stands() -> None:
     assert "over" in repr(run)
 
 
-async def test_a_model_whose_stream_cannot_be_closed_may_be_watched() -> None:
+async def test_a_model_whose_stream_has_no_close_method_can_be_streamed() -> None:
     class Bare:
         def __init__(self) -> None:
             self._left = [

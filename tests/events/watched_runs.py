@@ -1,4 +1,4 @@
-"""Runs that are drawn: what the models call, what the tools do, and what stands around them."""
+"""Scripts of runs drawn by Hypothesis: the calls of the models, the tools, and the code around them."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ MIDDLEWARE = (
 
 
 class Playing(Model):
-    """A model that plays turns: it sees from the conversation which one is next.
+    """A model that plays scripted turns; it finds the next one from the conversation.
 
     Args:
-        name: Of the agent; its call ids begin with it.
-        turns: Names of what is called in each turn; then it says something.
-        hands_to: Name of the agent to hand over to after the last turn.
-        words: How many words it says.
+        name: Name of the agent, with which the call ids begin.
+        turns: The names of the calls in each turn. After the last turn the model answers with a text.
+        hands_to: Name of the agent to hand off to after the last turn.
+        words: The number of words in the answer.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ def delta(text: str) -> ResponseTextDeltaEvent:
 
 @attrs.frozen
 class Script:
-    """One drawn run."""
+    """The script of one run."""
 
     turns: list[list[str]]
     middleware: list[str]
@@ -242,7 +242,7 @@ class Raises(Middleware):
 
 
 def built(script: Script, **options: Any) -> Agent:
-    """Return the agent of a script; each time a new one, that does the same."""
+    """Return a new agent that plays a script."""
     inner = Agent("inner", "x", model=Playing("inner", script.inner_turns), tools=_leaf_tools())
     failing = Agent("failing", "x", model=Breaking())
     of_the_sdk: Any = agents.Agent(name="sdk", model=Playing("sdk", script.inner_turns), tools=_leaf_tools())

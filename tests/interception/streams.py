@@ -1,4 +1,4 @@
-"""Models that stream in ways of their own."""
+"""Models with unusual streams."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kantan_agents.testing import ScriptedModel
 
 
 class SaysItInItems(ScriptedModel):
-    """Ends its stream with an answer that is empty: its items came before."""
+    """Streams its items first and ends with an empty response."""
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
         async for event in super().stream_response(*args, **kwargs):

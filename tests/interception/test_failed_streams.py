@@ -1,4 +1,4 @@
-"""Streams that end by saying that there is no answer."""
+"""Streams that end with a failure instead of an answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kantan_agents import Agent
 from kantan_agents.events import Event, ModelCallFinished
 from kantan_agents.middleware import Fallback, Redact
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, assistant_message
-from tests.events.told import check_whole
+from tests.events.event_checks import check_whole
 from tests.events.watched_runs import Passes
 
 pytestmark = pytest.mark.anyio
@@ -67,7 +67,7 @@ ENDS = pytest.mark.parametrize(
 
 
 class Failing(ScriptedModel):
-    """Says that there is no answer, and keeps the connection open."""
+    """Reports a failure and keeps the connection open."""
 
     def __init__(self, end: Any) -> None:
         super().__init__([])
@@ -79,43 +79,43 @@ class Failing(ScriptedModel):
             await asyncio.sleep(3600)
 
 
-async def heard_of(agent: Agent, heard: list[Event]) -> Any:
+async def answer_of(agent: Agent, received: list[Event]) -> Any:
     async with agent.stream("Go") as run:
         async for event in run:
-            heard.append(event)
+            received.append(event)
     return run.context["result"].final_output
 
 
 @ENDS
 @pytest.mark.parametrize("wrapped", [False, True])
-async def test_the_call_fails_with_what_the_stream_said(end: Any, reason: str, wrapped: bool) -> None:
-    heard: list[Event] = []
+async def test_the_call_fails_with_the_error_of_the_stream(end: Any, reason: str, wrapped: bool) -> None:
+    received: list[Event] = []
     agent = Agent("a", "x", model=Failing(end), middleware=[Passes()] if wrapped else [])
     with pytest.raises(ModelBehaviorError, match=reason):
-        await heard_of(agent, heard)
-    check_whole(heard)
-    assert [event.outcome for event in heard if isinstance(event, ModelCallFinished)] == ["failed"]
+        await answer_of(agent, received)
+    check_whole(received)
+    assert [event.outcome for event in received if isinstance(event, ModelCallFinished)] == ["failed"]
 
 
 @ENDS
 @pytest.mark.parametrize("around", [[], [Redact()], [Passes()]])
 async def test_another_model_may_answer(end: Any, reason: str, around: list[Any]) -> None:
-    heard: list[Event] = []
+    received: list[Event] = []
     spare = ScriptedModel([[assistant_message("From the spare.")]])
     agent = Agent("a", "x", model=Failing(end), middleware=[*around, Fallback(spare)])
-    assert await heard_of(agent, heard) == "From the spare."
-    check_whole(heard)
+    assert await answer_of(agent, received) == "From the spare."
+    check_whole(received)
 
 
 @pytest.mark.parametrize("wrapped", [False, True])
-async def test_over_http_no_connection_stays_in_use(wrapped: bool) -> None:
+async def test_over_http_no_connection_remains_in_use(wrapped: bool) -> None:
     sent = f"event: {FAILED.type}\ndata: {json.dumps(FAILED.to_dict())}\n\n".encode()
-    heard: list[Event] = []
+    received: list[Event] = []
     with OfflineServer([Reply(body=sent, headers={"content-type": "text/event-stream"})]) as server:
         bundle = server.bundle()
         agent = Agent("a", "x", model=bundle, middleware=[Passes()] if wrapped else [])
         with pytest.raises(ModelBehaviorError, match=r"response\.failed.*overloaded"):
-            await heard_of(agent, heard)
+            await answer_of(agent, received)
         pool: Any = bundle.client._client._transport
         assert all(connection.is_idle() for connection in pool._pool.connections)
-    check_whole(heard)
+    check_whole(received)

@@ -1,4 +1,4 @@
-"""Middleware as such: what is one, its order on all three levels, and state that belongs to one run."""
+"""Middleware: which objects are accepted, their order on all three levels, and per-run state."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def calling(*names: str, then: str = "done") -> ScriptedModel:
 
 
 class Noting(Middleware):
-    """Writes down what passes through it, on all levels."""
+    """Records the calls that pass through it, on all levels."""
 
     def __init__(self, name: str, notes: list[str]) -> None:
         self.name = name
@@ -60,7 +60,7 @@ async def finish(agent: Agent, *, streamed: bool, context: Any = None, **options
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_the_first_one_is_the_outermost_on_all_levels(streamed: bool) -> None:
+async def test_the_first_entry_is_the_outermost_on_all_levels(streamed: bool) -> None:
     notes: list[str] = []
     middleware = [Noting("a", notes), Noting("b", notes), Noting("c", notes)]
     await finish(
@@ -93,7 +93,7 @@ async def test_stages_and_middleware_share_one_order() -> None:
     assert notes[:3] == ["run > object", "run > stage", "run > n"]
 
 
-async def test_a_level_that_is_not_defined_is_left_out() -> None:
+async def test_an_undefined_level_is_skipped() -> None:
     class ModelOnly(Middleware):
         async def model_call(self, call: Any, call_next: Any) -> Any:
             return await call_next(call)
@@ -151,7 +151,7 @@ class WrongArguments(Middleware):
         (Agent("inner", "x"), "not async"),
     ],
 )
-def test_what_is_no_middleware_is_e73(value: Any, reason: str) -> None:
+def test_an_invalid_middleware_is_e73(value: Any, reason: str) -> None:
     with pytest.raises(NotAStageError, match=r"\[E73\]") as caught:
         Agent("x", "y", middleware=[value])
     assert reason in str(caught.value)
@@ -197,7 +197,7 @@ async def test_state_belongs_to_one_of_fifty_runs_at_once(streamed: bool) -> Non
         assert context["state"] == [number, "model", {"name": f"guest {number}"}, "model"]
 
 
-async def test_the_agent_keeps_nothing_of_a_run() -> None:
+async def test_the_agent_stores_no_state_of_a_run() -> None:
     model = calling("Bo")
     agent = Agent("x", "y", model=model, tools=[greet], middleware=[Noting("n", [])])
     assert agent.sdk_agent.model is model

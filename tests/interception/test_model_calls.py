@@ -1,4 +1,4 @@
-"""Around each model call: what a middleware may read, replace, compute and repeat."""
+"""Middleware around model calls: reading, replacing, answering and repeating them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kantan_agents.errors import MiddlewareResultError, ModelNotFoundError
 from kantan_agents.events import Event, TextDelta
 from kantan_agents.interception import Middleware
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
-from tests.events.told import check_whole
+from tests.events.event_checks import check_whole
 from tests.interception.streams import SaysItInItems
 from tests.interception.test_middleware import finish, greet
 
@@ -27,7 +27,7 @@ Wrap = Callable[[Any, Any], Any]
 
 
 class Around(Middleware):
-    """A middleware made of one function."""
+    """A middleware with a function as its only level."""
 
     def __init__(self, wrap: Wrap) -> None:
         self.wrap = wrap
@@ -51,7 +51,7 @@ async def texts_and_context(agent: Agent, **options: Any) -> tuple[list[str], di
 
 
 @both
-async def test_all_that_is_replaced_is_what_the_model_gets(streamed: bool) -> None:
+async def test_the_model_receives_every_replaced_attribute(streamed: bool) -> None:
     async def replace(call: Any, call_next: Any) -> Any:
         assert (call.agent, call.instructions, call.is_streamed) == ("a", "Be nice.", streamed)
         assert [tool.name for tool in call.tools] == ["greet"]
@@ -72,7 +72,7 @@ async def test_all_that_is_replaced_is_what_the_model_gets(streamed: bool) -> No
 
 
 @both
-async def test_another_model_is_asked_in_its_place(streamed: bool) -> None:
+async def test_the_model_can_be_replaced(streamed: bool) -> None:
     other = saying("from the other")
 
     async def replace(call: Any, call_next: Any) -> Any:
@@ -88,7 +88,7 @@ async def test_another_model_is_asked_in_its_place(streamed: bool) -> None:
 
 
 @both
-async def test_a_name_is_found_by_kantan_llm(streamed: bool, monkeypatch: Any) -> None:
+async def test_a_model_name_is_resolved_by_kantan_llm(streamed: bool, monkeypatch: Any) -> None:
     async def replace(call: Any, call_next: Any) -> Any:
         call.model = "compat/other-model"
         return await call_next(call)
@@ -103,7 +103,7 @@ async def test_a_name_is_found_by_kantan_llm(streamed: bool, monkeypatch: Any) -
 
 
 @both
-async def test_a_name_nobody_knows_is_e19(streamed: bool) -> None:
+async def test_an_unknown_model_name_is_e19(streamed: bool) -> None:
     async def replace(call: Any, call_next: Any) -> Any:
         call.model = "no-such-model"
         return await call_next(call)
@@ -125,22 +125,22 @@ async def test_an_answer_can_be_replaced(streamed: bool) -> None:
 
 
 @both
-async def test_an_answer_can_be_computed_and_no_model_is_asked(streamed: bool) -> None:
+async def test_an_answer_can_be_computed_without_a_model_call(streamed: bool) -> None:
     async def answer(call: Any, call_next: Any) -> Any:
         return response("computed")
 
     model = saying("never")
-    heard: list[Event] = []
+    received: list[Event] = []
     agent = Agent("a", "x", model=model, middleware=[Around(answer)])
-    with agent.subscribe(heard.append):
+    with agent.subscribe(received.append):
         context = await finish(agent, streamed=streamed)
     assert (context["result"].final_output, model.calls) == ("computed", ())
     assert context["result"].context_wrapper.usage.requests == 0
-    assert [event.text for event in heard if isinstance(event, TextDelta)] == (
+    assert [event.text for event in received if isinstance(event, TextDelta)] == (
         ["computed"] if streamed else []
     )
-    assert not any(event.type == "model_call_started" for event in heard)
-    check_whole(heard)
+    assert not any(event.type == "model_call_started" for event in received)
+    check_whole(received)
 
 
 @both
@@ -160,7 +160,7 @@ async def test_a_computed_answer_may_call_tools(streamed: bool) -> None:
 
 
 @both
-async def test_the_model_may_be_asked_again(streamed: bool) -> None:
+async def test_the_model_may_be_called_again(streamed: bool) -> None:
     async def twice(call: Any, call_next: Any) -> Any:
         first = await call_next(call)
         second = await call_next(call)
@@ -168,17 +168,17 @@ async def test_the_model_may_be_asked_again(streamed: bool) -> None:
         return second
 
     agent = Agent("a", "x", model=saying("one", "two"), middleware=[Around(twice)])
-    heard: list[Event] = []
-    with agent.subscribe(heard.append):
+    received: list[Event] = []
+    with agent.subscribe(received.append):
         context = await finish(agent, streamed=streamed)
     assert context["result"].final_output == "two"
-    ids = [event.to_dict()["call_id"] for event in heard if event.type == "model_call_started"]
+    ids = [event.to_dict()["call_id"] for event in received if event.type == "model_call_started"]
     assert ids == ["model_1", "model_2"]
-    check_whole(heard)
+    check_whole(received)
 
 
 @both
-async def test_the_first_of_two_answers_may_be_the_one(streamed: bool) -> None:
+async def test_the_first_of_two_answers_may_be_returned(streamed: bool) -> None:
     async def twice(call: Any, call_next: Any) -> Any:
         first = await call_next(call)
         await call_next(call)
@@ -196,17 +196,17 @@ async def test_a_failure_can_be_handled(streamed: bool) -> None:
         except ConnectionError:
             return response("out of order")
 
-    heard: list[Event] = []
+    received: list[Event] = []
     agent = Agent("a", "x", model=ScriptedModel([ConnectionError("gone")]), middleware=[Around(handle)])
-    with agent.subscribe(heard.append):
+    with agent.subscribe(received.append):
         context = await finish(agent, streamed=streamed)
     assert context["result"].final_output == "out of order"
-    (ended,) = [event.to_dict() for event in heard if event.type == "model_call_finished"]
+    (ended,) = [event.to_dict() for event in received if event.type == "model_call_finished"]
     assert (ended["outcome"], ended["error_type"], ended["message"]) == ("failed", "ConnectionError", "gone")
 
 
 @both
-async def test_what_a_middleware_raises_ends_the_run_unchanged(streamed: bool) -> None:
+async def test_an_error_of_a_middleware_ends_the_run_unchanged(streamed: bool) -> None:
     raised = LookupError("mine")
 
     async def fail(call: Any, call_next: Any) -> Any:
@@ -220,7 +220,7 @@ async def test_what_a_middleware_raises_ends_the_run_unchanged(streamed: bool) -
 
 @both
 @pytest.mark.parametrize("wrong", [None, "text", [assistant_message("x")]])
-async def test_what_is_no_answer_is_e80(streamed: bool, wrong: Any) -> None:
+async def test_a_result_that_is_not_a_response_is_e80(streamed: bool, wrong: Any) -> None:
     async def answer(call: Any, call_next: Any) -> Any:
         return wrong
 
@@ -230,7 +230,7 @@ async def test_what_is_no_answer_is_e80(streamed: bool, wrong: Any) -> None:
 
 @both
 @pytest.mark.parametrize("wrong", [None, "call", 5])
-async def test_what_is_no_call_is_e80(streamed: bool, wrong: Any) -> None:
+async def test_passing_on_something_other_than_a_call_is_e80(streamed: bool, wrong: Any) -> None:
     async def pass_on(call: Any, call_next: Any) -> Any:
         return await call_next(wrong)
 
@@ -239,7 +239,7 @@ async def test_what_is_no_call_is_e80(streamed: bool, wrong: Any) -> None:
 
 
 @both
-async def test_what_is_no_model_is_e80(streamed: bool) -> None:
+async def test_an_invalid_model_is_e80(streamed: bool) -> None:
     async def replace(call: Any, call_next: Any) -> Any:
         call.model = 5
         return await call_next(call)
@@ -248,29 +248,32 @@ async def test_what_is_no_model_is_e80(streamed: bool) -> None:
         await finish(Agent("a", "x", model=saying("x"), middleware=[Around(replace)]), streamed=streamed)
 
 
-async def test_calls_of_its_own_are_marked_and_not_streamed() -> None:
+async def test_internal_calls_are_marked_and_not_streamed() -> None:
     async def summarise(call: Any, call_next: Any) -> Any:
         summary = await call_next(call.internally(instructions="Summarise.", tools=[]))
         call.instructions = f"{call.instructions} {summary.output[0].content[0].text}"
         return await call_next(call)
 
     model = saying("a summary", "the answer")
-    heard: list[Event] = []
+    received: list[Event] = []
     agent = Agent("a", "Be nice.", model=model, tools=[greet], middleware=[Around(summarise)])
-    with agent.subscribe(heard.append):
+    with agent.subscribe(received.append):
         async with agent.stream("hi") as run:
             events = [event async for event in run]
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["the answer"]
     assert not any(event.internal for event in events)
-    assert [event.type for event in heard if event.internal] == ["model_call_started", "model_call_finished"]
-    check_whole(heard)
+    assert [event.type for event in received if event.internal] == [
+        "model_call_started",
+        "model_call_finished",
+    ]
+    check_whole(received)
     first, second = model.calls
     assert (first.system_instructions, first.tools, first.streamed) == ("Summarise.", [], False)
     assert (second.system_instructions, second.streamed) == ("Be nice. a summary", True)
     assert [tool.name for tool in second.tools] == ["greet"]
 
 
-async def test_has_streamed_says_when_text_is_on_its_way() -> None:
+async def test_has_streamed_is_set_once_text_has_been_passed_on() -> None:
     said: list[bool] = []
 
     async def look(call: Any, call_next: Any) -> Any:
@@ -298,7 +301,7 @@ async def test_a_copy_of_the_call_may_be_passed_on(streamed: bool) -> None:
     assert model.last_call.system_instructions == "Copied."
 
 
-# --- wherever a model comes from ----------------------------------------------------------------------
+# --- models from all sources --------------------------------------------------------------------------
 
 
 class Provider(ModelProvider):
@@ -337,16 +340,16 @@ async def test_the_models_of_hand_off_targets_are_wrapped(streamed: bool, ours: 
         target = Agent("b", "y", model=None if way != "own model" else target_model)
     own: Any = None if way == "run config" else ScriptedModel(script[:1])
     agent = Agent("a", "x", model=own, handoffs=[target], middleware=[around])
-    heard: list[Event] = []
-    with agent.subscribe(heard.append):
+    received: list[Event] = []
+    with agent.subscribe(received.append):
         context = await finish(agent, streamed=streamed, run_config=config)
     assert seen == ["a", "b"]
     assert context["result"].final_output == "from b"
-    assert [event.agent for event in heard if event.type == "model_call_started"] == ["a", "b"]
-    assert [(event.agent, event.to_dict()["to_agent"]) for event in heard if event.type == "handed_off"] == [
-        ("a", "b")
-    ]
-    check_whole(heard)
+    assert [event.agent for event in received if event.type == "model_call_started"] == ["a", "b"]
+    assert [
+        (event.agent, event.to_dict()["to_agent"]) for event in received if event.type == "handed_off"
+    ] == [("a", "b")]
+    check_whole(received)
 
 
 @both
@@ -368,7 +371,7 @@ async def test_the_models_of_agents_as_tools_are_wrapped(streamed: bool, ours: b
 
 
 @both
-async def test_a_name_of_a_run_config_is_wrapped_and_asked_for_once(streamed: bool) -> None:
+async def test_a_model_name_of_a_run_config_is_wrapped_and_resolved_once(streamed: bool) -> None:
     seen, around = watching()
     provider = Provider(saying("from the provider"))
     agent = Agent("a", "x", middleware=[around])
@@ -381,7 +384,7 @@ async def test_a_name_of_a_run_config_is_wrapped_and_asked_for_once(streamed: bo
 
 
 @both
-async def test_the_model_is_the_users_own_wherever_the_user_looks(streamed: bool) -> None:
+async def test_user_code_sees_the_users_own_model_everywhere(streamed: bool) -> None:
     model = saying("x")
     looked: list[Any] = []
 
@@ -400,7 +403,7 @@ async def test_the_model_is_the_users_own_wherever_the_user_looks(streamed: bool
 
 
 @both
-async def test_sessions_and_previous_responses_are_left_alone(streamed: bool) -> None:
+async def test_sessions_and_previous_responses_are_unaffected(streamed: bool) -> None:
     session = SQLiteSession("s")
     _, around = watching()
     options: list[Any] = []
@@ -443,7 +446,7 @@ async def test_settings_of_the_agent_reach_the_call(streamed: bool) -> None:
 
 @pytest.mark.parametrize("paused_streamed", [False, True])
 @pytest.mark.parametrize("resumed_streamed", [False, True])
-async def test_agents_of_one_name_are_found_again_by_a_watched_or_unwatched_run(
+async def test_agents_of_the_same_name_are_found_again_with_and_without_observers(
     paused_streamed: bool, resumed_streamed: bool
 ) -> None:
     paid: list[str] = []
@@ -488,7 +491,7 @@ async def test_agents_of_one_name_are_found_again_by_a_watched_or_unwatched_run(
         assert paid == ["by 2"]
 
 
-async def test_an_answer_told_only_in_the_items_of_the_stream_arrives() -> None:
+async def test_an_answer_only_in_the_items_of_the_stream_is_received() -> None:
     seen: list[Any] = []
 
     async def look(call: Any, call_next: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Around each tool call: what a middleware may replace, compute and repeat, and what observers are told."""
+"""Middleware around tool calls: replacing, answering and repeating them, and the emitted events."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kantan_agents.errors import MiddlewareResultError, ToolNotAllowedError, Too
 from kantan_agents.events import Event, ToolCallFinished, ToolCallRefused, ToolCallStarted
 from kantan_agents.interception import Middleware
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call, scripted
-from tests.events.told import check_whole
+from tests.events.event_checks import check_whole
 from tests.interception.test_middleware import finish, greet
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +28,7 @@ both = pytest.mark.parametrize("streamed", [False, True])
 
 
 class Around(Middleware):
-    """A middleware made of one function."""
+    """A middleware with a function as its only level."""
 
     def __init__(self, wrap: Callable[[Any, Any], Any]) -> None:
         self.wrap = wrap
@@ -49,26 +49,26 @@ def calling(*calls: Any, ids: str = "c") -> ScriptedModel:
     return ScriptedModel([items, [assistant_message("done")]])
 
 
-def told_to(model: ScriptedModel) -> list[str]:
+def outputs_sent_to(model: ScriptedModel) -> list[str]:
     assert model.last_call is not None
     return [
         str(item["output"]) for item in model.last_call.input if str(item.get("type")).endswith("_output")
     ]
 
 
-async def heard_of(agent: Agent, *, streamed: bool = False, **options: Any) -> list[Event]:
-    heard: list[Event] = []
-    with agent.subscribe(heard.append):
+async def events_of(agent: Agent, *, streamed: bool = False, **options: Any) -> list[Event]:
+    received: list[Event] = []
+    with agent.subscribe(received.append):
         try:
             await finish(agent, streamed=streamed, **options)
         finally:
-            check_whole(heard)
-    return heard
+            check_whole(received)
+    return received
 
 
-def of_tools(heard: list[Event]) -> list[tuple[Any, ...]]:
+def of_tools(received: list[Event]) -> list[tuple[Any, ...]]:
     found: list[tuple[Any, ...]] = []
-    for event in heard:
+    for event in received:
         if isinstance(event, ToolCallStarted):
             found.append(("started", event.tool, event.call_id, event.arguments))
         elif isinstance(event, ToolCallFinished):
@@ -82,7 +82,7 @@ def of_tools(heard: list[Event]) -> list[tuple[Any, ...]]:
 
 
 @both
-async def test_replaced_arguments_are_what_the_tool_gets(streamed: bool) -> None:
+async def test_the_tool_receives_replaced_arguments(streamed: bool) -> None:
     async def replace(call: Any, call_next: Any) -> Any:
         assert (call.name, call.agent, call.call_id) == ("greet", "a", "c0")
         assert call.tool.name == "greet"
@@ -90,18 +90,18 @@ async def test_replaced_arguments_are_what_the_tool_gets(streamed: bool) -> None
         return await call_next(call)
 
     model = calling(("greet", {"name": "Bo"}))
-    heard = await heard_of(
+    received = await events_of(
         Agent("a", "x", model=model, tools=[greet], middleware=[Around(replace)]), streamed=streamed
     )
-    assert told_to(model) == ["Hello Eve."]
-    started, finished = of_tools(heard)
+    assert outputs_sent_to(model) == ["Hello Eve."]
+    started, finished = of_tools(received)
     assert (started[:3], json.loads(started[3])) == (("started", "greet", "c0"), {"name": "Bo"})
     assert finished == ("finished", "greet", "c0", "Hello Eve.")
 
 
 @both
 @pytest.mark.parametrize(("written", "replaced", "ok"), [("Bo", "Mallory", False), ("Mallory", "Bo", True)])
-async def test_the_rules_check_the_arguments_as_replaced(
+async def test_the_rules_check_the_replaced_arguments(
     streamed: bool, written: str, replaced: str, ok: bool
 ) -> None:
     async def replace(call: Any, call_next: Any) -> Any:
@@ -111,9 +111,9 @@ async def test_the_rules_check_the_arguments_as_replaced(
     model = calling(("greet", {"name": written}))
     agent = Agent("a", "x", model=model, tools=[greet], middleware=[Around(replace)])
     rules = {"params": {"greet": {"name": {"maxLength": 3}}}}
-    heard = await heard_of(agent, streamed=streamed, context={"tool_rules": rules})
-    assert ("Hello Bo." in told_to(model)[0]) is ok
-    assert of_tools(heard)[-1][0] == ("finished" if ok else "E14")
+    received = await events_of(agent, streamed=streamed, context={"tool_rules": rules})
+    assert ("Hello Bo." in outputs_sent_to(model)[0]) is ok
+    assert of_tools(received)[-1][0] == ("finished" if ok else "E14")
 
 
 @both
@@ -124,10 +124,10 @@ async def test_a_result_can_be_computed_and_replaced(streamed: bool) -> None:
         return f"{await call_next(call)} Goodbye."
 
     model = calling(("greet", {"name": "Bo"}), ("greet", {"name": "Eve"}))
-    await heard_of(
+    await events_of(
         Agent("a", "x", model=model, tools=[greet], middleware=[Around(compute)]), streamed=streamed
     )
-    assert told_to(model) == ["computed", "Hello Eve. Goodbye."]
+    assert outputs_sent_to(model) == ["computed", "Hello Eve. Goodbye."]
 
 
 @both
@@ -146,10 +146,10 @@ async def test_a_refused_call_may_be_tried_again_with_other_arguments(streamed: 
     model = calling(("greet", {"name": "Mallory"}))
     agent = Agent("a", "x", model=model, tools=[greet], middleware=[Around(correct)])
     rules = {"params": {"greet": {"name": {"maxLength": 3}}}}
-    heard = await heard_of(agent, streamed=streamed, context={"tool_rules": rules})
-    assert told_to(model) == ["Hello Bo."]
+    received = await events_of(agent, streamed=streamed, context={"tool_rules": rules})
+    assert outputs_sent_to(model) == ["Hello Bo."]
     assert seen == [ToolParameterMaxLengthError, type(None)]
-    assert of_tools(heard)[-1] == ("finished", "greet", "c0", "Hello Bo.")
+    assert of_tools(received)[-1] == ("finished", "greet", "c0", "Hello Bo.")
 
 
 async def test_a_copy_of_the_call_carries_the_refusal_too() -> None:
@@ -164,14 +164,14 @@ async def test_a_copy_of_the_call_carries_the_refusal_too() -> None:
     model = calling(("greet", {"name": "Mallory"}))
     agent = Agent("a", "x", model=model, tools=[greet], middleware=[Around(copy)])
     rules = {"params": {"greet": {"name": {"maxLength": 3}}}}
-    heard = await heard_of(agent, context={"tool_rules": rules})
+    received = await events_of(agent, context={"tool_rules": rules})
     assert seen == [(ToolParameterMaxLengthError, ToolParameterMaxLengthError)]
-    assert of_tools(heard)[-1] == ("E14", "greet", "c0")
+    assert of_tools(received)[-1] == ("E14", "greet", "c0")
 
 
 @both
 @pytest.mark.parametrize("nested", [False, True])
-async def test_what_a_middleware_raises_ends_the_run_unchanged(streamed: bool, nested: bool) -> None:
+async def test_an_error_of_a_middleware_ends_the_run_unchanged(streamed: bool, nested: bool) -> None:
     raised = LookupError("mine")
 
     async def fail(call: Any, call_next: Any) -> Any:
@@ -186,13 +186,13 @@ async def test_what_a_middleware_raises_ends_the_run_unchanged(streamed: bool, n
         model, tools = calling(("ask", {"input": "x"})), [helper.as_tool("ask", "d")]
     agent = Agent("a", "x", model=model, tools=tools, middleware=[Around(fail)])
     with pytest.raises(LookupError) as caught:
-        await heard_of(agent, streamed=streamed)
+        await events_of(agent, streamed=streamed)
     assert caught.value is raised
     assert caught.value.kantan_run.agent is agent  # type: ignore[attr-defined]
 
 
 @both
-async def test_what_an_outer_middleware_handles_does_not_end_the_run(streamed: bool) -> None:
+async def test_an_error_that_an_outer_middleware_handles_does_not_end_the_run(streamed: bool) -> None:
     async def fail(call: Any, call_next: Any) -> Any:
         raise LookupError
 
@@ -204,13 +204,13 @@ async def test_what_an_outer_middleware_handles_does_not_end_the_run(streamed: b
 
     model = calling(("greet", {"name": "Bo"}))
     agent = Agent("a", "x", model=model, tools=[greet], middleware=[Around(handle), Around(fail)])
-    await heard_of(agent, streamed=streamed)
-    assert told_to(model) == ["handled"]
+    await events_of(agent, streamed=streamed)
+    assert outputs_sent_to(model) == ["handled"]
 
 
 @both
 @pytest.mark.parametrize("wrong", [None, "call", 5])
-async def test_what_is_no_call_is_e80(streamed: bool, wrong: Any) -> None:
+async def test_passing_on_something_other_than_a_call_is_e80(streamed: bool, wrong: Any) -> None:
     async def send(call: Any, call_next: Any) -> Any:
         return await call_next(wrong)
 
@@ -218,12 +218,12 @@ async def test_what_is_no_call_is_e80(streamed: bool, wrong: Any) -> None:
         "a", "x", model=calling(("greet", {"name": "Bo"})), tools=[greet], middleware=[Around(send)]
     )
     with pytest.raises(MiddlewareResultError, match=r"\[E80\].*ToolCall"):
-        await heard_of(agent, streamed=streamed)
+        await events_of(agent, streamed=streamed)
 
 
 @both
 @pytest.mark.parametrize("wrapped", [False, True])
-async def test_a_tool_that_fails_comes_to_the_same_with_middleware_and_without(
+async def test_a_failing_tool_has_the_same_result_with_and_without_middleware(
     streamed: bool, wrapped: bool
 ) -> None:
     def fails() -> str:
@@ -231,17 +231,17 @@ async def test_a_tool_that_fails_comes_to_the_same_with_middleware_and_without(
 
     middleware = [Around(pass_on)] if wrapped else []
     model = calling(("fails", {}))
-    heard = await heard_of(
+    received = await events_of(
         Agent("a", "x", model=model, tools=[fails], middleware=middleware), streamed=streamed
     )
     plain = calling(("fails", {}))
     by_the_sdk: Any = agents.Agent(name="a", model=plain, tools=[function_tool(fails)])
     await agents.Runner.run(by_the_sdk, "hi")
-    assert told_to(model) == told_to(plain)
-    assert of_tools(heard)[-1][0] == "finished"
+    assert outputs_sent_to(model) == outputs_sent_to(plain)
+    assert of_tools(received)[-1][0] == "finished"
     hard = function_tool(fails, failure_error_function=None)
     with pytest.raises(agents.UserError) as caught:
-        await heard_of(
+        await events_of(
             Agent("a", "x", model=calling(("fails", {})), tools=[hard], middleware=middleware),
             streamed=streamed,
         )
@@ -249,7 +249,7 @@ async def test_a_tool_that_fails_comes_to_the_same_with_middleware_and_without(
 
 
 @both
-async def test_a_refusal_inside_a_tool_is_not_the_tools_own(streamed: bool) -> None:
+async def test_a_refusal_inside_a_tool_is_not_a_refusal_of_the_tool(streamed: bool) -> None:
     inner_model = calling(("greet", {"name": "Mallory"}), ("nobody", {}))
     inner = Agent("inner", "x", model=inner_model, tools=[greet])
     helper: Any = agents.Agent(
@@ -262,12 +262,12 @@ async def test_a_refusal_inside_a_tool_is_not_the_tools_own(streamed: bool) -> N
 
     model = calling(("nested", {}), ("ask", {"input": "x"}))
     agent = Agent("a", "x", model=model, tools=[nested, helper.as_tool("ask", "d")])
-    heard = await heard_of(agent, streamed=streamed, context={"tool_rules": rules})
-    ends = {event[1:3]: event[0] for event in of_tools(heard) if event[0] != "started"}
+    received = await events_of(agent, streamed=streamed, context={"tool_rules": rules})
+    ends = {event[1:3]: event[0] for event in of_tools(received) if event[0] != "started"}
     assert ends[("nested", "c0")] == "finished"
     assert ends[("ask", "c1")] == "finished"
     assert sorted(
-        event[0] for event in of_tools(heard) if event[1] in ("greet", "nobody") and event[0][0] == "E"
+        event[0] for event in of_tools(received) if event[1] in ("greet", "nobody") and event[0][0] == "E"
     ) == [
         "E14",
         "E14",
@@ -276,62 +276,64 @@ async def test_a_refusal_inside_a_tool_is_not_the_tools_own(streamed: bool) -> N
 
 
 @both
-async def test_a_tool_that_runs_into_its_timeout_ends_once(streamed: bool) -> None:
+async def test_a_tool_that_times_out_ends_once(streamed: bool) -> None:
     async def slow() -> str:
         await asyncio.Event().wait()
         return ""
 
     model = calling(("slow", {}))
-    heard = await heard_of(
+    received = await events_of(
         Agent("a", "x", model=model, tools=[function_tool(slow, timeout=0.001)]), streamed=streamed
     )
-    assert [event[0] for event in of_tools(heard)] == ["started", "cancelled"]
-    assert "timed out" in told_to(model)[0]
+    assert [event[0] for event in of_tools(received)] == ["started", "cancelled"]
+    assert "timed out" in outputs_sent_to(model)[0]
 
 
-# --- calls of tools that are not there ----------------------------------------------------------------
+# --- calls of missing tools ---------------------------------------------------------------------------
 
 
 @both
-async def test_calls_of_hidden_and_unknown_tools_are_told_as_refused(streamed: bool) -> None:
+async def test_calls_of_hidden_and_unknown_tools_are_emitted_as_refused(streamed: bool) -> None:
     model = calling(("greet", {"name": "Bo"}), ("nobody", {"x": 1}))
     agent = Agent("a", "x", model=model, tools=[greet])
-    heard = await heard_of(agent, streamed=streamed, context={"tool_rules": {"deny": ["greet"]}})
-    assert sorted(of_tools(heard)) == [
+    received = await events_of(agent, streamed=streamed, context={"tool_rules": {"deny": ["greet"]}})
+    assert sorted(of_tools(received)) == [
         ("E21", "nobody", "c1"),
         ("E8", "greet", "c0"),
         ("started", "greet", "c0", ""),
         ("started", "nobody", "c1", ""),
     ]
-    (refused,) = [event for event in heard if isinstance(event, ToolCallRefused) and event.code == "E8"]
-    assert refused.message in told_to(model)[0]
+    (refused,) = [event for event in received if isinstance(event, ToolCallRefused) and event.code == "E8"]
+    assert refused.message in outputs_sent_to(model)[0]
 
 
 @both
-async def test_also_those_of_a_hand_off_target(streamed: bool) -> None:
+async def test_calls_of_hidden_and_unknown_tools_of_a_hand_off_target_are_emitted_as_refused(
+    streamed: bool,
+) -> None:
     target: Any = agents.Agent(
         name="b", model=calling(("greet", {"name": "Bo"})), tools=[function_tool(greet)]
     )
     hand_over = ScriptedModel([[function_call("transfer_to_b", {}, call_id="h")]])
     agent = Agent("a", "x", model=hand_over, handoffs=[target])
-    heard = await heard_of(agent, streamed=streamed, context={"tool_rules": {"deny": ["greet"]}})
-    assert [event.agent for event in heard if isinstance(event, (ToolCallStarted, ToolCallRefused))] == [
+    received = await events_of(agent, streamed=streamed, context={"tool_rules": {"deny": ["greet"]}})
+    assert [event.agent for event in received if isinstance(event, (ToolCallStarted, ToolCallRefused))] == [
         "b",
         "b",
     ]
 
 
 @both
-async def test_a_refusal_that_is_raised_is_told_before_the_run_fails(streamed: bool) -> None:
+async def test_a_refusal_that_is_raised_is_emitted_before_the_run_fails(streamed: bool) -> None:
     agent = Agent(
         "a", "x", model=calling(("greet", {"name": "Bo"})), tools=[greet], on_rule_violation="raise"
     )
-    heard: list[Event] = []
-    with agent.subscribe(heard.append), pytest.raises(ToolNotAllowedError):
+    received: list[Event] = []
+    with agent.subscribe(received.append), pytest.raises(ToolNotAllowedError):
         await finish(agent, streamed=streamed, context={"tool_rules": {"deny": ["greet"]}})
-    check_whole(heard)
-    assert of_tools(heard) == [("started", "greet", "c0", ""), ("E8", "greet", "c0")]
-    assert heard[-1].to_dict()["code"] == "E8"
+    check_whole(received)
+    assert of_tools(received) == [("started", "greet", "c0", ""), ("E8", "greet", "c0")]
+    assert received[-1].to_dict()["code"] == "E8"
 
 
 # --- tools of other kinds -----------------------------------------------------------------------------
@@ -400,7 +402,7 @@ class Editor:
 
 
 def kinds(done: list[Any]) -> dict[str, tuple[Any, Any, dict[str, Any]]]:
-    """Return, for each kind of tool that runs here, the tool, a call of it and what the rules see."""
+    """Return, for each kind of locally run tool, a tool, a call of it and the arguments for the rules."""
 
     def run(request: Any) -> str:
         action = request.data.action
@@ -431,7 +433,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 def other_kind(kind: str, done: list[Any], *wraps: Any) -> tuple[Agent, ScriptedModel, dict[str, Any]]:
     tool, call, arguments = kinds(done)[kind]
-    # Not the SDK's own, which streams no calls of these kinds.
+    # Not the SDK's model, which streams no calls of these kinds.
     model: Any = scripted.ScriptedModel([[call], [assistant_message("done")]])
     return (
         Agent("a", "x", model=model, tools=[tool], middleware=[Around(wrap) for wrap in wraps]),
@@ -442,23 +444,23 @@ def other_kind(kind: str, done: list[Any], *wraps: Any) -> tuple[Agent, Scripted
 
 @both
 @every_kind
-async def test_calls_of_every_kind_of_tool_are_told(kind: str, streamed: bool) -> None:
+async def test_calls_of_every_kind_of_tool_are_emitted(kind: str, streamed: bool) -> None:
     done: list[Any] = []
     agent, _, arguments = other_kind(kind, done)
-    heard = of_tools(await heard_of(agent, streamed=streamed))
-    started, finished = heard[:2]
+    received = of_tools(await events_of(agent, streamed=streamed))
+    started, finished = received[:2]
     assert started[0] == "started"
     assert json.loads(started[3]) == arguments
     assert finished[:3] == ("finished", *started[1:3])
     assert started[2] == "c0" or kind in ("apply_patch", "computer")
     assert len(done) == 1
-    # A computer is looked at after each action.
-    assert len(heard) == (4 if kind == "computer" else 2)
+    # The SDK takes a screenshot of a computer after each action.
+    assert len(received) == (4 if kind == "computer" else 2)
 
 
 @both
 @every_kind
-async def test_middleware_stands_around_every_kind_of_tool(kind: str, streamed: bool) -> None:
+async def test_middleware_wraps_every_kind_of_tool(kind: str, streamed: bool) -> None:
     done: list[Any] = []
     seen: list[str] = []
 
@@ -469,7 +471,7 @@ async def test_middleware_stands_around_every_kind_of_tool(kind: str, streamed: 
         return result
 
     agent, _, _ = other_kind(kind, done, look)
-    await heard_of(agent, streamed=streamed)
+    await events_of(agent, streamed=streamed)
     assert len(done) == 1
     assert seen[:2] == [f"> {agent.sdk_agent.tools[0].name}", "<"]
 
@@ -483,14 +485,14 @@ async def test_a_result_can_be_computed_for_every_kind_of_tool(kind: str, stream
         return "aGk=" if kind == "computer" else "computed"
 
     agent, model, _ = other_kind(kind, done, compute)
-    await heard_of(agent, streamed=streamed)
+    await events_of(agent, streamed=streamed)
     assert done == []
-    assert ("aGk=" if kind == "computer" else "computed") in told_to(model)[0]
+    assert ("aGk=" if kind == "computer" else "computed") in outputs_sent_to(model)[0]
 
 
 @both
 @every_kind
-async def test_their_arguments_cannot_be_replaced_but_a_custom_tools_input(kind: str, streamed: bool) -> None:
+async def test_only_a_custom_tools_input_can_be_replaced(kind: str, streamed: bool) -> None:
     done: list[Any] = []
 
     async def replace(call: Any, call_next: Any) -> Any:
@@ -499,16 +501,16 @@ async def test_their_arguments_cannot_be_replaced_but_a_custom_tools_input(kind:
 
     agent, model, _ = other_kind(kind, done, replace)
     if kind == "query":
-        await heard_of(agent, streamed=streamed)
-        assert (done, told_to(model)) == (["select"], ["found select"])
+        await events_of(agent, streamed=streamed)
+        assert (done, outputs_sent_to(model)) == (["select"], ["found select"])
     else:
         with pytest.raises(MiddlewareResultError, match=r"\[E80\].*cannot be replaced"):
-            await heard_of(agent, streamed=streamed)
+            await events_of(agent, streamed=streamed)
         assert done == []
 
 
 @pytest.mark.parametrize("wrong", ["", "[]", "{}", '{"input": 5}', "select"])
-async def test_a_custom_tools_input_must_stay_one(wrong: str) -> None:
+async def test_a_custom_tools_input_must_remain_valid(wrong: str) -> None:
     done: list[Any] = []
 
     async def replace(call: Any, call_next: Any) -> Any:
@@ -517,11 +519,11 @@ async def test_a_custom_tools_input_must_stay_one(wrong: str) -> None:
 
     agent, _, _ = other_kind("query", done, replace)
     with pytest.raises(MiddlewareResultError, match="input"):
-        await heard_of(agent)
+        await events_of(agent)
     assert done == []
 
 
-async def test_the_rules_check_a_custom_tools_input_as_replaced() -> None:
+async def test_the_rules_check_a_custom_tools_replaced_input() -> None:
     done: list[Any] = []
 
     async def replace(call: Any, call_next: Any) -> Any:
@@ -530,15 +532,15 @@ async def test_the_rules_check_a_custom_tools_input_as_replaced() -> None:
 
     agent, model, _ = other_kind("query", done, replace)
     rules = {"params": {"query": {"input": {"maxLength": 4}}}}
-    heard = await heard_of(agent, context={"tool_rules": rules})
+    received = await events_of(agent, context={"tool_rules": rules})
     assert done == []
-    assert of_tools(heard)[-1] == ("E14", "query", "c0")
-    assert "E14" in told_to(model)[0]
+    assert of_tools(received)[-1] == ("E14", "query", "c0")
+    assert "E14" in outputs_sent_to(model)[0]
 
 
 @both
 @every_kind
-async def test_refusals_of_every_kind_of_tool_are_told(kind: str, streamed: bool) -> None:
+async def test_refusals_of_every_kind_of_tool_are_emitted(kind: str, streamed: bool) -> None:
     done: list[Any] = []
     agent, _, _ = other_kind(kind, done)
     context: dict[str, Any] = {}
@@ -547,32 +549,32 @@ async def test_refusals_of_every_kind_of_tool_are_told(kind: str, streamed: bool
         async def on_llm_end(self, *_: Any) -> None:
             context["tool_rules"]["deny"] = [kind]
 
-    heard: list[Event] = []
-    with agent.subscribe(heard.append):
+    received: list[Event] = []
+    with agent.subscribe(received.append):
         if kind == "computer":
             with pytest.raises(ToolNotAllowedError):
                 await finish(agent, streamed=streamed, context=context, hooks=Hooks())
         else:
             await finish(agent, streamed=streamed, context=context, hooks=Hooks())
-    check_whole(heard)
-    assert [event[0] for event in of_tools(heard)] == ["started", "E8"]
+    check_whole(received)
+    assert [event[0] for event in of_tools(received)] == ["started", "E8"]
     assert done == []
 
 
 @both
 @every_kind
-async def test_hidden_tools_of_every_kind_are_told_when_they_are_called(kind: str, streamed: bool) -> None:
+async def test_calls_of_hidden_tools_of_every_kind_are_emitted(kind: str, streamed: bool) -> None:
     agent, _, _ = other_kind(kind, [])
-    heard: list[Event] = []
-    with agent.subscribe(heard.append), pytest.raises(ToolNotAllowedError):
+    received: list[Event] = []
+    with agent.subscribe(received.append), pytest.raises(ToolNotAllowedError):
         await finish(agent, streamed=streamed, context={"tool_rules": {"deny": [kind]}})
-    check_whole(heard)
-    assert [event[0] for event in of_tools(heard)] == ["started", "E8"]
+    check_whole(received)
+    assert [event[0] for event in of_tools(received)] == ["started", "E8"]
 
 
 @both
 @every_kind
-async def test_what_a_middleware_raises_around_them_ends_the_run(kind: str, streamed: bool) -> None:
+async def test_an_error_of_a_middleware_around_them_ends_the_run(kind: str, streamed: bool) -> None:
     raised = LookupError("mine")
 
     async def fail(call: Any, call_next: Any) -> Any:
@@ -580,7 +582,7 @@ async def test_what_a_middleware_raises_around_them_ends_the_run(kind: str, stre
 
     agent, _, _ = other_kind(kind, [], fail)
     with pytest.raises(LookupError) as caught:
-        await heard_of(agent, streamed=streamed)
+        await events_of(agent, streamed=streamed)
     assert caught.value is raised
 
 
@@ -601,12 +603,12 @@ async def test_a_call_that_needs_approval_is_made_when_it_is_approved(streamed: 
         return Agent("a", "x", model=model, tools=[pay], middleware=[Around(pass_on)])
 
     agent = made()
-    heard: list[Event] = []
-    with agent.subscribe(heard.append):
+    received: list[Event] = []
+    with agent.subscribe(received.append):
         context = await finish(agent, streamed=streamed)
-    check_whole(heard)
-    assert of_tools(heard) == []
-    (asked,) = [event.to_dict() for event in heard if event.type == "approval_needed"]
+    check_whole(received)
+    assert of_tools(received) == []
+    (asked,) = [event.to_dict() for event in received if event.type == "approval_needed"]
     assert (asked["agent"], asked["tool"], asked["call_id"]) == ("a", "pay", "c0")
     assert json.loads(asked["arguments"]) == {"amount": 3}
     text = json.dumps(context["result"].to_state().to_json())
@@ -616,14 +618,14 @@ async def test_a_call_that_needs_approval_is_made_when_it_is_approved(streamed: 
         state = await agents.RunState.from_json(other.sdk_agent, json.loads(text))
         (item,) = state.get_interruptions()
         (state.approve if approved else state.reject)(item)
-        heard = []
-        with other.subscribe(heard.append):
+        received = []
+        with other.subscribe(received.append):
             if streamed:
                 async with other.stream(state) as run:
                     async for _ in run:
                         continue
             else:
                 await other.run_async(state)
-        check_whole(heard)
+        check_whole(received)
         assert paid == ([3] if approved else [])
-        assert len(of_tools(heard)) == (2 if approved else 0)
+        assert len(of_tools(received)) == (2 if approved else 0)

@@ -1,4 +1,4 @@
-"""What holds for the events of every run, however it goes."""
+"""Checks of invariants that hold for the events of every run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SCHEMA = jsonschema_rs.validator_for(event_schema())
 
 
 def check_whole(events: list[Event]) -> None:
-    """Assert that a list holds all events of a run and of the runs in it, in the order they must have."""
+    """Assert that a list contains all events of a run and its nested runs in a valid order."""
     runs: dict[str, list[Event]] = {}
     for event in events:
         runs.setdefault(event.run_id, []).append(event)
@@ -38,13 +38,13 @@ def check_whole(events: list[Event]) -> None:
     for of_run in runs.values():
         check_run(of_run)
     for parent, of_run in ((of_run[0].parent_run_id, of_run) for of_run in runs.values()):
-        if parent in runs:  # what happens inside a run happens between its first and its last event
+        if parent in runs:  # a nested run lies between the first and the last event of its parent
             assert events.index(runs[parent][0]) < events.index(of_run[0])
             assert events.index(of_run[-1]) < events.index(runs[parent][-1])
 
 
 def check_run(events: list[Event]) -> None:
-    """Assert that every started thing of one run ends exactly once, in nested order."""
+    """Assert that every start in one run has exactly one end, in nested order."""
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
     assert isinstance(events[0], RunStarted)
     assert isinstance(events[-1], ENDS)
@@ -67,12 +67,14 @@ def check_run(events: list[Event]) -> None:
         elif isinstance(event, (ModelCallFinished, ToolCallFinished, ToolCallRefused)):
             assert opened.pop(event.call_id) == event.agent
         elif isinstance(event, TextDelta):
-            assert event.call_id in opened or event.call_id not in seen  # or a middleware has answered
+            assert (
+                event.call_id in opened or event.call_id not in seen
+            )  # a middleware may have answered without a call
     assert (stages, opened) == ([], {})
 
 
 def check_json(event: Event) -> None:
-    """Assert that an event is what its schema says, and that its JSON is all of it."""
+    """Assert that an event matches its schema and that its JSON is complete."""
     text = event.to_json()
     assert "\n" not in text
     data = json.loads(text)
@@ -83,7 +85,7 @@ def check_json(event: Event) -> None:
 
 
 def shapes(events: list[Event]) -> list[tuple[Any, ...]]:
-    """Return events without what differs from run to run."""
+    """Return the events without the values that differ from run to run."""
     names = {run_id: number for number, run_id in enumerate(dict.fromkeys(e.run_id for e in events))}
     left_out = ("run_id", "parent_run_id", "sequence", "time", "seconds", "trace_id", "child_run_id")
     return [
