@@ -37,13 +37,13 @@ class Emitter:
 
     __slots__ = (
         "_added",
+        "_deliveries",
         "_is_over",
         "_lock",
         "_loop",
         "_numbering",
         "_queued",
         "_sequence",
-        "_waiting",
         "agent",
         "handlers",
         "parent",
@@ -67,7 +67,7 @@ class Emitter:
         self._loop = asyncio.get_running_loop()
         self._sequence = 0
         self._numbering = Lock()
-        self._waiting: deque[tuple[Handler, Event]] = deque()
+        self._deliveries: deque[tuple[Handler, Event]] = deque()
         self._added = 0
         self._lock = asyncio.Lock()
         self._queued = 0
@@ -80,9 +80,9 @@ class Emitter:
 
         The event keeps its number and reaches every handler even if this call is cancelled while it waits.
         """
-        slow = self.begin_emit(kind, agent or self.agent, internal=internal, **fields)
-        if slow is not None:
-            await slow
+        pending = self.begin_emit(kind, agent or self.agent, internal=internal, **fields)
+        if pending is not None:
+            await pending
 
     def begin_emit(
         self, kind: type[Event], agent: str, *, internal: bool, **fields: Any
@@ -91,7 +91,7 @@ class Emitter:
 
         For text deltas: one answer has hundreds, and a coroutine for each would cost more than the event.
         """
-        return None if self._is_over else self._begin(self._add(kind, agent, internal, fields))
+        return None if self._is_over else self._deliver(self._add(kind, agent, internal, fields))
 
     def close(self) -> None:
         """Emit nothing more: the run is over, although a thread it started may still be running."""
@@ -103,16 +103,16 @@ class Emitter:
         """Emit the event of an end. Every handler receives it, even while the run is being cancelled."""
         if self._is_over:
             return
-        number = self._add(kind, agent or self.agent, internal, fields)
+        count = self._add(kind, agent or self.agent, internal, fields)
         cancelled: asyncio.CancelledError | None = None
-        slow = self._begin(number)
-        while slow is not None:
+        pending = self._deliver(count)
+        while pending is not None:
             try:
                 with anyio.CancelScope(shield=True):
-                    await slow
-                slow = None
-            except asyncio.CancelledError as error:  # noqa: PERF203 - as often as somebody cancels
-                cancelled, slow = error, self._in_turn(number)
+                    await pending
+                pending = None
+            except asyncio.CancelledError as error:  # noqa: PERF203 - one try per cancellation
+                cancelled, pending = error, self._deliver_in_turn(count)
         if cancelled is not None:
             raise cancelled
 
@@ -129,53 +129,53 @@ class Emitter:
                 internal=internal,
                 **fields,
             )
-            self._waiting.extend([(handler, event) for handler in self.handlers])
+            self._deliveries.extend([(handler, event) for handler in self.handlers])
             self._added += len(self.handlers)
             return self._added
 
-    def _begin(self, number: int) -> Awaitable[None] | None:
+    def _deliver(self, count: int) -> Awaitable[None] | None:
         if asyncio.get_running_loop() is not self._loop:
             # A sync run inside a tool has a loop of its own. This run's loop may be waiting for that run.
-            asyncio.run_coroutine_threadsafe(self._in_turn(number), self._loop)
+            asyncio.run_coroutine_threadsafe(self._deliver_in_turn(count), self._loop)
             return None
         if self._queued or self._lock.locked():
-            return self._in_turn(number)
-        slow = self._until_slow(number)
-        return None if slow is None else self._go_on(slow, number)
+            return self._deliver_in_turn(count)
+        pending = self._deliver_until_async(count)
+        return None if pending is None else self._deliver_rest_locked(pending, count)
 
-    async def _in_turn(self, number: int) -> None:
-        """Wait for earlier senders, then make the first ``number`` deliveries."""
+    async def _deliver_in_turn(self, count: int) -> None:
+        """Wait for earlier senders, then make the first ``count`` deliveries."""
         self._queued += 1
         try:
             async with self._lock:
-                await self._rest(self._until_slow(number), number)
+                await self._deliver_rest(self._deliver_until_async(count), count)
         finally:
             self._queued -= 1
 
-    async def _go_on(self, slow: _Slow, number: int) -> None:
+    async def _deliver_rest_locked(self, pending: _Pending, count: int) -> None:
         async with self._lock:  # free, so this does not wait and no other sender comes first
-            await self._rest(slow, number)
+            await self._deliver_rest(pending, count)
 
-    async def _rest(self, slow: _Slow | None, number: int) -> None:
+    async def _deliver_rest(self, pending: _Pending | None, count: int) -> None:
         before = _notifying.get()
-        while slow is not None:
+        while pending is not None:
             _notifying.set(self)
             try:
-                await _wait_for(*slow)
+                await _await_handler(*pending)
             finally:
                 _notifying.set(before)
-            slow = self._until_slow(number)
+            pending = self._deliver_until_async(count)
 
-    def _until_slow(self, number: int) -> _Slow | None:
-        """Make the first ``number`` deliveries; stop at an async handler and return its awaitable.
+    def _deliver_until_async(self, count: int) -> _Pending | None:
+        """Make the first ``count`` deliveries; stop at an async handler and return its awaitable.
 
         Later deliveries belong to other tasks. If this task is cancelled, their handlers are not interrupted.
         """
-        before, waiting = _notifying.get(), self._waiting
+        before, deliveries = _notifying.get(), self._deliveries
         _notifying.set(self)
         try:
-            while waiting and self._added - len(waiting) < number:
-                handler, event = waiting.popleft()
+            while deliveries and self._added - len(deliveries) < count:
+                handler, event = deliveries.popleft()
                 try:
                     returned = handler(event)
                 except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - must not break the run
@@ -188,11 +188,11 @@ class Emitter:
         return None
 
 
-_Slow = tuple[Awaitable[None], Event]
+_Pending = tuple[Awaitable[None], Event]
 """The awaitable that a handler returned, and the event it was called with."""
 
 
-async def _wait_for(returned: Awaitable[None], event: Event) -> None:
+async def _await_handler(returned: Awaitable[None], event: Event) -> None:
     try:
         await returned
     except asyncio.CancelledError as error:

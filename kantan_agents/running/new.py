@@ -19,7 +19,7 @@ from kantan_agents.tracing.ids import new_run_id
 from kantan_agents.tracing.metadata import finite, run_metadata
 
 
-class Starter(Protocol):
+class RunnableAgent(Protocol):
     """The attributes of an ``Agent`` that a new run needs."""
 
     name: str
@@ -35,7 +35,7 @@ class Starter(Protocol):
 
 
 def new_run(
-    agent: Starter, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
+    agent: RunnableAgent, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
 ) -> tuple[Run, Pipeline]:
     """Return a new run and its pipeline.
 
@@ -58,14 +58,13 @@ def new_run(
     if context is None:
         context = context_of(input) if isinstance(input, agents.RunState) else {}
     run_id = new_run_id()
-    given = options.pop("run_config", None)
-    config, callers_provider = effective_run_config(given, agent.provider_factory)
-    pipeline, mistake = agent.pipeline, None
+    config, callers_provider = effective_run_config(options.pop("run_config", None), agent.provider_factory)
+    pipeline, failure = agent.pipeline, None
     try:
         # The first stage refuses a context that is not a dict, inside the trace.
         metadata = agent.trace_metadata(context if isinstance(context, dict) else {}, run_id)
     except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
-        metadata, mistake = run_metadata({}, agent.standard_metadata, run_id), error
+        metadata, failure = run_metadata({}, agent.standard_metadata, run_id), error
     if config.trace_metadata:
         metadata = {**finite(config.trace_metadata), **metadata}
     run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
@@ -75,11 +74,11 @@ def new_run(
         try:
             run.metadata = _with_middleware(agent, run)
         except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
-            mistake = error
-    if mistake is not None:
-        run.mistake = mistake
+            failure = error
+    if failure is not None:
+        run.mistake = failure
         # Inside the middleware, which may keep the input out of the trace.
-        pipeline = Pipeline([*agent.layers.stages, ("trace metadata", raising(mistake))])
+        pipeline = Pipeline([*agent.layers.stages, ("trace metadata", raising(failure))])
     run.events = _events_of(agent, run, handlers)
     if agent.provider_factory is not None and callers_provider is None:
         use_provider(run, agent.provider_factory, config.model_provider)
@@ -94,14 +93,14 @@ def _is_nested() -> bool:
     return current_run.get() is not None or agents.get_current_span() is not None
 
 
-def _with_middleware(agent: Starter, run: Run) -> dict[str, Any]:
+def _with_middleware(agent: RunnableAgent, run: Run) -> dict[str, Any]:
     more: dict[str, Any] = {}
     for metadata_of in agent.layers.metadata:
         more |= finite(metadata_of(run))
     return run_metadata({**run.metadata, **more}, agent.standard_metadata, run.id)
 
 
-def _events_of(agent: Starter, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:
+def _events_of(agent: RunnableAgent, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:
     parent = current_run.get()
     handlers = (*handlers, *agent.observers.handlers)
     if is_debugged():
