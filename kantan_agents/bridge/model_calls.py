@@ -60,7 +60,7 @@ class CallEvents:
 
     def delta(self, text: str) -> Awaitable[None] | None:
         """Emit ``TextDelta``; return what to await if an observer is slow, else None."""
-        return None if self._events is None else self._events.tell(TextDelta, text=text, **self._names)
+        return None if self._events is None else self._events.begin_emit(TextDelta, text=text, **self._names)
 
     async def ended(self, error: BaseException | None, usage: Usage | None) -> None:
         """Emit ``ModelCallFinished`` with the usage, or with the error."""
@@ -118,7 +118,7 @@ def _fetch(call: ModelCall) -> Any:
 
 async def call_model(call: ModelCall) -> ModelResponse:
     """Call the model without streaming."""
-    note_open_call(call.run)
+    track_call(call.run)
     model, fetch = target_of(call), _fetch(call)
     if fetch is None:
         return await _call_once(call, model, _request(call))
@@ -168,7 +168,7 @@ class _CallStream:
     async def events(self, request: Request, final_tool: str | None) -> AsyncGenerator[Any, None]:
         """Yield the SDK's stream events of one request."""
         call = self._call
-        note_open_call(call.run)
+        track_call(call.run)
         call_events = CallEvents(call, name_of(self._model))
         error: BaseException | None = None
         usage: Usage | None = None

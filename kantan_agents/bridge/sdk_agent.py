@@ -168,7 +168,7 @@ class SDKAgent(RuledAgent):
         violation = pending_violation(current_run.get())
         if violation is not None:  # the SDK has turned the exception into a text for the model
             raise violation
-        asking_agent.set(self.name)
+        active_agent.set(self.name)
         # The SDK asks for the tools first, whatever runs this agent, so hand-offs are updated here.
         _ = self.owner.sdk_agent
         if self.handoffs:

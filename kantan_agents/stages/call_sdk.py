@@ -68,7 +68,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
 
 async def _watched_run(run: Run) -> Any:
     observe_models(run.run_config, run.agent.name)
-    async with none_left_open(run):
+    async with tracked_calls(run):
         return await _run_by_sdk(
             run, {**run.options, "hooks": observing_hooks(run, run.options.get("hooks"))}
         )

@@ -55,7 +55,7 @@ def _generated_id(state: dict[Any, Any], tool: Tool) -> str:
 
 async def apply_rules(call: ToolCall, question: Callable[[], Awaitable[Any]]) -> Any:
     """Await ``question``, the check of a call by the rules, and record a refusal on the call."""
-    with asking_rules(call):
+    with checking_rules(call):
         return await question()
 
 

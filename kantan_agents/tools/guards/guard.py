@@ -250,7 +250,7 @@ class GuardedInvoker:
         else:
             record_invalid_call(invalid)
         if refusal is None and invalid is not None:
-            note_refusal(invalid)
+            record_refusal(invalid)
             refusal = f"{invalid}\nThe reason is: {invalid.reason}."
         if refusal is not None:
             mark_answer(self._tool, tool_context)
