@@ -10,6 +10,8 @@ import uvicorn
 
 _GRACE_SECONDS = 1
 _POLL_SECONDS = 0.002
+_UNTIL_CONNECTED = 3
+"""Iterations of the event loop from accepting a connection to ``connection_made``."""
 
 
 class PromptServer(uvicorn.Server):
@@ -33,6 +35,13 @@ class PromptServer(uvicorn.Server):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Accept no more connections, and give the open ones a second to finish."""
+        # asyncio does not close a connection that it accepts while its server closes: accept no more first.
+        loop = asyncio.get_running_loop()
+        for server in self.servers:
+            for listener in server.sockets:
+                loop.remove_reader(listener.fileno())
+        for _ in range(_UNTIL_CONNECTED):
+            await asyncio.sleep(0)
         for server in self.servers:
             server.close()
         for listener in sockets or ():
@@ -45,3 +54,7 @@ class PromptServer(uvicorn.Server):
                 await asyncio.sleep(_POLL_SECONDS)
         for task in list(self.server_state.tasks):
             task.cancel()
+        # A client whose event loop is blocked until this server has stopped cannot close its side.
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # closes their sockets
