@@ -116,6 +116,16 @@ async def test_spec_10_3_with_history_0_the_history_is_not_touched() -> None:
     assert (await agent.run_async("hi", {"history": "mine"}))["history"] == "mine"
 
 
+async def test_the_history_and_other_keys_of_the_context_are_not_sent_to_the_model() -> None:
+    model = model_answering("Paris")
+    history = [{"role": "user", "text": "earlier"}]
+    await Agent("geo", "Help.", model=model).run_async("Capital?", {"history": history, "note": "private"})
+    assert model.last_call.input == "Capital?" or [item["content"] for item in model.last_call.input] == [
+        "Capital?"
+    ]
+    assert model.last_call.system_instructions == "Help."
+
+
 async def test_the_callers_history_list_is_extended_in_place() -> None:
     history = [{"role": "user", "text": "before"}]
     context = await Agent("a", "b", model=model_answering("x")).run_async("hi", {"history": history})
@@ -289,6 +299,32 @@ async def test_a_stage_that_does_not_call_next_leaves_no_stale_result() -> None:
 
     agent = Agent("a", "b", model=model_answering(), middleware=[veto])
     assert await agent.run_async("hi", {"result": "of the run before"}) == {"result": None}
+
+
+async def ends_the_run(run: Any, call_next: Any) -> None:
+    run.result = run.result or "from the stage"
+
+
+@pytest.mark.parametrize(
+    ("before", "completed", "answered"),
+    [("normalize_context", False, False), ("call_sdk", True, False), ("store_output", True, True)],
+)
+async def test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran(
+    before: str, completed: bool, answered: bool
+) -> None:
+    pipeline = Pipeline(DEFAULT_STAGES).before(before, ends_the_run)
+    reply = Summary(title="t", score=1).model_dump_json()
+    agent = Agent(
+        "a", "b", model=model_answering(reply), output_type=Summary, output_dest="summary", pipeline=pipeline
+    )
+    context = await agent.run_async("hi", {"result": "of the run before", "summary": {"title": "earlier"}})
+    assert ("tool_rules" in context, "history" in context) == (completed, completed)
+    assert context.get("history", []) == []
+    assert context["summary"] == {"title": "earlier"}
+    if answered:
+        assert context["result"].final_output == Summary(title="t", score=1)
+    else:
+        assert context["result"] == "from the stage"
 
 
 async def test_a_stage_may_replace_the_instructions_for_the_whole_run() -> None:

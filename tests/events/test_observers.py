@@ -68,6 +68,20 @@ async def test_a_run_in_a_tool_emits_into_its_parents_stream(way: str) -> None:
             check_whole(of_run)
 
 
+async def test_a_sync_run_in_a_tool_emits_on_another_thread() -> None:
+    outer, _ = nesting(in_thread=True)
+    threads: dict[str, set[int]] = {}
+
+    def note(event: Event) -> None:
+        threads.setdefault(event.agent, set()).add(threading.get_ident())
+
+    with outer.subscribe(note):
+        await outer.run_async("hi")
+    assert threads["outer"] == {threading.get_ident()}
+    assert len(threads["inner"]) == 1
+    assert threads["inner"].isdisjoint(threads["outer"])
+
+
 async def test_text_deltas_are_those_of_this_run_only() -> None:
     inner = Agent("inner", "x", model=Playing("inner", []))
 

@@ -145,6 +145,19 @@ async def test_the_cost_is_that_of_the_model_that_answered() -> None:
     assert budget.used().cost == 20.0
 
 
+async def test_inside_a_fallback_each_attempt_needs_a_price_of_its_own() -> None:
+    budget = Budget(max_cost=100, prices={"small": (1_000_000, 0)})
+    small = Priced([RuntimeError("down")])
+    large = Priced([spending([assistant_message("Done.")])], name="large")
+    outside = Agent("a", "x", model=small, middleware=[budget, Fallback(large)])
+    await outside.run_async("Go")
+    assert budget.used().cost == 0.0
+    small, large = Priced([RuntimeError("down")]), Priced([], name="large")
+    inside = Agent("a", "x", model=small, middleware=[Fallback(large), budget])
+    with pytest.raises(InvalidOptionError, match="price"):
+        await inside.run_async("Go")
+
+
 async def test_a_call_beyond_the_limit_of_a_tool_is_refused_and_the_run_goes_on() -> None:
     budget = Budget(per_tool={"look": 1})
     model = looking(3)

@@ -256,6 +256,12 @@ async def test_the_delay_between_tool_attempts_grows(monkeypatch: pytest.MonkeyP
     assert all(low <= delay <= high for delay, (low, high) in zip(slept, bounds, strict=True))
 
 
+async def test_a_budget_outside_counts_a_repeated_tool_once() -> None:
+    budget = Budget(max_tool_calls=9)
+    await tool_result(Flaky(2), budget, quick(tools={"fetch"}))
+    assert budget.used().per_tool == {"fetch": 1}
+
+
 async def test_each_attempt_passes_through_the_rules_and_the_budget() -> None:
     flaky, budget = Flaky(2), Budget()
     await tool_result(flaky, quick(tools={"fetch"}), budget)

@@ -428,6 +428,25 @@ async def test_rules_for_prefixed_mcp_names_work_with_either_name(mcp_calls: Cal
     assert mcp_calls.lines == []
 
 
+@pytest.mark.parametrize(
+    ("rules", "visible"),
+    [
+        ({"allow": ["search", "mcp__files__read"]}, ["search", "read"]),
+        ({"deny": ["mcp__files__*"]}, ["search"]),
+        ({"deny": ["mcp__*"]}, ["search"]),
+        ({"deny": ["mcp__*__delete"]}, ["search", "read"]),
+    ],
+)
+async def test_a_rule_may_concern_one_tool_or_all_tools_of_a_server(
+    mcp_calls: Calls, executed: Executed, rules: dict[str, Any], visible: list[str]
+) -> None:
+    async with stdio_server(mcp_calls) as server:
+        model = ScriptedModel([[assistant_message("Done.")]])
+        agent = Agent("a", "x", mcp_servers=[server], tools=[executed.tool("search")], model=model)
+        await agent.run_async("hi", {"tool_rules": rules})
+        assert sorted(shown(model)) == sorted(visible)
+
+
 async def test_a_rule_added_after_the_listing_stops_a_call_to_a_server(mcp_calls: Calls) -> None:
     model = calls(("delete", {"path": "x"}))
     context: dict[str, Any] = {}

@@ -1,0 +1,640 @@
+"""Which tests show what the tables of the documentation promise, row by row.
+
+A table is named by its page, its heading and the first cell of its header; a row by its first cell.
+"""
+
+from __future__ import annotations
+
+Tests = tuple[str, ...]
+Table = dict[str, Tests]
+
+PROMISES: dict[tuple[str, str, str], Table] = {
+    ("docs/events.md", "Order", "What starts"): {
+        "`run_started`": ("events/test_order.py::test_every_start_has_exactly_one_end",),
+        "`stage_entered`": ("events/test_order.py::test_every_start_has_exactly_one_end",),
+        "`model_call_started`": (
+            "events/test_order.py::test_every_start_has_exactly_one_end_if_the_run_is_cancelled_after_any_event",
+        ),
+        "`tool_call_started`": (
+            "events/test_order.py::test_every_start_has_exactly_one_end_if_a_stream_is_left_after_any_event",
+        ),
+    },
+    ("docs/events.md", "Delivery", "When"): {
+        "a handler is subscribed or cancelled during a run": (
+            "events/test_observers.py::test_a_subscription_does_not_receive_runs_that_have_already_started",
+        ),
+        "the same handler is subscribed to an agent and to the process": (
+            "events/test_observers.py::test_a_handler_receives_each_event_once_even_if_subscribed_several_times",
+        ),
+        "a handler is async": (
+            "events/test_observers.py::test_a_slow_observer_delays_the_run_and_misses_no_event",
+        ),
+        "a handler raises": (
+            "events/test_observers.py::test_an_observer_that_fails_is_logged_and_the_others_receive_all_events",
+        ),
+        "the run, or the tool call an event is about, is cancelled while an async handler waits": (
+            "events/test_emitter.py::test_the_event_of_an_end_reaches_every_handler_despite_repeated_cancellation",
+        ),
+        "a handler itself runs an agent": (
+            "events/test_observers.py::test_an_observer_may_run_another_agent",
+        ),
+        "a tool calls the sync `agent.run()`": (
+            "events/test_observers.py::test_a_sync_run_in_a_tool_emits_on_another_thread",
+        ),
+        "a run starts inside another run": (
+            "events/test_observers.py::test_a_run_in_a_tool_emits_into_its_parents_stream",
+        ),
+        "there is no handler, no stream, and the logger is not at debug level": (
+            "events/test_events.py::test_without_handlers_no_events_are_created",
+        ),
+    },
+    ("docs/events.md", "Logs", "Level"): {
+        "info": ("events/test_logs.py::test_one_line_per_run_at_info",),
+        "warning": ("events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
+        "debug": ("events/test_logs.py::test_each_event_at_debug",),
+    },
+    ("docs/guides/budgets.md", "Order with Retry and Fallback", "In `middleware=[...]`"): {
+        "`Budget` before `Fallback`": (
+            "middleware/test_budget.py::test_the_cost_is_that_of_the_model_that_answered",
+        ),
+        "`Budget` after `Fallback`": (
+            "middleware/test_budget.py::test_inside_a_fallback_each_attempt_needs_a_price_of_its_own",
+        ),
+        "`Budget` before `Retry`": (
+            "middleware/test_retry.py::test_a_budget_outside_counts_a_repeated_tool_once",
+        ),
+        "`Budget` after `Retry`": (
+            "middleware/test_retry.py::test_each_attempt_passes_through_the_rules_and_the_budget",
+        ),
+    },
+    ("docs/guides/budgets.md", "Reference", "Argument"): {
+        "`max_model_calls`": ("middleware/test_budget.py::test_no_more_model_calls_are_made_than_allowed",),
+        "`max_tool_calls`": (
+            "middleware/test_budget.py::test_no_more_tool_calls_are_made_than_allowed_and_the_run_ends",
+        ),
+        "`max_tokens`": ("middleware/test_budget.py::test_no_call_is_made_after_the_tokens_are_used_up",),
+        "`max_cost`": ("middleware/test_budget.py::test_the_cost_is_limited_by_the_prices_given",),
+        "`per_tool`": (
+            "middleware/test_budget.py::test_a_call_beyond_the_limit_of_a_tool_is_refused_and_the_run_goes_on",
+        ),
+        "`prices`": (
+            "middleware/test_budget.py::test_a_model_without_a_price_is_refused_where_cost_is_limited",
+        ),
+    },
+    ("docs/guides/conversations.md", "What is sent", ""): {
+        "`input`": ("agent/test_agent.py::test_the_last_user_text_of_a_list_of_input_items_is_stored",),
+        "the rendered instructions, tools and hand-offs": (
+            "agent/test_agent.py::test_a_sync_or_async_renderer_is_called_once_per_turn",
+        ),
+        "earlier messages in `session=`": ("agent/test_agent.py::test_a_session_works_as_in_the_sdk",),
+        '`context["history"]`': (
+            "agent/test_agent.py::test_the_history_and_other_keys_of_the_context_are_not_sent_to_the_model",
+        ),
+        "other keys of the context": (
+            "agent/test_agent.py::test_the_history_and_other_keys_of_the_context_are_not_sent_to_the_model",
+        ),
+    },
+    ("docs/guides/custom-providers.md", "Return an answer", "`type`"): {
+        "`text`": (
+            "protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",
+        ),
+        "`tool_call`": (
+            "protocol/test_provider_model.py::test_responses_with_text_media_and_calls_are_processed_in_order",
+        ),
+        "`image`, `audio`, `video`": (
+            "protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",
+        ),
+        "`ui`": ("protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",),
+    },
+    ("docs/guides/custom-providers.md", "When something goes wrong", "When"): {
+        "your provider cannot parse its model's reply": (
+            "protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
+        ),
+        "`generate` returns something other than a `ProviderResponse`": (
+            "protocol/test_provider_model.py::test_any_other_response_raises_e51",
+            "protocol/test_provider_model.py::test_the_protocols_json_is_a_valid_response",
+        ),
+        "`stream` is not an async generator": (
+            "protocol/test_provider_model.py::test_a_stream_method_that_returns_no_stream_raises_e51",
+        ),
+        "the provider raises `CancelledError` although nobody cancelled the run": (
+            "protocol/test_provider_model.py::test_a_cancelled_error_without_a_cancellation_raises_e51",
+        ),
+        "`generate` raises any other exception": (
+            "protocol/test_provider_model.py::test_an_error_of_a_provider_propagates",
+            "protocol/test_provider_model.py::test_a_provider_can_replace_a_failing_model",
+        ),
+        "the model calls a tool that does not exist": (
+            "protocol/test_invalid_calls.py::test_a_call_of_an_unknown_tool_returns_the_nearest_names",
+            "protocol/test_invalid_calls.py::test_of_a_thousand_tools_only_the_nearest_names_are_listed",
+        ),
+        "the arguments of a tool are not a JSON object": (
+            "protocol/test_invalid_calls.py::test_arguments_that_are_not_an_object_return_an_error",
+        ),
+        "five turns in a row contain only such mistakes": (
+            "protocol/test_invalid_calls.py::test_a_model_that_only_makes_invalid_calls_ends_the_run",
+            "protocol/test_invalid_calls.py::test_a_valid_call_resets_the_count",
+        ),
+    },
+    ("docs/guides/custom-providers.md", "Conversations from other models", "Content"): {
+        "arguments that are not an object": (
+            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+        ),
+        "ids that the API does not allow": (
+            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+        ),
+        "system messages in the middle of the conversation": (
+            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+        ),
+        "`ui` segments": (
+            "protocol/test_http_providers.py::test_media_and_ui_of_another_model_do_not_end_the_conversation",
+        ),
+        "media that another model made": (
+            "protocol/test_http_providers.py::test_media_and_ui_of_another_model_do_not_end_the_conversation",
+        ),
+        "texts and images in the result of a tool": (
+            "protocol/test_translations.py::test_media_at_a_url_in_a_tool_result_are_a_loss_for_gemini",
+            "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
+        ),
+        "media from the user or a tool that the API does not accept": (
+            "protocol/test_anthropic_gemini_agents.py::test_content_that_cannot_be_translated_raises_at_once",
+        ),
+    },
+    ("docs/guides/custom-providers.md", "Errors", "When"): {
+        "the API refuses the request, the connection fails, an error arrives in the middle of a stream, or "
+        "an answer is blocked or refused, even after its first words": (
+            "protocol/test_http_providers.py::test_a_rejected_request_raises_e53",
+            "protocol/test_http_providers.py::test_an_unreachable_or_interrupted_api_raises_e53",
+            "protocol/test_http_providers.py::test_an_error_event_in_a_stream_raises_e53_with_its_status",
+            "protocol/test_http_providers.py::test_a_blocked_response_raises_an_error",
+        ),
+        "the connection is lost, or the status is 408, 409, 429 or 5xx": (
+            "protocol/test_anthropic_gemini_agents.py::test_retry_repeats_a_request_to_a_busy_api_but_not_a_rejected_one",
+        ),
+        "the answer cannot be understood": (
+            "protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
+        ),
+    },
+    ("docs/guides/deploying.md", "What happens when", "When"): {
+        "the client closes the connection": (
+            "service/test_service.py::test_clients_that_disconnect_leave_nothing_behind_and_the_others_get_their_answers",
+        ),
+        "the client vanishes without closing the connection": (
+            "service/test_service.py::test_during_silence_heartbeats_are_sent_and_no_event_is_lost",
+        ),
+        "the client reads slowly": ("service/test_service.py::test_a_slow_client_slows_its_run_down",),
+        "the run fails": ("service/test_service.py::test_of_a_failed_run_the_client_receives_only_the_code",),
+        "the server receives the signal to shut down": (
+            "service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
+        ),
+    },
+    ("docs/guides/evaluation.md", "When the model gives no valid answer", "Stage"): {
+        "`structured_output`": (
+            "judges/test_status_judge.py::test_the_structured_stage_decides_and_no_other_stage_runs",
+        ),
+        "`phase3_tag`": ("judges/test_status_judge.py::test_a_reply_without_a_judgment_leads_to_the_tag",),
+        "`ai_judge`": ("judges/test_status_judge.py::test_the_conditions_are_evaluated_last",),
+    },
+    ("docs/guides/mcp-servers.md", "Names", "Name"): {
+        "`read`": ("tools/test_reach.py::test_tools_of_a_stdio_server_obey_the_rules",),
+        "`mcp_files__read`": (
+            "tools/test_reach.py::test_rules_for_prefixed_mcp_names_work_with_either_name",
+        ),
+        "`read`, `mcp__files__read`, and the name that the model sees": (
+            "tools/test_reach.py::test_rules_for_prefixed_mcp_names_work_with_either_name",
+        ),
+        "`/read`, `/mcp__files__read`": ("commands/test_only_users.py::test_tools_of_servers_are_commands",),
+    },
+    ("docs/guides/mcp-servers.md", "Limit what the tools may do", "Rule"): {
+        '`"allow": ["search", "mcp__files__read"]`': (
+            "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
+        ),
+        '`"deny": ["mcp__files__*"]`': (
+            "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
+        ),
+        '`"deny": ["mcp__*"]`': (
+            "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
+        ),
+        '`"deny": ["mcp__*__delete"]`': (
+            "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
+        ),
+    },
+    ("docs/guides/pipeline.md", "End a run early", "Stage that returns early"): {
+        "before `normalize_context` (middleware)": (
+            "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",
+        ),
+        "between `normalize_context` and `call_sdk`": (
+            "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",
+        ),
+        "between `call_sdk` and `store_output`": (
+            "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",
+        ),
+    },
+    ("docs/guides/prompts-and-context.md", "Templates", "Marker"): {
+        "`{{ $ctx.user.name }}`": ("test_templating.py::test_any_nesting_of_mappings_and_lists_is_reached",),
+        "`{{ $ctx.items.0 }}`": ("test_templating.py::test_sequences_are_indexed_and_strings_are_not",),
+        "`{{ $env.REGION }}`": ("agent/test_agent.py::test_env_is_rendered_only_when_allowed",),
+        "anything else in braces": ("test_templating.py::test_only_complete_markers_are_replaced",),
+    },
+    ("docs/guides/prompts-and-context.md", "What the context holds afterwards", "The run"): {
+        "finished": (
+            "agent/test_agent.py::test_spec_2_5_and_2_7_the_callers_dict_is_completed_and_returned",
+            "agent/test_agent.py::test_spec_11_1_a_structured_output_is_stored_in_the_context_as_a_dict",
+        ),
+        "[waits for an approval](tools.md#approvals)": (
+            "middleware/test_approve.py::test_a_call_that_matches_the_policy_waits_and_the_run_ends_without_an_answer",
+        ),
+        "was answered by a stage, which set `run.result` and awaited `call_next`": (
+            "agent/test_agent.py::test_a_result_set_before_call_sdk_is_used_and_no_model_is_called",
+        ),
+        "was ended by a stage that did not call `call_next`": (
+            "agent/test_agent.py::test_a_stage_that_does_not_call_next_leaves_no_stale_result",
+        ),
+        "raised an exception or was cancelled": (
+            "agent/test_agent.py::test_a_failing_stage_leaves_the_context_unchanged",
+            "tracing/test_spans.py::test_a_cancelled_run_is_recorded_and_restores_the_context",
+        ),
+    },
+    ("docs/guides/ready-made-middleware.md", "Approve", "Decision"): {
+        "`Approved()`": (
+            "middleware/test_approve.py::test_calls_are_approved_edited_and_rejected_one_by_one",
+        ),
+        "`Approved({...})`": (
+            "middleware/test_approve.py::test_calls_are_approved_edited_and_rejected_one_by_one",
+        ),
+        "`Rejected(reason)`": (
+            "middleware/test_approve.py::test_over_http_the_model_receives_the_decisions",
+        ),
+        "none, for a call of a stored run": (
+            "middleware/test_approve.py::test_a_call_without_a_decision_keeps_waiting",
+        ),
+    },
+    ("docs/guides/ready-made-middleware.md", "Redact", "Option"): {
+        "`rules`": (
+            "middleware/test_redact.py::test_what_the_rules_find",
+            "middleware/test_redact.py::test_custom_patterns_are_added_to_the_rules",
+        ),
+        '`mode="mask"`': (
+            "middleware/test_redact.py::test_no_original_value_reaches_model_events_result_history_or_trace",
+        ),
+        '`mode="hash"`': (
+            "middleware/test_redact.py::test_equal_values_have_equal_hashes_with_the_same_key_only",
+        ),
+        '`mode="block"`': (
+            "middleware/test_redact.py::test_blocking_ends_the_run_and_the_error_names_the_rule_but_not_the_value",
+        ),
+        "`restore=True`": (
+            "middleware/test_redact.py::test_with_restore_only_tools_stream_and_answer_get_the_values",
+        ),
+        '`keep_in="key"`': (
+            "middleware/test_redact.py::test_values_stored_in_the_context_are_used_in_later_runs",
+        ),
+        "`longest=128`": (
+            "middleware/test_redact.py::test_only_text_that_may_be_part_of_a_finding_is_withheld",
+        ),
+    },
+    ("docs/guides/ready-made-middleware.md", "ToolErrors", "Policy"): {
+        '`"fixed"`, the default': (
+            "middleware/test_tool_errors.py::test_by_default_the_model_receives_nothing_from_the_exception",
+        ),
+        '`"message"`': (
+            "middleware/test_tool_errors.py::test_the_message_is_masked_and_truncated_and_has_no_traceback",
+        ),
+        '`"raise"`': (
+            "middleware/test_tool_errors.py::test_raise_ends_the_run_with_the_tools_own_exception",
+        ),
+        "a function `(error, call)`, sync or async": (
+            "middleware/test_tool_errors.py::test_a_function_returns_the_text",
+        ),
+    },
+    ("docs/guides/slash-commands.md", "Slash commands", ""): {
+        "Started by": ("commands/test_slash_commands.py::test_the_trace_records_the_user_as_the_trigger",),
+        "Model calls": ("commands/test_slash_commands.py::test_a_command_runs_the_tool_without_the_model",),
+        "Allowed by": (
+            "commands/test_slash_commands.py::test_the_rules_for_models_do_not_apply_to_users",
+            "commands/test_slash_commands.py::test_a_command_that_is_not_allowed_is_refused_with_e8",
+        ),
+        "Result, history, trace, events, log": (
+            "commands/test_slash_commands.py::test_a_stream_emits_events_of_the_call",
+            "commands/test_slash_commands.py::test_the_next_run_of_a_model_sees_the_call",
+        ),
+    },
+    ("docs/guides/slash-commands.md", "Arguments", "Typed"): {
+        typed: ("commands/test_reading.py::" + test,)
+        for typed, test in (
+            ("`/read todo.txt 5`", "test_arguments_are_parsed"),
+            ("`/read todo.txt --limit 5`, `--limit=5`, `limit=5`", "test_arguments_are_parsed"),
+            (
+                "`/send --dry-run`, `--no-dry-run`, `--dry-run=false`, `--dry-run false`",
+                "test_a_word_after_a_flag_sets_it",
+            ),
+            ("`/read \"my notes.txt\"`, `'my notes.txt'`", "test_arguments_are_parsed"),
+            ("`/add --tag a --tag b`, `--tag a,b`, `--tag '[\"a,b\"]'`", "test_arguments_are_parsed"),
+            (
+                "`/remove a.txt b.txt`",
+                "test_a_list_as_the_last_parameter_takes_each_remaining_token",
+            ),
+            (
+                "`/say it's a nice day`",
+                "test_the_only_text_parameter_takes_everything_after_the_name",
+            ),
+            ("`/note Title and then all the rest`", "test_the_last_text_parameter_takes_the_rest"),
+            ("`/say -- --text`", "test_arguments_are_parsed"),
+            ('`/read {"path": "todo.txt", "limit": 5}`', "test_arguments_are_parsed"),
+        )
+    },
+    ("docs/guides/structured-output.md", "Structured output", "`output_type`"): {
+        "pydantic model, dataclass, attrs class": (
+            "structured/test_schema.py::test_outputs_with_fields_become_dicts",
+            "structured/test_attrs_types.py::test_a_result_is_stored_as_plain_dicts",
+        ),
+        "TypedDict, `dict[str, int]`, `dict`": (
+            "structured/test_schema.py::test_outputs_with_fields_become_dicts",
+        ),
+        "a JSON Schema as a dict, with an object at its root": (
+            "structured/test_dict_schema.py::test_a_json_schema_is_an_output_type",
+        ),
+        "`list[...]`, unions, `int`, other JSON Schemas": (
+            "structured/test_schema.py::test_outputs_that_are_not_dicts_are_not_stored",
+        ),
+    },
+    ("docs/guides/structured-output.md", "How the value is requested", "`output_mode`"): {
+        '`"native"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
+        '`"tool"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
+        '`"prompt"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
+        '`"auto"`': ("structured/test_output_modes.py::test_auto_finds_and_remembers_the_supported_mode",),
+    },
+    ("docs/guides/subagent-files.md", "Tools", "Entry"): {
+        "`Read`": ("definitions/test_grants.py::test_an_entry_grants_its_calls",),
+        "`Bash(git diff:*)`, `Bash(git diff *)`": (
+            "definitions/test_grants.py::test_an_entry_grants_its_calls",
+            "delegation/test_narrowing.py::test_a_call_pattern_does_not_grant_the_whole_tool",
+        ),
+        "`Bash(ls)`": ("definitions/test_grants.py::test_an_entry_grants_its_calls",),
+        "`mcp__github`, `mcp__github__*`": ("definitions/test_grants.py::test_an_entry_grants_its_calls",),
+        "`Task`, `Agent`": (
+            "delegation/test_narrowing.py::test_files_call_the_tool_task_or_agent_whatever_its_name",
+        ),
+        "`Task(tester, writer)`, `Agent(tester, writer)`": (
+            "delegation/test_narrowing.py::test_only_the_named_agents_can_be_delegated_to",
+            "delegation/test_narrowing.py::test_a_permitted_agent_is_permitted_in_every_spelling",
+        ),
+    },
+    ("docs/guides/subagent-files.md", "Models", "In the file"): {
+        "no `model`, or `inherit`, `main`, `task`, `reasoning`, `quick`": (
+            "agent/test_from_definition.py::test_without_a_model_in_the_file_the_given_model_is_used",
+            "agent/test_from_definition.py::test_a_short_name_may_mean_the_given_model",
+        ),
+        "`sonnet`, `opus`, `haiku`, also written `claude-sonnet` and so on": (
+            "agent/test_from_definition.py::test_the_built_in_short_names_are_models_of_anthropic",
+        ),
+        "anything else": ("agent/test_from_definition.py::test_a_full_id_goes_to_kantan_llm",),
+    },
+    ("docs/guides/subagent-files.md", "Delegation", "Limit"): {
+        "`definition`": ("delegation/test_narrowing.py::test_the_explanation_names_the_refusing_file",),
+        "`delegation`": (
+            "delegation/test_narrowing.py::test_rules_of_the_delegation_tool_apply_at_all_levels_below",
+        ),
+        "`delegation: rules of NAME`, `delegation: definition of NAME`": (
+            "delegation/test_narrowing.py::test_the_explanation_for_a_child_names_its_parent",
+            "delegation/test_narrowing.py::test_a_refusal_is_recorded_with_the_deciding_limit",
+        ),
+    },
+    ("docs/guides/subagent-files.md", "Options of `task_tool`", "Option"): {
+        "`max_depth=3`": ("delegation/test_limits.py::test_the_default_depth_is_three_delegations",),
+        "`max_delegations=50`": (
+            "delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
+        ),
+        '`on_failure="feedback"`': (
+            "delegation/test_failures.py::test_a_failing_child_returns_its_error_as_the_tool_result",
+            "delegation/test_failures.py::test_on_failure_raise_ends_the_parent_run",
+        ),
+        "`tool_rules`": (
+            "delegation/test_narrowing.py::test_rules_of_the_delegation_tool_apply_at_all_levels_below",
+        ),
+        "`models`": ("agent/test_from_definition.py::test_users_can_define_short_names",),
+        "any other option of `Agent`": (
+            "delegation/test_task.py::test_options_of_the_tool_override_those_of_the_parent",
+            "delegation/test_inherited_configuration.py::test_options_that_could_widen_a_child_are_refused",
+        ),
+    },
+    ("docs/guides/subagent-files.md", "What happens when", "When"): {
+        "`subagent_type` is unknown": (
+            "delegation/test_failures.py::test_an_unknown_agent_name_returns_the_available_names",
+        ),
+        "there are too many delegations, or they are too deep": (
+            "delegation/test_limits.py::test_the_delegations_of_the_whole_tree_are_counted",
+            "delegation/test_limits.py::test_calling_the_hidden_tool_at_the_limit_returns_an_error",
+        ),
+        "an agent is delegated to that waits for this delegation": (
+            "delegation/test_limits.py::test_an_agent_in_the_chain_is_not_delegated_to",
+        ),
+        "the run is cancelled, its stream is left, or its `Deadline` expires": (
+            "delegation/test_failures.py::test_cancelling_a_run_cancels_its_delegations",
+            "delegation/test_failures.py::test_leaving_a_stream_early_ends_its_delegations",
+            "delegation/test_failures.py::test_the_deadline_of_the_parent_applies_to_the_child",
+        ),
+        "a subagent's tool call needs an approval": (
+            "delegation/test_failures.py::test_a_tool_that_waits_for_an_approval_is_a_failure",
+            "delegation/test_failures.py::test_approve_middleware_of_the_parent_also_asks_for_calls_of_the_child",
+        ),
+        "the outermost run has options such as `max_turns`, `hooks` or `session`": (
+            "delegation/test_tree.py::test_the_callers_tracing_options_apply_to_all_runs",
+            "delegation/test_tree.py::test_a_model_in_the_callers_run_config_applies_to_all_runs",
+        ),
+        "a run was handed off to the agent that delegates": (
+            "delegation/test_inherited_configuration.py::test_delegations_of_a_hand_off_target_use_the_middleware_of_the_run",
+        ),
+        "the SDK's `Runner.run` runs the agent": (
+            "delegation/test_task.py::test_plain_sdk_agents_can_delegate",
+        ),
+    },
+    ("docs/guides/tool-rules.md", "Allow and deny tools", "Key"): {
+        "`allow`": (
+            "tool_rules/test_rules.py::test_a_tool_is_permitted_if_an_entry_allows_it_and_none_denies_it",
+        ),
+        "`deny`": (
+            "tool_rules/test_rules.py::test_a_tool_is_permitted_if_an_entry_allows_it_and_none_denies_it",
+        ),
+        "`params`": ("tool_rules/test_parameters.py::test_rules_agree_with_the_reference",),
+    },
+    ("docs/guides/tool-rules.md", "Allow and deny tools", "Entry"): {
+        "`search`": (
+            "tool_rules/test_rules.py::test_a_tool_is_permitted_if_an_entry_allows_it_and_none_denies_it",
+        ),
+        "`fs.*`, `mcp__github__*`, `read_?`, `tool[12]`": (
+            "tool_rules/test_rules.py::test_a_tool_is_permitted_if_an_entry_allows_it_and_none_denies_it",
+            "tool_rules/test_rules.py::test_a_pattern_is_also_an_exact_name",
+        ),
+        "`bash(git status)`": ("tool_rules/test_calls.py::test_an_exact_entry_grants_that_call_only",),
+        "`bash(git:*)`": (
+            "tool_rules/test_calls.py::test_a_prefix_grants_its_command_with_any_further_words",
+            "tool_rules/test_calls.py::test_a_prefix_ends_at_the_end_of_a_word",
+        ),
+        "`bash(*)`": ("tool_rules/test_calls.py::test_a_star_grants_every_call_and_needs_no_arguments",),
+    },
+    ("docs/guides/tool-rules.md", "When a call is refused", "`Agent(on_rule_violation=...)`"): {
+        '`"feedback"`, the default': (
+            "tools/test_violations.py::test_by_default_a_violation_is_feedback_for_the_model",
+        ),
+        '`"raise"`': (
+            "tools/test_violations.py::test_raise_ends_the_run_with_the_error_and_restores_the_context",
+        ),
+        "a function, sync or async": (
+            "tools/test_violations.py::test_a_function_decides_for_each_violation",
+        ),
+    },
+    ("docs/guides/tool-rules.md", "Tool providers", "`Agent(tool_providers=...)`"): {
+        '`"available"`, the default': (
+            "tools/test_providers.py::test_a_provider_that_fails_to_import_is_logged_and_the_others_load",
+        ),
+        '`"all"`': ("tools/test_providers.py::test_any_failure_of_a_provider_is_reported",),
+        '`["shop"]`': (
+            "tools/test_providers.py::test_names_choose_providers",
+            "tools/test_providers.py::test_an_unknown_name_is_an_error",
+        ),
+        "`None`": ("tools/test_providers.py::test_none_chooses_no_providers",),
+    },
+    ("docs/guides/tool-rules.md", "What is guarded", "Tool"): {
+        "functions, `FunctionTool` and its subclasses, agents used as tools": (
+            "tools/test_guard.py::test_no_kind_of_tool_is_shown_or_run_when_it_is_denied",
+            "tools/test_reach.py::test_the_rules_apply_to_an_agent_as_tool_and_to_its_tools",
+        ),
+        "tools of MCP servers (stdio, HTTP)": (
+            "tools/test_reach.py::test_tools_of_a_stdio_server_obey_the_rules",
+            "tools/test_reach.py::test_tools_of_an_http_server_obey_the_rules_of_a_hand_off",
+        ),
+        "shell, local shell, apply_patch, custom tools": (
+            "tools/test_guard.py::test_no_kind_of_tool_runs_when_it_is_denied_after_it_was_shown",
+            "tools/test_guard.py::test_their_calls_are_checked_by_arguments",
+        ),
+        "computer": ("tools/test_guard.py::test_a_computer_created_for_each_run_is_guarded_and_disposed",),
+        "hosted MCP servers": (
+            "tools/test_reach.py::test_rules_for_single_tools_of_a_hosted_server_require_approval_of_each_call",
+            "tools/test_reach.py::test_a_hosted_server_can_be_hidden",
+        ),
+        "web search, file search, code interpreter, image generation": (
+            "tools/test_guard.py::test_rules_for_hosted_tools_work_with_each_of_their_names",
+            "tools/test_guard.py::test_a_refused_hosted_call_that_the_provider_makes_is_recorded",
+        ),
+    },
+    ("docs/guides/tool-rules.md", "Parameter keywords", "Keyword"): {
+        f"`{keyword}`": ("tool_rules/test_parameters.py::test_each_keyword_has_its_error",)
+        for keyword in ("type", "enum", "minLength", "maxLength", "pattern", "minimum", "maximum")
+    },
+    ("docs/guides/tool-rules.md", "Names of tools", "Tool"): {
+        "in a namespace": ("tool_rules/test_decide.py::test_an_entry_may_use_any_name_of_the_tool",),
+        "of an MCP server named `github`": (
+            "tools/test_reach.py::test_rules_for_prefixed_mcp_names_work_with_either_name",
+        ),
+        "of a hosted MCP server": ("tools/test_explain.py::test_a_hosted_tool_also_has_its_other_names",),
+        "computer": ("tools/test_guard.py::test_no_kind_of_tool_is_shown_or_run_when_it_is_denied",),
+        "web search": ("tools/test_guard.py::test_rules_for_hosted_tools_work_with_each_of_their_names",),
+    },
+    ("docs/guides/tools.md", "Tools of installed packages", "`tool_providers=`"): {
+        '`"available"`, the default': (
+            "tools/test_providers.py::test_a_provider_that_fails_to_import_is_logged_and_the_others_load",
+        ),
+        '`"all"`': ("tools/test_providers.py::test_any_failure_of_a_provider_is_reported",),
+        '`["shop"]`': ("tools/test_providers.py::test_names_choose_providers",),
+        "`None`": ("tools/test_providers.py::test_none_chooses_no_providers",),
+    },
+    ("docs/guides/traces.md", "What happens when", "When"): {
+        "`recorder.force_flush(timeout)` or `await recorder.force_flush_async()` is called": (
+            "tracing/recorder/test_recorder.py::test_after_a_flush_the_span_is_in_the_file_despite_other_threads",
+            "tracing/recorder/test_recorder.py::test_a_flush_can_be_awaited_and_cancelled",
+        ),
+        "`recorder.shutdown(timeout)` is called": (
+            "tracing/recorder/test_recorder.py::test_shutdown_ends_the_thread_and_closes_the_file_until_the_next_span",
+        ),
+        "`asyncio.run` or the process ends": (
+            "tracing/recorder/test_durability.py::test_when_a_loop_has_ended_its_spans_are_written",
+            "tracing/recorder/test_durability.py::test_the_end_of_a_process_writes_everything_without_a_flush",
+        ),
+        "SIGTERM arrives and the program has no handler for it": (
+            "tracing/recorder/test_durability.py::test_sigterm_without_a_handler_writes_everything_and_ends_the_process",
+        ),
+        "SIGTERM arrives and the program has a handler": (
+            "tracing/recorder/test_durability.py::test_a_user_defined_handler_is_called_and_then_everything_is_written",
+        ),
+        "the process forks": (
+            "tracing/recorder/test_durability.py::test_spans_waiting_at_a_fork_are_written_once_by_the_parent",
+            "tracing/recorder/test_durability.py::test_forked_workers_that_call_no_exit_functions_lose_nothing",
+        ),
+        "the process is killed (SIGKILL)": (
+            "tracing/recorder/test_durability.py::test_after_sigkill_the_file_is_intact_and_at_most_half_a_second_is_missing",
+        ),
+        "the disk is full, or the file is locked, read-only, damaged or not a database": (
+            "tracing/recorder/test_write_errors.py::test_spans_wait_while_the_disk_is_full",
+            "tracing/recorder/test_write_errors.py::test_a_failure_is_logged_once_and_again_if_it_returns",
+        ),
+        "the file is deleted or replaced": (
+            "tracing/recorder/test_write_errors.py::test_after_the_file_was_deleted_a_new_one_is_created",
+            "tracing/recorder/test_write_errors.py::test_after_the_file_was_replaced_the_new_one_is_used",
+        ),
+        "too many spans wait": (
+            "tracing/recorder/test_write_errors.py::test_without_a_wait_the_oldest_spans_are_dropped_and_counted",
+            "tracing/recorder/test_recorder.py::test_spans_beyond_max_queue_bytes_are_dropped_while_the_file_is_unusable",
+        ),
+    },
+    ("docs/guides/traces.md", "Search filters", "Argument"): {
+        '`keywords=["a", "b"]`': (
+            "tracing/store/test_traces.py::test_keywords_are_found_ignoring_case_in_any_script",
+        ),
+        **dict.fromkeys(
+            (
+                "`agent`, `prompt`, `version`",
+                '`tool="get_weather"`',
+                "`has_error=True`",
+                "`rubric_below=0.5`",
+                "`started_from`, `started_to`",
+                "`limit=20`",
+            ),
+            ("tracing/store/test_traces.py::test_runs_are_found_by_every_filter",),
+        ),
+        '`metadata={"tenant": "acme"}`': (
+            "tracing/store/test_traces.py::test_runs_inside_an_open_trace_are_found_by_their_own_metadata",
+        ),
+    },
+    ("docs/guides/migrating-from-0.1.md", "Mistakes in tool rules are errors", "Rules"): {
+        '`{"allow": "read"}`': ("tool_rules/test_rules.py::test_a_mistake_is_an_error_that_names_it",),
+        '`{"deny": ("shell",)}`': ("tool_rules/test_rules.py::test_a_tuple_is_a_list_of_names",),
+        '`{"params": {"search": {"query": {"maxlength": 9}}}}`': (
+            "tool_rules/test_rules.py::test_a_mistake_is_an_error_that_names_it",
+        ),
+        "a `pattern` with look-around or back references": (
+            "tool_rules/test_parameters.py::test_a_pattern_that_cannot_be_checked_in_linear_time_is_refused",
+        ),
+    },
+    ("docs/guides/migrating-from-0.1.md", "Problems of 0.1 that are solved", "0.1"): {
+        "`run` inside a running event loop loses the traces of kantan-llm's SQLite tracer": (
+            "tracing/test_sqlite.py::test_an_async_run_and_a_sync_run_inside_the_same_loop_are_both_recorded",
+        ),
+        "keyword search finds no text answers of the Responses API": (
+            "tracing/test_spans.py::test_spec_5_3_a_text_run_is_found_by_a_word_of_its_input_or_output",
+        ),
+        "the newest trace is not the first result: ids are random": (
+            "tracing/test_spans.py::test_the_newest_trace_comes_first",
+        ),
+        "with an SQLite tracer, every span is committed on the event loop": (
+            "tracing/recorder/test_recorder.py::test_nothing_blocks_the_event_loop",
+        ),
+        "hosted tools, MCP tools and the tools of SDK hand-off targets are not checked": (
+            "tools/test_guard.py::test_no_kind_of_tool_is_shown_or_run_when_it_is_denied",
+            "tools/test_reach.py::test_tools_of_a_handoff_target_obey_the_rules_of_the_run",
+        ),
+        "wrapping a tool drops `needs_approval`, `timeout` and `defer_loading`": (
+            "bridge/test_sdk_agent.py::test_a_guarded_tool_keeps_the_sdks_attributes",
+        ),
+        "hand-offs in a cycle raise `RecursionError`": (
+            "bridge/test_handoffs.py::test_cycles_work_and_the_starting_agent_is_rendered_again",
+        ),
+        "a tool provider that cannot be imported breaks every `Agent`": (
+            "tools/test_providers.py::test_a_provider_that_fails_to_import_is_logged_and_the_others_load",
+        ),
+        "the input is always a `str`; no sessions, no options for the runner": (
+            "agent/test_agent.py::test_runner_options_reach_the_runner",
+            "agent/test_agent.py::test_a_session_works_as_in_the_sdk",
+        ),
+    },
+}
