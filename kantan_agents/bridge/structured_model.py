@@ -13,7 +13,6 @@ from kantan_agents.bridge.model_answers import answer_of, completed_event, with_
 from kantan_agents.bridge.model_wrapper import ModelWrapper
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.structured_requests import (
-    REFUSALS,
     FormChoice,
     NativeAttempt,
     choose_forms,
@@ -28,6 +27,7 @@ from kantan_agents.structured.requests.fetch import Fetch
 from kantan_agents.structured.requests.forms import NATIVE
 from kantan_agents.structured.requests.memory import FORMS, Target
 from kantan_agents.structured.requests.reading import final_text
+from kantan_agents.structured.requests.refusals import REFUSALS
 from kantan_agents.structured.requests.request import Request
 from kantan_agents.tracing.spans import set_output_mode
 

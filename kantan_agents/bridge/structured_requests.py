@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from functools import lru_cache
@@ -10,7 +9,6 @@ from typing import Any, NamedTuple, cast
 
 import attrs
 from agents import Model, ModelResponse
-from openai import APIStatusError
 
 from kantan_agents.errors import UntranslatableError
 from kantan_agents.models import Origin, origin_of
@@ -20,28 +18,18 @@ from kantan_agents.structured.requests.failure import unfit_output
 from kantan_agents.structured.requests.families import Family, family_of
 from kantan_agents.structured.requests.fetch import Fetch, known_forms
 from kantan_agents.structured.requests.final_tool import final_calls_as_messages, without_final_calls
-from kantan_agents.structured.requests.forms import Form
+from kantan_agents.structured.requests.forms import PROMPT, Form
 from kantan_agents.structured.requests.memory import FORMS, Target
+from kantan_agents.structured.requests.refusals import (
+    REFUSALS,
+    RefusalError,
+    bareness,
+    cause_of,
+    described,
+    is_about_choice,
+    message_of,
+)
 from kantan_agents.structured.requests.request import Request
-
-_STATUSES = frozenset({400, 404, 422, 500, 501})
-_ABOUT_FORM = re.compile(
-    r"response_?format|json|schema|mime|tool|function|grammar|strict|structured|output_?format|text\.format",
-    re.IGNORECASE,
-)
-_ABOUT_SIZE = re.compile(
-    r"context.{0,20}(length|window|size)|too (long|large|many)|maximum .{0,40}tokens|reduce the length|quota",
-    re.IGNORECASE,
-)
-_ABOUT_CHOICE = re.compile(r"choice|required", re.IGNORECASE)
-_VAGUE = re.compile(
-    r"\W*(error code: \d+\W*)?(invalid|bad|unprocessable)[ _](request|entity|argument)s?\W*", re.IGNORECASE
-)
-_CONVERSATION = ("messages", "input[")
-_SHOWN = 500
-
-REFUSALS = (APIStatusError, UntranslatableError)
-
 
 @lru_cache(maxsize=1024)
 def _target(origin: Origin, schema: str, has_tools: bool) -> tuple[Target, Family]:
@@ -86,7 +74,7 @@ class NativeAttempt:
     """
 
     choice: FormChoice
-    outcome: ModelResponse | APIStatusError | UntranslatableError
+    outcome: ModelResponse | RefusalError
 
 
 class _Forms:
@@ -108,60 +96,73 @@ class _Forms:
             self._forms = fetch.forms(target, family, is_kept=request.is_kept)
         self._request = request
         self._fetch = fetch
-        self._errors: list[APIStatusError | UntranslatableError] = []
+        self._form = self._forms[0]
+        self._errors: list[RefusalError] = []
+        self._passed: list[Form] = []
+        self._decides = False
+        self._is_doubtful = False
 
     def next(self) -> Encoded:
         """Return the request in the next form.
 
         Raises:
             StructuredOutputError: E40, the provider has refused every form.
-            APIStatusError: The provider has refused every form with the same message, so the form is not
-                the cause.
-            UntranslatableError: E52, for the same reason.
         """
         if not self._forms:
-            if len(self._errors) > 1 and len({_provider_message(error) for error in self._errors}) == 1:
-                raise self._errors[0]
             raise unfit_output(self._fetch.schema.name(), self._fetch.attempts) from self._errors[-1]
-        form, *left = self._forms
+        self._form, *left = self._forms
         self._forms = tuple(left)
-        self._fetch.sent(self._target, form, self._forms)
-        return encoded(self._request, self._fetch.schema, form, is_chat=self._is_chat)
+        self._fetch.sent(self._target, self._form, self._forms)
+        return encoded(self._request, self._fetch.schema, self._form, is_chat=self._is_chat)
 
-    def pass_over(self, error: APIStatusError | UntranslatableError) -> None:
-        """Record that the provider refused a form.
+    def pass_over(self, error: RefusalError) -> None:
+        """Move on from a form that the provider refused, or raise an error that is not about the form.
+
+        An error whose words name the form leads to the next one. Words that say nothing about it, or that
+        are the same for two forms, are decided by one more request: the one that adds the least. If that
+        is refused as well, the form is not the cause.
 
         Raises:
-            APIStatusError, UntranslatableError: ``error`` itself, if it is not about the form.
+            APIStatusError, ProviderRequestError, UntranslatableError: The first error of the request, if it
+                is not about the form.
         """
-        if isinstance(error, UntranslatableError):
-            self._pass_over_untranslatable(error)
+        form, cause = self._form, cause_of(error, self._form)
+        if cause == "other":
+            raise error
+        is_repeated = message_of(error) in map(message_of, self._errors)
+        self._fetch.refused(described(error))
+        self._errors.append(error)
+        self._passed.append(form)
+        if self._decides or form == PROMPT:
+            raise self._errors[0] if self._decides or is_repeated else error
+        if isinstance(error, UntranslatableError):  # found without a request
             return
-        message = _provider_message(error)
-        about_form = _ABOUT_FORM.search(message) or _VAGUE.fullmatch(message)
-        if error.status_code not in _STATUSES or _ABOUT_SIZE.search(message) or not about_form:
-            raise error
-        self._errors.append(error)
-        self._fetch.refused(f"HTTP {error.status_code}: {message[:_SHOWN]}")
-        if self._fetch.mode == "tool" and not _ABOUT_CHOICE.search(message):
-            self._forms = tuple(form for form in self._forms if form.mode != "tool")
+        if cause == "unclear" or is_repeated:
+            self._decide_next()
+        elif form.mode == "tool" and not is_about_choice(error):
+            self._forms = tuple(left for left in self._forms if left.mode != "tool")
 
-    def _pass_over_untranslatable(self, error: UntranslatableError) -> None:
-        # The conversation is the same in every form, the schema is not.
-        if any(problem.startswith(_CONVERSATION) for problem in error.problems):
-            raise error
-        self._errors.append(error)
-        self._fetch.refused(str(error)[:_SHOWN])
+    def _decide_next(self) -> None:
+        barer = [left for left in self._forms if bareness(left) > bareness(self._form)]
+        if not barer:
+            raise self._errors[0]
+        deciding = max(barer, key=bareness)
+        self._passed += [left for left in self._forms if left != deciding]
+        self._forms = (deciding,)
+        self._decides = True
+        # One unclear error in a form that has worked must not demote that form for all later runs.
+        self._is_doubtful = FORMS.has_worked(self._target, self._form)
 
-
-def _provider_message(error: APIStatusError | UntranslatableError) -> str:
-    """Return the provider's own message, which the client's error message may not contain."""
-    if isinstance(error, UntranslatableError):
-        return str(error)
-    body = error.body[0] if isinstance(error.body, list) and error.body else error.body
-    inner = body.get("error", body) if isinstance(body, dict) else body
-    message = inner.get("message") if isinstance(inner, dict) else inner
-    return message if isinstance(message, str) and message else error.message
+    def accepted(self) -> None:
+        """Remember the refused forms: the provider has accepted another one, so the form was the cause."""
+        if not self._passed:
+            return
+        if self._is_doubtful:
+            self._fetch.slipped()
+        else:
+            for form in self._passed:
+                FORMS.refused(self._target, form)
+        self._passed.clear()
 
 
 async def request_output(
@@ -183,6 +184,8 @@ async def request_output(
 
     Raises:
         StructuredOutputError: E40, the provider has refused every form.
+        APIStatusError, ProviderRequestError, UntranslatableError: The provider's error, if it is not about
+            the form.
     """
     forms = _Forms(model, request, fetch, attempt.choice if attempt is not None else None)
     if attempt is not None:
@@ -197,6 +200,7 @@ async def request_output(
         except REFUSALS as error:
             forms.pass_over(error)
             continue
+        forms.accepted()
         return answer if prepared.final_tool is None else without_final_calls(answer, prepared.final_tool)
 
 
@@ -233,6 +237,7 @@ async def stream_output(
                 raise
             forms.pass_over(error)
         else:
+            forms.accepted()
             return
 
 

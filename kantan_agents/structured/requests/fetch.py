@@ -141,9 +141,12 @@ class Fetch:
     def refused(self, message: str) -> None:
         """Record that the provider refused the request."""
         if self._sent is not None:
-            target, form = self._sent.target, self._sent.form
-            FORMS.refused(target, form)
-            self.attempts.append(OutputAttempt(form.mode, target.model, refusal=message))
+            attempt = OutputAttempt(self._sent.form.mode, self._sent.target.model, refusal=message)
+            self.attempts.append(attempt)
+
+    def slipped(self) -> None:
+        """Record that this answer's form is an exception, which says nothing about later requests."""
+        self._slipped = True
 
     def accepted(self, text: str) -> None:
         """Record that the reply fits."""
