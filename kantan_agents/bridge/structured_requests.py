@@ -31,6 +31,7 @@ from kantan_agents.structured.requests.refusals import (
 )
 from kantan_agents.structured.requests.request import Request
 
+
 @lru_cache(maxsize=1024)
 def _target(origin: Origin, schema: str, has_tools: bool) -> tuple[Target, Family]:
     target = Target(origin.base_url, origin.model, schema, has_tools)

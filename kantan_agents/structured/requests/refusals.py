@@ -32,8 +32,8 @@ _SIZE = re.compile(
     re.IGNORECASE,
 )
 _SCHEMA = re.compile(
-    r"response_?format|output_?(config|format)|text\.format|json[ _]?(schema|mode|object|output)|response mime"
-    r"|response_?(json_?)?schema|structured[ _]?output|formatted output|\bschemas?\b(?! for function)|grammar"
+    r"response_?format|output_?(config|format)|text\.format|json[ _]?(schema|mode|object|output)"
+    r"|response mime|response_?(json_?)?schema|structured[ _]?output|formatted output|\bschemas?\b(?! for function)|grammar"
     r"|guided|\bstrict\b|word .?json|requested parameters|no endpoints found that support",
     re.IGNORECASE,
 )
