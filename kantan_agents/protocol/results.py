@@ -8,14 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 from agents.result import RunResultBase
-from pydantic_core import to_jsonable_python
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.protocol.json_data import find_problem
 from kantan_agents.protocol.translate.openai_responses.items import arguments_of
 from kantan_agents.protocol.translate.openai_responses.messages import read_messages
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
-from kantan_agents.structured import as_dict
+from kantan_agents.structured import json_data
 
 _RUN_ID = "kantan_run_id"
 
@@ -60,7 +59,7 @@ def to_provider_response(run_result: RunResultBase | Mapping[str, Any]) -> Provi
 def _segments(result: RunResultBase) -> list[ContentSegment]:
     output = result.final_output
     if not isinstance(output, str):
-        return [ContentSegment.of_text(_json(output))]
+        return [ContentSegment.of_text(json.dumps(json_data(output), ensure_ascii=False))]
     segments = _last_answer(result)
     # A tool may have produced the output; a guardrail or a hook may have replaced it.
     if "".join(segment.text or "" for segment in segments).endswith(output):
@@ -73,17 +72,6 @@ def _last_answer(result: RunResultBase) -> list[ContentSegment]:
     messages = [item for item in items if getattr(item, "type", None) == "message"]
     found = read_messages(messages[-1:], keep_unknown=False)
     return [segment for message in found for segment in message.segments]
-
-
-def _json(output: Any) -> str:
-    plain = as_dict(output)
-    try:
-        data = to_jsonable_python(
-            output if plain is None else plain, fallback=str, inf_nan_mode="null", bytes_mode="base64"
-        )
-    except ValueError:  # it contains itself
-        data = str(output)
-    return json.dumps(data, ensure_ascii=False)
 
 
 def _metadata(result: RunResultBase) -> dict[str, Any]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic_core import to_jsonable_python
-
 from kantan_agents.context import check_context
 from kantan_agents.errors import code_of
 from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
@@ -13,7 +11,7 @@ from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception import current_tool_call
 from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
-from kantan_agents.structured import as_dict
+from kantan_agents.structured import json_data
 from kantan_agents.tracing.spans import RunTrace
 
 
@@ -94,21 +92,10 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Non
     await events.emit_end(
         RunFinished,
         seconds=watch.seconds,
-        output=_json_data(output),
+        output=json_data(output),
         usage=run_usage(run),
         waits_for_approval=bool(getattr(run.result, "interruptions", None)),
     )
-
-
-def _json_data(output: Any) -> Any:
-    if output is None or isinstance(output, str):
-        return output
-    try:
-        return to_jsonable_python(
-            as_dict(output) or output, fallback=str, inf_nan_mode="null", bytes_mode="base64"
-        )
-    except ValueError:  # a cyclic value
-        return str(output)
 
 
 async def _emit_delegated(events: Emitter, run: Run) -> None:

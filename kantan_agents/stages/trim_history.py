@@ -8,7 +8,7 @@ from typing import Any
 
 from kantan_agents.context import append_history, check_history
 from kantan_agents.pipeline import Next, Run, calls_next_last
-from kantan_agents.structured import as_dict
+from kantan_agents.structured import json_data
 from kantan_agents.tracing.spans import user_input
 
 
@@ -55,9 +55,7 @@ def _content_text(content: Any) -> str:
 def output_text(result: Any) -> str:
     """Return the answer as text: a structured output as JSON, no output as the empty string."""
     output = getattr(result, "final_output", result)
-    if output is None or isinstance(output, str):
-        return output or ""
-    fields = as_dict(output, json=True)
-    if fields is not None:
-        return json.dumps(fields, ensure_ascii=False, default=str)
-    return str(output)
+    data = json_data(output)
+    if data is None or isinstance(data, str):
+        return data or ""
+    return json.dumps(data, ensure_ascii=False)

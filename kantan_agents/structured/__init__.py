@@ -5,7 +5,7 @@ from kantan_agents.structured.parsing.parse import parse_structured_output
 from kantan_agents.structured.requests.agent_output import AgentOutput, agent_output
 from kantan_agents.structured.requests.fetch import OutputAttempt
 from kantan_agents.structured.requests.forms import OutputMode, checked_delivery
-from kantan_agents.structured.schemas.results import as_dict
+from kantan_agents.structured.schemas.results import as_dict, json_data
 from kantan_agents.structured.schemas.schema import OutputSchema, output_schema
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "agent_output",
     "as_dict",
     "checked_delivery",
+    "json_data",
     "output_schema",
     "parse_structured_output",
 ]

@@ -11,7 +11,7 @@ from agents import custom_span, generation_span, get_current_trace
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.pipeline import Run
 from kantan_agents.rubric import rubric_of
-from kantan_agents.structured import as_dict
+from kantan_agents.structured import json_data
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
@@ -100,10 +100,10 @@ def record_final_output(run: Run) -> None:
     if rubric is not None:
         recorded: Any = {"rubric": rubric}
     else:
-        recorded = as_dict(output, json=True) or output
+        recorded = json_data(output)
     with generation_span(
         input=_input(run),
-        output=_recordable(recorded),
+        output=recorded,
         model_config=run.state.get(_OUTPUT_MODE),
         disabled=_disabled(run),
     ):

@@ -20,7 +20,7 @@ from kantan_agents.middleware import SlashCommands
 from kantan_agents.middleware.slash_commands.rules import USER_RULES
 from kantan_agents.pipeline import Run, Stage, run_result
 from kantan_agents.stages.trim_history import output_text
-from kantan_agents.structured import as_dict
+from kantan_agents.structured import json_data
 from kantan_agents.tool_rules import ToolRulesMode
 
 AGENT_NAME = "assistant"
@@ -114,9 +114,8 @@ def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
     """Return the parts of the SDK's ``RunResult`` that are useful outside the process, as JSON data."""
     result = run_result(run.context)
     usage = result.context_wrapper.usage
-    structured = as_dict(result.final_output, json=True)
     return {
-        "final_output": result.final_output if structured is None else structured,
+        "final_output": json_data(result.final_output),
         "last_agent": result.last_agent.name,
         "run_id": run.id,
         "trace_id": run.trace_id if recorded else None,

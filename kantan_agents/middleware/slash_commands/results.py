@@ -16,11 +16,10 @@ from agents import (
 )
 from agents.tool import ToolOutputFileContent, ToolOutputImage, ToolOutputText
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
-from pydantic_core import to_jsonable_python
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.middleware.slash_commands.calls import Outcome
-from kantan_agents.structured import as_dict
+from kantan_agents.structured import json_data
 
 
 def tool_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
@@ -82,11 +81,5 @@ def output_text(output: Any) -> str:
         return output.text
     if isinstance(output, (ToolOutputImage, ToolOutputFileContent)):
         return f"[{'image' if isinstance(output, ToolOutputImage) else 'file'}]"
-    fields = as_dict(output, json=True)
-    data = fields if fields is not None else output
-    try:
-        if isinstance(data, (dict, list, tuple, bool, int, float)):
-            return json.dumps(to_jsonable_python(data, fallback=str), ensure_ascii=False)
-    except ValueError:  # it contains itself
-        return str(output)
-    return str(output)
+    data = json_data(output)
+    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)

@@ -33,8 +33,9 @@ _SIZE = re.compile(
 )
 _SCHEMA = re.compile(
     r"response_?format|output_?(config|format)|text\.format|json[ _]?(schema|mode|object|output)"
-    r"|response mime|response_?(json_?)?schema|structured[ _]?output|formatted output|\bschemas?\b(?! for function)|grammar"
-    r"|guided|\bstrict\b|word .?json|requested parameters|no endpoints found that support",
+    r"|response mime|response_?(json_?)?schema|structured[ _]?output|formatted output|grammar|guided"
+    r"|\bschemas?\b(?! for function)|\bstrict\b|word .?json"
+    r"|requested parameters|no endpoints found that support",
     re.IGNORECASE,
 )
 _TOOL = re.compile(r"tool|function|final_answer", re.IGNORECASE)

@@ -1,4 +1,8 @@
-"""``as_dict``: structured outputs as plain dicts (spec 11)."""
+"""Final outputs as plain data: ``as_dict`` for the context (spec 11), ``json_data`` for everything recorded.
+
+Both run after the model has answered, so neither raises an error: a value that cannot be converted is
+replaced by its text, and a log entry says so.
+"""
 
 from __future__ import annotations
 
@@ -9,43 +13,115 @@ import attrs
 from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.structured")
+
 
 def as_dict(output: Any, *, json: bool = False) -> dict[str, Any] | None:
     """Return a structured output as a dict; None for a text, a list or another value without fields.
 
-    Nested models, dataclasses and attrs classes become dicts too.
+    Nested models, dataclasses and attrs classes become dicts too. Keys become text, as in the JSON that the
+    model wrote: a date becomes ``"2026-01-31"``, an enum member its value, the int 1 becomes ``"1"``.
 
     Args:
         output: The SDK's ``final_output``.
-        json: Whether to convert values to JSON types, such as a date to text, as a trace requires.
+        json: Whether to convert the values to JSON types as well, as a trace requires.
     """
+    if not _has_fields(output):
+        return None
+    try:
+        plain = json_data(output) if json else _plain(output)
+    except RecursionError:  # it contains itself
+        plain = output
+    return plain if isinstance(plain, dict) else None  # a RootModel may hold anything
+
+
+def json_data(output: Any) -> Any:
+    """Return any output as JSON data, in pydantic's JSON form; NaN and infinity become None.
+
+    A value that has no JSON form becomes its text.
+    """
+    if output is None or isinstance(output, str):
+        return output
+    data = output
+    try:
+        if isinstance(output, BaseModel):
+            try:
+                data = output.model_dump(mode="json", fallback=str)
+            except Exception as error:  # noqa: BLE001 - the serializers of a user's type may raise anything
+                _warn(output, error)
+                data = _plain(output)
+        else:
+            data = _plain(output)
+        return _jsonable(data)
+    except (ValueError, RecursionError) as error:  # it contains itself
+        _warn(output, error)
+        return str(output)
+
+
+def _has_fields(output: Any) -> bool:
     if output is None or isinstance(output, (str, type)):
-        return None
-    if isinstance(output, BaseModel):
-        dumped = output.model_dump(mode="json" if json else "python")
-        return dumped if isinstance(dumped, dict) else None  # a RootModel may hold anything
-    if not (isinstance(output, dict) or dataclasses.is_dataclass(output) or attrs.has(type(output))):
-        return None
-    plain: dict[str, Any] = _plain(output)
-    if json and plain is not output:
-        plain = to_jsonable_python(plain, fallback=str, bytes_mode="base64")
-    return plain
+        return False
+    kind = type(output)
+    return isinstance(output, (BaseModel, dict)) or dataclasses.is_dataclass(kind) or attrs.has(kind)
 
 
 def _plain(value: Any) -> Any:
     """Return a value with objects with fields replaced by dicts; the same value if it contains none."""
+    kind = type(value)
     if isinstance(value, BaseModel):
-        return value.model_dump()
+        return _plain(_dumped(value))
+    if isinstance(value, dict):
+        return _plain_dict(value)
+    if kind in (list, tuple, set, frozenset):
+        items = [_plain(inner) for inner in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return tuple(items) if kind is tuple else items  # a dict cannot be an element of a set
     if isinstance(value, type):
         return value
-    if attrs.has(type(value)):
-        return {field.name: _plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+    if attrs.has(kind):
+        return {field.name: _plain(getattr(value, field.name)) for field in attrs.fields(kind)}
     if dataclasses.is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, dict):
-        plain = {key: _plain(inner) for key, inner in value.items()}
-        return plain if any(plain[key] is not value[key] for key in plain) else value
-    if type(value) in (list, tuple):
-        items = [_plain(inner) for inner in value]
-        return value if all(new is old for new, old in zip(items, value, strict=True)) else type(value)(items)
     return value
+
+
+def _plain_dict(value: dict[Any, Any]) -> dict[str, Any]:
+    plain = {key if type(key) is str else _key_text(key): _plain(inner) for key, inner in value.items()}
+    if len(plain) < len(value):
+        _log.warning("keys_became_equal", count=len(value) - len(plain))
+    elif all(key in plain and plain[key] is inner for key, inner in value.items()):
+        # An equal key may still be another object, such as a member of a str enum.
+        return value if all(type(key) is str for key in value) else plain
+    return plain
+
+
+def _key_text(key: Any) -> str:
+    try:
+        return str(next(iter(_jsonable({key: None}))))
+    except TypeError:  # such as a set
+        return str(key)
+
+
+def _jsonable(data: Any) -> Any:
+    try:
+        return to_jsonable_python(data, fallback=str, inf_nan_mode="null")
+    except UnicodeDecodeError:  # bytes that are not text
+        return to_jsonable_python(data, fallback=str, inf_nan_mode="null", bytes_mode="base64")
+
+
+def _dumped(model: BaseModel) -> Any:
+    try:
+        return model.model_dump()
+    except Exception as error:  # noqa: BLE001 - the serializers of a user's type may raise anything
+        # Also a set of models: pydantic cannot put the dicts into a set.
+        _warn(model, error)
+        return {
+            name: getattr(model, name) for name in (*type(model).model_fields, *(model.model_extra or ()))
+        }
+
+
+def _warn(value: Any, error: Exception) -> None:
+    _log.warning("output_not_serialized", type=type(value).__name__, error_type=type(error).__name__)

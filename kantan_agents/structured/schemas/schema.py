@@ -18,6 +18,7 @@ from kantan_agents.errors import KantanAgentsError, OutputSchemaError
 from kantan_agents.structured.schemas.attrs_types import pydantic_type
 from kantan_agents.structured.schemas.json_schema import RESPONSE, JSONSchemaType, as_text, json_schema_type
 from kantan_agents.structured.schemas.problems import Examined, Problem, problems_of
+from kantan_agents.structured.schemas.readable import unreadable_parts
 from kantan_agents.structured.schemas.restoring import Restorer
 from kantan_agents.structured.schemas.strict import strict_schema
 
@@ -57,7 +58,13 @@ class OutputSchema(AgentOutputSchema):
             wrapped = _typed_dict("OutputType", {RESPONSE: inner}) if self._is_wrapped else inner
             self._type_adapter = TypeAdapter(wrapped)
             plain = self._type_adapter.json_schema()
+            self._check_readable()
         self._express(plain, strict_schema(plain))
+
+    def _check_readable(self) -> None:
+        problems = unreadable_parts(self._type_adapter.core_schema)
+        if problems:
+            raise OutputSchemaError(output_type=_shown(self.output_type), reason="; ".join(problems))
 
     def _express(self, plain: dict[str, Any], strict: dict[str, Any] | None) -> None:
         self._plain = plain
@@ -78,6 +85,7 @@ class OutputSchema(AgentOutputSchema):
 
     def _complete(self) -> None:
         self._checks = None
+        self._check_readable()
         if not self._strict_json_schema or self.is_plain_text():
             given, is_strict = self._output_schema, self._strict_json_schema
             self._express(given, None)
@@ -236,8 +244,11 @@ def _new_schema(output_type: Any) -> OutputSchema:
         # Pydantic runs code of the type, which may raise any exception.
         lines = [line.strip() for line in str(error).splitlines() if "errors.pydantic.dev" not in line]
         reason = " ".join(filter(None, lines)) or type(error).__name__
-        shown = output_type.__qualname__ if isinstance(output_type, type) else repr(output_type)
-        raise OutputSchemaError(output_type=shown, reason=reason) from error
+        raise OutputSchemaError(output_type=_shown(output_type), reason=reason) from error
+
+
+def _shown(output_type: Any) -> str:
+    return output_type.__qualname__ if isinstance(output_type, type) else repr(output_type)
 
 
 def _is_object_type(output_type: Any) -> bool:
