@@ -141,15 +141,18 @@ class _Forms:
         if cause == "unclear" or is_repeated:
             self._decide_next()
         elif form.mode == "tool" and not is_about_choice(error):
-            self._forms = tuple(left for left in self._forms if left.mode != "tool")
+            self._skip([left for left in self._forms if left.mode == "tool"])
+
+    def _skip(self, forms: list[Form]) -> None:
+        self._passed += forms
+        self._forms = tuple(left for left in self._forms if left not in forms)
 
     def _decide_next(self) -> None:
         barer = [left for left in self._forms if bareness(left) > bareness(self._form)]
         if not barer:
             raise self._errors[0]
         deciding = max(barer, key=bareness)
-        self._passed += [left for left in self._forms if left != deciding]
-        self._forms = (deciding,)
+        self._skip([left for left in self._forms if left != deciding])
         self._decides = True
         # One unclear error in a form that has worked must not demote that form for all later runs.
         self._is_doubtful = FORMS.has_worked(self._target, self._form)

@@ -9,6 +9,7 @@ from contextlib import aclosing, contextmanager
 from functools import partial
 from itertools import count
 from typing import Any, TypeGuard
+from weakref import WeakKeyDictionary
 
 import attrs
 from agents import Handoff, Model, ModelResponse, ModelSettings, ModelTracing
@@ -29,6 +30,7 @@ from kantan_agents.protocol.streaming import EventWriter
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 
 _numbers = count(1)
+_addresses: WeakKeyDictionary[Provider, str] = WeakKeyDictionary()
 _END: Any = object()
 
 
@@ -73,7 +75,7 @@ class ProviderModel(Model):
             reason = f"must have a name and an async generate(prompt, context), which {provider!r} lacks"
             raise InvalidOptionError(option="provider", reason=reason)
         self.provider = provider
-        self.base_url = f"provider:{next(_numbers)}"
+        self.base_url = _address_of(provider)
         self._tools = ToolSpecs(provider.name)
 
     @property
@@ -209,6 +211,14 @@ class ProviderModel(Model):
 
     def __repr__(self) -> str:
         return f"ProviderModel({self.model!r})"
+
+
+def _address_of(provider: Provider) -> str:
+    """Return a text that identifies a provider: what is known about it holds for all agents that use it."""
+    try:
+        return _addresses.setdefault(provider, f"provider:{next(_numbers)}")
+    except TypeError:  # it cannot be hashed or weakly referenced
+        return f"provider:{next(_numbers)}"
 
 
 @contextmanager

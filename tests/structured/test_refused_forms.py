@@ -150,6 +150,27 @@ async def test_the_only_form_of_an_agent_is_not_replaced() -> None:
     assert server.forms == ["native", "native"]
 
 
+async def test_agents_of_one_provider_share_what_is_known() -> None:
+    def refuse(form: Sent) -> Any:
+        return (400, CLOSED["google"]) if form == "native" else None
+
+    with FormServer("google", DATA, refuse) as server:
+        provider = server.provider()
+        for _ in range(2):
+            assert (await invoice_agent(provider).run_async("Read it"))["invoice"] == DATA
+    assert server.forms == ["native", "forced tool", "forced tool"]
+
+
+async def test_a_bad_reply_is_repaired_rather_than_requested_in_a_refused_form() -> None:
+    replies: Any = iter([DATA, "no", DATA])
+    with OfflineServer(lambda _request: next(replies), profile="plain") as server:
+        agent = invoice_agent(server.bundle(f"model-{next(_NUMBERS)}"))
+        await agent.run_async("Read it")
+        server.requests.clear()
+        assert (await agent.run_async("Read it"))["invoice"] == DATA
+    assert [form_of(request) for request in server.requests] == ["prompt", "prompt"]
+
+
 # Properties, over one server of the chat completions API.
 
 _NUMBERS = count(1)

@@ -57,6 +57,11 @@ class FormMemory:
         known = self._known.get(target)
         return known is not None and known.worked == form
 
+    def is_refused(self, target: Target, form: Form) -> bool:
+        """Return whether this form is known to be refused or ignored."""
+        known = self._known.get(target)
+        return known is not None and form in known.refused
+
     def worked(self, target: Target, form: Form) -> None:
         """Record that an answer in this form fitted."""
         known = self._known.get(target)
