@@ -9,6 +9,7 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.judges.rules import StatusRule
+from kantan_agents.judges.tags import tag_text
 from kantan_agents.judges.wording import Wording, fenced, fill, markers_in
 
 _REQUIRED_MARKERS = {
@@ -164,7 +165,7 @@ def instructions_for(template: str, rules: Sequence[StatusRule], tag: str, langu
     numbered = list(enumerate(rules, start=1))
     table = [_HEADINGS[language], "| --- | --- |"]
     table += [f"| {number} | {_cell(rule.condition)} |" for number, rule in numbered]
-    tags = "\n".join(f"[{tag}:{number}]" for number, _ in numbered)
+    tags = "\n".join(tag_text(tag, number) for number, _ in numbered)
     return fill(template, {"conditions": "\n".join(table), "tags": tags})
 
 

@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import attrs
 from agents import ItemHelpers, MaxTurnsExceeded, ModelBehaviorError, ModelResponse
 from agents.exceptions import ModelRefusalError
 
+from kantan_agents.bridge.model_answers import usage_numbers
 from kantan_agents.errors import code_of
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.structured import as_dict
+from kantan_agents.structured.requests.forms import Mode
 
 _UNREADABLE = "E40"
+
+
+@attrs.define
+class Calls:
+    """The model calls of one stage.
+
+    Attributes:
+        run: The run of the stage's agent; None before its first call.
+        response: The last response; the SDK's errors do not contain it.
+        model: Name of the model that was called last.
+        mode: The output mode of the last call; None for a text.
+        usage: The usage of all calls; None without a response.
+    """
+
+    run: Any = None
+    response: ModelResponse | None = None
+    model: str | None = None
+    mode: Mode | None = None
+    usage: dict[str, int] | None = None
+
+    def belong_to(self, call: ModelCall) -> bool:
+        """Return whether a call is made by the stage's own agent, not by another one that it runs."""
+        self.run = self.run or call.run
+        return self.run is call.run
+
+
+# The SDK's result has no reference to its run.
+_calls: ContextVar[Calls | None] = ContextVar("kantan_agents_judge_calls", default=None)
+
+
+@contextmanager
+def recorded_calls() -> Iterator[Calls]:
+    """Record the model calls of the stage that runs inside."""
+    calls = Calls()
+    token = _calls.set(calls)
+    try:
+        yield calls
+    finally:
+        _calls.reset(token)
 
 
 @attrs.frozen
@@ -23,33 +67,62 @@ class Reply:
         text: The last text the model wrote; None if it wrote nothing.
         output: The final output; None without one.
         all_texts: The text of every attempt, if the structured output was requested more than once.
+        calls: The model calls that led to it.
     """
 
     text: str | None
     output: Any = None
     all_texts: str | None = None
+    calls: Calls = attrs.field(factory=Calls)
 
 
 class ReplyRecorder(Middleware):
-    """Stores the model's last response in the run's state, because the SDK's errors do not contain it."""
+    """Records the response that counts, as the outermost middleware."""
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Call the model and store its response."""
+        """Call the model and record its response."""
         response = await call_next(call)
-        call.run.state[ReplyRecorder] = response
+        calls = _calls.get()
+        if calls is not None and calls.belong_to(call):
+            calls.response = response
         return response
 
 
-def reply_of(result: Any) -> Reply:
+class ModelRecorder(Middleware):
+    """Records the model, the output mode and the usage, as the innermost middleware."""
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        """Call the model and record what was called."""
+        calls = _calls.get()
+        if calls is None or not calls.belong_to(call):
+            return await call_next(call)
+        calls.model = _name_of(call.model)
+        try:
+            response = await call_next(call)
+        finally:
+            calls.mode = getattr(call.structured, "mode", None)
+        total, numbers = calls.usage or {}, usage_numbers(response.usage)
+        calls.usage = {name: total.get(name, 0) + number for name, number in numbers.items()}
+        return response
+
+
+def _name_of(model: Any) -> str | None:
+    if isinstance(model, str):
+        return model
+    names = (getattr(model, name, None) for name in ("name", "model"))
+    return next((name for name in names if isinstance(name, str)), None)
+
+
+def reply_of(result: Any, calls: Calls) -> Reply:
     """Return the reply in a run's result. The result may be a plain value that a middleware returned."""
     output = getattr(result, "final_output", result)
     text = ItemHelpers.text_message_outputs(getattr(result, "new_items", None) or [])
     if not text and output is not None:
         text = output if isinstance(output, str) else str(as_dict(output, json=True) or output)
-    return Reply(text or None, output)
+    return Reply(text or None, output, calls=calls)
 
 
-def unusable_reply(error: Exception) -> Reply | None:
+def unusable_reply(error: Exception, calls: Calls) -> Reply | None:
     """Return the reply that the SDK rejected; None if the error has another cause.
 
     Only an unusable reply is a reason to continue with the next stage. A lost connection, an exhausted budget
@@ -61,9 +134,8 @@ def unusable_reply(error: Exception) -> Reply | None:
         return None
     text = getattr(error, "text", None)
     if not isinstance(text, str):
-        run = getattr(error, "kantan_run", None)
-        response = run.state.get(ReplyRecorder) if run is not None else None
-        items = getattr(response, "output", None) or []
+        items = calls.response.output if calls.response is not None else []
         text = "".join(ItemHelpers.extract_text(item) or "" for item in items)
     attempts = [getattr(attempt, "text", None) for attempt in getattr(error, "attempts", ())]
-    return Reply(text or None, all_texts="\n".join(one for one in attempts if isinstance(one, str)) or None)
+    all_texts = "\n".join(one for one in attempts if isinstance(one, str)) or None
+    return Reply(text or None, all_texts=all_texts, calls=calls)

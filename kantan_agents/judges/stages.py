@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 
 import attrs
-from pydantic import BaseModel, ConfigDict, Field, StrictInt
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt
 
 from kantan_agents.agent import Agent
-from kantan_agents.judges.replies import Reply, reply_of, unusable_reply
+from kantan_agents.judges.replies import Reply, recorded_calls, reply_of, unusable_reply
 from kantan_agents.judges.tags import read_tags
 from kantan_agents.judges.verdict import Method
+from kantan_agents.structured import AgentOutput, OutputSchema
+from kantan_agents.structured.requests.forms import Delivery
 
 
 def _match_specification(schema: dict[str, Any]) -> None:
@@ -22,12 +25,27 @@ def _match_specification(schema: dict[str, Any]) -> None:
         field.pop("title", None)
 
 
+_NUMERAL = re.compile(r"\s*(\d{1,9})(?:\.0{1,9})?\s*")
+
+
+def _whole(value: Any) -> Any:
+    """Return a number without a fraction as an int, also from text: models write 2, 2.0 and "2"."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    found = _NUMERAL.fullmatch(value) if isinstance(value, str) else None
+    return int(found[1]) if found is not None else value
+
+
+# The schema shows the model an integer.
+_Number = Annotated[StrictInt, BeforeValidator(_whole)]
+
+
 class Judgment(BaseModel):
     """Output type of the stage ``structured_output``: the rule that is met (JSON schema ``judgment``)."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
 
-    step: StrictInt = Field(description="Matched rule number (1-based)")
+    step: _Number = Field(description="Matched rule number (1-based)")
     reason: str = Field(description="Brief justification")
 
 
@@ -36,8 +54,20 @@ class Evaluation(BaseModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=_match_specification)
 
-    matched_index: StrictInt
+    matched_index: _Number
     reason: str
+
+
+def single_reply(output_type: type[BaseModel]) -> AgentOutput:
+    """Return an output type for which a stage takes one reply of the model, whether or not it fits.
+
+    A reply that is not JSON leads to the next stage, and to another output mode in later judgements. All
+    judges share what is known about a model, because their schemas are alike.
+    """
+    return AgentOutput.delivered(OutputSchema(output_type), _SINGLE)
+
+
+_SINGLE = Delivery(is_single=True, memory_key="kantan_agents.judges")
 
 
 @attrs.frozen
@@ -77,14 +107,15 @@ class Stage:
         Raises:
             Exception: Any error of the run that is not about an unusable reply.
         """
-        try:
-            done = await self.agent.run_async(content, context, **options)
-        except Exception as error:
-            reply = unusable_reply(error)
-            if reply is None:
-                raise
-            return reply
-        return reply_of(done["result"])
+        with recorded_calls() as calls:
+            try:
+                done = await self.agent.run_async(content, context, **options)
+            except Exception as error:
+                reply = unusable_reply(error, calls)
+                if reply is None:
+                    raise
+                return reply
+            return reply_of(done["result"], calls)
 
 
 def read_judgment(reply: Reply, count: int, tag: str) -> StageResult:

@@ -28,7 +28,7 @@ from kantan_agents.judges.record import (
     record_attempt,
     stage_span,
 )
-from kantan_agents.judges.replies import ReplyRecorder
+from kantan_agents.judges.replies import ModelRecorder, ReplyRecorder
 from kantan_agents.judges.rules import StatusRule, checked_rules
 from kantan_agents.judges.stages import (
     Evaluation,
@@ -38,8 +38,9 @@ from kantan_agents.judges.stages import (
     read_evaluation,
     read_judgment,
     read_tag,
+    single_reply,
 )
-from kantan_agents.judges.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags
+from kantan_agents.judges.tags import DEFAULT_TAG, checked_content, checked_tag, read_tags, tag_text
 from kantan_agents.judges.verdict import StageAttempt, StatusVerdict
 from kantan_agents.running.portal import background_loop
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
@@ -59,6 +60,9 @@ class StatusJudge:
     2. ``phase3_tag`` requests the tag of the rule on one line, such as ``[MOVEMENT:2]``.
     3. ``ai_judge`` requests the number of the condition that the output meets, as JSON.
 
+    Each stage takes one reply of the model, unless ``output_repairs`` allows more. Its JSON is requested in
+    the output mode that is known to work; all judges in the process share what is known about a model.
+
     Each stage has its own ``Agent``, created once, so middleware, tool rules and traces work as usual.
     Installed tool providers are not used unless ``tool_providers`` names them. Only an unusable reply leads
     to the next stage; every other error is raised immediately. Many tasks may share a judge.
@@ -67,7 +71,7 @@ class StatusJudge:
         rules: Conditions (str) or ``StatusRule`` objects, in order.
         model: As for ``Agent``.
         name: Name of the judge and prefix of its agents' names, such as ``status-judge-tagged``.
-        tag: Name of the tag.
+        tag: Name of the tag: a letter, then letters, digits, ``_``, ``-`` and ``.``, in any script.
         language: ``"en"`` or ``"ja"``: the language of the instructions.
         mode: ``"structured"``, or ``"tag"`` to skip the first stage.
         templates: Replaces the instructions. ``language`` then only sets the heading of the table of rules.
@@ -100,7 +104,12 @@ class StatusJudge:
         for option in _RESERVED:
             if option in agent_options:
                 raise InvalidOptionError(option=option, reason="is set by the judge and cannot be given")
-        recorded = [("judge's reply", ReplyRecorder()), *checked_items("middleware", middleware)]
+        # The outermost sees the reply that counts, the innermost the model that is really called.
+        recorded = [
+            ("judge's reply", ReplyRecorder()),
+            *checked_items("middleware", middleware),
+            ("judge's model", ModelRecorder()),
+        ]
         # No repairs: the next stage already handles a reply that does not fit.
         defaults = {"tool_providers": None, "output_repairs": 0}
         options = {"model": model, **defaults, **agent_options, "middleware": recorded}
@@ -125,9 +134,9 @@ class StatusJudge:
         tagged = partial(read_tag, count=count, tag=tag)
         stages = [Stage("phase3_tag", agent("tagged", texts.tagged), tagged)]
         if self.mode == "structured":
-            first = agent("structured", texts.structured, Judgment)
+            first = agent("structured", texts.structured, single_reply(Judgment))
             stages.insert(0, Stage("structured_output", first, partial(read_judgment, count=count, tag=tag)))
-        last = agent("evaluation", texts.evaluation, Evaluation)
+        last = agent("evaluation", texts.evaluation, single_reply(Evaluation))
         evaluated = partial(read_evaluation, count=count)
         stages.append(Stage("ai_judge", last, partial(evaluated, method="ai_judge")))
         return stages, Stage("ai_judge_fallback", last, partial(evaluated, method="ai_judge_fallback"))
@@ -202,7 +211,17 @@ class StatusJudge:
                 instruction = await stage.agent.render(own)
                 reply = await stage.run(stage_input, own, options)
                 result = stage.read(reply)
-                attempts.append(StageAttempt(stage.name, instruction, reply.text, result.problem))
+                attempts.append(
+                    StageAttempt(
+                        stage.name,
+                        instruction,
+                        reply.text,
+                        result.problem,
+                        reply.calls.model,
+                        reply.calls.mode,
+                        reply.calls.usage,
+                    )
+                )
                 record_attempt(span, attempts[-1], result, config)
                 if result.step is None and stage is stages[-1]:
                     raise JudgementError(attempts=tuple(attempts))
@@ -212,7 +231,14 @@ class StatusJudge:
 
     def _verdict(self, result: StageResult, attempts: list[StageAttempt]) -> StatusVerdict:
         index = (result.step or 0) - 1
-        return StatusVerdict(index, self.rules[index], result.method, result.reason, tuple(attempts))
+        return StatusVerdict(
+            index,
+            self.rules[index],
+            result.method,
+            result.reason,
+            tuple(attempts),
+            tag=tag_text(self.tag, index + 1),
+        )
 
     def __repr__(self) -> str:
         return f"StatusJudge({self.name!r}, {len(self.rules)} rules, mode={self.mode!r})"

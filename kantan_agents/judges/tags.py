@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 
 import attrs
@@ -12,7 +13,7 @@ from kantan_agents.support.arguments import checked_int
 
 DEFAULT_TAG = "MOVEMENT"
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_GAP = " \t\u3000"
 # No rule has a longer number, and parsing a million digits would take long.
 _LONGEST_NUMBER = 9
 
@@ -33,8 +34,8 @@ class TagMatch:
 def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
     """Return the number in the last valid tag in ``content``, without calling a model.
 
-    The case of letters does not matter, and full-width brackets, colons and digits are accepted. The last tag
-    counts because agents often quote the list of all tags first.
+    The case of letters does not matter. Full-width brackets and colons, and the digits of any script are
+    accepted. The last tag counts because agents often quote the list of all tags first.
 
     Args:
         content: The output of an agent.
@@ -54,8 +55,11 @@ def find_tag(content: str, count: int, tag: str = DEFAULT_TAG) -> int | None:
 def read_tags(content: str, count: int, tag: str) -> TagMatch:
     """Return the last tag with a number from 1 to ``count``, or the reason why no tag is valid."""
     step, out_of_range = None, None
-    for match in _pattern(tag).finditer(content):
-        sign, digits = match.groups()
+    wanted = _folded(tag)
+    for match in _pattern(len(tag)).finditer(content):
+        name, sign, digits = match.groups()
+        if _folded(name.strip(_GAP)) != wanted:
+            continue
         number = 0 if sign or len(digits) > _LONGEST_NUMBER else int(digits)
         if 1 <= number <= count:
             step = number
@@ -69,11 +73,24 @@ def read_tags(content: str, count: int, tag: str) -> TagMatch:
     return TagMatch(None, f"no tag [{tag}:N]")
 
 
+def tag_text(tag: str, step: int) -> str:
+    """Return a tag as text, such as ``[MOVEMENT:2]``."""
+    return f"[{tag}:{step}]"
+
+
 def checked_tag(tag: object) -> str:
-    """Return the name of a tag; E75 unless it is one letter and then letters, digits, ``_`` and ``-``."""
-    if isinstance(tag, str) and _NAME.fullmatch(tag):
-        return tag
-    reason = f"must be a letter, then letters, digits, _ or -, not {tag!r}"
+    """Return the name of a tag in Unicode's form NFC; E75 if it is not a valid name.
+
+    A name is one letter and then letters, digits, ``_``, ``-`` and ``.``, in any script.
+    """
+    # Vowel signs and accents (M) are part of the letters of many scripts.
+    if (
+        isinstance(tag, str)
+        and unicodedata.category(tag[:1] or "_")[0] == "L"
+        and all(unicodedata.category(each)[0] in "LMN" or each in "_-." for each in tag)
+    ):
+        return unicodedata.normalize("NFC", tag)
+    reason = f"must be a letter, then letters, digits, _, - or ., not {tag!r}"
     raise InvalidOptionError(option="tag", reason=reason)
 
 
@@ -84,11 +101,18 @@ def checked_content(content: object) -> str:
     raise InvalidOptionError(option="content", reason=f"must be a str, not {type(content).__name__}")
 
 
+def _folded(name: str) -> str:
+    if name.isascii():
+        return name.lower()
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
+
+
 @lru_cache(maxsize=64)
-def _pattern(tag: str) -> re.Pattern[str]:
-    # No part matches the first character of the next one, so the time is linear in the length of the text.
-    gap = "[ \\t\u3000]*"
-    number = "([-\uff0d\u2212]?)([0-9\uff10-\uff19]+)"
-    return re.compile(
-        rf"[\[\uff3b]{gap}{re.escape(tag)}{gap}[:\uff1a]{gap}{number}{gap}[\]\uff3d]", re.IGNORECASE
-    )
+def _pattern(length: int) -> re.Pattern[str]:
+    # No part matches the first character of the next one, and the name has a limit, so the time is linear in
+    # the length of the text. Only the name is normalized: normalizing a long text may take quadratic time.
+    longest = 4 * length + 100
+    gap = f"[{_GAP}]*"
+    number = "([-\uff0d\u2212]?)(\\d+)"
+    name = rf"([^\[\]\uff3b\uff3d:\uff1a\r\n]{{1,{longest}}})"
+    return re.compile(rf"[\[\uff3b]{name}[:\uff1a]{gap}{number}{gap}[\]\uff3d]")

@@ -7,6 +7,8 @@ from typing import Literal
 import attrs
 
 from kantan_agents.judges.rules import StatusRule
+from kantan_agents.judges.tags import DEFAULT_TAG, tag_text
+from kantan_agents.structured.requests.forms import Mode
 
 Method = Literal["structured_output", "phase3_tag", "phase1_tag", "ai_judge", "ai_judge_fallback"]
 LogMethod = Literal["structured_output", "tag_fallback", "ai_judge"]
@@ -30,12 +32,20 @@ class StageAttempt:
         instruction: The rendered instructions of the judge; empty if no model was called.
         reply: The judge's reply, or the judged output if no model was called; None without any text.
         problem: Why this stage did not decide; None if it did.
+        model: Name of the model that replied; None if no model was called or it has no name.
+        mode: How the JSON was requested: ``native``, ``tool`` or ``prompt`` (``Agent(output_mode=...)``);
+            None if no JSON was requested.
+        usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens`` of this stage; None
+            without a reply of a model. Requests that the provider refused are not counted.
     """
 
     stage: Method
     instruction: str
     reply: str | None
     problem: str | None = None
+    model: str | None = None
+    mode: Mode | None = None
+    usage: dict[str, int] | None = None
 
 
 @attrs.frozen
@@ -50,6 +60,7 @@ class StatusVerdict:
             because the output contained no tag).
         reason: The judge's reason; None if a tag decided.
         attempts: The stages that were tried, in order; the last one decided.
+        tag: The tag of the rule, such as ``[MOVEMENT:2]``, whether or not a tag decided.
     """
 
     rule_index: int
@@ -57,6 +68,11 @@ class StatusVerdict:
     method: Method
     reason: str | None = None
     attempts: tuple[StageAttempt, ...] = attrs.field(default=(), repr=False)
+    tag: str = attrs.field(repr=False, kw_only=True)
+
+    @tag.default
+    def _default_tag(self) -> str:
+        return tag_text(DEFAULT_TAG, self.step)
 
     @property
     def step(self) -> int:

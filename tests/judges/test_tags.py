@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import unicodedata
 from typing import Any
 
 import pytest
@@ -65,7 +66,17 @@ def test_valid_and_invalid_spellings_of_tags(text: str, number: int | None) -> N
         ("[", 5_000_000),
         *(
             (piece, 500_000)
-            for piece in ("[MOVEMENT", "[MOVEMENT:1", "[ ", " ", "1", "[MOVEMENT:7]", "\uff3b")
+            for piece in (
+                "[MOVEMENT",
+                "[MOVEMENT:1",
+                "[ ",
+                " ",
+                "1",
+                "[MOVEMENT:7]",
+                "\uff3b",
+                "a",
+                "\u0301\u0327",
+            )
         ),
     ],
 )
@@ -74,11 +85,47 @@ def test_long_texts_of_almost_a_tag_are_read_to_their_end(piece: str, length: in
     assert find_tag("[MOVEMENT:" + piece * (length // len(piece)), 5) is None
 
 
-@pytest.mark.parametrize("tag", ["", "1A", "A B", "A:", "[A", None, 5, "\uff21", "A\n"])
+@pytest.mark.parametrize(
+    "tag", ["", "1A", "A B", "A:", "[A", None, 5, "A\n", ".a", "a\u200b", "\U0001f600", "a/b"]
+)
 def test_an_invalid_tag_name_is_an_error(tag: Any) -> None:
     with pytest.raises(InvalidOptionError, match="option tag") as caught:
         find_tag("x", 3, tag)
     assert repr(tag) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        ("\u30ec\u30d3\u30e5\u30fc", "[\u30ec\u30d3\u30e5\u30fc:2]"),
+        ("review.v2", "[Review.V2:2]"),
+        ("\u7b2c2\u6bb5", "\uff3b\u7b2c2\u6bb5\uff1a\uff12\uff3d"),
+        ("\u0939\u093f\u0928\u094d\u0926\u0940", "[\u0939\u093f\u0928\u094d\u0926\u0940:\u0968]"),
+        ("caf\u00e9", "[CAFE\u0301:2]"),
+        ("cafe\u0301", "[caf\u00e9:2]"),
+        ("\u30ac", "[\u30ab\u3099:2]"),
+        ("stra\u00dfe", "[STRASSE:2]"),
+    ],
+)
+def test_a_tag_may_have_a_name_in_any_script(tag: str, text: str) -> None:
+    assert find_tag(text, 3, tag) == 2
+    assert find_tag(text, 3) is None
+    assert find_tag(text, 3, f"{tag}x") is None
+
+
+NAMES = st.builds(
+    str.__add__,
+    st.characters(categories=["L"]),
+    st.text(st.characters(categories=["L", "M", "N"], include_characters="_-."), max_size=10),
+)
+
+
+@given(NAMES, st.integers(1, 5), st.sampled_from(["NFC", "NFD"]), NOISE)
+def test_every_name_of_letters_is_found_in_either_unicode_form(
+    name: str, number: int, form: Any, noise: str
+) -> None:
+    text = unicodedata.normalize(form, f"[{name}:{number}]")
+    assert find_tag(f"{noise}{text}{noise}", 5, name) == number
 
 
 @pytest.mark.parametrize("count", [0, -1, True, "3", 2.0])

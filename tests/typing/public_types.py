@@ -180,6 +180,10 @@ async def judges(templates: JudgeTemplates, error: JudgementError) -> None:
     assert_type((verdict.rule_index, verdict.step, verdict.reason), tuple[int, int, str | None])
     assert_type(verdict.log_method, Literal["structured_output", "tag_fallback", "ai_judge"])
     assert_type(verdict.attempts, tuple[StageAttempt, ...])
+    assert_type(verdict.tag, str)
+    attempt = verdict.attempts[0]
+    assert_type((attempt.model, attempt.usage), tuple[str | None, dict[str, int] | None])
+    assert_type(attempt.mode, Literal["native", "tool", "prompt"] | None)
     assert_type(judge_.run("output"), StatusVerdict)
     assert_type(await judge_.detect_matched_rule("output"), StatusVerdict)
     assert_type(await judge_status("output", ["a"], model=None), StatusVerdict)

@@ -6,6 +6,7 @@ import json
 from functools import cached_property
 from typing import Any
 
+import attrs
 from agents import AgentOutputSchemaBase
 from typing_extensions import Self
 
@@ -34,8 +35,8 @@ class AgentOutput(OutputSchema):
 
     @cached_property
     def key(self) -> str:
-        """The schema as JSON text, the key under which successful forms are stored."""
-        return json.dumps(self.plain, ensure_ascii=False)
+        """The key under which successful forms are stored: the schema as JSON text, unless one is given."""
+        return self.delivery.memory_key or json.dumps(self.plain, ensure_ascii=False)
 
     @cached_property
     def _on_wire(self) -> Any:
@@ -74,6 +75,8 @@ def agent_output(output_type: Any, delivery: Delivery) -> AgentOutputSchemaBase 
         InvalidOptionError: E75, a custom schema object only supports the provider's native mode.
     """
     schema = output_schema(output_type)
+    if isinstance(schema, AgentOutput):
+        delivery = attrs.evolve(schema.delivery, mode=delivery.mode, repairs=delivery.repairs)
     if isinstance(schema, OutputSchema):
         return AgentOutput.delivered(schema, delivery)
     if schema is not None and delivery.mode in ("tool", "prompt"):

@@ -165,12 +165,16 @@ class Fetch:
         if sent is not None and self._breaks_mode(sent.form, reading):
             spent = _TOOL_FORMS if sent.form in _TOOL_FORMS else (sent.form,)
             self._spent.update((sent.target, form) for form in spent)
-            if any(form not in spent for form in sent.left):
+            is_single = self.schema.delivery.is_single
+            # A form that is known to be refused is no better than this one.
+            if any(form not in spent and not FORMS.is_refused(sent.target, form) for form in sent.left):
                 if self._is_unsupported(sent, text):
-                    FORMS.refused(sent.target, sent.form)
+                    for form in spent if is_single else (sent.form,):
+                        FORMS.refused(sent.target, form)
                 else:
                     self._slipped = True
-                return "other mode"
+                if not is_single:
+                    return "other mode"
         if not self.repairs_left:
             return "end"
         self.repairs_left -= 1

@@ -45,10 +45,16 @@ class Delivery:
     Attributes:
         mode: The mode, or ``"auto"`` for the first that works.
         repairs: How often the model may correct a reply that does not fit.
+        is_single: Whether a reply that does not follow the mode is final. Another mode is then tried for the
+            next answer, not for this one.
+        memory_key: Key under which working forms are remembered, for schemas that share what is known; None
+            for the schema itself.
     """
 
     mode: OutputMode = "auto"
     repairs: int = 1
+    is_single: bool = False
+    memory_key: str | None = None
 
 
 def checked_delivery(mode: Any, repairs: Any) -> Delivery:
