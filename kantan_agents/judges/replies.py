@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from agents.exceptions import ModelRefusalError
 from kantan_agents.bridge.model_answers import usage_numbers
 from kantan_agents.errors import code_of
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
-from kantan_agents.structured import as_dict
+from kantan_agents.structured import json_data
 from kantan_agents.structured.requests.forms import Mode
 
 _UNREADABLE = "E40"
@@ -118,7 +119,7 @@ def reply_of(result: Any, calls: Calls) -> Reply:
     output = getattr(result, "final_output", result)
     text = ItemHelpers.text_message_outputs(getattr(result, "new_items", None) or [])
     if not text and output is not None:
-        text = output if isinstance(output, str) else str(as_dict(output, json=True) or output)
+        text = output if isinstance(output, str) else json.dumps(json_data(output), ensure_ascii=False)
     return Reply(text or None, output, calls=calls)
 
 

@@ -15,9 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import ProviderRequestError, StructuredOutputError
+from kantan_agents.protocol import ContentSegment, ProviderContext, ProviderResponse
 from kantan_agents.testing import OfflineServer, RecordedRequest, Reply, ScriptedToolCall
 from tests.structured.form_server import Api, FormServer, Sent
-from tests.structured.invoices import DATA, invoice_agent
+from tests.structured.invoices import DATA, TEXT, invoice_agent
 
 pytestmark = pytest.mark.anyio
 
@@ -161,6 +162,29 @@ async def test_agents_of_one_provider_share_what_is_known() -> None:
     assert server.forms == ["native", "forced tool", "forced tool"]
 
 
+class Picky:
+    """A custom provider whose API refuses schemas and tools."""
+
+    name = "picky"
+    supports_output_schema = True
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
+        self.calls += 1
+        if context.output_schema is not None or context.tools:
+            raise ProviderRequestError(provider=self.name, status=400, reason="no schema, no tools")
+        return ProviderResponse([ContentSegment.of_text(TEXT)])
+
+
+async def test_a_custom_provider_may_refuse_a_form() -> None:
+    provider = Picky()
+    for calls in (3, 4):
+        assert (await invoice_agent(provider).run_async("Read it"))["invoice"] == DATA
+        assert provider.calls == calls
+
+
 async def test_a_bad_reply_is_repaired_rather_than_requested_in_a_refused_form() -> None:
     replies: Any = iter([DATA, "no", DATA])
     with OfflineServer(lambda _request: next(replies), profile="plain") as server:
@@ -281,6 +305,23 @@ def test_an_error_that_is_not_about_the_form_is_raised_unchanged(
         assert caught.value.body == {"message": message}
 
     assert requests_of(server, fail) == ["native", "prompt"]
+    Shared.behaviour = Behaviour(dict.fromkeys(_FORMS))
+    assert requests_of(server, lambda: read(agent)) == ["native"]
+
+
+@given(st.sampled_from([400, 404, 422, 500]), st.sampled_from(_CLEAR["native"]))
+def test_an_error_that_names_the_form_but_is_not_about_it_is_raised_after_two_more_requests(
+    server: OfflineServer, status: int, message: str
+) -> None:
+    Shared.behaviour = Behaviour(dict.fromkeys(_FORMS, (status, message)))
+    agent = new_agent(server)
+
+    def fail() -> None:
+        with pytest.raises(openai.APIStatusError) as caught:
+            read(agent)
+        assert caught.value.body == {"message": message}
+
+    assert requests_of(server, fail) == ["native", "forced tool", "prompt"]
     Shared.behaviour = Behaviour(dict.fromkeys(_FORMS))
     assert requests_of(server, lambda: read(agent)) == ["native"]
 

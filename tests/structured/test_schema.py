@@ -395,3 +395,20 @@ def test_outputs_that_are_not_dicts_are_not_stored() -> None:
     assert context["result"].final_output == [1, 2]
     assert "out" not in context
     assert context["history"][-1]["text"] == "[1, 2]"
+
+
+class Counted(BaseModel):
+    count: int
+    share: float
+    parts: list[int] = []
+
+
+@pytest.mark.parametrize("is_strict", [True, False])
+def test_an_integer_may_be_written_with_a_zero_fraction(is_strict: bool) -> None:
+    schema = output_schema(Counted if is_strict else AgentOutputSchema(Counted, strict_json_schema=False))
+    assert isinstance(schema, OutputSchema)
+    examined = schema.examine({"count": 2.0, "share": 1.0, "parts": [1.0, 2]})
+    assert examined.problems == ()
+    fitting = schema.validate_json(json.dumps(examined.value))
+    assert fitting == Counted(count=2, share=1.0, parts=[1, 2])
+    assert schema.examine({"count": 2.5, "share": 1.0, "parts": []}).problems

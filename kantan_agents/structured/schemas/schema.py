@@ -17,6 +17,7 @@ from typing_extensions import Self, TypedDict
 from kantan_agents.errors import KantanAgentsError, OutputSchemaError
 from kantan_agents.structured.schemas.attrs_types import pydantic_type
 from kantan_agents.structured.schemas.json_schema import RESPONSE, JSONSchemaType, as_text, json_schema_type
+from kantan_agents.structured.schemas.numbers import with_ints
 from kantan_agents.structured.schemas.problems import Examined, Problem, problems_of
 from kantan_agents.structured.schemas.readable import unreadable_parts
 from kantan_agents.structured.schemas.restoring import Restorer
@@ -138,12 +139,22 @@ class OutputSchema(AgentOutputSchema):
     def examine(self, value: Any) -> Examined:
         """Validate a JSON value that has already been parsed.
 
+        JSON has one kind of number, and a model may write the integer 2 as 2.0. Both fit.
+
         Args:
             value: Any value. It need not be wrapped, even if the schema wraps.
 
         Returns:
             The value and its problems. Without problems, ``validate_json`` accepts its JSON text.
         """
+        examined = self._examine(value)
+        whole = with_ints(value) if examined.problems else value
+        if whole is value:
+            return examined
+        again = self._examine(whole)
+        return examined if again.problems else again
+
+    def _examine(self, value: Any) -> Examined:
         forms = [value] if not self._is_wrapped or _has_response(value) else []
         forms += [{RESPONSE: value}] if self._is_wrapped else []
         failed: tuple[Problem, ...] = ()
