@@ -291,48 +291,44 @@ def test_an_accepted_form_is_found_and_remembered(server: OfflineServer, behavio
         assert first == ["native", "prompt"], "an unclear error takes one more request"
 
 
-@given(st.sampled_from([400, 404, 422]), _UNCLEAR)
-def test_an_error_that_is_not_about_the_form_is_raised_unchanged(
-    server: OfflineServer, status: int, message: str
-) -> None:
+def requests_until_the_error(server: OfflineServer, agent: Any, status: int, message: str) -> list[str]:
+    """Return the forms of a run in which every form gets the same error, which is raised unchanged."""
     Shared.behaviour = Behaviour(dict.fromkeys(_FORMS, (status, message)))
-    agent = new_agent(server)
 
     def fail() -> None:
         with pytest.raises(openai.APIStatusError) as caught:
             read(agent)
-        assert caught.value.status_code == status
-        assert caught.value.body == {"message": message}
+        assert (caught.value.status_code, caught.value.body) == (status, {"message": message})
 
-    assert requests_of(server, fail) == ["native", "prompt"]
+    return requests_of(server, fail)
+
+
+def assert_nothing_is_remembered(server: OfflineServer, agent: Any) -> None:
     Shared.behaviour = Behaviour(dict.fromkeys(_FORMS))
     assert requests_of(server, lambda: read(agent)) == ["native"]
+
+
+@given(st.sampled_from([400, 404, 422]), _UNCLEAR)
+def test_an_error_that_is_not_about_the_form_is_raised_after_one_more_request(
+    server: OfflineServer, status: int, message: str
+) -> None:
+    agent = new_agent(server)
+    assert requests_until_the_error(server, agent, status, message) == ["native", "prompt"]
+    assert_nothing_is_remembered(server, agent)
 
 
 @given(st.sampled_from([400, 404, 422, 500]), st.sampled_from(_CLEAR["native"]))
 def test_an_error_that_names_the_form_but_is_not_about_it_is_raised_after_two_more_requests(
     server: OfflineServer, status: int, message: str
 ) -> None:
-    Shared.behaviour = Behaviour(dict.fromkeys(_FORMS, (status, message)))
     agent = new_agent(server)
-
-    def fail() -> None:
-        with pytest.raises(openai.APIStatusError) as caught:
-            read(agent)
-        assert caught.value.body == {"message": message}
-
-    assert requests_of(server, fail) == ["native", "forced tool", "prompt"]
-    Shared.behaviour = Behaviour(dict.fromkeys(_FORMS))
-    assert requests_of(server, lambda: read(agent)) == ["native"]
+    sent = requests_until_the_error(server, agent, status, message)
+    assert sent == ["native", "forced tool", "prompt"]
+    assert_nothing_is_remembered(server, agent)
 
 
 @given(st.sampled_from([401, 402, 403, 408, 409, 413, 429, 500, 502, 503, 504, 529]), _UNCLEAR)
 def test_no_other_status_costs_a_second_request(server: OfflineServer, status: int, message: str) -> None:
-    Shared.behaviour = Behaviour(dict.fromkeys(_FORMS, (status, message)))
-
-    def fail() -> None:
-        with pytest.raises(openai.APIStatusError) as caught:
-            read(new_agent(server))
-        assert caught.value.status_code == status
-
-    assert requests_of(server, fail) == ["native"]
+    agent = new_agent(server)
+    assert requests_until_the_error(server, agent, status, message) == ["native"]
+    assert_nothing_is_remembered(server, agent)
