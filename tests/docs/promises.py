@@ -358,6 +358,22 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "structured/test_schema.py::test_outputs_that_are_not_dicts_are_not_stored",
         ),
     },
+    ("docs/guides/structured-output.md", "When a provider refuses a form", "The error"): {
+        "names the form: `response_format`, a schema, a grammar; in tool mode also tools or functions": (
+            "structured/test_refused_forms.py::test_a_native_provider_that_refuses_the_schema_is_asked_with_a_tool",
+            "structured/test_refused_forms.py::test_a_refused_schema_is_no_error_about_size",
+        ),
+        "says nothing about the form: `Request contains an invalid argument.`": (
+            "structured/test_refused_forms.py::test_an_accepted_form_is_found_and_remembered",
+            "structured/test_refused_forms.py::test_an_error_that_every_form_gets_is_raised_after_one_more_request",
+        ),
+        "is about the length of the conversation, a quota, the key, the model or a content filter": (
+            "structured/test_refused_forms.py::test_an_error_about_something_else_is_raised_at_once",
+        ),
+        "has another status: 401, 403, 429, 5xx": (
+            "structured/test_refused_forms.py::test_no_other_status_costs_a_second_request",
+        ),
+    },
     ("docs/guides/structured-output.md", "How the value is requested", "`output_mode`"): {
         '`"native"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
         '`"tool"`': ("structured/test_output_modes.py::test_an_explicit_mode_is_used",),
