@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         judge_agent,
         judge_status,
     )
-    from kantan_agents.middleware import SlashCommands
+    from kantan_agents.middleware import SlashCommands, UserRules
     from kantan_agents.pipeline import (
         Next,
         Pipeline,
@@ -134,6 +134,7 @@ __all__ = [
     "ToolRulesMode",
     "TraceStore",
     "TraceSummary",
+    "UserRules",
     "add_trace_processor",
     "detect_matched_rule",
     "explain",
@@ -211,6 +212,7 @@ _HOMES = {
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.tracing.store",
     "TraceSummary": "kantan_agents.tracing.store",
+    "UserRules": "kantan_agents.middleware",
     "add_trace_processor": "agents",
     "detect_matched_rule": "kantan_agents.judges",
     "explain": "kantan_agents.tools",

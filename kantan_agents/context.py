@@ -1,14 +1,14 @@
 """The context of a run: one dict in, the same dict out (spec 2.5 to 2.7, 8, 10).
 
-Pure functions over the reserved keys ``tool_rules``, ``result`` and ``history``. Each write returns a
-function that undoes exactly this write. A failed run thus restores the context, even when several runs
-share it.
+Pure functions over the reserved keys. Each write returns a function that undoes exactly this write. A
+failed run thus restores the context, even when several runs share it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, cast
+import unicodedata
+from collections.abc import Callable, Iterable
+from typing import Any, Final, cast
 
 from kantan_agents.errors import ContextTypeError, HistoryTypeError, ToolRulesTypeError
 
@@ -16,6 +16,40 @@ Context = dict[str, Any]
 Undo = Callable[[], None]
 
 _ABSENT: Any = object()
+
+PERMISSIONS: Final = ("tool_rules", "user_rules")
+"""Keys by which permissions travel: the rules for models and the rules for users."""
+
+RESERVED_KEYS: Final = (*PERMISSIONS, "result", "history")
+"""Keys that only the library and the caller's own code may write.
+
+Everything that puts data of another origin into a context (a subagent file, a model's answer, values found by
+a middleware) checks its key with ``is_reserved``.
+"""
+
+
+def is_reserved(key: object) -> bool:
+    """Return whether ``key`` is one of ``RESERVED_KEYS``, or another spelling of a key for permissions.
+
+    ``userRules`` and ``User Rules`` change nothing by themselves, but they are never written by accident.
+    """
+    return isinstance(key, str) and (key in RESERVED_KEYS or meant_permission(key) is not None)
+
+
+def meant_permission(key: str) -> str | None:
+    """Return the key for permissions that ``key`` is a spelling of, or None."""
+    folded = _folded(key)
+    return next((known for known in PERMISSIONS if _folded(known) == folded), None)
+
+
+def reserved_in(keys: Iterable[object]) -> list[str]:
+    """Return the reserved keys among ``keys``, sorted."""
+    return sorted(key for key in keys if isinstance(key, str) and is_reserved(key))
+
+
+def _folded(key: str) -> str:
+    text = unicodedata.normalize("NFKC", key).casefold()
+    return "".join(filter(str.isalnum, text))
 
 
 def check_context(context: object) -> Context:

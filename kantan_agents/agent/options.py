@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, cast
 
-from kantan_agents.context import Context
+from kantan_agents.context import RESERVED_KEYS, Context, is_reserved
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
 from kantan_agents.prompt import Prompt
 from kantan_agents.support.arguments import checked_int
@@ -51,12 +51,11 @@ def checked_history(history: object) -> int:
 
 def checked_output_dest(output_dest: object) -> str | None:
     """Return the context key for the structured output; E75 if it is reserved or not a str."""
-    reserved = ("tool_rules", "result", "history")
-    if output_dest is None or (isinstance(output_dest, str) and output_dest not in reserved):
+    if output_dest is None or (isinstance(output_dest, str) and not is_reserved(output_dest)):
         return output_dest
     raise InvalidOptionError(
         option="output_dest",
-        reason=f"must be a str, and none of {', '.join(reserved)}, not {output_dest!r}",
+        reason=f"must be a str, and none of {', '.join(RESERVED_KEYS)}, not {output_dest!r}",
     )
 
 

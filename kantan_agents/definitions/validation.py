@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from kantan_agents.context import reserved_in
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, LIMIT_OF, folded
 from kantan_agents.definitions.json_like import find_invalid_value, is_text
 from kantan_agents.definitions.tool_list_errors import allowed_list_error, denied_entry_error
 from kantan_agents.definitions.tool_lists import ALL, includes_all, is_all
-
-RESERVED: Final = frozenset({"tool_rules", "result", "history"})
-"""Keys of the run's context that a definition may not set."""
 
 MAX_TURNS: Final = 10**9
 _TEXTS: Final = (
@@ -105,8 +103,8 @@ def _check_data(definition: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(context, str | list | dict | None):
         yield "context", f"must be text, a list or a mapping, not {_kind(context)}"
     if isinstance(context, dict):
-        reserved = sorted(key for key in context if isinstance(key, str) and key in RESERVED)
-        yield from (("context", f"contains {key!r}, a key reserved by the library") for key in reserved)
+        for key in reserved_in(context):
+            yield "context", f"contains {key!r}, a key reserved by the library"
 
 
 def _check_extra(definition: Any) -> Iterator[tuple[str, str]]:

@@ -212,15 +212,22 @@ PARAMETER_ERRORS: dict[str, type[ToolParameterError]] = {
 
 
 class ToolRulesTypeError(KantanAgentsError):
-    """``context["tool_rules"]`` is not a dict (spec 7.4).
+    """``context["tool_rules"]`` is not a dict (spec 7.4), or ``context["user_rules"]`` is not ``UserRules``.
 
     Attributes:
         got: Name of the type found.
+        detail: What follows the message if the rules are those for users; else empty.
     """
 
     code = "E18"
     template = "Tool rules must be a dict"
     got: str
+    detail: str = ""
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        if self.detail:
+            self.args = (f"{self.args[0]}{self.detail}",)
 
 
 class ModelNotFoundError(KantanAgentsError):

@@ -10,6 +10,7 @@ from kantan_agents.middleware.fallback import Fallback
 from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.middleware.retry import Retry
 from kantan_agents.middleware.slash_commands.slash_commands import SlashCommands
+from kantan_agents.middleware.slash_commands.user_rules import UserRules
 from kantan_agents.middleware.tool_errors import ToolErrorPolicy, ToolErrors
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "SlashCommands",
     "ToolErrorPolicy",
     "ToolErrors",
+    "UserRules",
     "decide",
     "pending",
     "resume",

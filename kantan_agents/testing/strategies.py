@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
         "kantan_agents.testing.strategies needs Hypothesis; install it with: pip install hypothesis"
     ) from error
 
+from kantan_agents.context import is_reserved
 from kantan_agents.prompt import Prompt
 from kantan_agents.tool_rules import ParameterChecks, ToolRules
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
@@ -31,8 +32,6 @@ __all__ = ["contexts", "json_values", "prompts", "tool_calls", "tool_rules"]
 
 Names = st.SearchStrategy[str] | Sequence[str]
 """Tool names to draw from: a strategy or a sequence of names."""
-
-RESERVED = ("tool_rules", "history", "result")
 
 _WORD = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True)
 _TOOLS = ("search", "read_file", "write_file", "Bash", "fs.read", "mcp__github__get_issue")
@@ -137,7 +136,7 @@ def contexts(names: Names | None = None) -> st.SearchStrategy[dict[str, Any]]:
             "result": json_values(),
         },
     )
-    custom = st.dictionaries(_WORD.filter(lambda key: key not in RESERVED), json_values(), max_size=4)
+    custom = st.dictionaries(_WORD.filter(lambda key: not is_reserved(key)), json_values(), max_size=4)
     return st.builds(lambda custom, reserved: {**custom, **reserved}, custom, reserved)
 
 

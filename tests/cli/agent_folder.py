@@ -16,6 +16,11 @@ ERRORS = {
     "no-description.md": (b"---\nname: x\n---\n", 1, "E31"),
     "turns.md": (b"---\nname: x\ndescription: y\nmaxTurns: many\n---\n", 4, "E31"),
     "reserved.md": (b"---\nname: x\ndescription: y\ncontext:\n  history: []\n---\n", 4, "E31"),
+    "reserved-users.md": (
+        b"---\nname: x\ndescription: y\ncontext:\n  user_rules: {allow: '*'}\n---\n",
+        4,
+        "E31",
+    ),
 }
 """Files that cannot be loaded: bytes, line, code."""
 

@@ -103,6 +103,8 @@ def test_without_commands_it_is_a_question(kantan_agents: Any, serve: Any, use: 
         ({"tool_rules": {"allow": None, "deny": None, "params": {}}}, 0),
         ({"tool_rules": 5}, 2),
         ({"user_rules": 5}, 2),
+        ({"userRules": {"deny": ["greet"]}}, 2),
+        ({"Tool-Rules": {"deny": ["greet"]}}, 2),
     ],
 )
 def test_the_rules_in_the_context_apply(
@@ -114,6 +116,19 @@ def test_the_rules_in_the_context_apply(
     outcome = kantan_agents("run", "/greet Ada", "--context", str(path))
     assert outcome.code == code, outcome
     assert ("Hello Ada" in outcome.stdout) == (code == 0)
+
+
+def test_the_rules_for_users_are_printed_as_the_context_option_reads_them(
+    kantan_agents: Any, use: Use, tmp_path: Path
+) -> None:
+    use(PROVIDER)
+    path = tmp_path / "context.json"
+    rules = {"allow": ["greet"], "deny": ["other"], "params": {}}
+    path.write_text(json.dumps({"user_rules": rules}), encoding="utf-8")
+    for _ in range(2):
+        outcome = kantan_agents("run", "/greet Ada", "--context", str(path), "--json")
+        assert json.loads(outcome.stdout)["user_rules"] == rules
+        path.write_text(outcome.stdout, encoding="utf-8")
 
 
 def test_an_agent_of_a_file_has_the_tools_its_file_allows(

@@ -12,7 +12,7 @@ import pytest
 from agents import Runner, function_tool
 from agents.mcp import MCPServerStdio
 
-from kantan_agents import RUBRIC, Agent, SlashCommands, ToolRulesMode, task_tool
+from kantan_agents import RUBRIC, Agent, SlashCommands, ToolRulesMode, UserRules, task_tool
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import CommandNotRunnableError, ToolNotAllowedError, UnknownCommandError
 from kantan_agents.middleware.slash_commands.rules import user_layers
@@ -201,7 +201,7 @@ async def test_the_limits_of_a_subagent_file_apply_to_users(evil: Any, ran: list
     with pytest.raises(ToolNotAllowedError):
         await agent.run_async(DO_EVIL)
     with pytest.raises(ToolNotAllowedError):
-        await agent.run_async(DO_EVIL, {"user_rules": {"allow": "*"}})
+        await agent.run_async(DO_EVIL, {"user_rules": UserRules({"allow": "*"})})
     assert ran == []
 
 
@@ -216,9 +216,9 @@ def test_provider_denials_apply_to_users_and_provider_allows_do_not_extend_user_
         return [name for name in names if layers.decide_tool(ToolFacts((name,))).allowed]
 
     assert allowed(users, {}) == ["evil"]
-    assert allowed(users, {"user_rules": {"allow": ["offered"]}}) == ["evil", "offered"]
+    assert allowed(users, {"user_rules": UserRules({"allow": ["offered"]})}) == ["evil", "offered"]
     assert allowed(ToolRules(), {}) == ["offered"]
-    assert allowed(ToolRules(), {"user_rules": {"allow": "*"}}) == ["evil", "offered"]
+    assert allowed(ToolRules(), {"user_rules": UserRules({"allow": "*"})}) == ["evil", "offered"]
 
 
 class TestMCP:

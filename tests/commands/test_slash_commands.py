@@ -25,7 +25,7 @@ from agents.tool_context import ToolContext
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, Middleware, SlashCommands, ToolRulesMode
+from kantan_agents import Agent, Middleware, SlashCommands, ToolRulesMode, UserRules
 from kantan_agents.errors import (
     BudgetExceededError,
     CommandNotRunnableError,
@@ -250,7 +250,7 @@ class TestErrors:
             ([], ContextTypeError),
             ({"history": 5}, HistoryTypeError),
             ({"tool_rules": {"alow": []}}, InvalidToolRulesError),
-            ({"user_rules": {"alow": []}}, InvalidToolRulesError),
+            ({"user_rules": {"allow": "*"}}, ToolRulesTypeError),
             ({"user_rules": 5}, ToolRulesTypeError),
             ({"user_rules": "all"}, UnknownToolRulesModeError),
         ],
@@ -294,7 +294,7 @@ class TestHelp:
             "/help [COMMAND]: List the commands, or explain one.\n/read PATH [--limit LIMIT]: Read a file."
         )
         assert "/shell" in await answer(agent(), "/help")
-        assert "/read" not in await answer(made, "/help", {"user_rules": {"deny": "*"}})
+        assert "/read" not in await answer(made, "/help", {"user_rules": UserRules({"deny": "*"})})
 
     @pytest.mark.parametrize("text", ["/help read", "/help /read", "/help r", "/help --command read"])
     async def test_help_explains_one_command(self, text: str) -> None:
@@ -387,7 +387,7 @@ class TestRules:
         for text in ("/sh rm x", "/s rm x", "/shell rm x"):
             for made, context in (
                 (agent(rules=rules, aliases=aliases), {}),
-                (agent(rules={}, aliases=aliases), {"user_rules": rules}),
+                (agent(rules={}, aliases=aliases), {"user_rules": UserRules(rules)}),
             ):
                 with pytest.raises((ToolNotAllowedError, ToolParameterError)):
                     await made.run_async(text, context)
@@ -403,7 +403,7 @@ class TestRules:
 
     async def test_the_rules_of_a_run_are_merged(self) -> None:
         made = agent(rules={"allow": ["read"], "deny": ["shell(rm:*)"]})
-        context = {"user_rules": {"allow": ["shell"]}}
+        context = {"user_rules": UserRules({"allow": ["shell"]})}
         assert await answer(made, "/shell ls", dict(context)) == "ran ls"
         with pytest.raises(ToolNotAllowedError):
             await made.run_async("/shell rm", dict(context))
@@ -669,7 +669,7 @@ async def test_concurrent_runs_do_not_affect_each_other() -> None:
     answers: dict[str, Any] = {}
 
     async def ask(name: str, rules: Any) -> None:
-        answers[name] = await answer(made, f"/meet {name}", {"user_rules": rules})
+        answers[name] = await answer(made, f"/meet {name}", {"user_rules": UserRules(rules)})
 
     async with anyio.create_task_group() as group:
         group.start_soon(ask, "x", {"deny": ["shell"]})

@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from kantan_agents.context import is_reserved
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, looks_like
-from kantan_agents.definitions.validation import RESERVED
 from kantan_agents.errors import InvalidDefinitionError
 
 # Separated by "¦": text with a special meaning in YAML, in Markdown or in subagent files.
@@ -94,7 +94,7 @@ data: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
     max_leaves=8,
 )
-free = texts.filter(lambda key: key not in RESERVED)
+free = texts.filter(lambda key: not is_reserved(key))
 contexts = st.one_of(st.none(), texts, st.lists(data, max_size=3), st.dictionaries(free, data, max_size=3))
 maybe = st.none() | texts
 

@@ -12,7 +12,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Prompt
-from kantan_agents.context import check_context, fill_defaults
+from kantan_agents.context import RESERVED_KEYS, check_context, fill_defaults
 from kantan_agents.errors import PARAMETER_ERRORS, InvalidToolRulesError, ToolRulesTypeError
 from kantan_agents.testing import strategies
 from kantan_agents.testing.strategies import contexts, json_values, prompts, tool_calls, tool_rules
@@ -249,7 +249,7 @@ def test_contexts_are_accepted_by_a_run(context: dict[str, Any], keep_history: b
 @pytest.mark.parametrize("key", ["tool_rules", "history", "result", None])
 def test_contexts_come_with_and_without_each_key(key: str | None) -> None:
     if key is None:
-        find(contexts(), lambda context: bool(set(context) - set(strategies.RESERVED)), settings=SEARCH)
+        find(contexts(), lambda context: bool(set(context) - set(RESERVED_KEYS)), settings=SEARCH)
     else:
         find(contexts(), lambda context: bool(context.get(key)), settings=SEARCH)
         find(contexts(), lambda context: key not in context, settings=SEARCH)

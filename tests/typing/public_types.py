@@ -48,6 +48,7 @@ from kantan_agents import (
     ToolRulesMode,
     TraceStore,
     TraceSummary,
+    UserRules,
     add_trace_processor,
     detect_matched_rule,
     explain,
@@ -229,6 +230,11 @@ async def agent_files(loader: AgentLoader, definition: AgentDefinition) -> None:
 
 
 def commands(command: Command) -> None:
+    rules = UserRules({"allow": ["read"]})
+    assert_type(rules.to_dict(), dict[str, Any])
+    assert_type(UserRules(ToolRulesMode.DENY_ALL), UserRules)
+    UserRules(["read"])  # type: ignore[arg-type]
+    Agent("a", "b", middleware=[SlashCommands(rules)])
     made = SlashCommands({"allow": ["read"]}, aliases={"r": "read"}, prefix="!")
     Agent("a", "b", middleware=[made, SlashCommands(ToolRulesMode.ALLOW_ALL)])
     assert_type(command.read("a 1"), dict[str, Any])

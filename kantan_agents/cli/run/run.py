@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,12 @@ from kantan_agents.cli.terminal.plain import json_text, printable
 from kantan_agents.definitions import MODELS
 from kantan_agents.delegation import task_tool
 from kantan_agents.interception import Middleware
-from kantan_agents.middleware import SlashCommands
-from kantan_agents.middleware.slash_commands.rules import USER_RULES
+from kantan_agents.middleware import SlashCommands, UserRules
+from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.pipeline import Run, Stage, run_result
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import json_data
-from kantan_agents.tool_rules import ToolRulesMode
+from kantan_agents.tool_rules import rules_of
 
 AGENT_NAME = "assistant"
 
@@ -53,10 +52,15 @@ def answer(
         Exception: Any error of the run.
     """
     runs: list[Run] = []
+    stated = context.get(USER_RULES)
+    if stated is not None:
+        # The person at the terminal wrote or chose the file, so its rules count as written in code.
+        context[USER_RULES] = UserRules(stated)
     # Children are appended after their parent, so the first run is the agent's own.
     middleware: list[Stage | Middleware] = [collect_runs(runs)]
     if commands:
-        middleware.append(SlashCommands(_user_rules(context)))
+        rules = context.get("tool_rules") if stated is None else stated
+        middleware.append(SlashCommands(_user_rules(rules)))
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:
@@ -74,16 +78,14 @@ def answer(
             check_recorded(recorder)
 
 
-def _user_rules(context: dict[str, Any]) -> ToolRulesMode | Mapping[str, Any]:
+def _user_rules(rules: Any) -> UserRules:
     """Return the rules for slash commands: all tools of the agent, limited by the rules in the context.
 
-    If the context has no rules for users, its rules for models apply to commands too.
+    Args:
+        rules: The context's rules for users or, if it has none, those for models.
     """
-    stated = context.get(USER_RULES)
-    rules = context.get("tool_rules") if stated is None else stated
-    if rules is None or (isinstance(rules, Mapping) and rules.get("allow") is None):
-        return {**(rules or {}), "allow": "*"}
-    return rules  # type: ignore[no-any-return]  # SlashCommands reports errors in them
+    stated = {} if rules is None else rules_of(rules)
+    return UserRules({**stated, "allow": "*"} if stated.get("allow") is None else stated)
 
 
 def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Middleware]) -> Agent:
@@ -107,7 +109,11 @@ def context_json(run: Run, *, recorded: bool) -> str:
         recorded: Whether its trace is in a database; else the trace id is left out.
     """
     context = {**run.context, "result": result_data(run, recorded=recorded)}
-    return json_text(context, default=str)
+    return json_text(context, default=_as_json)
+
+
+def _as_json(value: Any) -> Any:
+    return value.to_dict() if isinstance(value, UserRules) else str(value)
 
 
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:

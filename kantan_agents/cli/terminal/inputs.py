@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from kantan_agents.context import meant_permission
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
 
 STDIN = "-"
@@ -52,7 +53,8 @@ def read_context(path: Path | None) -> dict[str, Any]:
     """Return the JSON object in the file at ``path``; without a path, an empty one.
 
     Raises:
-        FileArgumentError: E79, the file cannot be read or is not a JSON object.
+        FileArgumentError: E79, the file cannot be read, is not a JSON object, or spells a key for
+            permissions in another way, which would have no effect.
     """
     if path is None:
         return {}
@@ -64,6 +66,10 @@ def read_context(path: Path | None) -> dict[str, Any]:
     if not isinstance(context, dict):
         kind = type(context).__name__
         raise FileArgumentError(path=str(path), reason=f"it must contain a JSON object, not a {kind}")
+    for key in context:
+        meant = meant_permission(key)
+        if meant not in (None, key):
+            raise FileArgumentError(path=str(path), reason=f"the key {key!r} must be written {meant!r}")
     return context
 
 

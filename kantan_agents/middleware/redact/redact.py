@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 from agents import ModelResponse
 
-from kantan_agents.context import store
+from kantan_agents.context import RESERVED_KEYS, is_reserved, store
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
 from kantan_agents.middleware.redact.places import Mode, Placeholders, Replacements
@@ -63,6 +63,9 @@ class Redact(Middleware):
             raise InvalidOptionError(option="restore", reason="there is nothing to restore in a blocked run")
         if keep_in is not None and not restore:
             raise InvalidOptionError(option="keep_in", reason="is of use with restore=True only")
+        if is_reserved(keep_in):
+            reason = f"must be none of {', '.join(RESERVED_KEYS)}, not {keep_in!r}"
+            raise InvalidOptionError(option="keep_in", reason=reason)
         if key is not None and (not isinstance(key, bytes) or not key):
             raise InvalidOptionError(option="key", reason="must be bytes")
         self._rules = make_rules(rules, checked_int("longest", longest, 1, _LONGEST_BLOCK))

@@ -8,12 +8,9 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.errors import ToolRulesTypeError
-from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules, merge, rules_of
+from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, read_user_rules
+from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules, merge
 from kantan_agents.tools import Guard
-
-USER_RULES = "user_rules"
-"""Context key of the user rules for a single run; they take precedence over those of ``SlashCommands``."""
 
 USER = "user"
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
@@ -36,13 +33,13 @@ def user_layers(
             to the tool.
 
     Raises:
-        ToolRulesTypeError: E18, ``context["user_rules"]`` is not a mapping, a ``ToolRulesMode`` or None.
-        InvalidToolRulesError, UnknownToolRulesModeError: E20, E9, ``context["user_rules"]`` is invalid.
+        ToolRulesTypeError: E18, ``context["user_rules"]`` is not ``UserRules``, a ``ToolRulesMode`` or None.
+        UnknownToolRulesModeError: E9, ``context["user_rules"]`` is a str.
     """
     explicit = context.get(USER_RULES) if isinstance(context, dict) else None
     own = [(USER, rules)]
     if explicit is not None:
-        own.append((EXPLICIT, _parsed(explicit)))
+        own.append((EXPLICIT, read_user_rules(explicit)))
     limits = standing.limits
     if aliases:
         refused = _refused_by_alias(merge(*(layer for _, layer in own)), aliases)
@@ -52,13 +49,6 @@ def user_layers(
     if any(layer.allow is not None for _, layer in own):
         beneath = tuple((name, attrs.evolve(layer, allow=None)) for name, layer in beneath)
     return RuleLayers((*beneath, *own), limits)
-
-
-def _parsed(rules: Any) -> ToolRules:
-    try:
-        return ToolRules.parse(rules_of(rules))
-    except ToolRulesTypeError:
-        raise ToolRulesTypeError(got=f"{type(rules).__name__} as {USER_RULES}") from None
 
 
 def _allowed_by_alias(rules: ToolRules, aliases: Mapping[str, str]) -> ToolRules:

@@ -40,10 +40,11 @@ from kantan_agents.middleware.slash_commands.calls import UserCall
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
 from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
+from kantan_agents.middleware.slash_commands.user_rules import UserRules
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.rubric import Rubric
 from kantan_agents.support.log import get_logger
-from kantan_agents.tool_rules import Decision, RuleLayers, ToolRules, ToolRulesMode, rules_of
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
 from kantan_agents.tools import NO_LAYERS, facts_of, rules_in_force
 
 TRIGGER = "trigger"
@@ -70,7 +71,8 @@ class SlashCommands(Middleware):
 
     Args:
         user_rules: The tools that users may run: a ``ToolRulesMode``, or rules of the same form as
-            ``tool_rules``. ``context["user_rules"]`` adds rules to a single run and takes precedence.
+            ``tool_rules``. ``context["user_rules"]``, a ``ToolRulesMode`` or ``UserRules``, adds rules to a
+            single run and takes precedence.
         aliases: Additional command names: ``{"r": "read"}``.
         prefix: The prefix of commands. An input with a doubled prefix is sent to the model with one.
 
@@ -82,12 +84,12 @@ class SlashCommands(Middleware):
 
     def __init__(
         self,
-        user_rules: ToolRulesMode | Mapping[str, Any],
+        user_rules: ToolRulesMode | UserRules | Mapping[str, Any],
         *,
         aliases: Mapping[str, str] | None = None,
         prefix: str = PREFIX,
     ) -> None:
-        self._rules = ToolRules.parse(rules_of(user_rules))
+        self._rules = (user_rules if isinstance(user_rules, UserRules) else UserRules(user_rules)).rules
         self._aliases = checked_aliases(aliases)
         self._prefix = checked_prefix(prefix)
         self._commands = AgentCommands(self._aliases, self._prefix)
