@@ -14,6 +14,7 @@ from kantan_agents.agent.from_definition import DEFINITION, agent_options, rules
 from kantan_agents.agent.options import (
     Metadata,
     Renderer,
+    checked_allow_env,
     checked_history,
     checked_instructions,
     checked_items,
@@ -159,7 +160,7 @@ class Agent(Generic[OutputT_co]):
     ) -> None:
         self.name = name
         self.instructions = checked_instructions(instructions)
-        self.allow_env = allow_env
+        self.allow_env = checked_allow_env(allow_env)
         self.metadata = checked_metadata(metadata)
         self.output_dest = checked_output_dest(output_dest)
         self.history = checked_history(history)

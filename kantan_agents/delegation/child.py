@@ -145,7 +145,10 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
         *inspect.signature(Agent).parameters,
         *(field.name for field in dataclasses.fields(agents.Agent)),
     }
-    for option in options:
+    for option, value in options.items():
+        if option == "allow_env" and value is not False:
+            reason = "cannot be set for delegated agents, whose files may come from anywhere"
+            raise InvalidOptionError(option=option, reason=reason)
         if option in _FIXED_OPTIONS:
             reason = "is set by the agent's file and by the parent"
             raise InvalidOptionError(option=option, reason=reason)
