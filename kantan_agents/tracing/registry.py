@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 
 class Recorder(Protocol):
@@ -34,12 +34,30 @@ class Recorder(Protocol):
 
 _recorders: WeakSet[Recorder] = WeakSet()
 
+
+class _Main:
+    """The recorder that ``record_traces`` created last."""
+
+    recorder: ref[Recorder] | None = None
+
+
 READ_SECONDS = 2.0
 
 
 def register(recorder: Recorder) -> None:
     """Add ``recorder`` until it is garbage collected."""
     _recorders.add(recorder)
+
+
+def register_main(recorder: Recorder) -> None:
+    """Make ``recorder`` the one whose database is the process's own."""
+    _Main.recorder = ref(recorder)
+
+
+def main_database() -> Path | None:
+    """Return the database that ``record_traces`` has opened; None if its recorder no longer exists."""
+    recorder = _Main.recorder() if _Main.recorder is not None else None
+    return None if recorder is None else recorder.path
 
 
 def recorders() -> list[Recorder]:

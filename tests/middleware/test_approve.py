@@ -35,6 +35,8 @@ from tests.programs import Preloaded
 
 pytestmark = pytest.mark.anyio
 
+KEY = "a key for these tests only"
+
 
 async def approve_all(_call: PendingCall) -> Any:
     return Approved()
@@ -58,6 +60,11 @@ class Bank:
             return "100 left"
 
         return [pay, balance]
+
+
+@pytest.fixture(autouse=True)
+def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KANTAN_AGENTS_KEY", KEY)
 
 
 @pytest.fixture
@@ -175,7 +182,7 @@ async def main():
     clerk = Agent("clerk", "Pay.", model=model, tools=[pay, balance], middleware=[Approve("pay")])
     text = open(sys.argv[1], encoding="utf-8").read()
     decisions = {"c1": Approved(), "c2": Approved('{"amount": 20}'), "c3": Rejected("Not on Sundays.")}
-    context = await resume(clerk, text, decisions)
+    context = await resume(clerk, text, decisions, key="a key for these tests only")
     results = [item["output"] for item in model.calls[0].input if item.get("type") == "function_call_output"]
     print(sorted(paid), sorted(results), context["result"].final_output, context["user"], context["history"])
 
@@ -413,9 +420,9 @@ async def test_errors_say_why_a_run_cannot_be_stored_or_resumed(bank: Bank) -> N
     with pytest.raises(ApprovalStateError, match="not True"):
         await decide(clerk, text, {"c1": True})  # type: ignore[dict-item]
     for broken in ("", "{}", "[]", "null", json.dumps({"$schemaVersion": "1.0"})):
-        with pytest.raises(ApprovalStateError, match="not a stored run of agent 'clerk'"):
-            await resume(clerk, broken, {})
-    with pytest.raises(ApprovalStateError, match="not a stored run"):
+        with pytest.raises(ApprovalStateError, match="not a stored run"):
+            await resume(clerk, broken, {}, trust_unsigned=True)
+    with pytest.raises(ApprovalStateError, match="not a stored run of agent 'other', but of 'clerk'"):
         await resume(Agent("other", "x", model=ScriptedModel()), text, {"c1": Approved()})
 
 

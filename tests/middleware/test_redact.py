@@ -649,9 +649,9 @@ async def test_a_resumed_run_restores_values_found_before_it_was_stored() -> Non
         return agent(ScriptedModel(steps), *middleware, tools=[send])
 
     pausing = make([function_call("send", {"mail": "[email_1]"}, call_id="c")])
-    text = to_json(await pausing.run_async(f"Write to {MAIL}"))
+    text = to_json(await pausing.run_async(f"Write to {MAIL}"), key=b"k" * 16)
     resumed = make([assistant_message("Sent to [email_1].")])
-    context = await resume(resumed, text, {"c": Approved()})
+    context = await resume(resumed, text, {"c": Approved()}, key=b"k" * 16)
     assert got == [MAIL]
     assert context["result"].final_output == f"Sent to {MAIL}."
 

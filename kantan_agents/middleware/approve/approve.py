@@ -9,12 +9,13 @@ from typing import Any
 
 from agents import ComputerTool
 
-from kantan_agents.errors import InvalidOptionError, MiddlewareResultError
+from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext, end_run_with
 from kantan_agents.middleware.approve.calls import (
     ApprovalHandler,
     ApprovalRule,
     Approved,
+    Edit,
     PendingCall,
     Rejected,
 )
@@ -74,10 +75,11 @@ class Approve(Middleware):
                 action: the result of one is an image, which cannot carry the reason to the model.
             InvalidOptionError: E75, the call needs approval, but there is no handler and the SDK cannot pause
                 it.
+            ApprovalStateError: E85, the arguments were edited for another call with the same id.
         """
-        edited = call.run.state.get(self, {}).get(call.call_id)
-        if edited is not None:
-            call.arguments = edited
+        edit: Edit | None = call.run.state.get(self, {}).get(call.call_id)
+        if edit is not None:
+            call.arguments = _edited_arguments(call, edit)
         elif self._handler is not None and await self._requires_approval(_pending(call)):
             decision: Any = self._handler(_pending(call))
             decision = await decision if inspect.isawaitable(decision) else decision
@@ -124,6 +126,19 @@ class Approve(Middleware):
 
 def _pending(call: ToolCall) -> PendingCall:
     return PendingCall(call.call_id, call.name, call.arguments, call.agent)
+
+
+def _edited_arguments(call: ToolCall, edit: Edit) -> str:
+    """Return the edited arguments; end the run if they were approved for another call."""
+    # As the model wrote the call: a middleware may have replaced `call.arguments`.
+    made = call.tool_context
+    if (getattr(made, "tool_name", None), getattr(made, "tool_arguments", None)) == (edit.tool, edit.written):
+        return edit.arguments
+    error = ApprovalStateError(
+        reason=f"the arguments for {call.call_id!r} were edited for another call of {edit.tool!r}"
+    )
+    end_run_with(call.run, error)
+    raise error
 
 
 def _rejection_text(call: ToolCall, rejected: Rejected) -> str:

@@ -91,5 +91,21 @@ ApprovalHandler = Callable[[PendingCall], Awaitable[Decision]]
 ApprovalRule = Callable[[PendingCall], "bool | Awaitable[bool]"]
 """Returns whether a call needs approval."""
 
-Edits = Mapping[str, str]
-"""Edited arguments, by call id."""
+
+@attrs.frozen
+class Edit:
+    """Arguments that were edited for one call.
+
+    Attributes:
+        tool: Name of the tool in the model's call.
+        written: The arguments in the model's call.
+        arguments: The arguments that replace them.
+    """
+
+    tool: str
+    written: str
+    arguments: str
+
+
+Edits = Mapping[str, Edit]
+"""Edits by call id."""

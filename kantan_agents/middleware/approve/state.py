@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from agents import RunState
-from agents.exceptions import AgentsException
 
 from kantan_agents.errors import ApprovalStateError
 from kantan_agents.interception import Layers
-from kantan_agents.middleware.approve.calls import Approved, Decision, Edits, PendingCall, Rejected
+from kantan_agents.middleware.approve.calls import Approved, Decision, Edit, Edits, PendingCall, Rejected
+from kantan_agents.middleware.approve.keys import Keys, given_keys, recorded_keys
+from kantan_agents.middleware.approve.stored import state_of, text_of
 from kantan_agents.pipeline import OutputT_co, RunContext
 
 _EDITS = "_kantan_edits"
@@ -44,62 +44,64 @@ def pending(context: Mapping[str, Any]) -> list[PendingCall]:
     return [_pending(item) for item in getattr(context.get("result"), "interruptions", None) or ()]
 
 
-def to_json(context: Mapping[str, Any]) -> str:
-    """Return a run that waits for approval as JSON text, to be stored and resumed later.
+def to_json(context: Mapping[str, Any], *, key: Keys | None = None) -> str:
+    """Return a run that waits for approval as signed JSON text, to be stored and resumed later.
 
-    The text holds the conversation and the context unencrypted.
+    The text holds the conversation and the context unencrypted. Its signature shows any change, so store it
+    as it is.
 
     Args:
         context: The context returned by ``run_async``.
+        key: The key that signs, at least 16 bytes; of several, the first. None means the environment variable
+            ``KANTAN_AGENTS_KEY``, or else a file beside the database of ``record_traces``, which is made if
+            it is missing.
 
     Raises:
-        ApprovalStateError: E85, no call waits for approval, or the context holds a value that JSON cannot
-            represent.
+        ApprovalStateError: E85, no call waits for approval, the context holds a value that JSON cannot
+            represent, or there is no key.
+        InvalidOptionError: E75, a key is too short or of another type.
     """
     if not pending(context):
         raise ApprovalStateError(reason="this run waits for no approval, so there is nothing to store")
-    result = context["result"]
-    try:
-        # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
-        with _without_result(context):
-            text: str = result.to_state().to_string()
-    except (AgentsException, TypeError, ValueError) as error:
-        raise ApprovalStateError(reason=f"the run cannot be stored as JSON: {error}") from error
-    return text
+    return text_of(context, given_keys(key) or recorded_keys(create=True))
 
 
-@contextmanager
-def _without_result(context: Mapping[str, Any]) -> Iterator[None]:
-    if not isinstance(context, dict):
-        yield
-        return
-    result = context.pop("result")
-    try:
-        yield
-    finally:
-        context["result"] = result
-
-
-async def decide(agent: Resumable[Any], text: str, decisions: Mapping[str, Decision]) -> RunState[Any, Any]:
+async def decide(
+    agent: Resumable[Any],
+    text: str,
+    decisions: Mapping[str, Decision],
+    *,
+    key: Keys | None = None,
+    trust_unsigned: bool = False,
+) -> RunState[Any, Any]:
     """Apply decisions to a stored run; the result is the input of ``agent.run_async`` or ``agent.stream``.
 
     Args:
         agent: An agent configured like the one that was run.
-        text: The text returned by ``to_json``.
+        text: The text returned by ``to_json``. It decides what is run, with which rules and context, so its
+            signature is verified first.
         decisions: ``Approved(...)`` or ``Rejected(...)`` by call id. Calls without a decision keep waiting.
+        key: The keys that may have signed the text; None as for ``to_json``, but no file is made.
+        trust_unsigned: Whether to accept the texts of earlier versions, which have no signature. You vouch
+            for them: anybody who can change such a text decides what is run.
 
     Raises:
-        ApprovalStateError: E85, the text is not a stored run of this agent, a decision has an unknown call id
-            or another type, or it edits arguments and the agent has no ``Approve`` middleware.
+        ApprovalStateError: E85, the text is not signed with one of the keys, was changed, or is not a stored
+            run of this agent. Or there is no key, a decision has an unknown or ambiguous call id or another
+            type, or it edits arguments and the agent has no ``Approve`` middleware.
+        InvalidOptionError: E75, a key is too short or of another type.
     """
-    state = await _state(agent, text)
+    state = await state_of(agent, text, given_keys(key), trust_unsigned=trust_unsigned)
     waiting = {item.call_id: item for item in state.get_interruptions()}
-    edits: dict[str, str] = {}
+    ids = [item.call_id for item in state.get_interruptions()]
+    edits: dict[str, Edit] = {}
     for call_id, decision in decisions.items():
         item = waiting.get(call_id)
         if item is None:
             known = ", ".join(map(str, waiting)) or "none"
             raise ApprovalStateError(reason=f"no call {call_id!r} waits; those that do are: {known}")
+        if ids.count(call_id) > 1:
+            raise ApprovalStateError(reason=f"{ids.count(call_id)} waiting calls have the id {call_id!r}")
         if isinstance(decision, Rejected):
             state.reject(item, rejection_message=decision.reason)
         elif isinstance(decision, Approved):
@@ -119,6 +121,9 @@ async def resume(
     text: str,
     decisions: Mapping[str, Decision],
     context: dict[str, Any] | None = None,
+    *,
+    key: Keys | None = None,
+    trust_unsigned: bool = False,
     **runner_options: Any,
 ) -> RunContext[OutputT_co]:
     """Resume a stored run, in this or another process, and return its context.
@@ -128,13 +133,16 @@ async def resume(
         text: As for ``decide``.
         decisions: As for ``decide``.
         context: The context to use; None uses the stored one.
+        key: As for ``decide``.
+        trust_unsigned: As for ``decide``.
         **runner_options: As for ``agent.run_async``.
 
     Raises:
-        ApprovalStateError: E85, as for ``decide``.
+        ApprovalStateError, InvalidOptionError: E85, E75, as for ``decide``.
         Exception: Any error that ``agent.run_async`` raises.
     """
-    return await agent.run_async(await decide(agent, text, decisions), context, **runner_options)
+    state = await decide(agent, text, decisions, key=key, trust_unsigned=trust_unsigned)
+    return await agent.run_async(state, context, **runner_options)
 
 
 def edits_of(input: Any) -> Edits:
@@ -143,24 +151,15 @@ def edits_of(input: Any) -> Edits:
     return edits
 
 
-async def _state(agent: Resumable[Any], text: str) -> RunState[Any, Any]:
-    try:
-        data = json.loads(text)
-        return await RunState.from_json(agent.sdk_agent, data)
-    except Exception as error:  # the SDK raises many types for invalid text
-        raise ApprovalStateError(
-            reason=f"this is not a stored run of agent {agent.name!r}: {error}"
-        ) from error
-
-
 def _passes_edits_on(agent: Resumable[Any]) -> bool:
     layers = getattr(agent, "layers", Layers()).tool_calls
     return any(getattr(getattr(layer, "__self__", None), "passes_edits_on", False) for layer in layers)
 
 
-def _edited(item: Any, arguments: str) -> str:
-    if getattr(item.raw_item, "type", None) == "function_call":
-        return arguments
+def _edited(item: Any, arguments: str) -> Edit:
+    call = item.raw_item
+    if getattr(call, "type", None) == "function_call":
+        return Edit(call.name, call.arguments, arguments)
     raise ApprovalStateError(
         reason=f"the arguments of {item.name!r} cannot be edited: it is not a function tool"
     )

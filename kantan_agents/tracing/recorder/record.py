@@ -9,6 +9,7 @@ import kantan_llm.tracing
 from agents import set_trace_processors
 from typing_extensions import Unpack
 
+from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder.recorder import SQLiteRecorder
 from kantan_agents.tracing.recorder.redaction import Redact
 
@@ -46,6 +47,7 @@ def record_traces(
         InvalidOptionError: E75, an option is invalid.
     """
     recorder = SQLiteRecorder(path, **options)
+    registry.register_main(recorder)
     processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
     set_trace_processors(processors)
     kantan_llm.tracing.set_trace_processors(processors)

@@ -1,0 +1,142 @@
+"""Paused runs as signed texts, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import anyio.to_thread
+from agents import RunState
+from agents.exceptions import AgentsException
+
+from kantan_agents.bridge import context_of
+from kantan_agents.errors import ApprovalStateError
+from kantan_agents.middleware.approve.keys import recorded_keys
+from kantan_agents.middleware.approve.signature import read_signed, read_unsigned, signed
+from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
+from kantan_agents.tool_rules import ToolRulesMode
+
+_OURS = "kantan_agents"
+
+
+class NamedAgent(Protocol):
+    """The part of ``Agent`` that reading a stored run needs."""
+
+    name: str
+
+    @property
+    def sdk_agent(self) -> Any:
+        """The agent as the SDK sees it."""
+        ...
+
+
+def text_of(context: Mapping[str, Any], keys: Sequence[bytes]) -> str:
+    """Return the paused run in a context as a text, signed with the first of ``keys``.
+
+    Raises:
+        ApprovalStateError: E85, the context holds a value that JSON cannot represent.
+    """
+    result = context["result"]
+    try:
+        # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
+        with _without_result(context):
+            state = result.to_state()
+            text = json.dumps(_data_of(state), default=_rules_as_json, separators=(",", ":"))
+    except (AgentsException, TypeError, ValueError) as error:
+        raise ApprovalStateError(reason=f"the run cannot be stored as JSON: {error}") from error
+    # The SDK has no public access to the agent that started the run.
+    return signed(state._starting_agent.name, text, keys[0])
+
+
+async def state_of(
+    agent: NamedAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
+) -> RunState[Any, Any]:
+    """Return the run in a stored text, once its signature is verified.
+
+    Args:
+        agent: The agent that was run.
+        text: The text.
+        keys: The keys that may have signed it; without any, the one beside the trace database.
+        trust_unsigned: Whether to accept a text of an earlier version.
+
+    Raises:
+        ApprovalStateError: E85, the text is not signed with one of the keys, was changed, or is not a stored
+            run of this agent.
+    """
+    data = await _verified(agent, text, keys, trust_unsigned=trust_unsigned)
+    ours = data.pop(_OURS, {})
+    try:
+        state = await RunState.from_json(agent.sdk_agent, data)
+    except Exception as error:  # the SDK raises many types for invalid text
+        raise ApprovalStateError(
+            reason=f"this is not a stored run of agent {agent.name!r}: {error}"
+        ) from error
+    if USER_RULES in ours:
+        context_of(state)[USER_RULES] = UserRules(ours[USER_RULES])
+    return state
+
+
+async def _verified(
+    agent: NamedAgent, text: Any, keys: Sequence[bytes], *, trust_unsigned: bool
+) -> dict[str, Any]:
+    if isinstance(text, (bytes, bytearray)):
+        text = text.decode("utf-8", "replace")
+    if not isinstance(text, str):
+        raise ApprovalStateError(reason=f"a stored run is a str, not {type(text).__name__}")
+    found = read_signed(text)
+    if found is not None:
+        name, data = found.verified(keys or await anyio.to_thread.run_sync(_recorded_keys))
+        if name != agent.name:
+            reason = f"this is not a stored run of agent {agent.name!r}, but of {name!r}"
+            raise ApprovalStateError(reason=reason)
+        return data
+    data = read_unsigned(text)
+    if _OURS in data:
+        raise ApprovalStateError(reason="the signature of the stored run was removed; nothing was run")
+    if trust_unsigned is not True:
+        raise ApprovalStateError(
+            reason="the stored run has no signature, so anybody may have written it. If an earlier version "
+            "stored it and nobody could change it since, pass trust_unsigned=True"
+        )
+    return data
+
+
+def _recorded_keys() -> tuple[bytes, ...]:
+    return recorded_keys(create=False)
+
+
+def _data_of(state: RunState[Any, Any]) -> dict[str, Any]:
+    """Return a state as JSON data, with the rules for users apart from what else the context holds.
+
+    Only an object that code has made comes back as rules: a dict that a file has put there stays a dict.
+    """
+    data, ours = state.to_json(), {}
+    stored = data["context"]["context"]
+    rules = stored.get(USER_RULES) if isinstance(stored, dict) else None
+    if isinstance(rules, (UserRules, ToolRulesMode)):
+        stored = {name: value for name, value in stored.items() if name != USER_RULES}
+        data["context"] = {**data["context"], "context": stored}
+        ours[USER_RULES] = rules
+    return {**data, _OURS: ours}
+
+
+def _rules_as_json(value: Any) -> Any:
+    if isinstance(value, ToolRulesMode):
+        value = UserRules(value)
+    if isinstance(value, UserRules):
+        return value.to_dict()
+    raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
+
+
+@contextmanager
+def _without_result(context: Mapping[str, Any]) -> Iterator[None]:
+    if not isinstance(context, dict):
+        yield
+        return
+    result = context.pop("result")
+    try:
+        yield
+    finally:
+        context["result"] = result
