@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import RenderError
+from kantan_agents.support.key_variable import KEY_VARIABLE
 
 # A path cannot contain braces, so the scan is linear in the length of the text.
 _MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
@@ -34,7 +35,9 @@ class Marker:
     def value(self, context: Mapping[str, Any], allow_env: bool) -> str:
         """Return the text that replaces this marker; an undefined value renders as the empty string."""
         if self.source == "env":
-            return os.environ.get(self.path, "") if allow_env else ""
+            # Windows ignores the case of these names.
+            is_readable = allow_env and self.path.upper() != KEY_VARIABLE
+            return os.environ.get(self.path, "") if is_readable else ""
         try:
             found = _look_up(context, self.path)
             return "" if found is _UNDEFINED else str(found)

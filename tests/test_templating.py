@@ -98,6 +98,12 @@ def test_env_needs_permission(monkeypatch: Any) -> None:
     assert render_template("{{ $env.PLACE }}{{ $env.NOT_SET }}", {}, allow_env=True) == "Kyoto"
 
 
+@pytest.mark.parametrize("name", ["KANTAN_AGENTS_KEY", "kantan_agents_key", " KANTAN_AGENTS_KEY "])
+def test_the_key_that_signs_runs_is_never_rendered(name: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("KANTAN_AGENTS_KEY", "s3cret")
+    assert render_template(f"{{{{ $env.{name} }}}}", {}, allow_env=True) == ""
+
+
 def test_attributes_are_never_followed() -> None:
     class User:
         password = "secret"

@@ -81,7 +81,7 @@ async def test_a_signed_run_is_resumed(anyio_backend: str) -> None:
 
 
 CHANGES: dict[str, Callable[[str], str]] = {
-    "the arguments": lambda text: text.replace('\\"amount\\": 5', '\\"amount\\": 9999'),
+    "the arguments": lambda text: re.sub(r'(\\"amount\\": ?)5', r"\g<1>9999", text),
     "the rules": lambda text: text.replace('"deny":["balance"]', '"deny":[]'),
     "the context": lambda text: text.replace('"user":"Aiko"', '"user":"Evil"'),
     "an approval of every call": lambda text: text.replace(

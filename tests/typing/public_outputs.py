@@ -28,7 +28,7 @@ from kantan_agents import (
     run_of,
     run_result,
 )
-from kantan_agents.middleware import Budget, resume
+from kantan_agents.middleware import Budget, resume, to_json
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
 
@@ -92,6 +92,9 @@ async def use(agent: Agent[Report], text: str) -> None:
     assert_type(show(context), str)
     assert_type(show(agent.run("hi", {"k": 1})), str)
     assert_type(await resume(agent, text, {}), RunContext[Report])
+    assert_type(await resume(agent, text, {}, key=[b"new", "old"], trust_unsigned=True), RunContext[Report])
+    assert_type(to_json(context, key="secret"), str)
+    to_json(context, key=5)  # type: ignore[arg-type]
     async with agent.stream("hi") as run:
         async for event in run:
             if event.type == "text_delta":

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError
+from kantan_agents.support.key_variable import KEY_VARIABLE
 from kantan_agents.tracing import registry
 
 Key = bytes | str
@@ -19,7 +20,6 @@ Key = bytes | str
 Keys = Key | Sequence[Key]
 """A key, or several: the first signs, and each verifies."""
 
-KEY_VARIABLE: Final = "KANTAN_AGENTS_KEY"
 MIN_BYTES: Final = 16
 _FILE_BYTES: Final = 32
 # Never follows a link, never waits for a pipe; some flags do not exist on Windows.
