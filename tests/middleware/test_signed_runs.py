@@ -439,29 +439,32 @@ class TestRulesForUsers:
             await bank.resumed(json.dumps(state), trust_unsigned=True)
 
 
+def asking_desk(bank: Bank, steps: Any, policy: Any) -> Agent:
+    """Return an agent that asks another one, whose model pays 700 under the call id c5."""
+    again: list[Any] = [
+        [function_call("pay", {"amount": 700}, call_id="c5")],
+        [assistant_message("Paid.")],
+    ]
+    inner = SDKAgent(
+        name="inner", instructions="x", model=ScriptedModel(again), tools=[function_tool(bank.pay)]
+    )
+    return Agent(
+        "clerk",
+        "x",
+        model=ScriptedModel([*steps, [assistant_message("Done.")]]),
+        tools=[bank.pay, inner.as_tool("ask", "Asks.")],
+        middleware=[Approve(policy)],
+    )
+
+
 class TestApprovalsAreForOneCall:
+    pays = function_call("pay", {"amount": 5}, call_id="c5")
+    asks = function_call("ask", {"input": "Pay."}, call_id="a")
+
     async def test_an_edit_is_not_used_for_another_call_with_the_same_id(self) -> None:
         bank = Bank()
-        again: list[Any] = [
-            [function_call("pay", {"amount": 700}, call_id="c5")],
-            [assistant_message("Paid.")],
-        ]
-        inner = SDKAgent(
-            name="inner", instructions="x", model=ScriptedModel(again), tools=[function_tool(bank.pay)]
-        )
-        ask = [function_call("ask", {"input": "Pay."}, call_id="a")]
-        steps: list[Any] = [
-            [function_call("pay", {"amount": 5}, call_id="c5")],
-            ask,
-            [assistant_message("Done.")],
-        ]
-        policy = Approve(lambda call: call.agent == "clerk" and call.tool == "pay")
-        desk = Agent(
-            "clerk",
-            "x",
-            model=ScriptedModel(steps),
-            tools=[bank.pay, inner.as_tool("ask", "Asks.")],
-            middleware=[policy],
+        desk = asking_desk(
+            bank, [[self.pays], [self.asks]], lambda call: call.agent == "clerk" and call.tool == "pay"
         )
         text = to_json(await desk.run_async("Go."), key=KEY)
         with pytest.raises(ApprovalStateError, match="edited for another call"):
@@ -470,25 +473,7 @@ class TestApprovalsAreForOneCall:
 
     async def test_an_approval_is_not_used_for_another_call_with_the_same_id(self) -> None:
         bank = Bank()
-        again: list[Any] = [
-            [function_call("pay", {"amount": 700}, call_id="c5")],
-            [assistant_message("Paid.")],
-        ]
-        inner = SDKAgent(
-            name="inner", instructions="x", model=ScriptedModel(again), tools=[function_tool(bank.pay)]
-        )
-        steps: list[Any] = [
-            [function_call("pay", {"amount": 5}, call_id="c5")],
-            [function_call("ask", {"input": "Pay."}, call_id="a")],
-            [assistant_message("Done.")],
-        ]
-        desk = Agent(
-            "clerk",
-            "x",
-            model=ScriptedModel(steps),
-            tools=[bank.pay, inner.as_tool("ask", "Asks.")],
-            middleware=[Approve("pay")],
-        )
+        desk = asking_desk(bank, [[self.pays], [self.asks]], "pay")
         text = to_json(await desk.run_async("Go."), key=KEY)
         context = await resume(desk, text, {"c5": Approved()}, key=KEY)
         assert bank.paid == [5]
@@ -496,24 +481,7 @@ class TestApprovalsAreForOneCall:
 
     async def test_a_decision_for_an_id_that_two_calls_have_is_refused(self) -> None:
         bank = Bank()
-        again: list[Any] = [
-            [function_call("pay", {"amount": 700}, call_id="c5")],
-            [assistant_message("Paid.")],
-        ]
-        inner = SDKAgent(
-            name="inner", instructions="x", model=ScriptedModel(again), tools=[function_tool(bank.pay)]
-        )
-        both = [
-            function_call("pay", {"amount": 5}, call_id="c5"),
-            function_call("ask", {"input": "Pay."}, call_id="a"),
-        ]
-        desk = Agent(
-            "clerk",
-            "x",
-            model=ScriptedModel([both, [assistant_message("Done.")]]),
-            tools=[bank.pay, inner.as_tool("ask", "Asks.")],
-            middleware=[Approve("pay")],
-        )
+        desk = asking_desk(bank, [[self.pays, self.asks]], "pay")
         context = await desk.run_async("Go.")
         assert [call.values["amount"] for call in pending(context)] == [5, 700]
         with pytest.raises(ApprovalStateError, match="2 waiting calls have the id 'c5'"):
@@ -522,9 +490,9 @@ class TestApprovalsAreForOneCall:
 
     async def test_a_later_call_of_the_same_tool_waits_again(self) -> None:
         bank = Bank()
-        steps: list[Any] = [[function_call("pay", {"amount": n}, call_id=f"c{n}")] for n in (5, 6)]
-        clerk = Agent("clerk", "x", model=ScriptedModel(steps), tools=[bank.pay], middleware=[Approve("pay")])
-        text = to_json(await clerk.run_async("Go."), key=KEY)
-        context = await resume(clerk, text, {"c5": Approved()}, key=KEY)
+        steps = [[function_call("pay", {"amount": n}, call_id=f"c{n}")] for n in (5, 6)]
+        desk = asking_desk(bank, steps, "pay")
+        text = to_json(await desk.run_async("Go."), key=KEY)
+        context = await resume(desk, text, {"c5": Approved()}, key=KEY)
         assert bank.paid == [5]
         assert [call.call_id for call in pending(context)] == ["c6"]
