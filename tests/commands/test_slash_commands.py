@@ -130,7 +130,7 @@ class TestAnswer:
             (True, "true"),
             (ToolOutputText(text="said"), "said"),
             (ToolOutputImage(image_url="data:image/png;base64,AA=="), "[image]"),
-            ({1, 2}, "{1, 2}"),
+            ({1, 2}, "[1, 2]"),
         ],
     )
     async def test_the_result_is_the_final_output_as_text_and_an_item_unchanged(
