@@ -1,4 +1,4 @@
-"""Masks secrets as kantan-llm does, in any JSON data and not only in single texts."""
+"""Masks secrets in everything that is recorded, at least those that kantan-llm masks and in the same form."""
 
 from __future__ import annotations
 
@@ -7,28 +7,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-# Private patterns, as kantan-llm has no public function that masks a text without truncating it.
-from kantan_llm.tracing.sanitize import _RE_API_KEY, _RE_BEARER, _RE_SK, sanitize_text
+from kantan_llm.tracing.sanitize import sanitize_text
+
+from kantan_agents.support.secrets import change_named, change_pairs, may_contain_secret, scan
 
 LIMIT_VARIABLE = "KANTAN_LLM_TRACING_MAX_CHARS"
 
-# Case-insensitive regular expressions match these as an "i" or a "k".
-_CASE_VARIANTS = "\u0130\u0131\u212a"
+MASK = "***"
 
-# JSON inside a text, such as the arguments of a tool, escapes a line end with two characters and others with
-# six. The last of them is a letter or digit, and kantan-llm's patterns match nothing right after one.
-_ESCAPE = re.compile(r"(\\(?:[nrtbf]|u[0-9a-f]{4}))(?=sk-|Bearer|api_key)", re.IGNORECASE)
-
-
-def may_contain_secret(text: str) -> bool:
-    """Return whether kantan-llm's patterns might match in ``text``; False is certain.
-
-    Searching a text with the patterns costs about as much as writing the whole span. This check costs next
-    to nothing.
-    """
-    if "sk-" in text or "Bearer" in text or "api_key" in text.lower():
-        return True
-    return not text.isascii() and any(letter in text for letter in _CASE_VARIANTS)
+# What kantan-llm masks. Its function also truncates, which names and keys must not be. A word also begins
+# after an escape sequence: in JSON inside a text, a line end is two characters, and the last is a letter.
+_WORD = r"(?:\b|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
+_OF_KANTAN_LLM = (
+    (re.compile(rf"{_WORD}sk-[A-Za-z0-9_-]{{10,}}\b"), "sk-***"),
+    (re.compile(rf"{_WORD}Bearer\s+[A-Za-z0-9._-]{{10,}}\b"), "Bearer ***"),
+    (re.compile(rf"{_WORD}api_key\s*[:=]\s*([A-Za-z0-9._-]{{6,}})\b", re.IGNORECASE), "api_key=***"),
+)
 
 
 def is_length_limited() -> bool:
@@ -37,27 +31,23 @@ def is_length_limited() -> bool:
 
 
 def mask_text(text: str) -> str:
-    """Return ``text`` as kantan-llm records it: secrets masked, truncated to the limit if there is one."""
-    return sanitize_text(_mask_after_escapes(text, sanitize_text))
+    """Return ``text`` as it is recorded: secrets masked, truncated to kantan-llm's limit if there is one."""
+    masked = mask_name(text)
+    return sanitize_text(masked) if is_length_limited() else masked
 
 
 def mask_name(text: str) -> str:
     """Return a name or key with secrets masked and without truncation, as it is used in searches."""
     if not may_contain_secret(text):
         return text
-    return _mask_only(_mask_after_escapes(text, _mask_only))
-
-
-def _mask_only(text: str) -> str:
-    masked = _RE_BEARER.sub("Bearer ***", _RE_SK.sub("sk-***", text))
-    return _RE_API_KEY.sub("api_key=***", masked)
-
-
-def _mask_after_escapes(text: str, mask: Callable[[str], str]) -> str:
-    """Return ``text`` with the secrets masked that directly follow an escape sequence."""
-    # Split after the escapes, each part is a text that begins with the secret.
-    parts = _ESCAPE.split(text) if "\\" in text else []
-    return "".join(map(mask, parts)) if len(parts) > 1 else text
+    for pattern, mask in _OF_KANTAN_LLM:
+        text = pattern.sub(mask, text)
+    place = 0
+    parts: list[str] = []
+    for start, end, quote in scan(text)[0]:
+        parts += (text[place:start], f"{quote}{MASK}{quote}")
+        place = end
+    return "".join((*parts, text[place:])) if parts else text
 
 
 def mask_text_if_needed(text: str) -> str:
@@ -66,11 +56,12 @@ def mask_text_if_needed(text: str) -> str:
 
 
 def mask_data(data: Any, mask: Callable[[str], str] = mask_text) -> Any:
-    """Return JSON data with ``mask`` applied to every text, and ``mask_name`` to every key."""
+    """Return JSON data with secrets masked: in each text by ``mask``, in keys, and by the key of a value."""
     if isinstance(data, str):
         return mask(data)
     if isinstance(data, dict):
-        return {mask_name(key): mask_data(value, mask) for key, value in data.items()}
+        named = change_named(data, lambda _: MASK)
+        return {mask_name(key): mask_data(value, mask) for key, value in named.items()}
     if isinstance(data, list):
-        return [mask_data(value, mask) for value in data]
+        return [mask_data(value, mask) for value in change_pairs(data, lambda _: MASK)]
     return data

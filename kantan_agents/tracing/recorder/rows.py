@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kantan_agents.tracing.recorder.masking import (
-    mask_data,
-    mask_name,
-    mask_text_if_needed,
-    may_contain_secret,
-)
+from kantan_agents.support.secrets import may_contain_secret
+from kantan_agents.tracing.recorder.masking import mask_data, mask_name, mask_text_if_needed
 from kantan_agents.tracing.recorder.output_parts import output_parts, searchable_text, usage_of
 from kantan_agents.tracing.recorder.plain_json import decode, encode, encode_anything, encode_metadata, spaced
 from kantan_agents.tracing.recorder.redaction import change_content

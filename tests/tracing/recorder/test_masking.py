@@ -25,8 +25,9 @@ from hypothesis import strategies as st
 from kantan_llm.tracing import sanitize
 from kantan_llm.tracing.sanitize import sanitize_text
 
+from kantan_agents.support.secrets import may_contain_secret
 from kantan_agents.tracing.recorder import SQLiteRecorder
-from kantan_agents.tracing.recorder.masking import mask_data, mask_text, may_contain_secret
+from kantan_agents.tracing.recorder.masking import mask_data, mask_text
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.test_rows import CALL, message, response
 
@@ -155,10 +156,8 @@ def test_ids_and_the_text_around_a_secret_are_not_changed(
     assert row.raw["span_data"]["input"] == row.input
 
 
-@pytest.mark.parametrize(
-    "text", ["ask-0123456789abc", "sk-short", "Bearer short", "api_key=x", "apikey=0123456789"]
-)
-def test_texts_that_kantan_llm_does_not_mask_are_not_masked(
+@pytest.mark.parametrize("text", ["ask-0123456789abc", "sk-short", "Bearer short", "api_key=x"])
+def test_parts_of_words_and_short_words_are_not_masked(
     recorder: SQLiteRecorder, file: DatabaseFile, text: str
 ) -> None:
     assert sanitize_text(text) == text
@@ -196,6 +195,7 @@ def test_no_text_that_kantan_llm_would_change_is_considered_harmless(text: str) 
     if not may_contain_secret(text):
         assert sanitize_text(text) == text
         assert mask_text(text) == text
+    if not may_contain_secret(json.dumps({text: [text]}, ensure_ascii=False)):
         assert mask_data({text: [text]}) == {text: [text]}
 
 
@@ -214,8 +214,6 @@ def test_masking_is_idempotent_and_masks_everything_that_kantan_llm_masks(text: 
     masked = mask_text(text)
     assert mask_text(masked) == masked
     assert sanitize_text(masked) == masked
-    if "\\" not in text:
-        assert masked == sanitize_text(text)
 
 
 before = st.sampled_from(
@@ -254,5 +252,9 @@ def test_kantan_llm_has_exactly_the_three_known_patterns() -> None:
 def test_all_letters_that_a_case_insensitive_pattern_matches_are_known() -> None:
     letters = re.compile("[api_key]", re.IGNORECASE)
     odd = [chr(code) for code in range(128, 0x110000) if letters.match(chr(code))]
-    assert all(may_contain_secret(letter) for letter in odd)
+    for letter in odd:
+        key = "api_key".replace("i", letter) if letter in "\u0130\u0131" else f"api_{letter}ey"
+        assert may_contain_secret(f"{key}=0123456789") == (
+            sanitize_text(f"{key}=0123456789") == "api_key=***"
+        )
     assert "\u212a" in odd

@@ -1,0 +1,97 @@
+"""The names in front of secrets, such as ``api_key`` and ``DB_PASSWORD``, and which values are secret."""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+Kind = Literal["key", "password", "secret", "token", "authorization"]
+
+# The letters besides "i" and "k" that regular expressions match as these in any case.
+_I, _K = "[i\u0130\u0131]", "[k\u212a]"
+_JOIN = r"[_.-]?"
+_OWNER = (
+    "access|account|admin|app(?:lication)?|auth|bot|ci|client|consumer|csrf|db|database|deploy|encryption|gh|github"
+    "|gitlab|hf|id|jwt|master|npm|oauth|openai|personal|private|push|pypi|refresh|secret|security|service"
+    "|session|signing|slack|storage|subscription|user|webhook|xsrf"
+)
+
+_KEEPER = "secret|private|account|auth|client|encryption|signing|storage|subscription|service|master"
+
+# Longer names first, since the first alternative that matches counts.
+_NAMES: tuple[tuple[Kind, str], ...] = (
+    ("authorization", "authorization"),
+    ("key", f"ap{_I}{_JOIN}{_K}ey"),
+    ("key", f"(?:{_KEEPER}){_JOIN}(?:access{_JOIN})?key"),
+    ("key", f"access{_JOIN}key"),
+    ("password", "pass(?:word|wd|phrase)|(?<![A-Za-z])pwd|(?<=[_-])pass"),
+    ("secret", "secret"),
+    ("key", f"(?:{_OWNER}|bearer){_JOIN}token"),
+    ("token", "token"),
+)
+NAME = "|".join(f"(?P<n{number}>{pattern})" for number, (_, pattern) in enumerate(_NAMES))
+KINDS: tuple[Kind, ...] = tuple(kind for kind, _ in _NAMES)
+
+_WHOLE_NAME = re.compile(rf"[-/A-Za-z0-9_.:\u0130\u0131\u212a]*?(?:{NAME})", re.IGNORECASE | re.ASCII)
+_LONGEST_NAME = 128
+
+# What stands for a value without being one.
+_STAND_IN = re.compile(
+    "any|bool|bytes|default|empty|false|field|hidden|int|key|masked|missing|nil|none|null|object|optional"
+    "|passwd|password|redacted|removed|required|secret|str|string|text|token|true|undefined|unset|value",
+    re.IGNORECASE,
+)
+_NO_VALUE = re.compile(r"[*.\u2022_#=-]+|.*\*\*\*.*|[Xx]{3,}|\$.*|<[^<>]*>|\{.*|%\(.*|%[A-Za-z_]+%|\[.*")
+_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*(?:\.[A-Za-z_]+)*")
+_CODE = re.compile(
+    r"(?:os|self|cls|settings|config|cfg|env|environ|process|args|options|request|ctx|secrets)\.\w.*"
+)
+
+_LONG = 16
+_SHORTEST_KEY = 6
+
+
+def secret_name(name: str) -> Kind | None:
+    """Return the kind of secret that a key, header or option with this name holds, or None."""
+    if len(name) > _LONGEST_NAME:
+        return None
+    found = _WHOLE_NAME.fullmatch(name)
+    return kind_of(found) if found is not None else None
+
+
+def kind_of(found: re.Match[str]) -> Kind:
+    """Return the kind of the name in a match of ``NAME``."""
+    groups = found.groupdict()
+    return next(kind for number, kind in enumerate(KINDS) if groups[f"n{number}"] is not None)
+
+
+def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool = False) -> bool:
+    """Return whether a value after a name of this kind is a secret.
+
+    Args:
+        kind: The kind of name.
+        value: The value.
+        quoted: Whether the value is in quotes, or the value of a key in data.
+        code: Whether an unquoted value may as well be a name in source code.
+    """
+    if not value or _NO_VALUE.fullmatch(value) or _STAND_IN.fullmatch(value):
+        return False
+    if kind == "token":
+        return len(value) >= _LONG and _is_random(value)
+    if kind == "password":
+        if not quoted and value[0] in "/~":
+            return False  # the working directory, PWD
+        return quoted or not code or not _is_code(value)
+    if kind == "authorization":
+        return quoted or not code or any(map(str.isdigit, value))
+    if len(value) < _SHORTEST_KEY or (quoted and any(map(str.isspace, value))):
+        return False
+    return quoted or not code or not _is_code(value)
+
+
+def _is_code(value: str) -> bool:
+    return _IDENTIFIER.fullmatch(value) is not None or _CODE.fullmatch(value) is not None
+
+
+def _is_random(value: str) -> bool:
+    return not any(map(str.isspace, value)) and any(map(str.isdigit, value)) and any(map(str.isalpha, value))

@@ -1,0 +1,276 @@
+"""``scan``: finds secrets in a text, complete or streamed, in linear time."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import jsonschema_rs
+
+from kantan_agents.support.secrets.formats import BOUNDARY, NEEDLES, TOKENS
+from kantan_agents.support.secrets.names import NAME, is_secret_value, kind_of
+
+
+class Secret(NamedTuple):
+    """A secret in a text.
+
+    Attributes:
+        start: Index of the first character.
+        end: Index after the last one.
+        quote: The quotes that a replacement needs, because it takes the place of a number in JSON.
+    """
+
+    start: int
+    end: int
+    quote: str = ""
+
+
+_LONGEST_VALUE = 4096
+_LONGEST_ROW = 4096
+_LONGEST_OPTION = 72
+_SHORTEST_BEARER = 8
+_SHORTEST_WORD = 10
+
+_SPACE = r"(?:\s|\\+[nrtf])"
+_NAMES = re.compile(NAME, re.IGNORECASE | re.ASCII)
+_SEPARATOR = re.compile(
+    rf"(?P<quote>\\*[\"'])?[\])]?{_SPACE}{{0,8}}(?P<sign>:=|=>|==?|:|%3[DdAa]|,(?=\s{{0,8}}b?\\*[\"']))?"
+    rf"{_SPACE}{{0,8}}(?:b(?=\\*[\"']))?(?P<open>\\*[\"'])?"
+)
+_SCHEME = re.compile(
+    r"(?:Bearer|Basic|Token|Bot|Digest|Negotiate|Api-?Key|Key|AWS4-HMAC-SHA256)\s{1,8}", re.IGNORECASE
+)
+_BARE = re.compile(r"[!-~]*")
+_STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])")
+_OPTION = re.compile(r"(?:^|[\s\"'\[(,`]|\\[nrt])--?[A-Za-z0-9_.-]{0,64}\Z")
+_NUMBER = re.compile(r"-?[0-9.eE+-]+")
+_SPACED = re.compile(_SPACE)
+_BEARER = re.compile(
+    rf"{BOUNDARY}(?P<scheme>bearer|basic)(?P<space>\s{{1,8}})(?P<value>[A-Za-z0-9._~+/=-]*)", re.IGNORECASE
+)
+_ADDRESS = re.compile(r"(?P<user>[^\s/?#@:\"'<>`\\]{0,256})(?P<rest>:[^\s/?#\"'<>`\\]{0,512})?")
+_SCHEME_BACKWARDS = re.compile(r"[A-Za-z0-9+.-]{0,20}")
+_PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_BODY = re.compile(
+    r"(?:[A-Za-z0-9+/=:,.\s\"'-]|\\+[nrt])*?(?=-----END|[^A-Za-z0-9+/=:,.\s\"'\\-]|\\+(?![\\nrt])|\Z)"
+)
+_PEM_END = re.compile(r"-----END (?:[A-Z0-9]{1,16} ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PEM_OPEN = re.compile(r"-{1,5}(?:B(?:E(?:G(?:I(?:N(?: [A-Z0-9 ]{0,64}-{0,5})?)?)?)?)?)?\Z")
+
+# Names, tokens and addresses consist of these; a row of them at the end of a streamed text may go on.
+_ROW_BACKWARDS = re.compile(r"[A-Za-z0-9_.+/=~:@%\\\u0130\u0131\u212a-]*")
+
+
+def _needle() -> re.Pattern[str] | str:
+    space = r"(?:\s|\\+(?:[nrtf]|u[0-9A-Fa-f]{4}))"
+    join, k = "[_.-]?", "[k\u212a]"
+    keys = "secret|private|account|auth|client|encryption|signing|storage|subscription|service|master|access"
+    names = f"ap[i\u0130\u0131]{join}{k}ey|(?:{keys}){join}key|authorization|secret|token"
+    names = f"(?i:{names}|pass(?:word|wd|phrase)|pwd|[_-]pass)"
+    signed = rf"{names}(?:\\*[\"'])?[\])]?{space}*(?:[:=]|%3[DdAa])"
+    listed = rf"{names}\\*[\"']{space}*[,}}]"
+    option = rf"-[A-Za-z0-9_.-]*{names}(?:\\*[\"'])?{space}"
+    scheme = rf"(?i:bearer|basic){space}+[A-Za-z0-9._~+/=-]{{8}}"
+    address = r"://[^\s/?#@:]{0,256}:[^\s/?#]{1,512}@"
+    return "|".join((signed, listed, option, scheme, address, "-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *NEEDLES))
+
+
+# A regular expression engine that takes linear time, and no longer than two searches for a word.
+_has_needle = jsonschema_rs.validator_for(
+    {"pattern": _needle()}, pattern_options=jsonschema_rs.RegexOptions()
+).is_valid
+
+
+def may_contain_secret(text: str) -> bool:
+    """Return whether ``text``, or the texts in it if it is JSON, may contain a secret; False is certain."""
+    try:
+        return _has_needle(text)
+    except ValueError:  # half a surrogate pair
+        return _has_needle(text.encode("utf-8", "replace").decode())
+
+
+def scan(text: str, start: int = 0, *, whole: bool = True) -> tuple[list[Secret], int]:
+    """Return the secrets in ``text`` in order, and the index up to which more text cannot change them.
+
+    Args:
+        text: The text. The characters before ``start`` are for lookbehind only.
+        start: Where to begin.
+        whole: Whether the text is complete.
+    """
+    if whole and not may_contain_secret(text):
+        return [], len(text)
+    final = len(text) if whole else _start_of_row(text, start)
+    secrets: list[Secret] = []
+    for find in (_tokens, _schemes, _addresses, _pem_keys, _named):
+        for secret in find(text, start, whole=whole):
+            if isinstance(secret, int):
+                final = min(final, secret)
+            else:
+                secrets.append(secret)
+    return _merged(secrets), max(start, final)
+
+
+def _merged(secrets: list[Secret]) -> list[Secret]:
+    merged: list[Secret] = []
+    for secret in sorted(secrets):
+        last = merged[-1] if merged else None
+        if last is not None and secret.start < last.end:
+            merged[-1] = last._replace(end=max(secret.end, last.end))
+        else:
+            merged.append(secret)
+    return merged
+
+
+# Each of these yields the secrets of one kind, and the index of a place that is undecided without more text.
+
+
+def _tokens(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:  # noqa: ARG001
+    for found in TOKENS.finditer(text, start):
+        yield Secret(found.start(found.lastgroup or 0), found.end())
+
+
+def _schemes(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
+    for found in _BEARER.finditer(text, start):
+        if found.end() == len(text) and not whole:
+            yield found.start()
+            return
+        value = found["value"].rstrip(".=") if found["scheme"].lower() == "bearer" else found["value"]
+        if _is_credential(found["scheme"], value):
+            yield Secret(found.start("value"), found.end())
+    if not whole:
+        yield from _cut_scheme(text, start)
+
+
+def _cut_scheme(text: str, start: int) -> Iterator[int]:
+    row = _start_of_row(text, start)
+    stripped = text[max(start, row - 16) : row].rstrip()
+    if stripped.lower().endswith(("bearer", "basic")):
+        yield max(start, row - 16) + len(stripped) - 6
+
+
+def _is_credential(scheme: str, value: str) -> bool:
+    if scheme == "Bearer" and len(value) >= _SHORTEST_WORD:
+        return True
+    if len(value) < _SHORTEST_BEARER:
+        return False
+    if scheme.lower() == "bearer":
+        return any(map(str.isdigit, value))
+    try:
+        return b":" in base64.b64decode(value, validate=True)
+    except ValueError:
+        return False
+
+
+def _addresses(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
+    place = text.find("://", start)
+    while place >= 0:
+        found = _ADDRESS.match(text, place + 3)
+        if found is not None and found.end() == len(text) and not whole:
+            yield place - _length_before(_SCHEME_BACKWARDS, text, start, place, 20)
+            return
+        rest = found["rest"] if found is not None else None
+        at = rest.rfind("@") if rest else -1
+        if found is not None and at > 1 and not _stands_in(rest[1:at]):
+            yield Secret(found.start("rest") + 1, found.start("rest") + at)
+        place = text.find("://", place + 3)
+
+
+def _stands_in(word: str) -> bool:
+    return not is_secret_value("password", word)
+
+
+def _pem_keys(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
+    place = start
+    while (found := _PEM_BEGIN.search(text, place)) is not None:
+        body = _PEM_BODY.match(text, found.end())
+        end = body.end() if body is not None else found.end()
+        last = _PEM_END.match(text, end)
+        if last is None and not whole and len(text) - end < 80:  # noqa: PLR2004 - an END line is not longer
+            yield found.start()
+            return
+        place = end
+        if end > found.end():
+            yield Secret(found.end(), end)
+    opened = _PEM_OPEN.search(text, max(start, len(text) - 100)) if not whole else None
+    if opened is not None:
+        yield opened.start()
+
+
+def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
+    place = start
+    while (name := _NAMES.search(text, place)) is not None:
+        place = name.end()
+        between = _SEPARATOR.match(text, place)
+        if between is None or (between.end() == len(text) and not whole):
+            yield name.start()
+            return
+        if not _assigns(text, name, between):
+            continue
+        scheme = _SCHEME.match(text, between.end())
+        begin = between.end() if scheme is None else scheme.end()
+        is_quoted = between["open"] is not None
+        end = _end_of_quoted(text, begin, between["open"]) if is_quoted else _end_of_bare(text, begin)
+        if not whole and (end is None or end >= len(text) - 1):
+            yield name.start()
+            return
+        end = len(text) if end is None else end
+        if not is_quoted and text[end : end + 1] in ("(", "["):
+            continue  # the call of a function
+        if between["sign"] == "," and scheme is None and not any(map(str.isdigit, text[begin:end])):
+            continue  # two names
+        sure = is_quoted or scheme is not None
+        may_be_code = not sure and (
+            between["sign"] != "="
+            or _SPACED.search(between[0]) is not None
+            or text[end : end + 1] in (")", ",")
+        )
+        if is_secret_value(kind_of(name), text[begin:end], quoted=sure, code=may_be_code):
+            is_number = not is_quoted and between["quote"] is not None and _NUMBER.fullmatch(text, begin, end)
+            yield Secret(begin, end, between["quote"] if is_number else "")
+            place = end
+
+
+def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
+    """Return whether what follows a name assigns a value to it."""
+    sign = between["sign"]
+    if sign == ",":
+        return between["quote"] is not None  # a pair such as `("authorization", "...")`
+    if sign is not None:
+        return sign != "==" or between["open"] is not None
+    # An option of a command and its value, such as `--api-key value`.
+    before = text[max(0, name.start() - _LONGEST_OPTION) : name.start()]
+    return _SPACED.search(between[0]) is not None and _OPTION.search(before) is not None
+
+
+def _end_of_bare(text: str, begin: int) -> int:
+    found = _BARE.match(text, begin, begin + _LONGEST_VALUE)
+    end = found.end() if found is not None else begin
+    stop = _STOP.search(text, begin, min(end + 1, len(text)))
+    return min(end, stop.start()) if stop is not None else end
+
+
+def _end_of_quoted(text: str, begin: int, opened: str) -> int | None:
+    """Return the index of the quote that ends a value; None if it is not in the text."""
+    sign, depth = opened[-1], len(opened) - 1
+    limit = min(len(text), begin + _LONGEST_VALUE)
+    line = text.find("\n", begin, limit)
+    place = text.find(sign, begin, line if line >= 0 else limit)
+    while place >= 0:
+        escapes = place - len(text[begin:place].rstrip("\\")) - begin
+        if escapes % (2 * (depth + 1)) == depth:
+            return place - depth
+        place = text.find(sign, place + 1, line if line >= 0 else limit)
+    if line >= 0:
+        return line
+    return limit if limit < len(text) else None
+
+
+def _start_of_row(text: str, start: int) -> int:
+    return len(text) - _length_before(_ROW_BACKWARDS, text, start, len(text), _LONGEST_ROW)
+
+
+def _length_before(pattern: re.Pattern[str], text: str, start: int, end: int, longest: int) -> int:
+    found = pattern.match(text[max(start, end - longest) : end][::-1])
+    return found.end() if found is not None else 0
