@@ -15,7 +15,7 @@ from kantan_agents.bridge.structured_requests import request_output, stream_outp
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
 from kantan_agents.events.emitter import Stopwatch, outcome_of
-from kantan_agents.interception import ModelCall, track_call
+from kantan_agents.interception import ModelCall, error_message, redacted_error, track_call
 from kantan_agents.models import resolve_model
 from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request
@@ -51,6 +51,7 @@ class CallEvents:
         }
         self._model = model
         self._watch = Stopwatch()
+        self._run = call.run
         self._events = call.run.events
 
     async def started(self) -> None:
@@ -73,7 +74,7 @@ class CallEvents:
                 outcome=outcome_of(error),
                 usage=None if usage is None else usage_numbers(usage),
                 error_type=None if error is None else type(error).__name__,
-                message=None if error is None else str(error),
+                message=None if error is None else error_message(self._run, error),
             )
 
 
@@ -135,10 +136,14 @@ async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelRe
         await call_events.started()
         answer = await request.answer(model)
     except BaseException as raised:
-        error = raised
-        raise
+        error = redacted_error(call.run, raised)
+        if error is raised:
+            raise
     finally:
         await call_events.ended(error, answer.usage if answer is not None else None)
+    if error is not None:
+        raise error  # here, as in the `except` block the original would become its context
+    assert answer is not None
     return answer
 
 
@@ -174,9 +179,8 @@ class _CallStream:
         usage: Usage | None = None
         last: Any = None
         has_begun = False
-        events: Any = with_final_tool(request.stream(self._model), final_tool)
-        if call.rewriters:
-            events = rewritten(events, call.rewriters)
+        streamed: Any = with_final_tool(request.stream(self._model), final_tool)
+        events: Any = rewritten(streamed, call.rewriters) if call.rewriters else streamed
         try:
             await call_events.started()
             async with aclosing(events):
@@ -200,7 +204,10 @@ class _CallStream:
                         yield event
             check_answered(last)
         except BaseException as raised:
-            error = raised
-            raise
+            error = redacted_error(call.run, raised)
+            if error is raised:
+                raise
         finally:
             await call_events.ended(error, usage)
+        if error is not None:
+            raise error  # here, as in the `except` block the original would become its context

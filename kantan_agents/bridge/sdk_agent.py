@@ -16,7 +16,7 @@ from kantan_agents.bridge.guarded_agent import RuledAgent, guard_reachable, guar
 from kantan_agents.bridge.own_tools import OwnTools
 from kantan_agents.bridge.quick_agents import QuickSettings, build_quickly
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import active_agent
+from kantan_agents.interception import active_agent, redacted_data
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.find_tools import index_for_agent
@@ -160,7 +160,7 @@ class SDKAgent(RuledAgent):
         recorded = run.state.setdefault(_RECORDED, set())
         if id(self) not in recorded:
             recorded.add(id(self))
-            record_metadata(run, self.owner.trace_metadata(context, run.id))
+            record_metadata(run, redacted_data(run, self.owner.trace_metadata(context, run.id)))
         return await self.owner.render(context)
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:

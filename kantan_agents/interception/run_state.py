@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, Protocol
 
 from kantan_agents.pipeline import Run
 from kantan_agents.support.waiting import wait_for_end
@@ -15,8 +15,63 @@ active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", 
 """Name of the agent whose turn it is. Set when the SDK lists the agent's tools, which starts each turn."""
 
 _PENDING = object()
+_REDACTORS = object()
 _OPEN = object()
 _OWNER = object()
+
+
+class Redactor(Protocol):
+    """Redacts what leaves a run besides inputs and answers: its errors and its metadata."""
+
+    def exception(self, error: BaseException) -> BaseException:
+        """Return an exception with redacted texts; the same object if there is nothing to redact."""
+        ...
+
+    def data(self, data: Any) -> Any:
+        """Return redacted data; the same object if there is nothing to redact."""
+        ...
+
+    def recorded(self, items: Any) -> Any:
+        """Return the input of a run or a model, a str or items, as it is recorded."""
+        ...
+
+
+def add_redactor(run: Run, redactor: Redactor) -> None:
+    """Redact the errors of ``run`` where they occur, before middleware, events, logs and traces see them."""
+    if redactor not in run.state.setdefault(_REDACTORS, []):
+        run.state[_REDACTORS].append(redactor)
+
+
+def redacted_error(run: Run, error: BaseException) -> BaseException:
+    """Return ``error`` as it may leave ``run``: the same object unless a redactor has changed it.
+
+    Cancellations and the end of the process pass through unchanged.
+    """
+    if isinstance(error, Exception):
+        for redactor in run.state.get(_REDACTORS, ()):
+            error = redactor.exception(error)
+    return error
+
+
+def error_message(run: Run, error: BaseException) -> str:
+    """Return the message of ``error`` as it may leave ``run``."""
+    for redactor in run.state.get(_REDACTORS, ()):
+        error = redactor.exception(error)
+    return str(error)
+
+
+def redacted_data(run: Run, data: Any) -> Any:
+    """Return data as it may leave ``run``."""
+    for redactor in run.state.get(_REDACTORS, ()):
+        data = redactor.data(data)
+    return data
+
+
+def redacted_input(run: Run, items: Any) -> Any:
+    """Return the input of ``run``, a str or items, as it is recorded."""
+    for redactor in run.state.get(_REDACTORS, ()):
+        items = redactor.recorded(items)
+    return items
 
 
 def end_run_with(run: Run, error: Exception) -> None:
@@ -24,7 +79,8 @@ def end_run_with(run: Run, error: Exception) -> None:
 
     For places where the SDK would turn a raised error into a text for the model. The first error counts.
     """
-    run.state.setdefault(_PENDING, error)
+    if _PENDING not in run.state:
+        run.state[_PENDING] = redacted_error(run, error)
 
 
 def pending_error(run: Run | None) -> Exception | None:

@@ -12,7 +12,7 @@ from kantan_agents.events import ToolCallFinished, ToolCallRefused, ToolCallStar
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.interception.calls import ToolCall, ToolNext
 from kantan_agents.interception.chain import around_tool_call
-from kantan_agents.interception.run_state import end_run_with, track_call
+from kantan_agents.interception.run_state import end_run_with, error_message, redacted_error, track_call
 from kantan_agents.pipeline import Run
 
 current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_current_tool_call", default=None)
@@ -41,17 +41,22 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
     """
     track_call(run)
     token = current_tool_call.set(call)
-    raised: list[Exception] = []
+    raised: list[BaseException] = []
 
     async def attempt(passed: ToolCall) -> Any:
         passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
         try:
             return await invoke(passed)
         except Exception as error:
-            raised.append(error)
-            raise
+            failure = redacted_error(run, error)
+            raised.append(failure)
+            if failure is error:
+                raise
+            if passed.error is error:
+                passed.error = failure
         finally:
             call.refusal, call.error = passed.refusal, passed.error
+        raise failure  # here, as in the `except` block the original would become its context
 
     def intercepted(passed: ToolCall) -> Awaitable[Any]:
         return around_tool_call(run.tool_calls, passed, attempt)
@@ -87,7 +92,7 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
                 **names,
                 seconds=watch.seconds,
                 code=code_of(call.refusal) or "",
-                message=str(call.refusal),
+                message=error_message(call.run, call.refusal),
             )
         else:
             await events.emit_end(
@@ -97,7 +102,7 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
                 outcome=outcome_of(error),
                 output=None if output is None else str(output),
                 error_type=None if error is None else type(error).__name__,
-                message=None if error is None else str(error),
+                message=None if error is None else error_message(call.run, error),
             )
     return output
 
@@ -137,5 +142,9 @@ async def emit_refusal(call: ToolCall, error: Exception) -> None:
         await events.emit(ToolCallStarted, **names, arguments=call.arguments)
     finally:
         await events.emit_end(
-            ToolCallRefused, **names, seconds=0.0, code=code_of(error) or "", message=str(error)
+            ToolCallRefused,
+            **names,
+            seconds=0.0,
+            code=code_of(error) or "",
+            message=error_message(call.run, error),
         )

@@ -8,7 +8,7 @@ from kantan_agents.context import check_context
 from kantan_agents.errors import code_of
 from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
-from kantan_agents.interception import current_tool_call
+from kantan_agents.interception import current_tool_call, error_message
 from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import json_data
@@ -85,7 +85,7 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Non
                 seconds=watch.seconds,
                 error_type=type(error).__name__,
                 code=code_of(error),
-                message=str(error),
+                message=error_message(run, error),
             )
         raise
     output = getattr(run.result, "final_output", run.result)

@@ -10,7 +10,7 @@ from kantan_agents.bridge import context_of, effective_run_config
 from kantan_agents.context import Context
 from kantan_agents.errors import InputTypeError
 from kantan_agents.events import Emitter, Handler, Observers, emitter_for
-from kantan_agents.interception import Layers
+from kantan_agents.interception import Layers, redacted_data
 from kantan_agents.models import ProviderFactory, use_provider
 from kantan_agents.pipeline import Pipeline, Run, current_run
 from kantan_agents.running.drive import raising
@@ -97,7 +97,7 @@ def _with_middleware(agent: RunnableAgent, run: Run) -> dict[str, Any]:
     more: dict[str, Any] = {}
     for metadata_of in agent.layers.metadata:
         more |= finite(metadata_of(run))
-    return run_metadata({**run.metadata, **more}, agent.standard_metadata, run.id)
+    return run_metadata(redacted_data(run, {**run.metadata, **more}), agent.standard_metadata, run.id)
 
 
 def _events_of(agent: RunnableAgent, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:

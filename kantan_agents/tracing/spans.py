@@ -9,6 +9,7 @@ import agents
 from agents import custom_span, generation_span, get_current_trace
 
 from kantan_agents.errors import KantanAgentsError
+from kantan_agents.interception import error_message, redacted_input
 from kantan_agents.pipeline import Run
 from kantan_agents.rubric import rubric_of
 from kantan_agents.structured import json_data
@@ -79,7 +80,7 @@ def _span_error(run: Run, error: BaseException) -> Any:
     if isinstance(error, KantanAgentsError):
         data["code"] = error.code
     # The message of an error may quote the model or the user.
-    message = str(error) if _may_record(run) else ""
+    message = error_message(run, error) if _may_record(run) else ""
     return {"message": message or type(error).__name__, "data": data}
 
 
@@ -137,7 +138,7 @@ def _may_record(run: Run) -> bool:
 
 
 def _input(run: Run) -> Any:
-    return _recordable(user_input(run))
+    return redacted_input(run, _recordable(user_input(run)))
 
 
 def user_input(run: Run) -> Any:

@@ -10,7 +10,7 @@ import attrs
 import pytest
 from agents import ToolOutputText, TracingProcessor, function_tool, set_trace_processors
 from agents.models.interface import ModelTracing
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
@@ -199,6 +199,58 @@ def test_a_text_split_anywhere_is_redacted_like_the_whole_text(
     assert redacted(text, list(range(len(text))), rules, numbered=True) == whole
 
 
+TOKEN = "a1B2" * 10
+OF_SECRETS = st.sampled_from(
+    [
+        *"a1 \n\"'=:,-\\[]{}()@/.",
+        "  ",
+        "api_key",
+        "PASSWORD",
+        "x-api-key",
+        "authorization",
+        "token",
+        "secret",
+        "--",
+        "=>",
+        "Bearer",
+        "basic ",
+        "ghp_",
+        "sk-",
+        "eyJ",
+        "AKIA",
+        "://",
+        "u:p@",
+        TOKEN,
+        'b"',
+        "%3D",
+        "\\n",
+        '\\"',
+        '": "',
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "-----END RSA PRIVATE KEY-----",
+        MAIL,
+        PHONE,
+        "[secret]",
+    ]
+)
+SECRET_TEXTS = st.lists(OF_SECRETS, max_size=24).map("".join)
+
+
+@settings(max_examples=300)
+@given(
+    text=SECRET_TEXTS,
+    cuts=st.lists(st.integers(0, 200), max_size=20),
+    rules=st.sampled_from((None, "secret")),
+)
+def test_a_text_with_secrets_split_anywhere_is_redacted_like_the_whole_text(
+    text: str, cuts: list[int], rules: Any
+) -> None:
+    whole = redacted(text, rules=rules, numbered=True)
+    assert redacted(text, [min(cut, len(text)) for cut in cuts], rules, numbered=True) == whole
+    assert redacted(text, list(range(len(text))), rules, numbered=True) == whole
+    assert redacted(whole, rules=rules, numbered=True) == whole
+
+
 @given(before=TEXTS, after=TEXTS, cuts=st.lists(st.integers(0, 200), max_size=20))
 def test_an_address_is_never_emitted_however_the_text_is_split(
     before: str, after: str, cuts: list[int]
@@ -233,18 +285,20 @@ def test_json_stays_valid_and_is_the_same_if_streamed(
     import json
 
     text = json.dumps(value, ensure_ascii=ensure_ascii)
-    whole = change_json(text, redacted)
+    whole = change_json(text, lambda part, _: redacted(part))
     json.loads(whole)
     assert MAIL not in whole
     borders = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
-    redaction = JsonRedaction(redacted)
+    redaction = JsonRedaction(lambda part, _: redacted(part))
     passed = [redaction.feed(text[a:b]) for a, b in pairwise(borders)]
     assert "".join(passed) + redaction.end() == whole
 
 
 def test_a_number_in_json_becomes_a_string_and_escapes_are_decoded() -> None:
     text = '{"n": 4111111111111111, "m": "\\naiko\\u0040example.com", "k": 1.5e3}'
-    assert change_json(text, redacted) == '{"n": "[card]", "m": "\\n[email]", "k": 1.5e3}'
+    assert (
+        change_json(text, lambda part, _: redacted(part)) == '{"n": "[card]", "m": "\\n[email]", "k": 1.5e3}'
+    )
 
 
 @pytest.mark.parametrize(
@@ -266,12 +320,25 @@ def test_a_number_in_json_becomes_a_string_and_escapes_are_decoded() -> None:
         "(",
         "555-",
         "0",
+        "api_key=",
+        'password="',
+        "password='x",
+        "authorization: ",
+        "secret, '",
+        "Bearer ",
+        "://a:",
+        "-----BEGIN PRIVATE KEY-----",
+        "eyJaaaaaaaa.",
+        "sk-",
+        "--token ",
+        "\\",
+        'token = \\"',
     ],
 )
 def test_an_adversarial_text_takes_linear_time(unit: str) -> None:
     # One megabyte each: anything slower than linear would exceed the time limit of the test run.
     text = unit * (1_000_000 // len(unit))
-    assert len(redacted(text, rules=["email", "phone", "card", "ip", {"token": r"tok_\w+"}])) > 0
+    assert len(redacted(text, rules=["email", "phone", "card", "ip", "secret", {"token": r"tok_\w+"}])) > 0
 
 
 def test_a_long_text_in_small_pieces_takes_linear_time() -> None:

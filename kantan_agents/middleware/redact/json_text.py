@@ -7,10 +7,14 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 
+Change = Callable[[str, str], str]
+"""Takes a string, or a number as text, and the key that it belongs to or "". Returns its replacement."""
+
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|-?[0-9][0-9.eE+-]*', re.DOTALL)
 _STRING_SIGN = re.compile(r'["\\]')
 _BEGIN = re.compile(r'["0-9-]')
 _NUMBER_END = re.compile(r"[^0-9.eE+-]")
+_STRUCTURE = re.compile(r"[{}\[\]:,]")
 
 
 def looks_like_json(text: str) -> bool:
@@ -23,36 +27,68 @@ def looks_like_json(text: str) -> bool:
     return False
 
 
-def change_json(text: str, change: Callable[[str], str]) -> str:
+def change_json(text: str, change: Change) -> str:
     """Return JSON text with ``change`` applied to every string and number.
 
     A changed number becomes a string. In invalid JSON, everything that looks like a string or a number is
     changed.
     """
-    return _TOKEN.sub(lambda found: _changed(found[0], change), text)
+    changer = _Changer(change)
+    place = 0
+    parts: list[str] = []
+    for found in _TOKEN.finditer(text):
+        parts += (changer.passed(text[place : found.start()]), changer.changed(found[0]))
+        place = found.end()
+    return "".join((*parts, text[place:]))
 
 
-def _changed(token: str, change: Callable[[str], str]) -> str:
-    if not token.startswith('"'):
-        changed = change(token)
-        return token if changed == token else json.dumps(changed)
-    try:
-        value = json.loads(token, strict=False)
-    except ValueError:
-        return change(token)  # truncated or invalid
-    changed = change(value)
-    return token if changed == value else json.dumps(changed, ensure_ascii=token.isascii())
+class _Changer:
+    """Changes the strings and numbers of one JSON text, and follows which key each of them belongs to."""
+
+    def __init__(self, change: Change) -> None:
+        self._change = change
+        self._last = ""  # the last string, which is a key if a colon follows
+        self._key = ""
+        self._lists: list[str | None] = []  # the key of each open list; None for an object
+
+    def passed(self, structure: str) -> str:
+        """Take note of the text between two strings or numbers, and return it."""
+        for sign in _STRUCTURE.findall(structure):
+            if sign == ":":
+                self._key = self._last
+            elif sign == ",":
+                self._key = (self._lists[-1] if self._lists else None) or ""
+            elif sign in "{[":
+                self._lists.append(self._key if sign == "[" else None)
+                self._key = self._key if sign == "[" else ""
+            elif self._lists:
+                self._lists.pop()
+        return structure
+
+    def changed(self, token: str) -> str:
+        """Return a string or number in its changed form."""
+        if not token.startswith('"'):
+            changed = self._change(token, self._key)
+            return token if changed == token else json.dumps(changed)
+        try:
+            value = json.loads(token, strict=False)
+        except ValueError:
+            return self._change(token, self._key)  # truncated or invalid
+        self._last = value
+        changed = self._change(value, self._key)
+        return token if changed == value else json.dumps(changed, ensure_ascii=token.isascii())
 
 
 class JsonRedaction:
     """Changes streamed JSON text. Each string or number is withheld until it is complete.
 
     Args:
-        change: Takes a string, or a number as text, and returns its replacement.
+        change: Takes a string, or a number as text, and the key that it belongs to or ""; returns its
+            replacement.
     """
 
-    def __init__(self, change: Callable[[str], str]) -> None:
-        self._change = change
+    def __init__(self, change: Change) -> None:
+        self._changer = _Changer(change)
         self._token: list[str] = []
         self._is_string = False
         self._is_escaped = False
@@ -65,7 +101,7 @@ class JsonRedaction:
             if not self._token:
                 found = _BEGIN.search(piece, place)
                 begin = found.start() if found is not None else len(piece)
-                passed.append(piece[place:begin])
+                passed.append(self._changer.passed(piece[place:begin]))
                 place = begin
                 if found is not None:
                     self._token, self._is_string = [found[0]], found[0] == '"'
@@ -81,7 +117,8 @@ class JsonRedaction:
     def end(self) -> str:
         """Return the remaining text."""
         token, self._token, self._is_escaped = "".join(self._token), [], False
-        return change_json(token, self._change)
+        found = _TOKEN.fullmatch(token)
+        return self._changer.changed(token) if found is not None else token
 
     def _end_of_string(self, piece: str, place: int) -> int | None:
         if self._is_escaped:

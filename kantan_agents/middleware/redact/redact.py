@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Iterable, Mapping, MutableMapping
-from typing import Any, get_args
+from collections.abc import Awaitable, Iterable, Mapping, MutableMapping
+from typing import Any, TypeVar, get_args
 
 from agents import ModelResponse
 
 from kantan_agents.context import RESERVED_KEYS, is_reserved, store
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext, add_redactor
 from kantan_agents.middleware.redact.places import Mode, Placeholders, Replacements
 from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
@@ -19,19 +19,23 @@ from kantan_agents.middleware.redact.trace import redacted_span
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.arguments import checked_int
 
+T = TypeVar("T")
+
 _LONGEST_BLOCK = 65536
 
 
 class Redact(Middleware):
     """Removes personal data and secrets from model input, answers, streams, results, history and traces.
 
-    It redacts the input, the conversation, tool results and answers, including the arguments of tool calls.
+    It redacts the input, the conversation, tool results and answers, including the arguments of tool calls,
+    and errors and trace metadata. An exception with something to redact is replaced with a redacted copy.
     Instructions are not redacted, because the developer writes them. Put this middleware first, so that no
     data bypasses it.
 
     Args:
-        rules: The kinds of data to find: ``"email"``, ``"phone"``, ``"card"`` and ``"ip"``, and mappings of
-            custom names to regular expressions, as str or compiled. None enables the four named kinds.
+        rules: The kinds of data to find: ``"email"``, ``"phone"``, ``"card"``, ``"ip"`` and ``"secret"``
+            (keys, tokens and passwords), and mappings of custom names to regular expressions, as str or
+            compiled. None enables the five named kinds.
         mode: ``"mask"`` replaces a value with ``[email]``; ``"hash"`` with ``[email:9f86d081884c7d65]``, a
             keyed hash that is the same for equal values; ``"block"`` ends the run.
         restore: Whether to replace placeholders with the original values in tool arguments, the stream, the
@@ -75,6 +79,11 @@ class Redact(Middleware):
         self._key = key or secrets.token_bytes(32)
         self._keep_in = keep_in
 
+    def trace_metadata(self, run: Run) -> Mapping[str, Any]:
+        """Redact the run's metadata and errors from here on, which is before its trace is opened."""
+        self._of(run)
+        return {}
+
     async def run(self, run: Run, call_next: Next) -> None:
         """Redact the input, and with ``restore`` put the original values into the final output.
 
@@ -87,7 +96,7 @@ class Redact(Middleware):
             # The input of a blocked run is recorded in the trace too, so it is masked first.
             run.input = redaction.masked().input(original, "") if self._mode == "block" else original
             run.input = redaction.input(original, "the input")
-        await call_next(run)
+        await _redacted(redaction, call_next(run))
         if self._restore and not getattr(run.result, "interruptions", None):
             _restore_result(run, redaction)
 
@@ -99,12 +108,9 @@ class Redact(Middleware):
         is_json = schema is not None and not schema.is_plain_text()
         rewriters = call.rewriters
         call.rewriters = (*rewriters, lambda: redaction.rewriter(is_json=is_json, restore=self._restore))
-        with redacted_span(call) as record:
+        with redacted_span(call, redaction.recorded) as record:
             try:
-                answer = await call_next(call)
-            except Exception as error:
-                redaction.error(error)
-                raise
+                answer = await _redacted(redaction, call_next(call))
             finally:
                 call.rewriters = rewriters
             items = [redaction.answer(item, is_json=is_json) for item in answer.output]
@@ -122,10 +128,7 @@ class Redact(Middleware):
             if restored != written:
                 call.arguments = restored
         try:
-            result = await call_next(call)
-        except Exception as error:
-            redaction.error(error)
-            raise
+            result = await _redacted(redaction, call_next(call))
         finally:
             if call.arguments != written:
                 call.arguments = written
@@ -135,6 +138,7 @@ class Redact(Middleware):
         known: Redaction | None = run.state.get(self)
         if known is None:
             known = run.state[self] = Redaction(self._rules, self._placeholders, self._replacements(run))
+            add_redactor(run, known)
         return known
 
     def _replacements(self, run: Run) -> Replacements | None:
@@ -150,6 +154,17 @@ class Redact(Middleware):
         # Stored before the run, because a run that waits for approval is stored with its context.
         run.on_failure(store(run.context, self._keep_in, values))
         return values
+
+
+async def _redacted(redaction: Redaction, awaitable: Awaitable[T]) -> T:
+    """Await what is inside this middleware, with its errors redacted."""
+    try:
+        return await awaitable
+    except Exception as error:
+        redacted = redaction.exception(error)
+        if redacted is error:
+            raise
+    raise redacted  # here, as in the `except` block the original would become its context
 
 
 def _with_output(answer: ModelResponse, items: list[Any]) -> ModelResponse:

@@ -9,11 +9,14 @@ import attrs
 
 from kantan_agents.errors import RedactedContentBlockedError
 from kantan_agents.interception import TextRewriter
+from kantan_agents.middleware.redact.exceptions import redacted_exception
 from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json, looks_like_json
+from kantan_agents.middleware.redact.media import is_data_url
 from kantan_agents.middleware.redact.places import Placeholders, Replacements
-from kantan_agents.middleware.redact.rules import Rule
+from kantan_agents.middleware.redact.rules import SECRET, Rule
 from kantan_agents.middleware.redact.text import TextRedaction
-from kantan_agents.middleware.redact.values import change_item, change_value
+from kantan_agents.middleware.redact.values import change_item, change_sent_item, change_value
+from kantan_agents.support.secrets import is_named_secret
 
 
 @attrs.define(eq=False)
@@ -38,10 +41,17 @@ class Redaction:
         return Redaction(self.rules, self.placeholders, plain_masks)
 
     def input(self, items: Any, where: str) -> Any:
-        """Return the redacted input of a run or a model call: a str or API items."""
+        """Return the redacted input of a run or a model call: a str or API items.
+
+        Links to images and files are kept, because the provider must fetch them.
+        """
         if self.replacements is not None:
             change_item(items, self._mark_placeholders)
-        return change_item(items, lambda text, _: self._text_or_json(text, where))
+        return change_sent_item(items, lambda text, field: self._text_or_json(text, field, where))
+
+    def recorded(self, items: Any) -> Any:
+        """Return redacted input as it is recorded, which includes its links."""
+        return change_item(items, self._masking()._change)
 
     def answer(self, item: Any, *, is_json: bool) -> Any:
         """Return a redacted item of a model's answer.
@@ -60,12 +70,23 @@ class Redaction:
 
     def value(self, value: Any, where: str) -> Any:
         """Return the redacted result of a tool."""
-        return change_value(value, lambda text: self._text_or_json(text, where))
+        return change_value(value, lambda text, name: self._text_or_json(text, name, where))
 
-    def error(self, error: Exception) -> None:
-        """Redact the arguments of an exception in place: events, traces and models receive its message."""
-        masking = self if self.replacements is not None else self.masked()
-        error.args = tuple(masking.value(arg, "") for arg in error.args)
+    def data(self, data: Any) -> Any:
+        """Return redacted metadata of the run."""
+        return change_value(data, self._masking()._change)
+
+    def exception(self, error: BaseException) -> BaseException:
+        """Return an exception with redacted texts: events, logs, traces and models receive them."""
+        change = self._masking()._change
+        return redacted_exception(error, lambda value: change_value(value, change))
+
+    def _masking(self) -> Redaction:
+        """Return what redacts texts that do not end the run."""
+        return self if self.replacements is not None else self.masked()
+
+    def _change(self, text: str, name: str) -> str:
+        return self._text_or_json(text, name, "")
 
     def rewriter(self, *, is_json: bool, restore: bool) -> TextRewriter:
         """Return a rewriter that redacts the text of an answer while it is streamed.
@@ -75,7 +96,10 @@ class Redaction:
             restore: Whether placeholders are replaced with their values.
         """
         if is_json:
-            return JsonRedaction(self._restored if restore else self._text)
+            change = self._named
+            return JsonRedaction(
+                (lambda text, name: self.restored(change(text, name))) if restore else change
+            )
         rewriter: TextRewriter = self._rewriter("the answer")
         return _Restoring(rewriter, self.restored) if restore else rewriter
 
@@ -87,14 +111,11 @@ class Redaction:
 
     def restored_value(self, value: Any) -> Any:
         """Return data with the placeholders of this run replaced with their values."""
-        return change_value(value, self.restored)
+        return change_value(value, lambda text, _: self.restored(text))
 
     def restored_json(self, text: str) -> str:
         """Return JSON text with the placeholders in its strings replaced with their values."""
-        return change_json(text, self.restored)
-
-    def _restored(self, text: str) -> str:
-        return self.restored(self._text(text))
+        return change_json(text, lambda part, _: self.restored(part))
 
     def _mark_placeholders(self, text: str, _field: str) -> str:
         self.placeholders.replace(text, self._mark_used)
@@ -105,9 +126,11 @@ class Redaction:
             self.replacements.mark_used(place)
         return place
 
-    def _text_or_json(self, text: str, where: str) -> str:
-        if text.startswith("data:") and ";base64," in text[:256]:
+    def _text_or_json(self, text: str, name: str, where: str) -> str:
+        if is_data_url(text):
             return text  # an image or a file
+        if name and self._is_named_secret(text, name):
+            return self._place_for_secret(text, where)
         changed = self._redacted_whole.get(text)
         if changed is None:
             changed = self._json(text, where) if looks_like_json(text) else self._text(text, where)
@@ -115,7 +138,22 @@ class Redaction:
         return changed
 
     def _json(self, text: str, where: str) -> str:
-        return change_json(text, lambda part: self._text(part, where))
+        return change_json(text, lambda part, name: self._named(part, name, where))
+
+    def _named(self, text: str, name: str, where: str = "the answer") -> str:
+        """Return a redacted text that may be a secret because of its name."""
+        if name and self._is_named_secret(text, name):
+            return self._place_for_secret(text, where)
+        return self._text(text, where)
+
+    def _is_named_secret(self, text: str, name: str) -> bool:
+        return SECRET in self.rules and is_named_secret(name, text)
+
+    def _place_for_secret(self, text: str, where: str) -> str:
+        # A value that contains placeholders is a secret that is already replaced.
+        if self.placeholders.replace(text, lambda _: "") != text:
+            return self._text(text, where)
+        return self._replacing(where)(SECRET, text)
 
     def _text(self, text: str, where: str = "the answer") -> str:
         known = self._redacted.get(text)
@@ -127,15 +165,16 @@ class Redaction:
         return text if known == text else known
 
     def _rewriter(self, where: str) -> TextRedaction:
-        replace: Callable[[str, str], str]
+        return TextRedaction(self.rules, self._replacing(where), self.placeholders)
+
+    def _replacing(self, where: str) -> Callable[[str, str], str]:
         if self.replacements is not None:
-            replace = self.replacements.place_for
-        else:
+            return self.replacements.place_for
 
-            def replace(rule: str, _value: str) -> NoReturn:
-                raise RedactedContentBlockedError(rule=rule, where=where)
+        def block(rule: str, _value: str) -> NoReturn:
+            raise RedactedContentBlockedError(rule=rule, where=where)
 
-        return TextRedaction(self.rules, replace, self.placeholders)
+        return block
 
 
 class _Restoring:

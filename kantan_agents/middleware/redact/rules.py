@@ -1,4 +1,4 @@
-"""The rules of ``Redact``: e-mail and IP addresses, phone and card numbers, and custom patterns.
+"""The rules of ``Redact``: addresses, phone and card numbers, keys and tokens, and custom patterns.
 
 A rule searches a text that may be incomplete. It returns what it found, and the index up to which more text
 cannot change that. Each decision depends on nearby characters only, so the running time is linear, and a
@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.middleware.redact.patterns import PatternRule
+from kantan_agents.support.secrets import scan
 
 Span = tuple[int, int]
 """Start and end index."""
+
+Known = tuple[int, int, int]
+"""Start and end index, and the index of the name in front by which the span is known."""
 
 _NUMBER_SIGNS = "0123456789+-.() "
 _WIDE = dict(zip(range(0xFF01, 0xFF5F), map(chr, range(0x21, 0x7F)), strict=True))
@@ -28,7 +32,7 @@ _PLAIN = {**_WIDE, **_DASHES, **_SPACES}
 class Rule(Protocol):
     """Finds one kind of data in a text."""
 
-    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Span], int]:
+    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[Sequence[Span | Known], int]:
         """Return the spans found, and the index up to which more text cannot change them.
 
         Args:
@@ -188,6 +192,21 @@ class EmailRule:
         return len(found[0]) if found is not None else 0
 
 
+class SecretRule:
+    """Finds keys, tokens and passwords: those that the recorder masks.
+
+    Attributes:
+        longest: Number of characters before a secret that decide whether it is one.
+    """
+
+    longest = 128
+
+    def find(self, text: str, start: int, offset: int, *, whole: bool) -> tuple[list[Known], int]:  # noqa: ARG002
+        """Return the secrets; the names in front of them are not part of them."""
+        secrets, final = scan(text, start, whole=whole)
+        return [(secret.start, secret.end, secret.begin) for secret in secrets], final
+
+
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
 _PHONE = "|".join(
@@ -200,11 +219,15 @@ _PHONE = "|".join(
 )
 _CARD = r"(?<!\d)(?<!\d[.,])[2-6](?:\d{12,18}(?!\d)|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
 
+SECRET = "secret"  # noqa: S105 - a name
+"""Name of the rule for keys, tokens and passwords."""
+
 KINDS: Mapping[str, Rule] = {
     "email": EmailRule(),
     "phone": SignsRule(_PHONE, _NUMBER_SIGNS, 50, phone_length),
     "card": SignsRule(_CARD, _NUMBER_SIGNS, 50, card_length),
     "ip": AddressRule(),
+    SECRET: SecretRule(),
 }
 """The built-in rules by name, in the order in which they are applied."""
 

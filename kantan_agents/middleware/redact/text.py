@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from kantan_agents.middleware.redact.places import Placeholders
-from kantan_agents.middleware.redact.rules import Rule, Span, plain
+from kantan_agents.middleware.redact.rules import Known, Rule, Span, plain
 
 _CONTEXT = 64
 _LONG = 1024
@@ -97,19 +97,23 @@ def find(
     searched = plain(text)
     taken, cut = placeholders.find(text, start, whole=whole)
     spans: list[tuple[Span, str]] = []
+    known: list[Span] = []  # from the name in front
     for name, rule in rules.items():
         found, final = rule.find(searched, start, offset, whole=whole)
         cut = min(cut, final)
-        spans += ((span, name) for span in found if not _inside(span, taken))
+        spans += (((span[0], span[1]), name) for span in found if not _inside(span, taken))
+        known += ((span[2], span[1]) for span in found if len(span) > 2)  # noqa: PLR2004
     findings = _merged(spans)
     # A finding or placeholder that crosses the cut is incomplete, so the cut moves before it.
     whole_ones = [(finding.start, finding.end) for finding in findings]
-    while (crossed := _crossing(whole_ones, cut) or _crossing(taken, cut)) is not None:
+    while (
+        crossed := _crossing(whole_ones, cut) or _crossing(known, cut) or _crossing(taken, cut)
+    ) is not None:
         cut = crossed[0]
     return findings, cut
 
 
-def _inside(span: Span, taken: list[Span]) -> bool:
+def _inside(span: Span | Known, taken: list[Span]) -> bool:
     place = bisect_right(taken, (span[0], sys.maxsize)) - 1
     return place >= 0 and span[1] <= taken[place][1]
 

@@ -15,10 +15,14 @@ Record = Callable[[Any], None]
 
 
 @contextmanager
-def redacted_span(call: ModelCall) -> Iterator[Record]:
+def redacted_span(call: ModelCall, redact: Callable[[Any], Any]) -> Iterator[Record]:
     """Record a model call in a span around the model's own span, which then records no texts.
 
     The model records its answer before a middleware can redact it.
+
+    Args:
+        call: The call, with its input redacted for the model.
+        redact: Returns the input as it is recorded.
 
     Yields:
         A function that records the redacted answer.
@@ -29,7 +33,7 @@ def redacted_span(call: ModelCall) -> Iterator[Record]:
         return
     options = call.options
     call.options = {**options, "tracing": ModelTracing.ENABLED_WITHOUT_DATA}
-    with generation_span(input=_messages(call.input)) as span:
+    with generation_span(input=redact(_messages(call.input))) as span:
 
         def record(answer: Any) -> None:
             span.span_data.output = [_data(item) for item in answer.output]

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import copy
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 from pydantic import BaseModel
 
+from kantan_agents.middleware.redact.media import is_link, is_media
+from kantan_agents.support.secrets import may_contain_secret, name_of_value, names_in_list
+
 Change = Callable[[str, str], str]
 """Takes a text and the name of its field, and returns the replacement."""
 
-_UNCHANGED_FIELDS = frozenset(
+_IDENTIFIER_FIELDS = frozenset(
     {
         "type",
         "id",
@@ -31,29 +35,41 @@ _UNCHANGED_FIELDS = frozenset(
         "server_label",
         "detail",
         "format",
-        "encrypted_content",
-        "signature",
-        "image_url",
-        "file_url",
-        "file_data",
-        "data",
         "created_by",
     }
 )
-"""Fields of API items that are never changed: identifiers, types and binary data."""
+"""Fields of API items with identifiers and types, which are not changed if they look like one."""
+
+_OPAQUE_FIELDS = frozenset({"encrypted_content", "signature"})
+"""Fields of API items that a provider has written for itself."""
+
+_MEDIA_FIELDS = frozenset({"image_url", "file_url", "file_data", "data", "result"})
+"""Fields of API items for images and files."""
+
+_IDENTIFIER = re.compile(r"[\w.:/+=|-]*", re.ASCII)
+
+# The classes of the SDK's and of OpenAI's items, whose fields have the names above.
+_API_PACKAGES = ("agents", "openai")
 
 
 def change_item(value: Any, change: Change, field: str = "") -> Any:
-    """Return an API item with its texts changed; the same object if nothing changed."""
+    """Return an API item with its texts changed; the same object if nothing changed.
+
+    Identifiers and media are not changed. Links to media are: see ``change_sent_item``.
+    """
     if isinstance(value, str):
         text = change(value, field)
         return value if text == value else text
     if isinstance(value, Mapping):
-        changed = {name: _in_field(name, inner, change) for name, inner in value.items()}
+        is_image = field == "image_url"  # `{"image_url": {"url": ...}}`, of the Chat Completions API
+        changed = {
+            name: _in_field(field if is_image and name == "url" else name, inner, change)
+            for name, inner in value.items()
+        }
         return value if all(changed[name] is inner for name, inner in value.items()) else changed
     if isinstance(value, (list, tuple)):
         items = [change_item(inner, change, field) for inner in value]
-        return value if all(map(operator.is_, items, value)) else type(value)(items)
+        return value if all(map(operator.is_, items, value)) else _like(value, items)
     if isinstance(value, BaseModel):
         fields = {name: _in_field(name, inner, change) for name, inner in value}
         fields = {name: inner for name, inner in fields.items() if inner is not getattr(value, name)}
@@ -63,58 +79,135 @@ def change_item(value: Any, change: Change, field: str = "") -> Any:
     return value
 
 
+def change_sent_item(value: Any, change: Change) -> Any:
+    """Do the same as ``change_item``, but keep the links to media, which the provider must fetch."""
+    return change_item(
+        value, lambda text, field: text if _is_media_link(text, field) else change(text, field)
+    )
+
+
+def _is_media_link(text: str, field: str) -> bool:
+    return field in _MEDIA_FIELDS and is_link(text)
+
+
 def _in_field(name: Any, value: Any, change: Change) -> Any:
-    return value if name in _UNCHANGED_FIELDS else change_item(value, change, str(name))
+    if isinstance(value, str) and (
+        (
+            name in _IDENTIFIER_FIELDS
+            and _IDENTIFIER.fullmatch(value) is not None
+            and not may_contain_secret(value)
+        )
+        or (name in _OPAQUE_FIELDS and _IDENTIFIER.fullmatch(value) is not None)
+        or (name in _MEDIA_FIELDS and is_media(value))
+    ):
+        return value
+    return change_item(value, change, str(name))
 
 
-def change_value(value: Any, change: Callable[[str], str]) -> Any:
+def change_value(value: Any, change: Change, name: str = "") -> Any:
     """Return data with all texts changed, including keys; the same object if nothing changed.
 
-    A number or any other object whose ``str()`` is changed becomes the changed text.
+    A number or any other object whose ``str()`` or ``repr()`` is changed becomes the changed text.
+
+    Args:
+        value: The data.
+        change: Takes a text and the key that it belongs to or ""; returns its replacement.
+        name: The key that the value belongs to.
     """
-    if value is None or isinstance(value, (bool, bytes)):
+    if value is None or isinstance(value, bool):
         return value
-    if isinstance(value, str):
-        changed = change(value)
+    if type(value) is str:
+        changed = change(value, name)
         return value if changed == value else changed
+    if isinstance(value, (bytes, bytearray)):
+        return _change_bytes(value, change, name)
+    if type(value) is dict:
+        return _change_mapping(value, change)
+    if type(value) in (list, tuple):
+        names = names_in_list(value, name)
+        items = [change_value(inner, change, named) for inner, named in zip(value, names, strict=True)]
+        return value if all(map(operator.is_, items, value)) else type(value)(items)
+    if type(value) in (set, frozenset):
+        return _change_set(value, change, name)
+    if isinstance(value, BaseModel) and type(value).__module__.partition(".")[0] in _API_PACKAGES:
+        return change_item(value, change)
+    return _change_text_of(_change_object(value, change, name), change, name)
+
+
+def _change_text_of(value: Any, change: Change, name: str) -> Any:
+    """Return the changed text of an object whose fields do not show all of it; else the object."""
+    if type(value) in (str, dict):
+        return value
+    for write in (str, repr):
+        try:
+            text = write(value)
+        except Exception:  # noqa: BLE001, S112 - user code; a text that cannot be written goes nowhere
+            continue
+        changed = change(text, name if write is str else "")
+        if changed != text:
+            return changed if write is str else change(str(value), name)
+    return value
+
+
+def _change_object(value: Any, change: Change, name: str) -> Any:
+    """Return an object of any class with its fields changed."""
+    if isinstance(value, str):
+        changed = change(str.__str__(value), name)
+        return value if changed == str.__str__(value) else changed
     if isinstance(value, Mapping):
         return _change_mapping(value, change)
     if isinstance(value, (list, tuple)):
-        items = [change_value(inner, change) for inner in value]
+        items = [change_value(inner, change, name) for inner in value]
         return value if all(map(operator.is_, items, value)) else _like(value, items)
     if isinstance(value, BaseModel):
-        return change_item(value, lambda text, _: change(text))
+        fields = _changes(dict(value), change)
+        return value.model_copy(update=fields) if fields else value
     if attrs.has(type(value)):
-        fields = {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}
-        changed_fields = _changes(fields, change)
-        return attrs.evolve(value, **_by_alias(value, changed_fields)) if changed_fields else value
+        fields = _changes(
+            {field.name: getattr(value, field.name) for field in attrs.fields(type(value))}, change
+        )
+        return _copied(value, fields) if fields else value
     if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
-        changed_fields = _changes({name: getattr(value, name) for name in value.__dataclass_fields__}, change)
-        return _copied(value, changed_fields) if changed_fields else value
-    text = str(value)
-    changed = change(text)
-    return value if changed == text else changed
+        fields = _changes({field: getattr(value, field) for field in value.__dataclass_fields__}, change)
+        return _copied(value, fields) if fields else value
+    return value
 
 
-def _change_mapping(value: Mapping[Any, Any], change: Callable[[str], str]) -> Any:
+def _change_bytes(value: bytes | bytearray, change: Change, name: str) -> Any:
+    text = value.decode("utf-8", "surrogateescape")
+    changed = change(text, name)
+    return value if changed == text else type(value)(changed.encode("utf-8", "surrogateescape"))
+
+
+def _change_set(value: Any, change: Change, name: str) -> Any:
+    pairs = [(inner, change_value(inner, change, name)) for inner in value]
+    return value if all(old is new for old, new in pairs) else type(value)(new for _, new in pairs)
+
+
+def _change_mapping(value: Mapping[Any, Any], change: Change) -> Any:
+    named = name_of_value(value)
     pairs = [
-        (change(key) if isinstance(key, str) else key, change_value(inner, change))
+        (
+            change_value(key, change),
+            change_value(inner, change, named if named and key == "value" else _key_name(key)),
+        )
         for key, inner in value.items()
     ]
-    if all(key == old and inner is value[old] for (key, inner), old in zip(pairs, value, strict=True)):
+    if all(key is old and inner is value[old] for (key, inner), old in zip(pairs, value, strict=True)):
         return value
     changed = dict(pairs)
-    return changed if len(changed) == len(pairs) else change(str(value))
+    return changed if len(changed) == len(pairs) else change(str(value), "")
 
 
-def _changes(fields: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
-    changed = {name: change_value(inner, change) for name, inner in fields.items()}
+def _key_name(key: Any) -> str:
+    if isinstance(key, bytes):  # the headers of an HTTP request
+        return key.decode("utf-8", "replace")
+    return key if isinstance(key, str) else ""
+
+
+def _changes(fields: Mapping[str, Any], change: Change) -> dict[str, Any]:
+    changed = {name: change_value(inner, change, name) for name, inner in fields.items()}
     return {name: inner for name, inner in changed.items() if inner is not fields[name]}
-
-
-def _by_alias(value: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
-    aliases = {field.name: field.alias or field.name for field in attrs.fields(type(value))}
-    return {aliases[name]: inner for name, inner in fields.items()}
 
 
 def _copied(value: Any, fields: Mapping[str, Any]) -> Any:

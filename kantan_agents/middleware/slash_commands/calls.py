@@ -27,7 +27,14 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.errors import CommandNotRunnableError, code_of
-from kantan_agents.interception import ToolCall, checking_rules, pending_error, record_failure, run_tool_call
+from kantan_agents.interception import (
+    ToolCall,
+    checking_rules,
+    error_message,
+    pending_error,
+    record_failure,
+    run_tool_call,
+)
 from kantan_agents.middleware.slash_commands.rules import UserGuard
 from kantan_agents.pipeline import Run
 from kantan_agents.tools.guards.failures import Failures
@@ -119,7 +126,7 @@ class UserCall:
                 outcome.output = await run_tool_call(run, call, invoke)
                 _raise_pending(run)
             except Exception as error:
-                span.set_error(_span_error(self._tool.name, error, sensitive=sensitive))
+                span.set_error(_span_error(run, self._tool.name, error, sensitive=sensitive))
                 raise
             if sensitive:
                 span.span_data.output = outcome.output
@@ -191,10 +198,10 @@ def _rejection(result: ToolGuardrailFunctionOutput) -> str | None:
     return result.behavior["message"] if result.behavior["type"] == "reject_content" else None
 
 
-def _span_error(tool: str, error: Exception, *, sensitive: bool) -> SpanError:
+def _span_error(run: Run, tool: str, error: Exception, *, sensitive: bool) -> SpanError:
     data: dict[str, Any] = {"tool_name": tool, "error_type": type(error).__name__}
     if code_of(error) is not None:
         data["code"] = code_of(error)
     if sensitive:
-        data["error"] = str(error)
+        data["error"] = error_message(run, error)
     return SpanError(message="Error running tool", data=data)

@@ -19,11 +19,13 @@ class Secret(NamedTuple):
     Attributes:
         start: Index of the first character.
         end: Index after the last one.
+        begin: Index of the name or prefix by which it is known.
         quote: The quotes that a replacement needs, because it takes the place of a number in JSON.
     """
 
     start: int
     end: int
+    begin: int
     quote: str = ""
 
 
@@ -117,7 +119,7 @@ def _merged(secrets: list[Secret]) -> list[Secret]:
     for secret in sorted(secrets):
         last = merged[-1] if merged else None
         if last is not None and secret.start < last.end:
-            merged[-1] = last._replace(end=max(secret.end, last.end))
+            merged[-1] = last._replace(end=max(secret.end, last.end), begin=min(secret.begin, last.begin))
         else:
             merged.append(secret)
     return merged
@@ -128,7 +130,7 @@ def _merged(secrets: list[Secret]) -> list[Secret]:
 
 def _tokens(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:  # noqa: ARG001
     for found in TOKENS.finditer(text, start):
-        yield Secret(found.start(found.lastgroup or 0), found.end())
+        yield Secret(found.start(found.lastgroup or 0), found.end(), found.start())
 
 
 def _schemes(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
@@ -138,7 +140,7 @@ def _schemes(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
             return
         value = found["value"].rstrip(".=") if found["scheme"].lower() == "bearer" else found["value"]
         if _is_credential(found["scheme"], value):
-            yield Secret(found.start("value"), found.end())
+            yield Secret(found.start("value"), found.end(), found.start())
     if not whole:
         yield from _cut_scheme(text, start)
 
@@ -173,7 +175,7 @@ def _addresses(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
         rest = found["rest"] if found is not None else None
         at = rest.rfind("@") if rest else -1
         if found is not None and at > 1 and not _stands_in(rest[1:at]):
-            yield Secret(found.start("rest") + 1, found.start("rest") + at)
+            yield Secret(found.start("rest") + 1, found.start("rest") + at, place)
         place = text.find("://", place + 3)
 
 
@@ -192,7 +194,7 @@ def _pem_keys(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
             return
         place = end
         if end > found.end():
-            yield Secret(found.end(), end)
+            yield Secret(found.end(), end, found.start())
     opened = _PEM_OPEN.search(text, max(start, len(text) - 100)) if not whole else None
     if opened is not None:
         yield opened.start()
@@ -228,7 +230,7 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
         )
         if is_secret_value(kind_of(name), text[begin:end], quoted=sure, code=may_be_code):
             is_number = not is_quoted and between["quote"] is not None and _NUMBER.fullmatch(text, begin, end)
-            yield Secret(begin, end, between["quote"] if is_number else "")
+            yield Secret(begin, end, name.start(), between["quote"] if is_number else "")
             place = end
 
 

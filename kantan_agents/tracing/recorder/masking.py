@@ -9,7 +9,13 @@ from typing import Any
 
 from kantan_llm.tracing.sanitize import sanitize_text
 
-from kantan_agents.support.secrets import change_named, change_pairs, may_contain_secret, scan
+from kantan_agents.support.secrets import (
+    is_named_secret,
+    may_contain_secret,
+    name_of_value,
+    names_in_list,
+    scan,
+)
 
 LIMIT_VARIABLE = "KANTAN_LLM_TRACING_MAX_CHARS"
 
@@ -44,9 +50,9 @@ def mask_name(text: str) -> str:
         text = pattern.sub(mask, text)
     place = 0
     parts: list[str] = []
-    for start, end, quote in scan(text)[0]:
-        parts += (text[place:start], f"{quote}{MASK}{quote}")
-        place = end
+    for secret in scan(text)[0]:
+        parts += (text[place : secret.start], f"{secret.quote}{MASK}{secret.quote}")
+        place = secret.end
     return "".join((*parts, text[place:])) if parts else text
 
 
@@ -55,13 +61,18 @@ def mask_text_if_needed(text: str) -> str:
     return mask_text(text) if is_length_limited() or may_contain_secret(text) else text
 
 
-def mask_data(data: Any, mask: Callable[[str], str] = mask_text) -> Any:
-    """Return JSON data with secrets masked: in each text by ``mask``, in keys, and by the key of a value."""
+def mask_data(data: Any, mask: Callable[[str], str] = mask_text, name: str = "") -> Any:
+    """Return JSON data with secrets masked: in each text by ``mask``, in keys, and by the name of a value."""
     if isinstance(data, str):
-        return mask(data)
+        return MASK if is_named_secret(name, data) else mask(data)
     if isinstance(data, dict):
-        named = change_named(data, lambda _: MASK)
-        return {mask_name(key): mask_data(value, mask) for key, value in named.items()}
+        named = name_of_value(data)
+        return {
+            mask_name(key): mask_data(value, mask, named if named and key == "value" else key)
+            for key, value in data.items()
+        }
     if isinstance(data, list):
-        return [mask_data(value, mask) for value in change_pairs(data, lambda _: MASK)]
-    return data
+        names = names_in_list(data, name)
+        return [mask_data(value, mask, named) for value, named in zip(data, names, strict=True)]
+    is_number = isinstance(data, (int, float)) and not isinstance(data, bool)
+    return MASK if is_number and is_named_secret(name, str(data)) else data
