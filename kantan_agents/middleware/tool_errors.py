@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 from agents import ModelBehaviorError
-from kantan_llm.tracing.sanitize import sanitize_text
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext, end_run_with
+from kantan_agents.support.secrets import mask
 
 _MAX_MESSAGE_LENGTH = 2000
 
@@ -66,7 +66,7 @@ class ToolErrors(Middleware):
                 ) from error
             return text
         if self._policy == "message":
-            return sanitize_text(f"{type(error).__name__}: {error}")[:_MAX_MESSAGE_LENGTH]
+            return mask(f"{type(error).__name__}: {error}")[:_MAX_MESSAGE_LENGTH]
         if isinstance(error, ModelBehaviorError):
             return f"The tool {call.name} cannot take these arguments. Correct them and call it again."
         return f"The tool {call.name} failed. There is no result."

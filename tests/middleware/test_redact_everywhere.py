@@ -562,18 +562,21 @@ def test_a_random_secret_in_any_place_never_leaves_a_run(
     assert word not in seen.text()
 
 
+def failing(failure: Callable[[str], None]) -> Callable[[], str]:
+    def fetch() -> str:
+        failure(MAIL)
+        return "never"
+
+    return fetch
+
+
 def test_no_byte_of_the_database_contains_a_value(tmp_path: Path) -> None:
     path = tmp_path / "traces.sqlite3"
     recorder = SQLiteRecorder(path)
     set_trace_processors([recorder])
     for order in MIDDLEWARE.values():
         for failure in FAILURES:
-
-            def fetch(failure: Callable[[str], None] = failure) -> str:
-                failure(MAIL)
-                return "never"
-
-            asyncio.run(see(*order(), recorded=Recorded(), tool=fetch, input=f"I am {MAIL}"))
+            asyncio.run(see(*order(), recorded=Recorded(), tool=failing(failure), input=f"I am {MAIL}"))
     assert recorder.force_flush(60)
     recorder.shutdown()
     written = b"".join(found.read_bytes() for found in tmp_path.iterdir())

@@ -1,6 +1,16 @@
 """Finds secrets in texts and data: keys and tokens by their format, other values by their name."""
 
 from kantan_agents.support.secrets.data import is_named_secret, name_of_value, names_in_list
+from kantan_agents.support.secrets.mask import MASK, mask
 from kantan_agents.support.secrets.scan import Secret, may_contain_secret, scan
 
-__all__ = ["Secret", "is_named_secret", "may_contain_secret", "name_of_value", "names_in_list", "scan"]
+__all__ = [
+    "MASK",
+    "Secret",
+    "is_named_secret",
+    "mask",
+    "may_contain_secret",
+    "name_of_value",
+    "names_in_list",
+    "scan",
+]

@@ -66,13 +66,13 @@ FORMATS = (
     Format(
         "Mailchimp key",
         "",
-        r"(?<![A-Za-z0-9])[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])",
+        r"[0-9a-f]{32}-us[0-9]{1,2}(?![A-Za-z0-9])",
         "[0-9a-f]{16}-us[0-9]",
     ),
     Format(
         "Telegram bot token",
         "",
-        r"(?<![A-Za-z0-9])[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
+        r"[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])",
         "[0-9]{8}:A",
     ),
     Format(
@@ -103,12 +103,12 @@ FORMATS = (
 BOUNDARY = r"(?:(?<![A-Za-z0-9_])|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
 
 
-def _pattern() -> re.Pattern[str]:
-    parts = [f"(?:{entry.prefix})(?P<r{number}>{entry.rest})" for number, entry in enumerate(FORMATS)]
-    return re.compile(f"{BOUNDARY}(?:{'|'.join(parts)})")
+_ANY = "|".join(f"(?:{entry.prefix})(?P<r{number}>{entry.rest})" for number, entry in enumerate(FORMATS))
 
-
-TOKENS = _pattern()
+TOKEN = re.compile(f"{BOUNDARY}(?:{_ANY})")
 """Matches all formats; the last group is the part to mask."""
+
+NEXT_TOKEN = re.compile(_ANY)
+"""Matches a token directly after another one."""
 
 NEEDLES = tuple(entry.needle for entry in FORMATS)

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import jsonschema_rs
 
-from kantan_agents.support.secrets.formats import BOUNDARY, NEEDLES, TOKENS
+from kantan_agents.support.secrets.formats import BOUNDARY, NEEDLES, NEXT_TOKEN, TOKEN
 from kantan_agents.support.secrets.names import NAME, is_secret_value, kind_of
 
 
@@ -45,8 +45,9 @@ _SCHEME = re.compile(
     r"(?:Bearer|Basic|Token|Bot|Digest|Negotiate|Api-?Key|Key|AWS4-HMAC-SHA256)\s{1,8}", re.IGNORECASE
 )
 _BARE = re.compile(r"[!-~]*")
-_STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])")
+_STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])|;(?=[A-Za-z ]{1,40}=)")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,`]|\\[nrt])--?[A-Za-z0-9_.-]{0,64}\Z")
+_UNDECIDED = re.compile(r"(?:%3?|,\s{0,8}b?\\*)?\Z")
 _NUMBER = re.compile(r"-?[0-9.eE+-]+")
 _SPACED = re.compile(_SPACE)
 _BEARER = re.compile(
@@ -129,8 +130,10 @@ def _merged(secrets: list[Secret]) -> list[Secret]:
 
 
 def _tokens(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:  # noqa: ARG001
-    for found in TOKENS.finditer(text, start):
+    found = TOKEN.search(text, start)
+    while found is not None:
         yield Secret(found.start(found.lastgroup or 0), found.end(), found.start())
+        found = NEXT_TOKEN.match(text, found.end()) or TOKEN.search(text, found.end())
 
 
 def _schemes(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
@@ -205,7 +208,7 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
     while (name := _NAMES.search(text, place)) is not None:
         place = name.end()
         between = _SEPARATOR.match(text, place)
-        if between is None or (between.end() == len(text) and not whole):
+        if between is None or (not whole and _UNDECIDED.match(text, between.end()) is not None):
             yield name.start()
             return
         if not _assigns(text, name, between):

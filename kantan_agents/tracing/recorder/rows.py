@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from kantan_agents.support.secrets import may_contain_secret
-from kantan_agents.tracing.recorder.masking import mask_data, mask_name, mask_text_if_needed
+from kantan_agents.support.secrets import mask, may_contain_secret
+from kantan_agents.tracing.recorder.masking import mask_data, mask_text_if_needed
 from kantan_agents.tracing.recorder.output_parts import output_parts, searchable_text, usage_of
 from kantan_agents.tracing.recorder.plain_json import decode, encode, encode_anything, encode_metadata, spaced
 from kantan_agents.tracing.recorder.redaction import change_content
@@ -26,7 +26,7 @@ def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
     exported: dict[str, Any] = decode(snapshot.packed)
     metadata = encode_metadata(exported.get("metadata"))
     if may_contain_secret(metadata):
-        metadata = encode(mask_data(decode(metadata), mask_name))
+        metadata = encode(mask_data(decode(metadata), mask))
     return (snapshot.id, _masked(exported.get("workflow_name")), _masked(exported.get("group_id")), metadata)
 
 
@@ -76,7 +76,7 @@ def _masked_export(raw: str) -> dict[str, Any]:
     masked = change_content(exported, mask_data)
     name = (exported.get("span_data") or {}).get("name")
     if isinstance(name, str):
-        masked["span_data"]["name"] = mask_name(name)  # not truncated: tools are searched by name
+        masked["span_data"]["name"] = mask(name)  # not truncated: tools are searched by name
     return masked
 
 
@@ -108,7 +108,7 @@ def _has_content(exported: dict[str, Any], data: dict[str, Any]) -> bool:
 
 
 def _masked(value: Any) -> Any:
-    return mask_name(value) if isinstance(value, str) else value
+    return mask(value) if isinstance(value, str) else value
 
 
 def _text(text: str | None) -> str | None:

@@ -1,0 +1,32 @@
+"""``mask``: replaces the secrets in a text with ``***``."""
+
+from __future__ import annotations
+
+import re
+
+from kantan_agents.support.secrets.scan import may_contain_secret, scan
+
+MASK = "***"
+
+# What kantan-llm masks, in its form. A word also begins after an escape sequence: in JSON inside a text, a
+# line end is two characters, and the last is a letter.
+_WORD = r"(?:\b|(?<=\\[nrtbf])|(?<=\\u[0-9A-Fa-f]{4}))"
+_OF_KANTAN_LLM = (
+    (re.compile(rf"{_WORD}sk-[A-Za-z0-9_-]{{10,}}\b"), "sk-***"),
+    (re.compile(rf"{_WORD}Bearer\s+[A-Za-z0-9._-]{{10,}}\b"), "Bearer ***"),
+    (re.compile(rf"{_WORD}api_key\s*[:=]\s*([A-Za-z0-9._-]{{6,}})\b", re.IGNORECASE), "api_key=***"),
+)
+
+
+def mask(text: str) -> str:
+    """Return ``text`` with secrets masked; at least those that kantan-llm masks, and in the same form."""
+    if not may_contain_secret(text):
+        return text
+    for pattern, masked in _OF_KANTAN_LLM:
+        text = pattern.sub(masked, text)
+    place = 0
+    parts: list[str] = []
+    for secret in scan(text)[0]:
+        parts += (text[place : secret.start], f"{secret.quote}{MASK}{secret.quote}")
+        place = secret.end
+    return "".join((*parts, text[place:])) if parts else text
