@@ -47,7 +47,7 @@ _SCHEME = re.compile(
 _BARE = re.compile(r"[!-~]*")
 _STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])|;(?=[A-Za-z ]{1,40}=)")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,`]|\\[nrt])--?[A-Za-z0-9_.-]{0,64}\Z")
-_UNDECIDED = re.compile(r"(?:%3?|,\s{0,8}b?\\*)?\Z")
+_UNDECIDED = re.compile(r"(?:%3?|,\s{0,8}b?\\*|\\+)?\Z")
 _NUMBER = re.compile(r"-?[0-9.eE+-]+")
 _SPACED = re.compile(_SPACE)
 _BEARER = re.compile(
@@ -76,7 +76,7 @@ def _needle() -> re.Pattern[str] | str:
     listed = rf"{names}\\*[\"']{space}*[,}}]"
     option = rf"-[A-Za-z0-9_.-]*{names}(?:\\*[\"'])?{space}"
     scheme = rf"(?i:bearer|basic){space}+[A-Za-z0-9._~+/=-]{{8}}"
-    address = r"://[^\s/?#@:]{0,256}:[^\s/?#]{1,512}@"
+    address = r"://[^\s/?#@:]*:[^\s/?#]+@"
     return "|".join((signed, listed, option, scheme, address, "-----BEGIN [A-Z0-9 ]*PRIVATE KEY", *NEEDLES))
 
 
