@@ -7,6 +7,7 @@ import base64
 import builtins
 import json
 import logging
+import math
 import pickle
 import subprocess
 import sys
@@ -160,7 +161,7 @@ def demanding(text: str) -> None:
 
 
 def no_key(text: str) -> None:
-    {}[text]  # type: ignore[misc]
+    vars(math)[text]
 
 
 def not_text(text: str) -> None:

@@ -116,13 +116,14 @@ def _copy(
     attributes: dict[str, Any],
     members: tuple[BaseException, ...],
 ) -> BaseException:
-    given = (texts[0], members) if members else ()
-    for base in kind.__mro__:
+    given = (args[0], members) if members else ()
+    bases: tuple[Any, ...] = kind.__mro__
+    for base in bases:
         if not issubclass(base, BaseException) or (members and not _has_members(base)):
             continue
         with suppress(Exception):  # final, or with a metaclass or __new__ of its own: the next base will do
             made = _subclass(base, kind.__name__, kind.__qualname__, kind.__module__)
-            native = next(inner for inner in base.__mro__ if not inner.__flags__ & _HEAP_TYPE)
+            native: Any = next(inner for inner in base.__mro__ if not inner.__flags__ & _HEAP_TYPE)
             copy: BaseException = native.__new__(made, *given)
             if not isinstance(copy, made):
                 continue
@@ -137,7 +138,7 @@ def _has_members(base: type) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _subclass(base: type, name: str, qualname: str, module: str) -> type:
+def _subclass(base: Any, name: str, qualname: str, module: str) -> type:
     body = {
         "__module__": module,
         "__qualname__": qualname,

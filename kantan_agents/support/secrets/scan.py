@@ -175,8 +175,8 @@ def _addresses(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
         if found is not None and found.end() == len(text) and not whole:
             yield place - _length_before(_SCHEME_BACKWARDS, text, start, place, 20)
             return
-        rest = found["rest"] if found is not None else None
-        at = rest.rfind("@") if rest else -1
+        rest: str = (found["rest"] if found is not None else None) or ""
+        at = rest.rfind("@")
         if found is not None and at > 1 and not _stands_in(rest[1:at]):
             yield Secret(found.start("rest") + 1, found.start("rest") + at, place)
         place = text.find("://", place + 3)
