@@ -184,6 +184,27 @@ def test_a_value_is_found_by_its_name_in_any_spelling_and_quoting(text: str) -> 
     assert VALUE not in mask(repr({"x": text.format(VALUE)}))
 
 
+@pytest.mark.parametrize(
+    ("text", "masked"),
+    [
+        ("postgres://user:password@host/db", "postgres://user:***@host/db"),
+        ("https://user:p@ss:w0rd@host", "https://user:***@host"),
+        ("DB_PASSWORD=password", "DB_PASSWORD=***"),
+        ('{"password": "secret"}', '{"password": "***"}'),
+        ('{"password": "correct horse \\"battery\\" staple"}', '{"password": "***"}'),
+        ("Authorization: Basic dXNlcjpwYXNz\nAccept: */*", "Authorization: Basic ***\nAccept: */*"),
+        ('curl -H "Authorization: Bearer x" -d a', 'curl -H "Authorization: Bearer ***" -d a'),
+        ("api_key=abcdef12&x=1", "api_key=***&x=1"),
+        ("Basic dXNlcjpwYXNz", "Basic ***"),
+        ("eyJhbGciOiJub25lIn0.eyJzdWIiOiI0MiJ9", "eyJ***"),
+        ("xo" + "xb-34532454-e039d02840a0b9379c", "xoxb-***"),
+        ("AK" + "IAZZZZZZZZZZZZZZZZ", "AKIA***"),
+    ],
+)
+def test_the_name_and_the_text_around_a_secret_stay(text: str, masked: str) -> None:
+    assert mask(text) == masked
+
+
 @pytest.mark.parametrize("kind", ["", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED "])
 def test_a_private_key_of_several_lines_is_found(kind: str) -> None:
     lines = "MII" + some(61), some(40)

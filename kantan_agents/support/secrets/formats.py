@@ -94,7 +94,12 @@ FORMATS = (
     Format("Linear key", "lin_api_", "[A-Za-z0-9]{32,}", "lin_api_"),
     Format("Notion token", "ntn_", "[A-Za-z0-9]{40,}", "ntn_[A-Za-z0-9]{8}"),
     Format("age secret key", "AGE-SECRET-KEY-1", "[0-9A-Z]{50,}", "AGE-SECRET-KEY"),
-    Format("JSON Web Token", "eyJ", r"[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*){2,4}", r"eyJ[A-Za-z0-9_-]{8,}\."),
+    Format(
+        "JSON Web Token",
+        "eyJ",
+        r"[A-Za-z0-9_-]{8,}(?:(?:\.[A-Za-z0-9_-]*){2,4}|\.eyJ[A-Za-z0-9_-]{8,})",
+        r"eyJ[A-Za-z0-9_-]{8,}\.",
+    ),
 )
 """All formats. A format without a prefix masks the whole token."""
 

@@ -36,11 +36,12 @@ _WHOLE_NAME = re.compile(rf"[-/A-Za-z0-9_.:\u0130\u0131\u212a]*?(?:{NAME})", re.
 _LONGEST_NAME = 128
 
 # What stands for a value without being one.
-_STAND_IN = re.compile(
-    "any|bool|bytes|default|empty|false|field|hidden|int|key|masked|missing|nil|none|null|object|optional"
-    "|passwd|password|redacted|removed|required|secret|str|string|text|token|true|undefined|unset|value",
-    re.IGNORECASE,
+_TYPE_WORDS = (
+    "any|bool|bytes|default|empty|false|field|hidden|int|masked|missing|nil|none|null|object|optional"
+    "|redacted|removed|required|str|string|true|undefined|unset"
 )
+_STAND_IN = re.compile(f"{_TYPE_WORDS}|key|passwd|password|secret|text|token|value", re.IGNORECASE)
+_NO_PASSWORD = re.compile(_TYPE_WORDS, re.IGNORECASE)
 _NO_VALUE = re.compile(r"[*.\u2022_#=-]+|.*\*\*\*.*|[Xx]{3,}|\$.*|<[^<>]*>|\{.*|%\(.*|%[A-Za-z_]+%|\[.*")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z_]*(?:\.[A-Za-z_]+)*")
 _CODE = re.compile(
@@ -74,7 +75,9 @@ def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool =
         quoted: Whether the value is in quotes, or the value of a key in data.
         code: Whether an unquoted value may as well be a name in source code.
     """
-    if not value or _NO_VALUE.fullmatch(value) or _STAND_IN.fullmatch(value):
+    # A bad password may be the word "password".
+    stand_in = _NO_PASSWORD if kind == "password" and not code else _STAND_IN
+    if is_placeholder(value) or stand_in.fullmatch(value):
         return False
     if kind == "token":
         return len(value) >= _LONG and _is_random(value)
@@ -87,6 +90,11 @@ def is_secret_value(kind: Kind, value: str, *, quoted: bool = True, code: bool =
     if len(value) < _SHORTEST_KEY or (quoted and any(map(str.isspace, value))):
         return False
     return quoted or not code or not _is_code(value)
+
+
+def is_placeholder(value: str) -> bool:
+    """Return whether a value is empty, a mask, or a variable or template to be filled in."""
+    return not value or _NO_VALUE.fullmatch(value) is not None
 
 
 def _is_code(value: str) -> bool:

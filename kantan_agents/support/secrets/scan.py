@@ -10,7 +10,7 @@ from typing import NamedTuple
 import jsonschema_rs
 
 from kantan_agents.support.secrets.formats import BOUNDARY, NEEDLES, NEXT_TOKEN, TOKEN
-from kantan_agents.support.secrets.names import NAME, is_secret_value, kind_of
+from kantan_agents.support.secrets.names import NAME, is_placeholder, is_secret_value, kind_of
 
 
 class Secret(NamedTuple):
@@ -177,13 +177,9 @@ def _addresses(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
             return
         rest: str = (found["rest"] if found is not None else None) or ""
         at = rest.rfind("@")
-        if found is not None and at > 1 and not _stands_in(rest[1:at]):
+        if found is not None and at > 1 and not is_placeholder(rest[1:at]):
             yield Secret(found.start("rest") + 1, found.start("rest") + at, place)
         place = text.find("://", place + 3)
-
-
-def _stands_in(word: str) -> bool:
-    return not is_secret_value("password", word)
 
 
 def _pem_keys(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
