@@ -124,9 +124,11 @@ class TestWithoutAClosingLine:
         error = refused("description: b", "", "You are.", slip, close="")
         assert error.line == 6
 
-    def test_below_a_heading_such_a_line_is_prompt(self) -> None:
-        read = loads("description: b", "", "You are.", "", "# Tools", "", "tools: all of them", close="")
-        assert read.system_prompt.startswith("You are.\n\n# Tools")
+    @pytest.mark.parametrize("line", ["tools: Read", "Tools: Read", "disallowedTools: Bash"])
+    def test_below_a_heading_such_a_line_is_refused(self, line: str) -> None:
+        error = refused("description: b", "", "You are.", "", "# Tools", "", line, close="")
+        assert error.line == 9
+        assert "write the closing line '---'" in error.problems[0]
 
     def test_a_comment_directly_above_the_key_is_not_a_heading(self) -> None:
         read = loads(

@@ -186,10 +186,10 @@ def test_lines_that_belong_to_no_field_are_ignored_with_a_warning() -> None:
 
 
 def test_a_frontmatter_without_a_closing_line() -> None:
-    read = AgentDefinition.loads("---\nname: a\ndescription: b\n\ntools:\n\n  - Read\n\nYou are a.\n\n- x\n")
+    read = AgentDefinition.loads("---\nname: a\ndescription: b\n\ntools:\n  - Read\n\nYou are a.\n\n- x\n")
 
     assert (read.tools, read.system_prompt) == (("Read",), "You are a.\n\n- x\n")
-    assert warnings_in(read) == [(8, "the frontmatter has no closing line '---'")]
+    assert warnings_in(read) == [(7, "the frontmatter has no closing line '---'")]
 
 
 def test_a_frontmatter_without_a_closing_line_and_a_rule_in_the_prompt() -> None:

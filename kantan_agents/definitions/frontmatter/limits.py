@@ -17,6 +17,9 @@ _LOOKALIKE: Final = re.compile(rf"[\W_]*{_NAME}[\W_]*{_AFTER}", re.IGNORECASE)
 _WORD: Final = re.compile(r"[\W_]*(?P<kind>(?:dis)?allowed|denied)[-_]?tools(?!\S)", re.IGNORECASE)
 # YAML's complex key: `? tools`.
 _COMPLEX_KEY: Final = re.compile(rf"\s*\?\s*[\"']?{_NAME}[\"']?\s*\Z", re.IGNORECASE)
+_NOT_A_KEY: Final = (
+    "this line looks like {key} but cannot be read as that key; write '{key}:' at the beginning of a line"
+)
 
 
 def limit_in(line: str) -> str | None:
@@ -55,16 +58,11 @@ def refuse_limits(text: str, fields: Collection[str | None], offset: int = 0) ->
         offset += len(line)
 
 
-def refuse_limit(line: str, fields: Collection[str | None], index: int) -> None:
-    """Refuse one line; see `refuse_limits`."""
+def refuse_limit(line: str, fields: Collection[str | None], index: int, *, reason: str = _NOT_A_KEY) -> None:
+    """Refuse one line; see `refuse_limits`. ``{key}`` in ``reason`` is replaced by the key."""
     field = limit_in(line)
     if field is not None and field not in fields:
-        key = KEY_OF[field]
-        reason = (
-            f"this line looks like {key} but cannot be read as that key; "
-            f"write '{key}:' at the beginning of a line"
-        )
-        raise RefusedYamlError(index, reason)
+        raise RefusedYamlError(index, reason.format(key=KEY_OF[field]))
 
 
 def refuse_swallowed(front: str, fields: Collection[str | None]) -> None:

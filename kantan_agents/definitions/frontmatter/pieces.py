@@ -27,7 +27,9 @@ KNOWN: Final = re.compile(rf"({_one_of(iter(FIELD_OF))})[{SPACES}]*:")
 _LIMITS: Final = _one_of(key for key, field in FIELD_OF.items() if field in LIMITS)
 _QUOTED: Final = re.compile(rf"([\"'])({_LIMITS})\1[{SPACES}]*:")
 _SPELLED: Final = re.compile(rf"([A-Za-z](?:[A-Za-z_-]|[{SPACES}](?=[A-Za-z]))*)[{SPACES}]*:")
-_UNKNOWN: Final = re.compile(rf"([A-Za-z_][A-Za-z0-9_.-]*)[{SPACES}]*:(?=[{SPACES}\r\n]|\Z)")
+UNKNOWN: Final = re.compile(rf"([A-Za-z_][A-Za-z0-9_.-]*)[{SPACES}]*:(?=[{SPACES}\r\n]|\Z)")
+"""A line that begins with any word and a colon."""
+
 # Keys of Claude Code and of well-known collections that end a description. Words that are labels in prose
 # as well count only with a value that looks like data.
 _ENDING: Final = re.compile(
@@ -143,7 +145,7 @@ class _Splitter:
         ending = _ENDING.match(line)
         if ending:
             return ending[1], ending.end()
-        unknown = _UNKNOWN.match(line) if self._ends_at_any_key(line) else None
+        unknown = UNKNOWN.match(line) if self._ends_at_any_key(line) else None
         return (unknown[1], unknown.end()) if unknown else None
 
     def _is_field(self, key: str, index: int, next_line: str) -> bool:

@@ -17,6 +17,7 @@ from kantan_agents.definitions.frontmatter.document import (
     decode,
     split_document,
 )
+from kantan_agents.definitions.frontmatter.doubtful_grants import refuse_doubtful_grants
 from kantan_agents.definitions.frontmatter.entries import Entry, ParsedFields, parse_fields
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, KEY_OF, LIMITS, field_of
 from kantan_agents.definitions.frontmatter.limits import refuse_swallowed
@@ -125,6 +126,8 @@ def _parse(document: Document, repairs: list[tuple[int, str]], path: Path | None
         raise InvalidDefinitionError(path=path, line=document.line_at(root.index), problems=[problem])
     entries = [Entry(key.text, value, key.index) for key, value in merged_pairs(root)]
     refuse_swallowed(document.front, {field_of(entry.key) for entry in entries})
+    if document.tail is None:
+        refuse_doubtful_grants(document.front, root, entries)
     entries, color_repairs = repair_colors(document.front, entries)
     return ParsedFile(document, entries, None, repairs + color_repairs)
 
@@ -137,7 +140,7 @@ def _parse_repaired(
     if shorter is not document:
         repairs = [(len(shorter.front), _NOT_CLOSED)]
         return _parse(shorter, repairs, path)
-    repair = repair_frontmatter(document.front)
+    repair = repair_frontmatter(document.front, is_closed=document.tail is not None)
     if not any(field_of(entry.key) for entry in repair.entries):
         raise AgentFileError(
             path=path, line=document.line_at(error.index), reason=f"its frontmatter {reason}"

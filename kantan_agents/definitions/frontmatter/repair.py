@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterator
 from typing import Final
 
 import attrs
@@ -11,6 +12,7 @@ import attrs
 from kantan_agents.definitions.frontmatter.broken_lists import COMMENT, parse_broken_list
 from kantan_agents.definitions.frontmatter.causes import explain_invalid_field
 from kantan_agents.definitions.frontmatter.comments import repair_colors
+from kantan_agents.definitions.frontmatter.doubtful_grants import refuse_doubtful_lines
 from kantan_agents.definitions.frontmatter.entries import Entry
 from kantan_agents.definitions.frontmatter.keys import DATA, LISTS, PROSE, field_of
 from kantan_agents.definitions.frontmatter.limits import refuse_limits
@@ -71,6 +73,12 @@ class Field:
             isinstance(node, Scalar) and node.style not in ("|", ">") for node in nodes
         )
 
+    @property
+    def ranges(self) -> Iterator[tuple[Entry, int]]:
+        """Its entries, each with the index after its last line."""
+        ends = [*(entry.index for entry in self.entries[1:]), self.piece.end]
+        return zip(self.entries, ends, strict=False)
+
 
 @attrs.frozen
 class RepairedFrontmatter:
@@ -85,12 +93,16 @@ class RepairedFrontmatter:
         return [entry for field in self.fields for entry in field.entries]
 
 
-def repair_frontmatter(front: str) -> RepairedFrontmatter:
+def repair_frontmatter(front: str, *, is_closed: bool) -> RepairedFrontmatter:
     """Return the fields of a frontmatter that is not valid YAML.
+
+    Args:
+        front: The frontmatter.
+        is_closed: Whether a closing line follows.
 
     Raises:
         RefusedYamlError: A field is valid YAML but contains something not allowed, or the meaning of a field
-            or of a limit on tools is unclear.
+            or of a list of tools is unclear.
     """
     if front.count("\n") + front.count("\r") > MAX_LINES:
         raise RefusedYamlError(0, f"is not valid YAML and is longer than {MAX_LINES} lines")
@@ -108,6 +120,9 @@ def repair_frontmatter(front: str) -> RepairedFrontmatter:
     for field in fields:
         if not field.is_unambiguous:
             refuse_limits(front[field.piece.start : field.piece.end], names, field.piece.start)
+        for entry, end in field.ranges:
+            if field_of(entry.key) == "tools":
+                refuse_doubtful_lines(front, entry.index, end, is_closed=is_closed)
     return RepairedFrontmatter(fields, causes)
 
 
