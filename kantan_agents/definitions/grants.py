@@ -25,6 +25,8 @@ _PATH_AND_SITE_TOOLS = frozenset(
 )
 _KEY_AND_VALUE = re.compile(r"\w+:(?!\*$)")
 _MCP_SERVER = re.compile(r"mcp__(?:(?!__)[^*?\[()])+")
+_MCP_NAME = re.compile(r"mcp__[^*?\[()]+", re.IGNORECASE)
+_TASK_NAME = {name.casefold(): name for name in TASK_NAMES}
 _PARENTHESES = re.compile(r"[()]")
 _EVERY = "*"
 
@@ -46,14 +48,16 @@ def grants_of(definition: AgentDefinition) -> Grants:
     """Return the rules for a definition's ``tools`` and ``disallowed_tools``.
 
     An entry of ``tools`` that cannot be understood grants nothing. Such an entry of ``disallowed_tools``
-    denies its whole tool.
+    denies its whole tool. Entries of ``tools`` match names exactly. Those of ``disallowed_tools`` ignore case
+    and separators, because names differ between programs: ``Bash`` denies ``bash``.
     """
     remarks: list[str] = []
     allow = _allowed(definition.tools, remarks) if isinstance(definition.tools, tuple) else None
     deny = _denied(definition.disallowed_tools, remarks)
     if allow is None and not deny:
         return Grants(NO_RULES)
-    return Grants(ToolRules.parse({"allow": allow, "deny": deny or None}), tuple(remarks))
+    rules = ToolRules.parse({"allow": allow, "deny": deny or None}, folds_denials=True)
+    return Grants(rules, tuple(remarks))
 
 
 def _allowed(entries: tuple[str, ...], remarks: list[str]) -> list[str]:
@@ -74,11 +78,18 @@ def _denied(entries: tuple[str, ...], remarks: list[str]) -> list[str]:
 
 def _deny_rules(entry: str, remarks: list[str]) -> list[str]:
     try:
-        return _rule_entries(entry)
+        return _denied_entries(entry)
     except ValueError as error:
         tool = _PARENTHESES.split(entry)[0].strip() or _EVERY
         remarks.append(f"disallowedTools: {error}; {tool} is denied entirely")
-        return _rule_entries(tool)
+        return _denied_entries(tool)
+
+
+def _denied_entries(entry: str) -> list[str]:
+    entries = _rule_entries(_TASK_NAME.get(entry.strip().casefold(), entry))
+    # `mcp__a__b` may be one tool of the server `a`, or the server `a__b`.
+    servers = [name for name in entries if _MCP_NAME.fullmatch(name)]
+    return list(dict.fromkeys([*entries, *(f"{name}__*" for name in servers)]))
 
 
 def _rule_entries(entry: str) -> list[str]:

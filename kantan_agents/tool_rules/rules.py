@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ import attrs
 
 from kantan_agents.errors import InvalidToolRulesError, ToolRulesTypeError
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
+from kantan_agents.tool_rules.folded_names import FoldedNameSet
 from kantan_agents.tool_rules.keywords import parse_rule, path_step, shown
 from kantan_agents.tool_rules.names import CACHED_NAMES, EVERY, NamePatterns, Names, NameSet, union
 from kantan_agents.tool_rules.parameters import ParameterChecks, ParameterRule, parse_path
@@ -42,15 +43,22 @@ class ToolRules:
         allow: Entries that may be used, ``"*"`` for all, None if not set (all are allowed).
         deny: Entries that may not be used, ``"*"`` for all, None if not set. Deny wins over allow.
         params: Rules for arguments by tool, parameter and keyword.
+        folds_denials: Whether ``deny`` ignores case, and all differences between characters other than
+            letters and digits.
     """
 
     allow: Names = None
     deny: Names = None
     params: Params = attrs.field(default=_NOTHING, eq=_as_json)
+    folds_denials: bool = False
 
     @classmethod
-    def parse(cls, rules: Mapping[str, Any]) -> ToolRules:
+    def parse(cls, rules: Mapping[str, Any], *, folds_denials: bool = False) -> ToolRules:
         """Parse the public dict shape ``{"allow": ..., "deny": ..., "params": {...}}``.
+
+        Args:
+            rules: The dict.
+            folds_denials: Whether ``deny`` ignores case and separators.
 
         Raises:
             ToolRulesTypeError: E18, ``rules`` is not a mapping.
@@ -68,7 +76,7 @@ class ToolRules:
         params = _parse_params(rules.get("params"), problems)
         if problems:
             raise InvalidToolRulesError(problems=problems)
-        return cls(allow, deny, params)
+        return cls(allow, deny, params, folds_denials)
 
     def to_dict(self) -> dict[str, Any]:
         """Return a new dict of the public shape; ``parse`` reads it back."""
@@ -93,7 +101,12 @@ class ToolRules:
             merged = params.setdefault(tool, {})
             for name, rule in rules.items():
                 merged[name] = {**merged.get(name, {}), **rule}
-        return ToolRules(union(self.allow, later.allow), union(self.deny, later.deny), _frozen(params))
+        return ToolRules(
+            union(self.allow, later.allow),
+            union(self.deny, later.deny),
+            _frozen(params),
+            self.folds_denials or later.folds_denials,
+        )
 
     @property
     def permits_all(self) -> bool:
@@ -169,7 +182,7 @@ class ToolRules:
 
     @cached_property
     def _denied(self) -> NameSet:
-        return NameSet(self.deny)
+        return FoldedNameSet(self.deny) if self.folds_denials else NameSet(self.deny)
 
     @cached_property
     def _param_tools(self) -> NamePatterns:
@@ -183,7 +196,7 @@ class ToolRules:
         return hash((self.allow, self.deny))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (ToolRules.parse, (self.to_dict(),))
+        return (partial(ToolRules.parse, folds_denials=self.folds_denials), (self.to_dict(),))
 
 
 class _BoundedCache(dict[tuple[str, ...], "ParameterChecks | None"]):

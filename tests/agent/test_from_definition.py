@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import Any
 
 import agents
 import pytest
+from agents.mcp import MCPServerStdio
 
 from kantan_agents import Agent, Prompt, get_context_with_tool_rules
 from kantan_agents.definitions import MODELS, AgentDefinition, model_of
@@ -122,6 +126,45 @@ async def test_hosted_mcp_servers_are_filtered_too() -> None:
         model = model_answering()
         await Agent.from_definition(define(**fields), tools=[*TOOLS, server], model=model).run_async("Go")
         assert tools_shown_to(model) == left
+
+
+async def test_a_denied_tool_is_hidden_and_refused_in_another_case() -> None:
+    model = model_answering("done", [function_call("bash", {"value": "x"}, call_id="1")])
+    denying = define(disallowed_tools=("Bash",))
+    await Agent.from_definition(denying, tools=[tool("bash"), tool("Read")], model=model).run_async("Go")
+    assert tools_shown_to(model) == ["Read"]
+    last = model.last_call
+    assert last is not None
+    assert last.input[-1]["output"].startswith("[kantan-agents][E8] Tool is not allowed: bash")
+
+
+@pytest.mark.parametrize(
+    ("name", "denied"),
+    [
+        ("GitHub: Issues", "mcp__GitHub__Issues"),
+        ("GitHub: Issues", "mcp__github__issues__*"),
+        ("a__b", "mcp__a__b"),
+        ("git.hub", "mcp__git_hub"),
+        ("git.hub", "mcp__git.hub"),
+        ("GitHub", "mcp__github__delete"),
+    ],
+)
+async def test_a_denied_mcp_server_is_denied_whatever_characters_its_name_has(
+    name: str, denied: str, tmp_path: Path
+) -> None:
+    params: Any = {
+        "command": sys.executable,
+        "args": [str(Path(__file__).parents[1] / "tools" / "mcp_server.py"), "stdio"],
+        "env": {**os.environ, "CALLS": str(tmp_path / "calls")},
+    }
+    async with MCPServerStdio(params, name=name, client_session_timeout_seconds=30) as server:
+        model = model_answering("done", [function_call("delete", {"path": "x"}, call_id="1")])
+        agent = Agent.from_definition(
+            define(disallowed_tools=(denied,)), tools=TOOLS, mcp_servers=[server], model=model
+        )
+        await agent.run_async("Go")
+    assert "delete" not in tools_shown_to(model)
+    assert not (tmp_path / "calls").exists()
 
 
 async def test_a_remark_about_tools_is_logged(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import re
+from typing import Any
 
 import pytest
+from agents import HostedMCPTool
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.definitions import AgentDefinition, grants_of
 from kantan_agents.errors import InvalidDefinitionError
-from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call
+from kantan_agents.tool_rules import NO_RULES, ToolFacts, ToolRules, decide_call
+from kantan_agents.tools.facts import facts_of, hosted_mcp_facts
 
 
 def rules(*tools: str, denied: tuple[str, ...] = ()) -> ToolRules:
@@ -114,3 +119,78 @@ def test_any_texts_give_rules_and_a_deny_wins(tools: list[str], denied: list[str
     if "*" not in definition.tools and not any(set(entry) & set("*?[(") for entry in definition.tools):
         entries = {*definition.tools, "Task", "Agent"}
         assert not allows(granted, tool) or tool in entries or tool.startswith("mcp__")
+
+
+def hosted(label: str) -> HostedMCPTool:
+    return HostedMCPTool(
+        tool_config={"type": "mcp", "server_label": label, "server_url": "http://127.0.0.1/"}
+    )
+
+
+class TestDeniedNamesInOtherSpellings:
+    @pytest.mark.parametrize(
+        ("entry", "tool"),
+        [
+            ("Bash", "bash"),
+            ("bash", "Bash"),
+            ("WEB-search", "web_search"),
+            ("web.search", "web-search"),
+            ("Web*", "web_fetch"),
+            ("[A-C]ash", "bash"),
+            ("task", "Task"),
+            ("AGENT", "Task"),
+            ("mcp__github", "mcp__GitHub__search"),
+            ("MCP__GITHUB", "mcp__github__search"),
+            ("mcp__git.hub", "mcp__git_hub__search"),
+            ("mcp__GitHub__Issues", "mcp__GitHub__Issues"),
+            ("mcp__GitHub__Issues", "mcp__GitHub__Issues__search"),
+            ("mcp__github__*", "mcp__GitHub__search"),
+        ],
+    )
+    def test_a_denial_ignores_case_and_separators(self, entry: str, tool: str) -> None:
+        assert not allows(rules(denied=(entry,)), tool)
+
+    @pytest.mark.parametrize("tool", ["bash2", "rebash", "ba_sh", "mcp__bash__run"])
+    def test_a_denial_covers_no_other_tool(self, tool: str) -> None:
+        assert allows(rules(denied=("Bash",)), tool)
+        assert allows(rules(denied=("mcp__github",)), "mcp__github_enterprise__search")
+
+    def test_a_denied_call_ignores_the_case_of_the_tool_only(self) -> None:
+        denied = rules(denied=("Bash(rm:*)",))
+        assert not allows(denied, "bash", "rm -r x")
+        assert allows(denied, "bash", "ls")
+        assert [call.entry for call in denied.denied_calls(("bash",))] == ["Bash(rm:*)"]
+
+    def test_the_deciding_entry_is_shown_as_the_file_writes_it(self) -> None:
+        denied = rules(denied=("Web-*", "Bash"))
+        assert (denied.denying(("bash",)), denied.denying(("web_fetch",))) == ("Bash", "Web-*")
+        assert denied.about(("bash",))["deny"] == ["Bash"]
+
+    @pytest.mark.parametrize("entry", ["Bash", "Web-*", "mcp__GitHub__Issues"])
+    def test_an_allowed_name_is_compared_exactly(self, entry: str) -> None:
+        granted = rules(entry)
+        for tool in ("bash", "web_fetch", "mcp__github__issues", "mcp__GitHub__Issues__search"):
+            assert not allows(granted, tool)
+
+    def test_copies_of_the_rules_still_ignore_case(self) -> None:
+        denied = rules(denied=("Bash",))
+        for copied in (pickle.loads(pickle.dumps(denied)), copy.deepcopy(denied), NO_RULES.merge(denied)):
+            assert not allows(copied, "bash")
+        merged = ToolRules.parse({"deny": ["Read"]}).merge(denied)
+        assert not allows(merged, "bash")
+
+    @given(
+        st.text(st.sampled_from("aB9_-.: /é"), min_size=1, max_size=12),
+        st.sampled_from([str, str.lower, str.upper, str.title]),
+        st.text(st.sampled_from("aB_-"), min_size=1, max_size=5),
+    )
+    def test_every_server_is_denied_by_its_name_as_claude_code_writes_it(
+        self, label: str, spell: Any, tool: str
+    ) -> None:
+        name = spell(re.sub(r"[^a-zA-Z0-9_-]", "_", label))
+        try:
+            denied = rules(denied=(f"mcp__{name}",))
+        except InvalidDefinitionError:
+            return
+        assert not decide_call(denied, hosted_mcp_facts(hosted(label), tool), {}).allowed
+        assert not decide_call(denied, facts_of(hosted(label)), {}).allowed
