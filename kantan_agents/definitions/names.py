@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import functools
+import re
 import unicodedata
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 MODELS: Mapping[str, Any] = MappingProxyType(
     {
         "inherit": None,
+        "default": None,
         "sonnet": "claude-sonnet-4-5",
         "opus": "claude-opus-4-5",
         "haiku": "claude-haiku-4-5",
+        "fable": "claude-fable-5",
+        "best": "claude-opus-4-5",
+        "opusplan": "claude-sonnet-4-5",
         "claude-sonnet": "claude-sonnet-4-5",
         "claude-opus": "claude-opus-4-5",
         "claude-haiku": "claude-haiku-4-5",
@@ -26,9 +31,23 @@ MODELS: Mapping[str, Any] = MappingProxyType(
 )
 """Short model names in files, each with its full name; None means the default model."""
 
+MODEL_REMARKS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "default": "default means the model of the program or of the agent that delegates, as inherit does",
+        "best": "best is read as opus",
+        "opusplan": "opusplan is read as sonnet, because there is no plan mode",
+    }
+)
+"""Short names that mean something else in Claude Code, each with a remark."""
+
+LONG_CONTEXT: Final = re.compile(r"\s*\[1m\]\Z", re.IGNORECASE)
+"""The suffix with which Claude Code requests a larger context: ``opus[1m]``."""
+
 
 def model_of(name: str | None, models: Mapping[str, Any] | None = None) -> Any:
     """Return the model for a name in a file, or None for the default model.
+
+    The suffix ``[1m]`` is ignored, unless ``models`` has the name with the suffix.
 
     Args:
         name: The ``model`` of the file.
@@ -36,14 +55,16 @@ def model_of(name: str | None, models: Mapping[str, Any] | None = None) -> Any:
     """
     if name is None or not name.strip():
         return None
-    wanted = name.strip()
+    written = name.strip()
+    wanted = LONG_CONTEXT.sub("", written)
     for known in (models or {}, MODELS):
-        if wanted in known:
-            return known[wanted]
         folded = {key.casefold(): value for key, value in known.items()}
-        if wanted.casefold() in folded:
-            return folded[wanted.casefold()]
-    return wanted
+        for spelled in (written, wanted):
+            if spelled in known:
+                return known[spelled]
+            if spelled.casefold() in folded:
+                return folded[spelled.casefold()]
+    return wanted or None
 
 
 @functools.lru_cache(maxsize=8192)

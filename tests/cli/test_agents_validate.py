@@ -100,6 +100,29 @@ def test_tools_that_grant_nothing_give_a_warning_on_their_line(kantan_agents: An
     assert problems[1]["message"].endswith("; Write is denied entirely")
 
 
+def test_limits_without_effect_here_give_a_warning_on_their_line(kantan_agents: Any, agents: Path) -> None:
+    more = (
+        "permissionMode: plan\nhooks: {Stop: [x]}\n'readonly': true\nagents: [a]\nmodel: opus[1m]\nfoo: 1\n"
+    )
+    agent_file(agents / "a.md", "a", more=more)
+    problems = parsed(kantan_agents("agents", "validate").stdout)
+    assert [(problem["line"], problem["message"].partition(":")[0]) for problem in problems] == [
+        ("4", "permissionMode"),
+        ("5", "hooks"),
+        ("6", "readonly"),
+        ("7", "agents"),
+        ("8", "model"),
+        ("9", "foo"),
+    ]
+    assert all("no effect here" in problem["message"] for problem in problems if problem["line"] != "8")
+    assert {problem["severity"] for problem in problems} == {"warning"}
+    shown = " ".join(kantan_agents("agents", "show", "a").stdout.split())
+    data = json.loads(kantan_agents("agents", "show", "a", "--json").stdout)
+    for problem in problems:
+        assert problem["message"] in shown
+        assert problem["message"] in data["remarks"]
+
+
 def test_a_file_without_a_prompt_gives_a_warning(kantan_agents: Any, agents: Path) -> None:
     path = agent_file(agents / "mute.md", "mute", prompt=" \n")
     outcome = kantan_agents("agents", "validate")
@@ -206,8 +229,9 @@ def test_json(kantan_agents: Any, agents: Path) -> None:
 
 def test_a_problem_is_one_line_whatever_the_file_name(kantan_agents: Any, agents: Path) -> None:
     hostile_file(agents / "a\nb\x1b[2J\t[bold].md")
-    (problem,) = parsed(kantan_agents("agents", "validate").stdout)
-    assert problem["path"] == f"{agents}/a b[2J [bold].md"
+    problems = parsed(kantan_agents("agents", "validate").stdout)
+    assert {problem["path"] for problem in problems} == {f"{agents}/a b[2J [bold].md"}
+    assert [problem["message"].partition(":")[0] for problem in problems] == ["odd[1m", "tools"]
 
 
 def test_every_real_world_file_is_reported_with_its_line(kantan_agents: Any, agents: Path) -> None:

@@ -123,7 +123,7 @@ def test_comments_in_a_rewritten_field_move_above_it() -> None:
 
     assert fixed_text(text) == (
         "---\nname: a\ndescription: b # c\n"
-        '# cheap\nmodel: "[x"\n# reads\n# and\n# finds\ntools: Read, Grep\n---\n'
+        "# cheap\nmodel: x\n# reads\n# and\n# finds\ntools: Read, Grep\n---\n"
     )
 
 

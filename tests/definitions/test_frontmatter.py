@@ -258,9 +258,37 @@ def test_max_turns_may_be_a_text_of_digits() -> None:
 
 
 def test_a_text_field_with_another_type_is_refused() -> None:
-    error = refused("model: [a]", "color: {a: b}")
+    error = refused("memory: [a]", "color: {a: b}", "model: {a: b}")
 
-    assert error.problems == ("model: must be text, not a list", "color: must be text, not a mapping")
+    assert error.problems == (
+        "memory: must be text, not a list",
+        "color: must be text, not a mapping",
+        "model: must be text, not a mapping",
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "model", "used"),
+    [
+        ("[opus, haiku]", "opus", "the first is used, opus"),
+        ("\n  - gpt-6.1-terra\n  - opus", "gpt-6.1-terra", "the first is used, gpt-6.1-terra"),
+        ("[~, opus]", "opus", "the first is used, opus"),
+        ("[]", None, "it is empty, so the default model is used"),
+    ],
+)
+def test_a_list_of_models_loses_no_agent_and_its_first_is_used(
+    written: str, model: str | None, used: str
+) -> None:
+    read = agent(f"model: {written}")
+
+    assert read.model == model
+    assert [(note.line, note.message) for note in read.notes] == [(4, f"model: a list of models; {used}")]
+    assert not read.is_repaired
+    assert AgentDefinition.loads(read.dump()) == read
+
+
+def test_a_list_of_models_that_is_not_closed_is_repaired() -> None:
+    assert agent("model: [opus, haiku").model == "opus"
 
 
 def test_the_last_of_two_equal_keys_is_used_with_a_warning() -> None:

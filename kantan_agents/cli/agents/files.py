@@ -38,11 +38,15 @@ class AgentFile:
     definition: AgentDefinition | None = None
     errors: tuple[Problem, ...] = ()
 
-    def line_of(self, *fields: str) -> int:
-        """Return the first line with a key of one of the fields, or 1."""
+    def line_of(self, key: str) -> int:
+        """Return the first line with a key or with another key of the same field, or 1."""
+        field = field_of(key)
         lines = _LINE_END.split(self.data.decode("utf-8", "replace"))
-        keys = (field_of(line.partition(":")[0].strip()) for line in lines)
-        return next((number for number, field in enumerate(keys, start=1) if field in fields), 1)
+        for number, line in enumerate(lines, start=1):
+            found = line.partition(":")[0].strip().strip("\"'")
+            if found == key or (field is not None and field_of(found) == field):
+                return number
+        return 1
 
 
 @attrs.frozen

@@ -11,13 +11,14 @@ from rich.text import Text
 
 from kantan_agents.cli.agents.named import find_agent
 from kantan_agents.cli.agents.problems import path_text, problem_line
-from kantan_agents.cli.terminal.console import ACCENT, LABEL, plain, terminal
+from kantan_agents.cli.terminal.console import ACCENT, LABEL, NOTICE, plain, terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.rows import line_width, print_lines
 from kantan_agents.cli.traces.span_details import text_of
 from kantan_agents.cli.traces.span_tree import hanging
 from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
 from kantan_agents.definitions.frontmatter.keys import KEY_OF
+from kantan_agents.definitions.remarks import remarks_of
 from kantan_agents.errors import InvalidOptionError
 
 _GAP = 2
@@ -72,6 +73,8 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
             yield key, _value(field, getattr(definition, field))
     for key, value in definition.extra.items():
         yield key, plain(text_of(value).strip())
+    for number, remark in enumerate(remarks_of(definition)):
+        yield "" if number else "remarks", plain(one_line(remark.message), NOTICE)
     for number, repair in enumerate(definition.repairs):
         yield "" if number else "repairs", problem_line(repair)
 

@@ -14,8 +14,9 @@ from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import print_lines
 from kantan_agents.cli.terminal.show_quantities import counted
-from kantan_agents.definitions import AgentDefinition, Problem, grants_of, name_key
+from kantan_agents.definitions import AgentDefinition, Problem, name_key
 from kantan_agents.definitions.loading.catalog import warnings_of
+from kantan_agents.definitions.remarks import remarks_of
 
 
 def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:
@@ -47,17 +48,14 @@ def problems_in(files: Iterable[AgentFile]) -> Iterator[Problem]:
         definition = file.definition
         if definition is not None:
             problems += warnings_of(definition)
-            problems += _grant_warnings(file, definition)
+            problems += [
+                Problem(file.path, file.line_of(remark.key), remark.message, "warning")
+                for remark in remarks_of(definition)
+            ]
             first = named.setdefault((file.tree, name_key(definition.name)), file)
             if first is not file:
                 problems.append(_duplicate_name(file, definition, first))
         yield from sorted(problems, key=lambda problem: problem.line)
-
-
-def _grant_warnings(file: AgentFile, definition: AgentDefinition) -> Iterator[Problem]:
-    for remark in grants_of(definition).remarks:
-        field = "tools" if remark.startswith("tools:") else "disallowed_tools"
-        yield Problem(file.path, file.line_of(field), remark, "warning")
 
 
 def _duplicate_name(file: AgentFile, definition: AgentDefinition, first: AgentFile) -> Problem:

@@ -148,8 +148,20 @@ def _parse_field(field: str, same: list[Entry], parsed: ParsedFields) -> None:
     present = [entry for entry in same if not is_null(entry.node)]
     if len(same) > 1:
         parsed.warnings.append((same[-1].index, f"{same[-1].key}: appears twice; the last value is used"))
-    if present:
+    if present and field == "model":
+        parsed.values[field] = _parse_model(present[-1], parsed)
+    elif present:
         parsed.values[field] = _READERS.get(field, _text)(present[-1].node)
+
+
+def _parse_model(entry: Entry, parsed: ParsedFields) -> str | None:
+    """Return the model; the first of a list, which other programs read as an order of preference."""
+    if not isinstance(entry.node, Items):
+        return _text(entry.node)
+    names = _texts(entry.node)
+    used = f"the first is used, {names[0][:60]}" if names else "it is empty, so the default model is used"
+    parsed.warnings.append((entry.index, f"{entry.key}: a list of models; {used}"))
+    return names[0] if names else None
 
 
 def _parse_allowed(same: list[Entry], parsed: ParsedFields) -> ToolFilter:

@@ -225,6 +225,8 @@ _AS_SPACES: Final = {"\t": "  ", "\u00a0": " ", "\u202f": " "}
 def _to_node(field: str | None, text: str) -> Node:
     if field in LISTS:
         return parse_broken_list(text, is_denied=field == "disallowed_tools")
+    if field == "model" and text.lstrip().startswith("["):
+        return parse_broken_list(text, is_denied=False)
     if field not in PROSE and field not in DATA:
         text = COMMENT.sub("", text)
     text = unquote(text.strip())

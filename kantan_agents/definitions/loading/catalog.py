@@ -15,6 +15,7 @@ from kantan_agents.definitions.loading.directories import DirectoryScope
 from kantan_agents.definitions.loading.search import SearchIndex
 from kantan_agents.definitions.names import name_key
 from kantan_agents.definitions.problems import Problem
+from kantan_agents.definitions.remarks import remarks_of
 from kantan_agents.errors import AgentNotFoundError
 from kantan_agents.support.arguments import checked_text
 
@@ -84,7 +85,8 @@ class AgentCatalog(Sequence[AgentDefinition]):
 
         Returns:
             The fields of the definition (``tools`` is a list or ``"*"``), and ``path`` (None for a built-in
-            agent), ``scope`` and ``repairs``, a list of strings.
+            agent), ``scope``, and as lists of strings ``repairs`` and ``remarks``: limits of other programs
+            that have no effect here, entries of ``tools`` that grant nothing, and the like.
         """
         entry = self._entry(name)
         definition = entry.definition
@@ -94,6 +96,7 @@ class AgentCatalog(Sequence[AgentDefinition]):
             "path": None if definition.path is None else str(definition.path),
             "scope": entry.scope,
             "repairs": [str(repair) for repair in definition.repairs],
+            "remarks": [remark.message for remark in remarks_of(definition)],
         }
 
     def scope_of(self, definition: AgentDefinition) -> AgentScope:
