@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.definitions.frontmatter.keys import DATA
+from kantan_agents.definitions.frozen_data import freeze_data
 from kantan_agents.definitions.json_like import copy_data
 from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter, split_items, strip_quotes
@@ -45,7 +46,8 @@ class AgentDefinition:
     """The content of a subagent file: the agent's identity, prompt, tools and settings.
 
     Created by `load` and `loads`, or in Python for a built-in agent. Two definitions with the same content
-    are equal, whatever their source.
+    are equal, whatever their source. A definition and the data in it cannot be changed, because everyone who
+    loads a file gets the same object. ``to_dict`` and ``copy.deepcopy`` give data that can be changed.
 
     Attributes:
         name: Name of the agent; not blank. Surrounding white space is removed.
@@ -82,19 +84,19 @@ class AgentDefinition:
     tools: ToolFilter = attrs.field(default=ALL, converter=_to_tool_filter)
     disallowed_tools: tuple[str, ...] = attrs.field(default=(), converter=_to_denied)
     model: str | None = None
-    context: Any = attrs.field(default=None, converter=copy_data)
+    context: Any = attrs.field(default=None, converter=freeze_data)
     color: str | None = None
     permission_mode: str | None = None
     max_turns: int | None = None
     skills: tuple[str, ...] = attrs.field(default=(), converter=_to_entries)
-    mcp_servers: Any = attrs.field(default=None, converter=copy_data)
-    hooks: Any = attrs.field(default=None, converter=copy_data)
+    mcp_servers: Any = attrs.field(default=None, converter=freeze_data)
+    hooks: Any = attrs.field(default=None, converter=freeze_data)
     memory: str | None = None
     effort: str | None = None
     initial_prompt: str | None = None
     category: str | None = None
     version: str | None = None
-    extra: Mapping[str, Any] = attrs.field(factory=dict, converter=copy_data)
+    extra: Mapping[str, Any] = attrs.field(factory=dict, converter=freeze_data)
     path: Path | None = attrs.field(default=None, eq=False)
     notes: tuple[Problem, ...] = attrs.field(default=(), eq=False, converter=tuple, repr=False)
 

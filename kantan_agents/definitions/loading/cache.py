@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 
 import attrs
@@ -50,12 +52,13 @@ class FileCache:
     gives the same result object.
 
     Args:
-        size: Number of files to keep, the most recently used; with 0 every file is read each time.
+        size: Number of files to keep, the most recently used; with 0 every file is read each time. None keeps
+            every file until ``keep_only`` is called without it.
     """
 
-    def __init__(self, size: int) -> None:
-        self._entries: LRUCache[str, _CacheEntry] = LRUCache(max(size, 1))
-        self._is_enabled = size > 0
+    def __init__(self, size: int | None) -> None:
+        self._entries: LRUCache[str, _CacheEntry] = LRUCache(math.inf if size is None else max(size, 1))
+        self._is_enabled = size is None or size > 0
         # Held only while the cache is accessed, never while a file is read.
         self._lock = threading.Lock()
 
@@ -91,6 +94,13 @@ class FileCache:
             with self._lock:
                 self._entries[path] = _CacheEntry(result, signature, not is_racy(signature, now), digest)
         return result
+
+    def keep_only(self, paths: Iterable[str]) -> None:
+        """Forget all files except those at ``paths``."""
+        kept = frozenset(paths)
+        with self._lock:
+            for path in [path for path in self._entries if path not in kept]:
+                del self._entries[path]
 
     def _get(self, path: str) -> _CacheEntry | None:
         with self._lock:

@@ -79,7 +79,9 @@ class AgentLoader:
         home: The home directory with the user's agents; by default that of the process' user. If the user
             has none, as in many containers, the catalog's ``problems`` list the skipped directories.
         builtin: Definitions made in code, used if no file has their name.
-        cache_size: Number of parsed files to keep; 0 for none.
+        cache_size: Number of parsed files to keep, the most recently used; 0 for none. By default the loader
+            keeps every file that the last load found, so the files in the directories bound its memory. With
+            fewer than these, loading all agents may read all of their files again.
         recheck_seconds: ``get_agent`` checks the directories and the agent's own file. If another file was
             edited in place and now has that name, it notices only when all files are checked again, which
             happens once they were last checked this many seconds ago. With 0 it checks all files each time.
@@ -96,7 +98,7 @@ class AgentLoader:
         cwd: str | os.PathLike[str] | None = None,
         home: str | os.PathLike[str] | None = None,
         builtin: Iterable[AgentDefinition] = (),
-        cache_size: int = 4096,
+        cache_size: int | None = None,
         recheck_seconds: float = 1.0,
     ) -> None:
         bases = BaseDirectories(
@@ -112,7 +114,7 @@ class AgentLoader:
         self._skipped = search_path.skipped
         self._builtin = _checked_definitions(builtin)
         self._recheck_seconds = checked_number("recheck_seconds", recheck_seconds)
-        self._files = FileCache(checked_int("cache_size", cache_size, 0))
+        self._files = FileCache(None if cache_size is None else checked_int("cache_size", cache_size, 0))
         self._snapshot: _Snapshot | None = None
         self._errors: frozenset[Problem] = frozenset()
         # Held while files are read, so it is never acquired on an event loop.
@@ -211,6 +213,7 @@ class AgentLoader:
         listing = list_files(self.directories)
         sources: dict[str, str | AgentDefinition] = {}
         catalog = build_catalog(self._candidates(listing, sources), (*self._skipped, *listing.problems))
+        self._files.keep_only(file.path for file in listing.files)
         self._snapshot = _Snapshot(listing, sources, since)
         errors = [problem for problem in catalog.problems if problem.severity == "error"]
         new_errors = [problem for problem in errors if problem not in self._errors]
