@@ -41,6 +41,11 @@ def unreadable(path: str, message: str) -> Problem:
     return Problem(Path(path), 1, message, "error", AgentFileError.code)
 
 
+def no_agent(path: str) -> Problem:
+    """Return the remark on a Markdown file without frontmatter in a directory of agents."""
+    return Problem(Path(path), 1, "is not an agent: the file has no frontmatter", "warning")
+
+
 def problems_of(path: str, error: AgentFileError | InvalidDefinitionError) -> tuple[Problem, ...]:
     """Return one problem for each mistake that ``error`` reports."""
     messages = (error.reason,) if isinstance(error, AgentFileError) else error.problems

@@ -9,8 +9,8 @@ HOSTILE_DESCRIPTION = "bad \x1b]0;title\x07 [red]d[/nope] :smile:"
 
 ERRORS = {
     "bytes.md": (b"---\nname: a\ndescription: \xff\n---\n", 3, "E30"),
-    "empty.md": (b"", 1, "E30"),
-    "no-front.md": (b"Only a prompt.\n", 1, "E30"),
+    "empty.md": (b"---\nname: empty\n", 1, "E31"),
+    "no-front.md": (b"name: a\ndescription: b\n---\nA prompt.\n", 1, "E30"),
     "no-mapping.md": (b"---\n- a\n---\n", 2, "E31"),
     "no-name.md": (b"---\ndescription: x\n---\n", 1, "E31"),
     "no-description.md": (b"---\nname: x\n---\n", 1, "E31"),

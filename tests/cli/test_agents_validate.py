@@ -72,7 +72,7 @@ def test_without_paths_the_usual_directories_are_searched(
     kantan_agents: Any, project: Path, agents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "home" / ".kode" / "agents").mkdir(parents=True)
-    (tmp_path / "home" / ".kode" / "agents" / "bad.md").write_bytes(b"")
+    (tmp_path / "home" / ".kode" / "agents" / "bad.md").write_bytes(b"---\nname: bad\n")
     agent_file(agents / "a.md", "a", "Use: this")
     below = project / "src" / "deep"
     below.mkdir(parents=True)
@@ -129,6 +129,23 @@ def test_a_file_without_a_prompt_gives_a_warning(kantan_agents: Any, agents: Pat
     assert (outcome.code, outcome.stdout) == (0, f"{path}:1: warning: has no prompt: it cannot be run\n")
     assert kantan_agents("agents", "validate", "--strict").code == 1
     assert kantan_agents("run", "hi", "--agent", "mute").code == 2
+
+
+def test_a_readme_is_no_error_unless_it_is_named(kantan_agents: Any, agents: Path) -> None:
+    agent_file(agents / "a.md", "a")
+    readme = agents / "README.md"
+    readme.write_text("# Agents\n\n- Bash\n")
+    line = f"{readme}:1: warning: is not an agent: the file has no frontmatter\n"
+    outcome = kantan_agents("agents", "validate")
+    assert (outcome.code, outcome.stdout) == (0, line)
+    assert kantan_agents("agents", "list").code == 0
+    fixed = kantan_agents("agents", "fix")
+    assert (fixed.code, fixed.stdout, fixed.stderr) == (0, "", "1 file, 0 fixed\n")
+    for paths in ([str(readme)], [str(agents), str(readme)]):
+        outcome = kantan_agents("agents", "validate", *paths)
+        assert outcome.code == 1
+        assert "error: has no frontmatter: its first line is not '---' [E30]" in outcome.stdout
+    is_one_error(kantan_agents("agents", "show", "readme"), f"[E30] Agent file cannot be read: {readme}:1")
 
 
 class TestNames:
@@ -240,4 +257,5 @@ def test_every_real_world_file_is_reported_with_its_line(kantan_agents: Any, age
     found = parsed(outcome.stdout)
     for name, wild in SAMPLES.items():
         lines = [(one["line"], one["severity"]) for one in found if Path(one["path"]).stem == name]
-        assert lines[:1] == ([] if wild.line is None else [(str(wild.line), wild.severity)]), name
+        severity = "error" if wild.severity == "error" else "warning"
+        assert lines[:1] == ([] if wild.line is None else [(str(wild.line), severity)]), name

@@ -24,7 +24,7 @@ class Sample:
         name: The name, if it differs from the file name.
         tools: The tools it may use.
         prompt: The prompt.
-        severity: ``"error"`` if it cannot be read.
+        severity: ``"error"`` if it cannot be read, ``"no agent"`` if it is not meant as an agent.
     """
 
     content: bytes
@@ -33,7 +33,7 @@ class Sample:
     name: str | None = None
     tools: tuple[str, ...] | Literal["*"] = "*"
     prompt: str = "You review.\n"
-    severity: Literal["warning", "error"] = "warning"
+    severity: Literal["warning", "error", "no agent"] = "warning"
 
 
 def front(*lines: str, newline: str = "\n", close: str = "---", prompt: str = "You review.\n") -> bytes:
@@ -169,11 +169,12 @@ SAMPLES: dict[str, Sample] = {
         front("name: b", "x: &x [Bash]", "disallowedTools: *x", "description: Use: it"), 4, severity="error"
     ),
     "hex-colour": Sample(front("name: hex-colour", "description: Reviews code.", "color: #ff8800"), 4),
-    "no-frontmatter": Sample(b"You review.\n", 1, severity="error"),
+    "no-frontmatter": Sample(b"# Agents\n\nHow to write them.\n", 1, severity="no agent"),
+    "no-opening-line": Sample(b"name: a\ndescription: b\n---\nYou review.\n", 1, severity="error"),
     "no-name": Sample(front("description: Reviews code."), 1, severity="error"),
     "no-description": Sample(front("name: no-description"), 1, severity="error"),
     "no-utf-8": Sample(b"---\nname: no-utf-8\ndescription: caf\xe9\n---\n", 3, severity="error"),
-    "empty": Sample(b"", 1, severity="error"),
+    "empty": Sample(b"", 1, severity="no agent"),
     "turns": Sample(
         front("name: turns", "description: Reviews code.", "maxTurns: many"), 4, severity="error"
     ),

@@ -16,7 +16,7 @@ import pytest
 
 from kantan_agents.definitions import AgentDefinition, AgentLoader, ShadowedAgent
 from kantan_agents.definitions.frontmatter.document import read_regular_file
-from kantan_agents.errors import AgentNotFoundError, InvalidOptionError
+from kantan_agents.errors import AgentFileError, AgentNotFoundError, InvalidOptionError
 from tests.definitions.agent_tree import agent_text, without_root, write, write_text
 from tests.definitions.conftest import Places
 
@@ -214,7 +214,7 @@ def test_a_file_name_that_is_not_text_is_loaded_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.md")
-    write_text(Path(path), "nothing")
+    write_text(Path(path), "---\nnothing\n---\n")
     (problem,) = AgentLoader([tmp_path]).load_agents_now().problems
     assert str(problem.path) == path
     (record,) = caplog.records
@@ -320,9 +320,49 @@ def test_files_created_and_deleted_during_loads_do_not_affect_others(tmp_path: P
 # Files that are not agents
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Agents\n\nHow to write them:\n\n```\n---\nname: a\ndescription: b\n---\n```\n",
+        "Words.\n",
+        "",
+        "\ufeff",
+    ],
+)
+def test_a_markdown_file_without_frontmatter_is_not_an_agent_and_no_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, text: str
+) -> None:
+    write(tmp_path / "a.md", "a")
+    readme = write_text(tmp_path / "README.md", text)
+    catalog = AgentLoader([tmp_path]).load_agents_now()
+    assert [agent.name for agent in catalog] == ["a"]
+    (problem,) = catalog.problems
+    assert (problem.path, problem.severity) == (readme, "warning")
+    assert problem.message == "is not an agent: the file has no frontmatter"
+    assert caplog.records == []
+    with pytest.raises(AgentFileError, match="has no frontmatter"):
+        AgentDefinition.load(readme)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "name: a\ndescription: b\n---\nP",
+        "Here it is:\n\n---\nname: a\ndescription: b\n---\nP",
+        "```markdown\n---\nname: a\n---\n```",
+        "--\nname: a\n--\nP",
+        "---\n- a\n---\n",
+        "---\nname: a\n---\n".encode("utf-16"),
+    ],
+)
+def test_a_file_that_was_meant_as_an_agent_is_an_error(tmp_path: Path, text: str | bytes) -> None:
+    write_text(tmp_path / "a.md", text)
+    assert {problem.severity for problem in AgentLoader([tmp_path]).load_agents_now().problems} == {"error"}
+
+
 def test_a_broken_file_is_reported_with_its_line_and_the_others_load(tmp_path: Path) -> None:
     write(tmp_path / "a.md", "a")
-    write_text(tmp_path / "b.md", "# Just a heading\n")
+    write_text(tmp_path / "b.md", "name: b\ndescription: b\n---\n")
     write_text(tmp_path / "c.md", "---\ntools: Read\n---\n\nHi.")
     write_text(tmp_path / "d.md", b"---\nname: \xff\n---\n")
     catalog = AgentLoader([tmp_path]).load_agents_now()
@@ -348,14 +388,14 @@ def test_a_file_is_never_read_beyond_the_size_limit(tmp_path: Path, reads: list[
 
 
 def test_new_errors_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    bad = write_text(tmp_path / "bad.md", "nothing")
+    bad = write_text(tmp_path / "bad.md", "---\nnothing\n---\n")
     loader = AgentLoader([tmp_path])
     for _ in range(2):
         loader.load_agents_now()
     (record,) = caplog.records
     assert (record.name, record.levelname) == ("kantan_agents.definitions", "WARNING")
-    assert (vars(record)["count"], f"{bad}:1: " in vars(record)["problems"][0]) == (1, True)
-    write_text(tmp_path / "worse.md", "nothing")
+    assert (vars(record)["count"], f"{bad}:2: " in vars(record)["problems"][0]) == (1, True)
+    write_text(tmp_path / "worse.md", "---\nnothing\n---\n")
     loader.load_agents_now()
     assert [vars(record)["count"] for record in caplog.records] == [1, 1]
     assert "worse.md" in vars(caplog.records[1])["problems"][0]

@@ -228,7 +228,7 @@ async def test_loads_requested_during_a_load_share_the_next_one_and_see_earlier_
 
 @pytest.mark.anyio
 async def test_a_log_handler_may_call_the_loader(agents: AgentLoader, tmp_path: Path) -> None:
-    write_text(tmp_path / "broken.md", "nothing")
+    write_text(tmp_path / "broken.md", "---\nnothing\n---\n")
     asked: list[str] = []
 
     class Asking(logging.Handler):

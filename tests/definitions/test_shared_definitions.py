@@ -53,7 +53,7 @@ LIST_CHANGES: list[Any] = [
     lambda data: data.__setitem__(slice(None), [1]),
     lambda data: data.__delitem__(slice(None)),
     lambda data: data.pop(),
-    lambda data: data.remove(data[0]),
+    lambda data: data.remove(data[0] if data else None),
     lambda data: data.clear(),
     lambda data: data.sort(key=str),
     lambda data: data.reverse(),

@@ -11,10 +11,10 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.definitions import AgentDefinition, AgentDirectory, AgentLoader, Problem
-from kantan_agents.definitions.frontmatter.document import MAX_BYTES, read_regular_file
+from kantan_agents.definitions.frontmatter.document import MAX_BYTES, lacks_frontmatter, read_regular_file
 from kantan_agents.definitions.frontmatter.keys import field_of
 from kantan_agents.definitions.loading.scan import list_files
-from kantan_agents.definitions.problems import problems_of, unreadable
+from kantan_agents.definitions.problems import no_agent, problems_of, unreadable
 from kantan_agents.errors import AgentFileError, FileArgumentError, InvalidDefinitionError
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -30,6 +30,8 @@ class AgentFile:
         data: Its bytes.
         definition: Its definition; None if it cannot be loaded.
         errors: The reasons why it cannot be loaded.
+        is_agent: Whether it is meant as an agent; False for a Markdown file without frontmatter that was
+            found in a directory.
     """
 
     path: Path
@@ -37,6 +39,7 @@ class AgentFile:
     data: bytes = b""
     definition: AgentDefinition | None = None
     errors: tuple[Problem, ...] = ()
+    is_agent: bool = True
 
     def line_of(self, key: str) -> int:
         """Return the first line with a key or with another key of the same field, or 1."""
@@ -50,16 +53,31 @@ class AgentFile:
 
 
 @attrs.frozen
+class FoundPath:
+    """The path of a file.
+
+    Attributes:
+        path: The path.
+        tree: The directory in which it was found, perhaps in a subdirectory.
+        is_named: Whether it was named itself.
+    """
+
+    path: Path
+    tree: Path
+    is_named: bool = False
+
+
+@attrs.frozen
 class FoundFiles:
     """The subagent files that paths on the command line lead to.
 
     Attributes:
-        files: Paths, each with the directory in which it was found.
+        files: The paths of the files.
         problems: Directories that cannot be read.
         directories: The directories that were searched.
     """
 
-    files: Sequence[tuple[Path, Path]]
+    files: Sequence[FoundPath]
     problems: Sequence[Problem]
     directories: Sequence[Path]
 
@@ -74,29 +92,31 @@ def find_files(paths: Sequence[Path]) -> FoundFiles:
         directories = [path for path in paths if stat.S_ISDIR(_status(path).st_mode)]
     else:
         paths = directories = [directory.path for directory in AgentLoader().directories]
-    files: dict[str, tuple[Path, Path]] = {}
+    files: dict[str, FoundPath] = {}
     problems: dict[Problem, None] = {}
     for path in paths:
         if path not in directories:
-            found = [(path, path.parent)]
+            found = [FoundPath(path, path.parent, is_named=True)]
         else:
             listing = list_files([AgentDirectory(path, "given")])
             problems.update(dict.fromkeys(listing.problems))
-            found = [(Path(file.path), path) for file in listing.files]
-        for file, tree in found:
-            files.setdefault(os.path.abspath(file), (file, tree))  # noqa: PTH100 - a link is not followed
+            found = [FoundPath(Path(file.path), path) for file in listing.files]
+        for file in found:
+            key = os.path.abspath(file.path)  # noqa: PTH100 - a link is not followed
+            files[key] = file if file.is_named else files.get(key, file)
     return FoundFiles(list(files.values()), list(problems), directories)
 
 
-def read_files(files: Iterable[tuple[Path, Path]]) -> Iterator[AgentFile]:
+def read_files(files: Iterable[FoundPath]) -> Iterator[AgentFile]:
     """Yield the files, each read when it is needed; skip files that no longer exist."""
-    for path, tree in files:
-        file = _read(path, tree)
+    for found in files:
+        file = _read(found)
         if file is not None:
             yield file
 
 
-def _read(path: Path, tree: Path) -> AgentFile | None:
+def _read(found: FoundPath) -> AgentFile | None:
+    path, tree = found.path, found.tree
     try:
         data, _ = read_regular_file(str(path), MAX_BYTES + 1)
     except FileNotFoundError:
@@ -111,6 +131,8 @@ def _read(path: Path, tree: Path) -> AgentFile | None:
     try:
         return AgentFile(path, tree, data, AgentDefinition.loads(data, path=path))
     except (AgentFileError, InvalidDefinitionError) as error:
+        if not found.is_named and lacks_frontmatter(data):
+            return AgentFile(path, tree, data, errors=(no_agent(str(path)),), is_agent=False)
         return AgentFile(path, tree, data, errors=problems_of(str(path), error))
 
 

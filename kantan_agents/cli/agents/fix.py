@@ -37,6 +37,8 @@ def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
     problems, fixed, count = list(found.problems), 0, 0
     # Each file is read just before it is fixed: if two paths lead to one file, the second is fixed already.
     for file in read_files(found.files):
+        if not file.is_agent:
+            continue
         count += 1
         failures = file.errors or _fix(file, dry_run=dry_run)
         problems += failures

@@ -35,7 +35,7 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
         key = name_key(name)
         for problem in catalog.problems:
             path = problem.path
-            if problem.severity == "error" and path and path.suffix and name_key(path.stem) == key:
+            if path and path.suffix and name_key(path.stem) == key:
                 AgentDefinition.load(path)
         raise
 

@@ -23,6 +23,8 @@ MAX_FRONTMATTER_CHARS: Final = 256 * 1024
 
 _BREAK: Final = r"(?:\r\n|\n|\r)"
 _OPENING: Final = re.compile(rf"(?:[ \t]*{_BREAK})*-{{3,}}[ \t]*({_BREAK}|\Z)")
+_KEY: Final = re.compile(r"[ \t]*(?:name|description)[ \t]*:")
+_HEAD_BYTES: Final = 4096
 _CLOSING: Final = re.compile(rf"(?:\A|(?<=[\n\r]))-{{3,}}[ \t]*({_BREAK}|\Z)")
 _BLANK: Final = re.compile(rf"[ \t]*{_BREAK}")
 _LINE_END: Final = re.compile(_BREAK)
@@ -127,6 +129,27 @@ def decode(text: str | bytes, path: Path | None) -> str:
         reason = f"character {error.start} is not valid Unicode (a lone surrogate)"
         raise AgentFileError(path=path, line=line, reason=reason) from error
     return decoded.removeprefix("\ufeff")
+
+
+def lacks_frontmatter(data: bytes) -> bool:
+    """Return whether a file is an ordinary Markdown file, such as a README, and was not meant as an agent.
+
+    A file was meant as an agent if its frontmatter is in another encoding, or if it lacks only the opening
+    line: a key comes before the first heading and the first block of code.
+
+    Args:
+        data: The bytes of the file.
+    """
+    head = data[:_HEAD_BYTES]
+    text = head.decode("utf-8", "replace").removeprefix("\ufeff")
+    if b"\0" in head or _OPENING.match(text):
+        return False
+    for number, line in enumerate(_LINE_END.split(text.lstrip())):
+        if _KEY.match(line):
+            return False
+        if line.startswith("#") or (number and line.startswith("```")):
+            return True
+    return True
 
 
 def split_document(text: str, path: Path | None) -> Document:

@@ -13,7 +13,7 @@ import attrs
 from cachetools import LRUCache
 
 from kantan_agents.definitions.definition import AgentDefinition
-from kantan_agents.definitions.frontmatter.document import MAX_BYTES, read_regular_file
+from kantan_agents.definitions.frontmatter.document import MAX_BYTES, lacks_frontmatter, read_regular_file
 from kantan_agents.definitions.loading.signature import (
     Signature,
     clock_ns,
@@ -21,7 +21,7 @@ from kantan_agents.definitions.loading.signature import (
     signature_at,
     signature_of,
 )
-from kantan_agents.definitions.problems import Problem, problems_of, unreadable
+from kantan_agents.definitions.problems import Problem, no_agent, problems_of, unreadable
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError
 
 # One byte more than allowed is enough to detect a file that is too large.
@@ -30,7 +30,7 @@ _LIMIT = MAX_BYTES + 1
 
 @attrs.frozen(eq=False)
 class FileResult:
-    """The result of reading a file: a definition, or the errors that prevent one."""
+    """The result of reading a file: a definition, or the problems that prevent one."""
 
     definition: AgentDefinition | None = None
     errors: tuple[Problem, ...] = ()
@@ -116,7 +116,7 @@ def _parse(path: str, data: bytes) -> FileResult:
     try:
         return FileResult(AgentDefinition.loads(data, path=Path(path)))
     except (AgentFileError, InvalidDefinitionError) as error:
-        return FileResult(errors=problems_of(path, error))
+        return FileResult(errors=(no_agent(path),) if lacks_frontmatter(data) else problems_of(path, error))
 
 
 def _broken_link(path: str) -> FileResult | None:

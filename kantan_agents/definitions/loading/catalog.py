@@ -163,7 +163,7 @@ class AgentCatalog(Sequence[AgentDefinition]):
 
 @attrs.frozen(eq=False)
 class Candidate:
-    """A file that was read: its definition or its errors, and its scope."""
+    """A file that was read: its definition or its problems, and its scope."""
 
     definition: AgentDefinition | None
     errors: tuple[Problem, ...]
