@@ -98,7 +98,9 @@ def test_the_difference_shows_a_missing_line_end_at_the_end_of_the_file(
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no modes and links there")
-def test_the_mode_is_kept_and_a_link_followed(kantan_agents: Any, project: Path, file: Path) -> None:
+def test_the_mode_is_kept_and_a_link_to_a_fixed_file_is_no_error(
+    kantan_agents: Any, project: Path, file: Path
+) -> None:
     file.chmod(0o640)
     link = project / "agents" / "link.md"
     link.parent.mkdir()
@@ -150,7 +152,7 @@ class TestNotFixed:
     def test_a_file_that_may_not_be_written(
         self, kantan_agents: Any, file: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(os, "access", lambda *_: False)  # root may do everything
+        monkeypatch.setattr(os, "access", lambda *_, **__: False)  # root may do everything
         self.check(kantan_agents("agents", "fix", "a.md"), "it may not be written")
         assert file.read_bytes() == PLAIN
 
@@ -159,10 +161,10 @@ class TestNotFixed:
     ) -> None:
         is_open = os.open
 
-        def refused(path: Any, flags: int, mode: int = 0o777) -> int:
+        def refused(path: Any, flags: int, mode: int = 0o777, **options: Any) -> int:
             if flags & os.O_CREAT:
                 raise PermissionError(13, "Permission denied")
-            return is_open(path, flags, mode)
+            return is_open(path, flags, mode, **options)
 
         monkeypatch.setattr(os, "open", refused)
         self.check(kantan_agents("agents", "fix", "a.md"), "Permission denied")
@@ -184,6 +186,78 @@ class TestNotFixed:
         reason = "it has 2 names (hard links), and only this one would change"
         assert f"cannot be fixed: {reason} [E30]" in kantan_agents("agents", "fix", "a.md").stderr
         assert file.read_bytes() == PLAIN
+
+
+@pytest.mark.skipif(os.name == "nt", reason="no links there")
+class TestLinks:
+    """No path below the repository leads to a write outside it."""
+
+    @pytest.fixture
+    def outside(self, tmp_path: Path) -> Path:
+        path = tmp_path / "outside" / "agents" / "a.md"
+        path.parent.mkdir(parents=True)
+        path.write_bytes(PLAIN)
+        return path
+
+    @pytest.mark.parametrize(
+        ("link", "target", "arguments"),
+        [
+            (".claude/agents/a.md", "a.md", []),
+            (".claude/agents/a.md", "a.md", [".claude/agents"]),
+            (".claude/agents/a.md", "a.md", [".claude/agents/a.md"]),
+            (".claude/agents/deep", ".", []),
+            (".claude/agents/deep", ".", [".claude/agents/deep"]),
+            (".claude/agents/deep", ".", [".claude/agents/deep/a.md"]),
+            (".claude/agents", ".", []),
+            (".claude/agents", ".", [".claude/agents"]),
+            (".claude/agents", ".", ["."]),
+            (".claude", "..", []),
+            (".claude", "..", [".claude"]),
+            (".claude", "..", [".claude/agents/a.md"]),
+            ("x", ".", ["x/../agents"]),
+            ("x", ".", ["x/../agents/a.md"]),
+        ],
+    )
+    @pytest.mark.parametrize("is_absolute", [False, True])
+    @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
+    def test_a_file_behind_a_link_is_skipped_with_the_reason(
+        self,
+        kantan_agents: Any,
+        project: Path,
+        outside: Path,
+        link: str,
+        target: str,
+        arguments: list[str],
+        is_absolute: bool,
+        dry_run: list[str],
+    ) -> None:
+        (project / link).parent.mkdir(parents=True, exist_ok=True)
+        (project / link).symlink_to(os.path.normpath(outside.parent / target))
+        inode = outside.stat().st_ino
+        paths = [str(project / path) if is_absolute else path for path in arguments]
+        outcome = kantan_agents("agents", "fix", *paths, *dry_run)
+        assert (outside.read_bytes(), outside.stat().st_ino) == (PLAIN, inode)
+        assert leftovers(outside.parent) == []
+        if arguments == ["."]:
+            return  # directories that begin with a dot are not searched
+        assert (outcome.code, outcome.stdout) == (1, "")
+        assert ": error: cannot be fixed: " in outcome.stderr
+        if ".." not in str(arguments):
+            assert "links are not followed; name the file itself, " in outcome.stderr
+            assert str(outside) in outcome.stderr
+
+    def test_a_file_that_is_named_by_its_own_path_is_fixed(
+        self, kantan_agents: Any, project: Path, outside: Path
+    ) -> None:
+        assert kantan_agents("agents", "fix", str(outside)).code == 0
+        assert outside.read_bytes() == FIXED
+
+    def test_a_linked_home_of_the_user_is_followed(
+        self, kantan_agents: Any, project: Path, tmp_path: Path, outside: Path
+    ) -> None:
+        (tmp_path / "home" / ".claude").symlink_to(outside.parents[1])
+        assert kantan_agents("agents", "fix").code == 0
+        assert outside.read_bytes() == FIXED
 
 
 def test_text_in_a_file_cannot_send_control_characters_to_the_terminal(

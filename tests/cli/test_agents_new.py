@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,20 @@ class TestRefused:
         assert kantan_agents("agents", "new", "x", "--description", "y").code == 2
         assert not (project / "target").exists()
 
+    @pytest.mark.parametrize("linked", [".claude", ".claude/agents"])
+    @pytest.mark.parametrize("options", [[], ["--dir", ".claude/agents"]])
+    def test_a_linked_directory_of_the_repository_is_not_followed(
+        self, kantan_agents: Any, project: Path, tmp_path: Path, linked: str, options: list[str]
+    ) -> None:
+        outside = tmp_path / "outside"
+        (outside / "agents").mkdir(parents=True)
+        (project / linked).parent.mkdir(exist_ok=True)
+        (project / linked).symlink_to(outside)
+        outcome = kantan_agents("agents", "new", "x", "--description", "y", *options)
+        is_one_error(outcome, "[E79] Cannot use ")
+        assert "a link leads to it" in outcome.stderr
+        assert [path.name for path in outside.rglob("*")] == ["agents"]
+
     def test_an_existing_agent_name_is_refused(self, kantan_agents: Any, project: Path) -> None:
         known = agent_file(project / ".claude" / "agents" / "deep" / "a.md", "Code Reviewer")
         outcome = kantan_agents("agents", "new", "code-reviewer", "--description", "y")
@@ -188,11 +202,10 @@ class TestRefused:
     def test_a_full_disk_leaves_no_partial_file(
         self, kantan_agents: Any, project: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        class Full(io.FileIO):
-            def flush(self) -> None:
-                raise OSError(28, "No space left on device")
+        def full(_: int) -> None:
+            raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr(Path, "open", lambda path, mode: Full(path, mode.replace("b", "")))
+        monkeypatch.setattr(os, "fsync", full)
         outcome = kantan_agents("agents", "new", "x", "--description", "y")
         path = project / ".claude" / "agents" / "x.md"
         is_one_error(outcome, f"[E79] Cannot use {path}: No space left on device")

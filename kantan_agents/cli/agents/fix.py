@@ -9,9 +9,10 @@ from pathlib import Path
 import typer
 from rich.text import Text
 
-from kantan_agents.cli.agents.files import AgentFile, find_files, read_files
+from kantan_agents.cli.agents.below import boundary_of
+from kantan_agents.cli.agents.files import AgentFile, FoundPath, find_files, read_files
 from kantan_agents.cli.agents.problems import path_text, problem_line
-from kantan_agents.cli.agents.replace_file import replace_file
+from kantan_agents.cli.agents.replace_file import check_replaceable, replace_file
 from kantan_agents.cli.terminal.console import BAD, GOOD, LABEL, plain, wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.rows import print_lines
@@ -36,7 +37,8 @@ def fix_agents(paths: Sequence[Path], *, dry_run: bool) -> None:
     found = find_files(paths)
     problems, fixed, count = list(found.problems), 0, 0
     # Each file is read just before it is fixed: if two paths lead to one file, the second is fixed already.
-    for file in read_files(found.files):
+    # Files behind links come last, because they are not written.
+    for file in read_files(sorted(found.files, key=_is_behind_a_link)):
         if not file.is_agent:
             continue
         count += 1
@@ -58,15 +60,25 @@ def _fix(file: AgentFile, *, dry_run: bool) -> tuple[Problem, ...]:
     text = _fixed_text(file)
     if text is None:
         return (_unfixable(file.path, file.definition.repairs),)
-    print_lines(wide_terminal(), _changes(file, text))
-    if dry_run:
-        return ()
+    boundary = boundary_of(file.tree)
     try:
-        replace_file(file.path, file.data, text.encode())
+        check_replaceable(file.path, boundary=boundary)
+        print_lines(wide_terminal(), _changes(file, text))
+        if dry_run:
+            return ()
+        replace_file(file.path, file.data, text.encode(), boundary=boundary)
     except FileArgumentError as error:
         return (unreadable(str(file.path), f"cannot be fixed: {error.reason}"),)
     typer.echo(f"fixed {path_text(file.path)}", err=True)
     return ()
+
+
+def _is_behind_a_link(found: FoundPath) -> bool:
+    try:
+        check_replaceable(found.path, boundary=boundary_of(found.tree))
+    except FileArgumentError:
+        return True
+    return False
 
 
 def _unfixable(path: Path, repairs: Sequence[Problem]) -> Problem:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import typer
 
+from kantan_agents.cli.agents.below import boundary_of, place_below
 from kantan_agents.cli.agents.problems import path_text
 from kantan_agents.cli.terminal.inputs import text_or_file
 from kantan_agents.definitions import AgentDefinition, AgentLoader, ToolFilter, grants_of
@@ -25,6 +26,8 @@ from kantan_agents.errors import (
 
 # A character has at most four bytes in UTF-8, and file systems allow names of 255 bytes.
 _MAX_SLUG = 60
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_MODE = 0o666
 
 
 def new_agent(
@@ -127,13 +130,15 @@ def _check_name(name: str, path: Path, directory: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("xb") as file:
+        with place_below(boundary_of(path.parent), path, create=True) as place:
+            descriptor = os.open(place.name, _FLAGS, _MODE, dir_fd=place.directory)
             try:
-                file.write(text.encode())
-                file.flush()
+                with open(descriptor, "wb") as file:  # noqa: PTH123 - the flags
+                    file.write(text.encode())
+                    file.flush()
+                    os.fsync(descriptor)
             except OSError:
-                path.unlink()
+                os.unlink(place.name, dir_fd=place.directory)
                 raise
     except OSError as error:
         raise FileArgumentError(path=str(path), reason=error.strerror or str(error)) from error

@@ -1,0 +1,123 @@
+"""Opens directories without following links, so that nothing is written outside the named directory."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import attrs
+
+from kantan_agents.errors import FileArgumentError
+
+_USES_DESCRIPTORS = {os.open, os.mkdir, os.stat, os.unlink, os.rename} <= os.supports_dir_fd
+_DIRECTORY = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_LINK = (errno.ELOOP, errno.ENOTDIR)
+
+
+@attrs.frozen
+class Place:
+    """A file in a directory that was reached without links.
+
+    Attributes:
+        name: The name of the file, relative to ``directory``.
+        directory: The descriptor of its directory; None where the system has none. Then ``name`` is a path.
+    """
+
+    name: str
+    directory: int | None
+
+    def beside(self, name: str) -> str:
+        """Return the name of another file in the same directory, as ``name`` is given."""
+        return name if self.directory is not None else str(Path(self.name).with_name(name))
+
+
+def boundary_of(tree: Path) -> Path:
+    """Return the directory below which no link is followed.
+
+    That is the root of the repository that contains the directory, by its path as it is written; the
+    outermost root if there are several. Outside a repository it is the working directory, or the parent of
+    a directory elsewhere.
+
+    Args:
+        tree: The directory that was named or is searched.
+    """
+    lexical = _absolute(tree)
+    above = (lexical, *lexical.parents)
+    repositories = [path for path in above if os.path.lexists(path / ".git")]
+    if repositories:
+        return repositories[-1]
+    cwd = _absolute(Path())
+    return cwd if cwd in above else lexical.parent
+
+
+@contextmanager
+def place_below(boundary: Path, path: Path, *, create: bool = False) -> Iterator[Place]:
+    """Open the directory of a file, and give the file's place in it.
+
+    Args:
+        boundary: An absolute directory above the file. Links in its own path are followed.
+        path: The file.
+        create: Whether to create directories that are missing.
+
+    Raises:
+        FileArgumentError: E79, a directory between the two is a link.
+        OSError: A directory cannot be opened or created.
+    """
+    file = _absolute(path)
+    *parents, name = file.relative_to(boundary).parts
+    if not _USES_DESCRIPTORS:
+        _check_parents(boundary, parents, path)
+        if create:
+            file.parent.mkdir(parents=True, exist_ok=True)
+        yield Place(str(file), None)
+        return
+    if create:
+        boundary.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(boundary, _DIRECTORY)
+    try:
+        for number, part in enumerate(parents, start=1):
+            if create:
+                _make(part, descriptor)
+            inner = _open(part, descriptor, boundary.joinpath(*parents[:number]), path)
+            os.close(descriptor)
+            descriptor = inner
+        yield Place(name, descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def link_error(link: Path, path: Path) -> FileArgumentError:
+    """Return the error for a file that only a link leads to."""
+    which = "it is a link" if _absolute(path) == link else f"a link leads to it, {link}"
+    reason = f"{which}, and links are not followed; name the file itself, {os.path.realpath(path)}"
+    return FileArgumentError(path=str(path), reason=reason)
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - a link is not followed
+
+
+def _make(name: str, directory: int) -> None:
+    with suppress(FileExistsError):
+        os.mkdir(name, dir_fd=directory)
+
+
+def _open(name: str, directory: int, whole: Path, path: Path) -> int:
+    try:
+        return os.open(name, _DIRECTORY | _NO_FOLLOW, dir_fd=directory)
+    except OSError as error:
+        if error.errno in _LINK and whole.is_symlink():
+            raise link_error(whole, path) from error
+        raise
+
+
+def _check_parents(boundary: Path, parents: list[str], path: Path) -> None:
+    for number in range(len(parents)):
+        directory = boundary.joinpath(*parents[: number + 1])
+        # A junction of Windows is not a symbolic link, but leads elsewhere too.
+        if directory.is_symlink() or getattr(directory, "is_junction", bool)():
+            raise link_error(directory, path)
