@@ -4,40 +4,52 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from functools import cached_property
+from collections.abc import Iterable, Iterator
+from functools import cached_property, lru_cache
 
 import attrs
 
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern
-from kantan_agents.tool_rules.names import NameSet, is_glob
+from kantan_agents.tool_rules.names import CACHED_NAMES, NameSet, is_glob
 
 _SET = re.compile(r"(\[[^\]]*\])")
 _OTHER = re.compile(r"[^a-z0-9_]")
 _OTHER_IN_GLOB = re.compile(r"[^a-z0-9_*?]")
 
 
-def fold_name(name: str) -> str:
-    """Return a tool's name in lower case with ``_`` for each character other than a letter or a digit."""
+def _fold(name: str) -> str:
+    """Return a name in lower case with ``_`` for each character other than a letter or a digit."""
     return _OTHER.sub("_", unicodedata.normalize("NFKC", name).casefold())
 
 
-def _fold_entry(entry: str) -> str:
+def _letters(name: str) -> str:
+    """Return the letters and digits of a name in lower case; the parts of an MCP tool's name stay apart."""
+    folded = _fold(name)
+    parts = folded.split("__") if folded.startswith("mcp__") else [folded]
+    return "__".join(part.replace("_", "") for part in parts)
+
+
+def _folded_names(name: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, (_fold(name), _letters(name)))))
+
+
+def _folded_entries(entry: str) -> Iterator[str]:
     tool, opening, rest = entry.partition("(") if is_call_pattern(entry) else (entry, "", "")
     tool = tool.strip()
     if not is_glob(tool):
-        return f"{fold_name(tool)}{opening}{rest}"
+        yield from (f"{folded}{opening}{rest}" for folded in _folded_names(tool))
+        return
     # Sets of characters, such as [a-z], keep their characters.
     parts = _SET.split(unicodedata.normalize("NFKC", tool).casefold())
-    folded = [part if _SET.fullmatch(part) else _OTHER_IN_GLOB.sub("_", part) for part in parts]
-    return f"{''.join(folded)}{opening}{rest}"
+    folded = (part if _SET.fullmatch(part) else _OTHER_IN_GLOB.sub("_", part) for part in parts)
+    yield f"{''.join(folded)}{opening}{rest}"
 
 
 @attrs.frozen(slots=False, eq=False)
 class FoldedNameSet(NameSet):
-    """Entries that also cover names with the same letters and digits in another case.
+    """Entries that also cover names with the same letters and digits: ``WebSearch`` covers ``web-search``.
 
-    All other characters are equal: ``Web-Search`` covers ``web_search``.
+    A glob pattern ignores case, and treats all characters other than letters and digits as ``_``.
     """
 
     def entry_for(self, names: Iterable[str]) -> str | None:
@@ -46,24 +58,22 @@ class FoldedNameSet(NameSet):
         found = super().entry_for(names)
         if found is not None or not self._folded.names:
             return found
-        folded = self._folded.entry_for(map(fold_name, names))
+        folded = self._folded.entry_for(_all_folded(names))
         return None if folded is None else self._originals[folded]
 
     def calls_of(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
         """Return the entries for some calls of a tool with these names."""
         names = tuple(names)
-        exact = super().calls_of(names)
-        folded = [
-            attrs.evolve(call, entry=self._originals[call.entry])
-            for call in self._folded.calls_of(map(fold_name, names))
-        ]
-        known = {call.entry for call in exact}
-        return (*exact, *(call for call in folded if call.entry not in known))
+        calls = {call.entry: call for call in super().calls_of(names)}
+        for call in self._folded.calls_of(_all_folded(names)):
+            entry = self._originals[call.entry]
+            calls.setdefault(entry, attrs.evolve(call, entry=entry))
+        return tuple(calls.values())
 
     def entries_about(self, names: Iterable[str]) -> list[str] | str | None:
         """Return all entries that concern a tool with these names."""
         names = tuple(names)
-        exact, folded = super().entries_about(names), self._folded.entries_about(map(fold_name, names))
+        exact, folded = super().entries_about(names), self._folded.entries_about(_all_folded(names))
         if not isinstance(exact, list) or not isinstance(folded, list):
             return exact
         return list(dict.fromkeys([*exact, *(self._originals[entry] for entry in folded)]))
@@ -73,9 +83,15 @@ class FoldedNameSet(NameSet):
         """Folded entry -> the entry as it is written."""
         originals: dict[str, str] = {}
         for entry in self._entries:
-            originals.setdefault(_fold_entry(entry), entry)
+            for folded in _folded_entries(entry):
+                originals.setdefault(folded, entry)
         return originals
 
     @cached_property
     def _folded(self) -> NameSet:
         return NameSet(self.names if self.names is None or self.everything else tuple(self._originals))
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def _all_folded(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(folded for name in names for folded in _folded_names(name))

@@ -43,8 +43,7 @@ class ToolRules:
         allow: Entries that may be used, ``"*"`` for all, None if not set (all are allowed).
         deny: Entries that may not be used, ``"*"`` for all, None if not set. Deny wins over allow.
         params: Rules for arguments by tool, parameter and keyword.
-        folds_denials: Whether ``deny`` ignores case, and all differences between characters other than
-            letters and digits.
+        folds_denials: Whether ``deny`` ignores case and compares only letters and digits.
     """
 
     allow: Names = None
