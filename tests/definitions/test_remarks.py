@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 
 from kantan_agents.definitions import AgentDefinition, model_of
+from kantan_agents.definitions import remarks as remarks_module
+from kantan_agents.definitions.frontmatter.keys import folded
 from kantan_agents.definitions.names import MODELS
 from kantan_agents.definitions.remarks import remarks_of
 from tests.definitions.agent_texts import definitions
@@ -65,6 +70,15 @@ def test_a_limit_of_another_program_that_has_no_effect_here_is_remarked(line: st
 )
 def test_what_limits_nothing_or_has_its_effect_is_not_remarked(line: str) -> None:
     assert remarks(line) == []
+
+
+def test_the_guide_lists_the_limits_that_have_no_effect() -> None:
+    guide = Path(__file__).parents[2] / "docs" / "guides" / "subagent-files.md"
+    section = guide.read_text(encoding="utf-8").partition("### Limits that have no effect here")[2]
+    rows = [line.split("|") for line in section.partition("\n## ")[0].splitlines() if line.startswith("| `")]
+    keys = {key.partition(":")[0] for row in rows for key in re.findall(r"`([^`]+)`", row[1])}
+    aliases = {"isreadonly", "permissions", "subagents", "userinvokable", "timeout", "sandboxmode"}
+    assert {folded(key) for key in keys} | aliases == set(remarks_module._LIMITS)
 
 
 def test_an_unknown_key_is_remarked() -> None:

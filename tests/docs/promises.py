@@ -397,12 +397,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
     },
     ("docs/guides/subagent-files.md", "Models", "In the file"): {
-        "no `model`, or `inherit`, `main`, `task`, `reasoning`, `quick`": (
+        "no `model`, or `inherit`, `default`, `main`, `task`, `reasoning`, `quick`": (
             "agent/test_from_definition.py::test_without_a_model_in_the_file_the_given_model_is_used",
             "agent/test_from_definition.py::test_a_short_name_may_mean_the_given_model",
         ),
         "`sonnet`, `opus`, `haiku`, also written `claude-sonnet` and so on": (
             "agent/test_from_definition.py::test_the_built_in_short_names_are_models_of_anthropic",
+        ),
+        "`fable`": ("definitions/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",),
+        "`best`, `opusplan`": (
+            "definitions/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",
+        ),
+        "a name with the suffix `[1m]`": (
+            "definitions/test_remarks.py::test_short_names_of_claude_code_never_reach_a_provider",
+            "definitions/test_remarks.py::test_the_short_names_of_the_user_come_first",
+        ),
+        "a list of models": (
+            "definitions/test_frontmatter.py::test_a_list_of_models_loses_no_agent_and_its_first_is_used",
         ),
         "anything else": ("agent/test_from_definition.py::test_a_full_id_goes_to_kantan_llm",),
     },
