@@ -7,11 +7,9 @@ usual.
 from __future__ import annotations
 
 import copy
-import itertools
-from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
-from kantan_agents.definitions.json_like import DEPTH, MAX_VALUES, copy_data
+from kantan_agents.definitions.json_like import copy_data
 
 
 def freeze_data(value: Any) -> Any:
@@ -19,16 +17,7 @@ def freeze_data(value: Any) -> Any:
 
     Other values stay as they are, for `find_invalid_value` to report.
     """
-    return _freeze(value, DEPTH, itertools.count(1))
-
-
-def _freeze(value: Any, depth: int, counter: Iterator[int]) -> Any:
-    # The limits are those of `copy_data`.
-    if not isinstance(value, Mapping | list | tuple) or depth < 0 or next(counter) > MAX_VALUES:
-        return value
-    if isinstance(value, Mapping):
-        return FrozenDict({key: _freeze(inner, depth - 1, counter) for key, inner in value.items()})
-    return FrozenList([_freeze(inner, depth - 1, counter) for inner in value])
+    return copy_data(value, as_dict=FrozenDict, as_list=FrozenList)
 
 
 def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 DEPTH: Final = 40
@@ -28,21 +28,27 @@ def is_text(value: Any) -> bool:
     return True
 
 
-def copy_data(value: Any) -> Any:
+def copy_data(value: Any, *, as_dict: Callable[..., Any] = dict, as_list: Callable[..., Any] = list) -> Any:
     """Return a copy of JSON-like data with tuples as lists.
 
     Other values stay as they are, for `find_invalid_value` to report.
+
+    Args:
+        value: The data.
+        as_dict: Makes the dicts of the copy.
+        as_list: Makes the lists of the copy.
     """
-    return _copy(value, DEPTH, itertools.count(1))
+    counter = itertools.count(1)
 
+    def copied(value: Any, depth: int) -> Any:
+        # The limits stop data that contains itself, or that repeats one part twice on each of forty levels.
+        if not isinstance(value, Mapping | list | tuple) or depth < 0 or next(counter) > MAX_VALUES:
+            return value
+        if isinstance(value, Mapping):
+            return as_dict((key, copied(inner, depth - 1)) for key, inner in value.items())
+        return as_list(copied(inner, depth - 1) for inner in value)
 
-def _copy(value: Any, depth: int, counter: Iterator[int]) -> Any:
-    # The limits stop data that contains itself, or that repeats one part twice on each of forty levels.
-    if not isinstance(value, Mapping | list | tuple) or depth < 0 or next(counter) > MAX_VALUES:
-        return value
-    if isinstance(value, Mapping):
-        return {key: _copy(inner, depth - 1, counter) for key, inner in value.items()}
-    return [_copy(inner, depth - 1, counter) for inner in value]
+    return copied(value, DEPTH)
 
 
 def find_invalid_value(value: Any) -> str | None:
