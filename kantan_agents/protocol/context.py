@@ -7,10 +7,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents import FunctionTool, Handoff, ModelSettings
+from pydantic import BaseModel
 
 from kantan_agents.errors import HostedToolError, InvalidOptionError
 from kantan_agents.interception import active_agent
 from kantan_agents.pipeline import current_run
+from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.provider import Message, ProviderContext, ToolSpec
 from kantan_agents.protocol.translate.openai_responses.items import NO_ID
 from kantan_agents.protocol.translate.openai_responses.messages import read_messages
@@ -69,22 +71,33 @@ def provider_context(
     input: str | Iterable[Any],
     settings: ModelSettings,
     output_schema: Any,
+    *,
+    lend: bool,
 ) -> ProviderContext:
     """Return the context that a provider gets for one request of the SDK.
+
+    Args:
+        tools: The tools, by name.
+        instructions: The rendered system prompt.
+        input: The SDK's input items.
+        settings: The settings of the agent and the run.
+        output_schema: The SDK's output schema.
+        lend: Whether the provider gets copies of everything that later requests use too.
 
     Raises:
         UntranslatableError: E52, the conversation has items that the protocol cannot represent.
     """
     run = current_run.get()
     agent = active_agent.get() or (run.agent.name if run is not None else "")
+    schema, used = _schema(output_schema), changed_settings(settings)
     return ProviderContext(
-        tools=tools,
+        tools={name: tool.lend() for name, tool in tools.items()} if lend else tools,
         messages=tuple(read_messages(input, keep_unknown=False)),
         instructions=instructions,
         agent=agent,
         run_id=run.id if run is not None else None,
-        output_schema=_schema(output_schema),
-        settings=changed_settings(settings),
+        output_schema=plain(schema) if lend else schema,
+        settings=_lent(used) if lend else used,
     )
 
 
@@ -116,6 +129,19 @@ def changed_settings(settings: ModelSettings) -> dict[str, Any]:
     """Return the settings that are not None, by the SDK's names."""
     set_fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(ModelSettings)}
     return {name: value for name, value in set_fields.items() if value is not None and name not in _SDK_ONLY}
+
+
+def _lent(value: Any) -> Any:
+    """Return a copy of the value of a setting: JSON data, or an object of the SDK's settings."""
+    if isinstance(value, Mapping):
+        return {key: _lent(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_lent(inner) for inner in value]
+    if isinstance(value, BaseModel):
+        return value.model_copy(deep=True)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value)
+    return value
 
 
 def reject_server_side_state(provider: str, options: Mapping[str, Any]) -> None:

@@ -104,6 +104,11 @@ def is_text(value: Any) -> bool:
     return True
 
 
+def copied(value: Any) -> Any:
+    """Return a deep copy of JSON data; any other value unchanged."""
+    return plain(value) if find_problem(value) is None else value
+
+
 def plain(value: Any) -> Any:
     """Return a deep copy of JSON data, made of dicts, lists and scalars."""
     if isinstance(value, Mapping):

@@ -23,6 +23,8 @@ from kantan_agents.protocol.context import (
     provider_context,
     reject_server_side_state,
 )
+from kantan_agents.protocol.http import AnthropicProvider, GeminiProvider
+from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.model_span import ModelSpan, model_span
 from kantan_agents.protocol.provider import Provider, ProviderContext
 from kantan_agents.protocol.responses import parse_piece, parse_response, sdk_items, sdk_usage
@@ -148,9 +150,11 @@ class ProviderModel(Model):
         yield writer.begin()
         async with aclosing(self._pieces(request)) as pieces:
             async for piece, continues_text in pieces:
+                # Copied, because a provider may change what it has yielded before the answer is complete.
                 if isinstance(piece, ProviderResponse):
-                    metadata = piece.metadata
-                for segment in piece.segments if isinstance(piece, ProviderResponse) else (piece,):
+                    metadata = plain(piece.metadata)
+                given = piece.segments if isinstance(piece, ProviderResponse) else (piece,)
+                for segment in [segment.copied() for segment in given]:
                     for event in writer.write(segment, continues_text=continues_text):
                         yield event
         usage = sdk_usage(metadata)
@@ -205,7 +209,9 @@ class ProviderModel(Model):
     ) -> _Request:
         reject_server_side_state(self.model, server_state)
         specs = self._tools.specs(tools, handoffs)
-        make = partial(provider_context, specs, instructions, input, settings, output_schema)
+        # The providers of this package change nothing, and requests may be large.
+        lend = type(self.provider) not in (AnthropicProvider, GeminiProvider)
+        make = partial(provider_context, specs, instructions, input, settings, output_schema, lend=lend)
         context = await to_thread.run_sync(make) if is_large(input) else make()
         return _Request(last_user_text(context.messages), context)
 

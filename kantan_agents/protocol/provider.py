@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, Literal, Protocol, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_checkable
 
 import attrs
 
-from kantan_agents.protocol.json_data import is_text
+from kantan_agents.protocol.json_data import is_text, plain
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse, as_tuple, segment_problems
 from kantan_agents.protocol.values import Value, data_problems, json_name, nested_value
 
@@ -30,6 +30,31 @@ class ToolSpec(Value):
     name: str
     description: str = ""
     parameters: Mapping[str, Any] = attrs.field(factory=lambda: {"type": "object", "properties": {}})
+    _original: ToolSpec | None = attrs.field(default=None, init=False, eq=False, repr=False)
+
+    def lend(self) -> ToolSpec:
+        """Return an equal spec that may be changed without changing this one.
+
+        Its ``parameters`` are copied when they are first read: a request may have thousands of tools, and
+        not every provider reads all of their schemas.
+        """
+        lent = object.__new__(ToolSpec)
+        keep = object.__setattr__
+        keep(lent, "name", self.name)
+        keep(lent, "description", self.description)
+        keep(lent, "extra", plain(self.extra) if self.extra else {})
+        keep(lent, "_original", self)
+        return lent
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Called only if an attribute has no value yet: the parameters of a lent spec.
+            if name != "parameters":
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            copied = plain(self._original.parameters)
+            object.__setattr__(self, "parameters", copied)
+            return copied
 
     def _problems(self) -> Iterable[str]:
         if not is_text(self.name) or not self.name:
@@ -85,6 +110,8 @@ class Message(Value):
 @attrs.frozen
 class ProviderContext:
     """The input of one model call, apart from the prompt: the protocol's ``IAgentContext``.
+
+    A provider may change what it gets, such as the schema of a tool: everything is a copy for this call.
 
     Attributes:
         tools: The tools that the model may call in this turn, by name, in an order that is stable from turn

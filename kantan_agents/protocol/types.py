@@ -97,6 +97,12 @@ class ContentSegment(Value):
         """Return a tool call segment."""
         return cls("tool_call", tool_call=ProviderToolCall(name, {} if args is None else args, id))
 
+    def copied(self) -> ContentSegment:
+        """Return a copy that shares no data with this segment."""
+        if self.tool_call is None and self.ui is None and not self.extra:
+            return ContentSegment(self.type, self.text, self.data, self.mime_type)
+        return ContentSegment.from_dict(self.to_dict())
+
     @property
     def is_url(self) -> bool:
         """Whether ``data`` is a URL rather than base64."""

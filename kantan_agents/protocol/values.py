@@ -66,7 +66,7 @@ class Value:
 
     @classmethod
     def _spellings(cls) -> dict[str, attrs.Attribute[Any]]:
-        fields = [field for field in attrs.fields(cls) if field.name != "extra"]
+        fields = [field for field in attrs.fields(cls) if field.name != "extra" and field.init]
         return {_json_name(field): field for field in fields}
 
     @classmethod

@@ -107,7 +107,7 @@ async def test_tools_keep_their_order_and_tool_rules_hide_some() -> None:
     await agent.run_async("Go.", {"tool_rules": {"deny": ["write"]}})
     first, second = (list(context.tools) for context in provider.contexts)
     assert first == second == ["read", "transfer_to_other"]
-    assert provider.contexts[0].tools["read"] is provider.contexts[1].tools["read"]
+    assert provider.contexts[0].tools["read"] == provider.contexts[1].tools["read"]
 
 
 async def test_the_context_has_only_the_settings_that_were_set() -> None:

@@ -75,7 +75,7 @@ def _segment(part: Any, path: str, losses: Losses) -> ContentSegment | None:
     if kind == "refusal" and isinstance(part.get("refusal"), str):
         return ContentSegment("text", text=part["refusal"], extra=REFUSAL)
     if kind in get_args(ContentType):  # a segment in the protocol's own form: video, ui
-        return ContentSegment.from_dict(part)
+        return ContentSegment.from_dict(part).copied()
     found = _media(kind, part)
     if found is None:
         losses.add(path, f"a part of the type {kind!r} without data, or with a file stored at the provider")

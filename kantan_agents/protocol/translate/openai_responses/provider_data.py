@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.protocol.json_data import copied, plain
 from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 _KEY = "kantan_agents"
@@ -34,7 +35,7 @@ def message_data(segments: Sequence[ContentSegment], calls: Sequence[int] = ()) 
     for segment in segments:
         if segment.type == "text":
             if segment.extra:
-                extras[str(texts)] = dict(segment.extra)
+                extras[str(texts)] = plain(segment.extra)
             texts += 1
         else:
             others.append([texts, segment.to_dict()])
@@ -55,7 +56,7 @@ def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[Cont
     data = _data(item)
     extras = data.get(_EXTRAS) or {}
     written = [
-        ContentSegment("text", text=text, extra=extras.get(str(index), {}))
+        ContentSegment("text", text=text, extra=copied(extras.get(str(index), {})))
         for index, text in enumerate(texts)
     ]
     if data.get(_FILLER) and not "".join(segment.text or "" for segment in written):
@@ -65,7 +66,7 @@ def message_segments(item: Mapping[str, Any], texts: Iterable[str]) -> list[Cont
     for before, segment in data.get(_SEGMENTS) or ():
         segments += written[index:before]
         index = max(index, before)
-        segments.append(ContentSegment.from_dict(segment))
+        segments.append(ContentSegment.from_dict(segment).copied())
     return segments + written[index:]
 
 
@@ -100,7 +101,7 @@ def _shown(segment: Mapping[str, Any]) -> dict[str, Any]:
 
 def call_data(segment: ContentSegment, call: ProviderToolCall) -> dict[str, Any] | None:
     """Return the ``provider_data`` of a function call: both ``extra``; None if they are empty."""
-    data = {name: dict(extra) for name, extra in ((_SEGMENT, segment.extra), (_CALL, call.extra)) if extra}
+    data = {name: plain(extra) for name, extra in ((_SEGMENT, segment.extra), (_CALL, call.extra)) if extra}
     return {_KEY: data} if data else None
 
 
@@ -108,8 +109,8 @@ def call_segment(item: Mapping[str, Any], call: ProviderToolCall) -> ContentSegm
     """Return the segment of a call with ``extra`` from the item's ``provider_data``."""
     data = _data(item)
     if data.get(_CALL):
-        call = attrs.evolve(call, extra=data[_CALL])
-    return ContentSegment("tool_call", tool_call=call, extra=data.get(_SEGMENT) or {})
+        call = attrs.evolve(call, extra=copied(data[_CALL]))
+    return ContentSegment("tool_call", tool_call=call, extra=copied(data.get(_SEGMENT) or {}))
 
 
 def _data(item: Mapping[str, Any]) -> Mapping[str, Any]:
