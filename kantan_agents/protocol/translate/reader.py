@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from kantan_agents.errors import InvalidProtocolValueError
+from kantan_agents.protocol.json_data import find_problem
 from kantan_agents.protocol.provider import Message, Role
 from kantan_agents.protocol.translate.losses import Problems
 from kantan_agents.protocol.types import ContentSegment
@@ -29,12 +30,29 @@ class Reader(Problems):
             raise InvalidProtocolValueError(value=self.format, problems=self.problems)
 
     def expect(self, data: Any, kind: type[T], path: str = "it") -> T:
-        """Return ``data`` if it is of the type ``kind``, else raise at once: nothing else can be read."""
+        """Return ``data`` if it is JSON data of the type ``kind``, else raise at once."""
         if not isinstance(data, kind):
             self.add(path, f"must be {_KINDS[kind]}, not {type(data).__name__}")
-            self.check()
+        elif (problem := find_problem(data)) is not None:
+            self.problems.append(f"{path if path != 'it' else ''}{problem}".lstrip("."))
+        self.check()
         found: T = data
         return found
+
+    def expect_answer(self, data: Any, content: str) -> dict[str, Any]:
+        """Return the body of an answer, which must have the list ``content``, or raise at once.
+
+        So the body of an error, or the answer of another API, is not taken for an answer without content.
+        """
+        body = self.expect(data, dict)
+        error = body.get("error")
+        if body.get(content) is None and error is not None:
+            said = error.get("message") if isinstance(error, dict) else error
+            # Not cut: the text may contain an API key, and half a key cannot be masked.
+            self.add("error", f"the API reported an error: {said}")
+        self.required(body, content, list, "")
+        self.check()
+        return body
 
     def field(self, data: Mapping[str, Any], name: str, kind: type[T], path: str) -> T | None:
         """Return a field; None if it is missing or null, or of another type, which is a problem."""

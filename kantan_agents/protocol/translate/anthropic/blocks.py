@@ -68,7 +68,7 @@ def _source(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any
 
 def segment_of(block: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
     """Return the segment of a block; None if the protocol has no segment for it."""
-    kind = block.get("type")
+    kind = reader.required(block, "type", str, path)
     if kind == "text":
         text = reader.required(block, "text", str, path)
         extra = reader.extra(fields=unknown_fields(block, "type", "text"))

@@ -33,8 +33,10 @@ def response_from_anthropic(data: Any) -> ProviderResponse:
         InvalidProtocolValueError: E50, with every problem.
     """
     reader = Reader("answer of Anthropic's Messages API", OWNER)
-    body = reader.expect(data, dict)
-    content = reader.required(body, "content", list, "") or []
+    body = reader.expect_answer(data, "content")
+    content = body["content"]
+    if not content and body.get("type") != "message":
+        reader.add("type", f"must be message, not {body.get('type')!r}"[:200])
     segments, left = reader.segments(
         reader.objects(content, "content"), lambda block, path: segment_of(block, reader, path)
     )

@@ -36,10 +36,14 @@ def response_from_gemini(data: Any) -> ProviderResponse:
     reader = Reader("answer of the Gemini API", OWNER)
     body = reader.expect(data, dict)
     feedback = reader.field(body, "promptFeedback", dict, "") or {}
+    if "blockReason" not in feedback:
+        body = reader.expect_answer(body, "candidates")
     candidates = reader.field(body, "candidates", list, "") or []
     if len(candidates) > 1 or (not candidates and "blockReason" not in feedback):
         reader.add("candidates", f"must be one, not {len(candidates)}")
     candidate = (reader.objects(candidates[:1], "candidates") or [("", {})])[0][1]
+    if "blockReason" not in feedback and not any(candidate.get(name) for name in ("content", "finishReason")):
+        reader.add("candidates[0]", "has neither content nor finishReason")
     content = reader.field(candidate, "content", dict, "candidates[0].") or {}
     parts = reader.field(content, "parts", list, "candidates[0].content.") or []
     segments, left = reader.segments(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.translate.json_schema import describe_keywords, resolve
 from kantan_agents.protocol.translate.losses import Losses
+from kantan_agents.protocol.translate.reader import Reader
 
 _MAX_SCHEMAS: Final = 5_000
 _TYPES: Final = ("string", "number", "integer", "boolean", "array", "object", "null")
@@ -18,6 +20,7 @@ _IGNORED: Final = frozenset(
 _COUNTS: Final = (
     "minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties",
 )  # fmt: skip
+_COUNT: Final = re.compile(r"[0-9]{1,19}")
 _COPIED: Final = frozenset(
     {*_ANNOTATIONS, *_COUNTS, "minimum", "maximum", "pattern", "required", "propertyOrdering"}
 )
@@ -210,7 +213,15 @@ def _write_choices(choices: Any, kind: str, out: dict[str, Any]) -> bool:
 
 
 def schema_from_gemini(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema in the API's subset as JSON Schema; ``nullable`` becomes the type ``null``."""
+    """Return a schema in the API's subset as JSON Schema; ``nullable`` becomes the type ``null``.
+
+    Raises:
+        InvalidProtocolValueError: E50, ``schema`` is not an object of JSON data.
+    """
+    return _schema_back(Reader("schema of the Gemini API", "gemini").expect(schema, dict))
+
+
+def _schema_back(schema: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for keyword, value in schema.items():
         if keyword == "type" and isinstance(value, str):
@@ -221,7 +232,7 @@ def schema_from_gemini(schema: Mapping[str, Any]) -> dict[str, Any]:
             out[keyword] = _convert_back(value)
         elif keyword == "anyOf" and isinstance(value, (list, tuple)):
             out[keyword] = [_convert_back(part) for part in value]
-        elif keyword in _COUNTS and isinstance(value, str) and value.isdigit():
+        elif keyword in _COUNTS and isinstance(value, str) and _COUNT.fullmatch(value):
             out[keyword] = int(value)  # protocol buffers write 64-bit integers as text in JSON
         elif keyword != "nullable":
             out[keyword] = plain(value)
@@ -229,7 +240,7 @@ def schema_from_gemini(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _convert_back(part: Any) -> Any:
-    return schema_from_gemini(part) if isinstance(part, Mapping) else plain(part)
+    return _schema_back(part) if isinstance(part, Mapping) else plain(part)
 
 
 def _with_null(schema: dict[str, Any]) -> dict[str, Any]:

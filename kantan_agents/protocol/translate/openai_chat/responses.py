@@ -35,12 +35,15 @@ def response_from_openai_chat(data: Any) -> ProviderResponse:
         InvalidProtocolValueError: E50, with every problem; more than one choice is a problem.
     """
     reader = Reader("chat completion", OWNER)
-    body = reader.expect(data, dict)
-    choices = reader.required(body, "choices", list, "") or []
+    body = reader.expect_answer(data, "choices")
+    choices = body["choices"]
     if len(choices) != 1:
         reader.add("choices", f"must be one, not {len(choices)}")
     choice = (reader.objects(choices[:1], "choices") or [("", {})])[0][1]
     message = reader.required(choice, "message", dict, "choices[0].") or {}
+    role = reader.field(message, "role", str, "choices[0].message.")
+    if role is None and not any(name in message for name in _CONTENT_FIELDS):
+        reader.add("choices[0].message", "has no content")
     segments = _segments(message, reader, "choices[0].message.")
     counts, rest = read_usage(reader.field(body, "usage", dict, "") or {}, USAGE)
     texts = read_texts(reader, body, "", id="id", model="model")

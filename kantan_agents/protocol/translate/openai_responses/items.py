@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from kantan_agents.errors import InvalidProtocolValueError
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.openai_responses.parts import segments_of_content
+from kantan_agents.protocol.translate.openai_responses.parts import invalid_item, segments_of_content
 from kantan_agents.protocol.translate.openai_responses.provider_data import (
     call_data,
     call_segment,
@@ -124,7 +124,11 @@ def segments_of_item(
     if kind == IMAGE and isinstance(item.get("result"), str) and item["result"]:
         fields = {"type": IMAGE, **unknown_fields(item, "type", "result")} if keep_unknown else {}
         mime_type = image_type(item)
-        return [ContentSegment("image", data=item["result"], mime_type=mime_type, extra=fields_extra(fields))]
+        try:
+            extra = fields_extra(fields)
+            return [ContentSegment("image", data=item["result"], mime_type=mime_type, extra=extra)]
+        except InvalidProtocolValueError as error:
+            raise invalid_item(error, path) from None
     if item.get("role") == "assistant" and kind in (None, "message"):
         return _assistant_segments(item, path, losses, keep_unknown=keep_unknown)
     return [] if isinstance(kind, str) and kind in BOOKKEEPING else None

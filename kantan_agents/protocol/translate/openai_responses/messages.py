@@ -5,29 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kantan_agents.errors import InvalidProtocolValueError
 from kantan_agents.protocol.provider import Message, Role
 from kantan_agents.protocol.translate.call_names import CallNames
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.openai_responses.assistant_items import AssistantItems
-from kantan_agents.protocol.translate.openai_responses.parts import parts_of, segments_of_content
-from kantan_agents.protocol.translate.openai_responses.tools import FORMAT, OWNER, fields_extra
+from kantan_agents.protocol.translate.openai_responses.parts import (
+    invalid_item,
+    parts_of,
+    segments_of_content,
+)
+from kantan_agents.protocol.translate.openai_responses.tools import FORMAT, OWNER, fields_extra, listed_items
 from kantan_agents.protocol.translate.openai_responses.wire_items import wire_items
-from kantan_agents.protocol.translate.reader import unknown_fields
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import ContentSegment
 
 _ROLES: Mapping[str, Role] = {"user": "user", "system": "system", "developer": "system"}
 
 
-def messages_from_openai_responses(items: str | Iterable[Any]) -> list[Message]:
+def messages_from_openai_responses(items: str | Iterable[Any]) -> tuple[Message, ...]:
     """Return input items as messages; successive items of the assistant become one message.
 
     Fields that the protocol does not define are kept in ``extra["openai_responses"]``, and so are items that
     record OpenAI's own steps, such as reasoning and searches.
 
     Raises:
-        UntranslatableError: E52, an item has no counterpart, such as a file or a reference to an item.
+        UntranslatableError: E52, an item has no counterpart, such as a reference to an item.
+        InvalidProtocolValueError: E50, ``items`` is not a list of JSON data.
     """
-    return read_messages(items, keep_unknown=True)
+    if isinstance(items, str):
+        return tuple(read_messages(items, keep_unknown=True))
+    listed = listed_items(items)
+    read = [_as_mapping(item) for item in listed] if isinstance(listed, list) else listed
+    reader = Reader("input of OpenAI Responses", OWNER)
+    return tuple(read_messages(reader.expect(read, list, "input"), keep_unknown=True))
 
 
 def read_messages(items: str | Iterable[Any], *, keep_unknown: bool) -> list[Message]:
@@ -74,16 +85,23 @@ def _other_message(
         segments = segments_of_content(output, f"{path}.output", losses, keep_unknown=keep_unknown)
         call_id = item["call_id"]
         extra = fields_extra(unknown_fields(item, "type", "call_id", "output")) if keep_unknown else {}
-        return Message("tool", segments, call_id, names.get(call_id), extra=extra)
+        return _message(path, "tool", segments, call_id, names.get(call_id), extra=extra)
     if isinstance(role, str) and role in _ROLES and kind in (None, "message"):
         content = item.get("content")
         segments = segments_of_content(content, f"{path}.content", losses, keep_unknown=keep_unknown)
         extra = fields_extra(unknown_fields(item, "type", "role", "content")) if keep_unknown else {}
         if keep_unknown and role == "developer":
             extra = {OWNER: {**extra.get(OWNER, {}), "role": role}}
-        return Message(_ROLES[role], segments, extra=extra)
+        return _message(path, _ROLES[role], segments, extra=extra)
     losses.add(path, f"an item of the type {kind!r}" + (f" and the role {role!r}" if role else ""))
     return None
+
+
+def _message(path: str, *fields: Any, extra: Mapping[str, Any]) -> Message:
+    try:
+        return Message(*fields, extra=extra)
+    except InvalidProtocolValueError as error:
+        raise invalid_item(error, path) from None
 
 
 def messages_to_openai_responses(messages: Iterable[Message]) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
+from kantan_agents.errors import InvalidProtocolValueError
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.media import split_url
 from kantan_agents.protocol.translate.openai_responses.tools import OWNER
@@ -41,10 +42,20 @@ def segments_of_content(
         return []
     segments = []
     for index, part in enumerate(content):
-        segment = _segment(part, f"{path}[{index}]", losses)
+        where = f"{path}[{index}]"
+        try:
+            segment = _segment(part, where, losses)
+        except InvalidProtocolValueError as error:
+            raise invalid_item(error, where) from None
         if segment is not None:
             segments.append(_with_unknown_fields(segment, part) if keep_unknown else segment)
     return segments
+
+
+def invalid_item(error: InvalidProtocolValueError, path: str) -> InvalidProtocolValueError:
+    """Return the error of a value with the path of its item, so that the item can be found."""
+    problems = [f"{path}.{problem}" for problem in error.problems]
+    return InvalidProtocolValueError(value=error.value, problems=problems)
 
 
 def _with_unknown_fields(segment: ContentSegment, part: Mapping[str, Any]) -> ContentSegment:

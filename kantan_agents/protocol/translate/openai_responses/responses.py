@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from kantan_agents.errors import InvalidProtocolValueError
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.metadata import ResponseMetadata
 from kantan_agents.protocol.translate.openai_responses.assistant_items import AssistantItems
-from kantan_agents.protocol.translate.openai_responses.tools import FORMAT, OWNER, checked_list
+from kantan_agents.protocol.translate.openai_responses.tools import FORMAT, OWNER
 from kantan_agents.protocol.translate.openai_responses.wire_items import wire_items
-from kantan_agents.protocol.translate.reader import unknown_fields
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.translate.usage import read_usage, write_usage
 from kantan_agents.protocol.types import ProviderResponse
 
@@ -25,7 +24,7 @@ USAGE: Final[Mapping[str, tuple[str, ...]]] = {
 _TEXTS: Mapping[str, str] = {"id": "id", "model": "model", "finish_reason": "status"}
 
 
-def response_from_openai_responses(response: Mapping[str, Any]) -> ProviderResponse:
+def response_from_openai_responses(data: Any) -> ProviderResponse:
     """Return a response object of the API as a ``ProviderResponse``.
 
     ``metadata`` has ``id``, ``model``, ``finish_reason`` (the API's ``status``) and ``usage``; all other
@@ -35,12 +34,14 @@ def response_from_openai_responses(response: Mapping[str, Any]) -> ProviderRespo
         UntranslatableError: E52, it has output items for which the protocol has no segment.
         InvalidProtocolValueError: E50, it is not a response object.
     """
-    if not isinstance(response, Mapping):
-        problem = f"must be an object, not {type(response).__name__}"
-        raise InvalidProtocolValueError(value="response of OpenAI Responses", problems=[problem])
+    reader = Reader("response of OpenAI Responses", OWNER)
+    response = reader.expect_answer(data, "output")
+    if not response["output"] and response.get("object") != "response":
+        reader.add("object", f"must be response, not {response.get('object')!r}"[:200])
+    reader.check()
     losses = Losses(FORMAT, OWNER)
     assistant = AssistantItems(losses, keep_unknown=True)
-    for index, item in enumerate(checked_list(response.get("output") or [], "output of OpenAI Responses")):
+    for index, item in enumerate(response["output"]):
         path = f"output[{index}]"
         if not isinstance(item, Mapping):
             losses.add(path, f"must be an object, not {type(item).__name__}")

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from kantan_agents.errors import InvalidProtocolValueError
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.provider import ToolSpec
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.reader import unknown_fields
+from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 
 FORMAT: Final = "OpenAI Responses"
 OWNER: Final = "openai_responses"
@@ -38,14 +37,15 @@ def tools_to_openai_responses(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]
     return written
 
 
-def tools_from_openai_responses(tools: Iterable[Mapping[str, Any]]) -> list[ToolSpec]:
+def tools_from_openai_responses(tools: Iterable[Mapping[str, Any]]) -> tuple[ToolSpec, ...]:
     """Return the ``tools`` of a request as ``ToolSpec``s.
 
     Raises:
         UntranslatableError: E52, one of them is not a function, but a tool that OpenAI runs.
         InvalidProtocolValueError: E50, a function is not a valid tool.
     """
-    listed = checked_list(tools, "list of tools of OpenAI Responses")
+    reader = Reader("list of tools of OpenAI Responses", OWNER)
+    listed = reader.expect(listed_items(tools), list, "tools")
     losses = Losses(FORMAT, OWNER)
     for index, tool in enumerate(listed):
         if not isinstance(tool, Mapping):
@@ -53,15 +53,19 @@ def tools_from_openai_responses(tools: Iterable[Mapping[str, Any]]) -> list[Tool
         elif tool.get("type") != "function":
             losses.add(f"tools[{index}]", f"is of the type {tool.get('type')!r}, which OpenAI runs")
     losses.check()
-    return [
-        ToolSpec(
-            tool.get("name", ""),
-            tool.get("description") or "",
-            tool.get("parameters") or {},
-            extra=fields_extra(_tool_fields(tool)),
-        )
-        for tool in listed
-    ]
+    found = [_tool(tool, reader, f"tools[{index}].") for index, tool in enumerate(listed)]
+    reader.check()
+    return tuple(tool for tool in found if tool is not None)
+
+
+def _tool(tool: dict[str, Any], reader: Reader, path: str) -> ToolSpec | None:
+    name = reader.required(tool, "name", str, path)
+    description = reader.field(tool, "description", str, path) or ""
+    parameters = reader.field(tool, "parameters", dict, path) or {}
+    extra = fields_extra(_tool_fields(tool))
+    if name is None:
+        return None
+    return reader.build(lambda: ToolSpec(name, description, parameters, extra=extra), path)
 
 
 def _tool_fields(tool: Mapping[str, Any]) -> dict[str, Any]:
@@ -75,13 +79,7 @@ def fields_extra(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {OWNER: {"fields": dict(fields)}} if fields else {}
 
 
-def checked_list(given: Any, value: str) -> list[Any]:
-    """Return an iterable as a list.
-
-    Raises:
-        InvalidProtocolValueError: E50, it is a str, a mapping, or not iterable; ``value`` is its description.
-    """
-    if isinstance(given, Iterable) and not isinstance(given, (str, Mapping)):
-        return list(given)
-    problem = f"must be a list, not {type(given).__name__}"
-    raise InvalidProtocolValueError(value=value, problems=[problem])
+def listed_items(given: Any) -> Any:
+    """Return an iterable of items as a list; anything else, such as a mapping, unchanged."""
+    is_listed = isinstance(given, Iterable) and not isinstance(given, (str, bytes, Mapping))
+    return list(given) if is_listed else given
