@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.errors import InvalidProtocolValueError, KantanAgentsError, UntranslatableError
+from kantan_agents.errors import InvalidProtocolValueError, UntranslatableError
 from kantan_agents.protocol import Message, ProviderResponse, ToolSpec, translate
 from kantan_agents.testing.strategies import json_values
 from tests.protocol.wire_server import WIRE, recorded
@@ -105,8 +106,8 @@ def test_every_wrong_value_is_an_error_or_empty_but_never_a_crash(read: Read) ->
     for value in [*WRONG, *EXTREME]:
         try:
             found = read(copy.copy(value))
-        except KantanAgentsError as error:
-            assert error.code in ("E50", "E52")
+        except (InvalidProtocolValueError, UntranslatableError):
+            pass
         else:
             assert not isinstance(found, ProviderResponse)
             assert isinstance(found, dict) or all(isinstance(one, (Message, ToolSpec)) for one in found)
@@ -129,12 +130,8 @@ def test_arbitrary_json_is_read_or_an_error(read: Read, value: Any) -> None:
 
 
 def check(read: Read, value: Any) -> None:
-    try:
-        found = read(value)
-    except (InvalidProtocolValueError, UntranslatableError) as error:
-        assert error.problems
-    else:
-        assert isinstance(found, (ProviderResponse, tuple, dict))
+    with contextlib.suppress(InvalidProtocolValueError, UntranslatableError):
+        assert isinstance(read(value), (ProviderResponse, tuple, dict))
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
