@@ -12,12 +12,12 @@ import attrs
 from kantan_agents.protocol.json_data import is_text
 from kantan_agents.protocol.values import Value, data_problems, json_name, nested_value, nullable
 
-ContentType = Literal["text", "image", "audio", "video", "ui", "tool_call"]
-"""The types of segments."""
+ContentType = Literal["text", "image", "audio", "video", "file", "ui", "tool_call"]
+"""The types of segments: those of the protocol, and ``"file"`` for a document such as a PDF."""
 
 _TYPES: tuple[ContentType, ...] = get_args(ContentType)
 
-MEDIA: tuple[ContentType, ...] = ("image", "audio", "video")
+MEDIA: tuple[ContentType, ...] = ("image", "audio", "video", "file")
 """The types of segments whose payload is ``data``."""
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -69,7 +69,7 @@ class ContentSegment(Value):
     Args:
         type: The type; it determines which one of the payload fields below is set.
         text: The text, with ``"text"``.
-        data: Base64 or a URL, with ``"image"``, ``"audio"`` and ``"video"``.
+        data: Base64 or a URL, with ``"image"``, ``"audio"``, ``"video"`` and ``"file"``.
         mime_type: The media type, such as ``"image/png"``; optional, only with ``data``.
         tool_call: The call, with ``"tool_call"``.
         ui: JSON data for a frontend to render, with ``"ui"``. This library does not interpret it.
@@ -129,7 +129,7 @@ class ContentSegment(Value):
         if self.tool_call is not None and not isinstance(self.tool_call, ProviderToolCall):
             yield f"toolCall: must be a ProviderToolCall, not {type(self.tool_call).__name__}"
         if self.mime_type is not None and (self.type not in MEDIA or not is_text(self.mime_type)):
-            yield "mimeType: must be a str, and belongs to a segment of type image, audio or video"
+            yield "mimeType: must be a str, and belongs to a segment of type image, audio, video or file"
         if self.data is not None:
             problem = _data_problem(self.data)
             if problem:

@@ -39,12 +39,22 @@ def images() -> st.SearchStrategy[ContentSegment]:
     return made | st.just(ContentSegment("image", data="https://example.com/a.png"))
 
 
+def documents() -> st.SearchStrategy[ContentSegment]:
+    return st.builds(lambda data: ContentSegment("file", data=data, mime_type="application/pdf"), BASE64)
+
+
 def any_segments(*, calling: bool = True) -> st.SearchStrategy[ContentSegment]:
     media = st.builds(
         lambda kind, data, mime: ContentSegment(kind, data=data, mime_type=mime),
-        st.sampled_from(["image", "audio", "video"]),
+        st.sampled_from(["image", "audio", "video", "file"]),
         BASE64 | st.sampled_from(["https://example.com/a.mp4", "data:image/png;base64,AAAA"]),
-        st.sampled_from([None, "image/png", "audio/mp3", "audio/wav", "video/mp4"]),
+        st.sampled_from([None, "image/png", "audio/mp3", "audio/wav", "video/mp4", "application/pdf"]),
+    )
+    files = st.builds(
+        lambda data, mime, extra: ContentSegment("file", data=data, mime_type=mime, extra=extra),
+        BASE64 | st.just("https://example.com/a.pdf"),
+        st.sampled_from([None, "application/pdf", "text/plain", "text/csv"]),
+        FOREIGN | st.builds(lambda name: {"filename": name}, SAID),
     )
     odd = st.builds(
         lambda text, extra: ContentSegment("text", text=text, extra=extra),
@@ -61,7 +71,7 @@ def any_segments(*, calling: bool = True) -> st.SearchStrategy[ContentSegment]:
         FOREIGN,
     )
     ui = st.builds(lambda value: ContentSegment("ui", ui=value), OBJECTS)
-    found = text_segments(TEXTS) | images() | media | odd | ui
+    found = text_segments(TEXTS) | images() | media | files | odd | ui
     return found | calls() | wild if calling else found
 
 
@@ -112,7 +122,7 @@ def conversations(draw: Any) -> tuple[Message, ...]:
     if draw(st.booleans()):
         found.append(Message("system", (draw(text_segments()),)))
     for _ in range(draw(st.integers(1, 3))):
-        said = draw(st.lists(text_segments() | images(), min_size=1, max_size=3))
+        said = draw(st.lists(text_segments() | images() | documents(), min_size=1, max_size=3))
         found.append(Message("user", tuple(said)))
         made = draw(st.lists(calls(), max_size=3, unique_by=_call_id))
         used_ids = {call.id for message in found for call in _calls(message)}

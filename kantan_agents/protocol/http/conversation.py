@@ -12,7 +12,7 @@ import attrs
 from kantan_agents.errors import UntranslatableError
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.media import Media
+from kantan_agents.protocol.translate.media import FILENAME, Media, filename_of
 from kantan_agents.protocol.types import MEDIA, ContentSegment, ProviderToolCall
 
 _VALUE_SIZE = 32
@@ -30,6 +30,7 @@ def fit_conversation(prompt: str, context: ProviderContext, owner: str) -> tuple
     - a system message after the beginning of the conversation becomes a user message;
     - ``ui`` is removed, and media in an assistant message are replaced by their type in brackets if the API
       does not allow them there;
+    - a file of another type of text becomes plain text for Anthropic, and loses its name for Gemini;
     - in a tool result for Gemini, texts move to the front, and media at a URL become a text with the URL.
 
     Args:
@@ -100,12 +101,23 @@ def _segments(message: Message, owner: str) -> Iterable[ContentSegment]:
         if segment.type in MEDIA and message.role == "assistant" and owner == "anthropic":
             yield ContentSegment.of_text(f"[{segment.mime_type or segment.type}]")
             continue
+        if segment.type == "file" and owner == "anthropic":
+            yield _document(segment, owner)
+            continue
         call = segment.tool_call
         yield attrs.evolve(
             segment,
             extra=_own_extra(segment.extra, owner),
             tool_call=None if call is None else _call(call, owner),
         )
+
+
+def _document(segment: ContentSegment, owner: str) -> ContentSegment:
+    """Return a file with its name; every type of text becomes plain text, which the API requires."""
+    is_text = (segment.mime_type or "").startswith("text/") and not segment.is_url
+    name = filename_of(segment)
+    extra = {**_own_extra(segment.extra, owner), **({} if name is None else {FILENAME: name})}
+    return attrs.evolve(segment, mime_type="text/plain" if is_text else segment.mime_type, extra=extra)
 
 
 def _call(call: ProviderToolCall, owner: str) -> ProviderToolCall:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import attrs
 
-from kantan_agents.protocol.types import ContentSegment
+from kantan_agents.protocol.types import MEDIA, ContentSegment
+
+FILENAME = "filename"
+"""The key of ``extra`` that has the name of a file."""
 
 _DATA_URL = re.compile(r"data:(?P<mime>[^;,]+);base64,", re.IGNORECASE)
 
@@ -34,6 +38,35 @@ class Media:
     def data_url(self) -> str:
         """The payload as one URL; base64 becomes a data URL."""
         return self.url or f"data:{self.mime};base64,{self.base64}"
+
+
+def is_document(mime: str | None) -> bool:
+    """Return whether the content of this type belongs to a segment of type file: not an image or a sound."""
+    kind = (mime or "").partition("/")[0].lower()
+    return bool(kind) and kind not in MEDIA
+
+
+def extra_of_file(segment: ContentSegment) -> dict[str, Any]:
+    """Return ``extra`` of a segment without the name of a file, which every format treats by itself."""
+    is_named = segment.type == "file" and isinstance(segment.extra.get(FILENAME), str)
+    return {name: value for name, value in segment.extra.items() if not (is_named and name == FILENAME)}
+
+
+def filename_of(segment: ContentSegment) -> str | None:
+    """Return the name of a file; None if it has no name."""
+    name = segment.extra.get(FILENAME)
+    return name if isinstance(name, str) else None
+
+
+def default_filename(mime: str | None) -> str:
+    """Return the name that is sent for a file without a name, where a format needs one."""
+    return (mime or "").replace("/", ".")
+
+
+def named(name: object, mime: str | None = None) -> dict[str, Any]:
+    """Return ``extra`` with the name of a file, unless there is no name or it is the default one."""
+    is_name = isinstance(name, str) and name and name != default_filename(mime)
+    return {FILENAME: name} if is_name else {}
 
 
 def split_url(url: str) -> tuple[str, str | None]:

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from kantan_agents.protocol.json_data import plain
+from kantan_agents.protocol.translate.anthropic.documents import document_payload, document_source
 from kantan_agents.protocol.translate.anthropic.tools import NAME
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.media import Media
+from kantan_agents.protocol.translate.media import Media, extra_of_file, filename_of, named
 from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
@@ -19,7 +20,7 @@ _IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
     """Return a segment as a block, with the unknown blocks that were kept from before and after it."""
-    own = losses.format_extra(segment.extra, path, "fields", "before", "after")
+    own = losses.format_extra(extra_of_file(segment), path, "fields", "before", "after")
     block: dict[str, Any] = {}
     if segment.type == "text":
         block = {"type": "text", "text": segment.text}
@@ -27,6 +28,10 @@ def blocks_of(segment: ContentSegment, role: str, losses: Losses, path: str) -> 
         block = _tool_use(segment.tool_call, losses, path)
     elif segment.type == "image" and role in ("user", "tool"):
         block = {"type": "image", "source": _source(segment, losses, path)}
+    elif segment.type == "file" and role in ("user", "tool"):
+        name = filename_of(segment)
+        source = document_source(segment, losses, path)
+        block = {"type": "document", "source": source, **({} if name is None else {"title": name})}
     else:
         losses.add(path[:-1], f"a message of the role {role} cannot hold {segment.type}")
     block = losses.with_fields(block, own, path)
@@ -78,6 +83,13 @@ def segment_of(block: dict[str, Any], reader: Reader, path: str) -> ContentSegme
     source = block.get("source")
     if kind == "image" and isinstance(source, Mapping):
         return _image(block, source, reader, path)
+    if kind == "document" and isinstance(source, Mapping):
+        payload = document_payload(source)
+        title = named(block.get("title"))
+        known = ("type", "source", *(("title",) if title else ()))
+        extra = {**title, **reader.extra(fields=unknown_fields(block, *known))}
+        if payload is not None:
+            return reader.build(lambda: ContentSegment("file", **payload, extra=extra), path)
     return None
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.translate.gemini.tools import NAME
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.media import Media
+from kantan_agents.protocol.translate.media import Media, is_document
 from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import MEDIA, ContentSegment, ProviderToolCall
 
@@ -17,6 +17,8 @@ _TYPES_BY_EXTENSION: Final = {
     "png": "image/png", "jpg": "image/jpeg", "jpeg": "image/jpeg", "gif": "image/gif", "webp": "image/webp",
     "heic": "image/heic", "wav": "audio/wav", "mp3": "audio/mp3", "aac": "audio/aac", "ogg": "audio/ogg",
     "flac": "audio/flac", "mp4": "video/mp4", "mov": "video/mov", "webm": "video/webm", "mpeg": "video/mpeg",
+    "pdf": "application/pdf", "txt": "text/plain", "md": "text/md", "csv": "text/csv", "html": "text/html",
+    "json": "application/json", "xml": "text/xml",
 }  # fmt: skip
 
 
@@ -52,6 +54,9 @@ def media_part(segment: ContentSegment, losses: Losses, path: str) -> dict[str, 
         mime = _type_by_extension(media.url)
     if mime is None:
         losses.add(f"{path}mimeType", "is missing, and the format needs it")
+    elif segment.type == "file":
+        if not is_document(mime):
+            losses.add(f"{path}mimeType", f"is {mime!r}, which is not that of a file"[:200])
     elif not mime.startswith(f"{segment.type}/"):
         losses.add(f"{path}mimeType", f"must begin with {segment.type}/, not be {mime!r}"[:200])
     if media.url is not None:
@@ -105,6 +110,8 @@ def _call(part: dict[str, Any], call: dict[str, Any], reader: Reader, path: str)
 
 def _media(mime: Any, data: Any, fields: dict[str, Any], reader: Reader, path: str) -> ContentSegment | None:
     kind: Any = mime.partition("/")[0] if isinstance(mime, str) else ""
+    if kind not in MEDIA and is_document(kind):
+        kind = "file"
     if kind not in MEDIA:
         return None
     extra = reader.extra(fields=fields)

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.media import Media, split_url
+from kantan_agents.protocol.translate.media import (
+    Media,
+    default_filename,
+    extra_of_file,
+    filename_of,
+    is_document,
+    named,
+    split_url,
+)
 from kantan_agents.protocol.translate.reader import Reader, unknown_fields
 from kantan_agents.protocol.types import ContentSegment
 
@@ -17,7 +26,9 @@ _DETAIL = "detail"
 def part_to_chat(segment: ContentSegment, role: str, losses: Losses, path: str) -> list[dict[str, Any]]:
     """Return a segment as a part, with the unknown parts from before and after it; not for tool calls."""
     extra = {
-        name: value for name, value in segment.extra.items() if (segment.type, name) != ("image", _DETAIL)
+        name: value
+        for name, value in extra_of_file(segment).items()
+        if (segment.type, name) != ("image", _DETAIL)
     }
     own = losses.format_extra(extra, path, "fields", "before", "after")
     part: dict[str, Any] = {}
@@ -29,6 +40,8 @@ def part_to_chat(segment: ContentSegment, role: str, losses: Losses, path: str) 
         part = _image(segment, losses, path)
     elif role == "user" and segment.type == "audio":
         part = _audio(segment, losses, path)
+    elif role == "user" and segment.type == "file":
+        part = _file(segment, losses, path)
     else:
         losses.add(path[:-1], f"a message of the role {role} cannot hold {segment.type}")
     part = losses.with_fields(part, own, path)
@@ -53,6 +66,16 @@ def _audio(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]
         losses.add(f"{path}mimeType", f"must be {' or '.join(_AUDIO_FORMATS)}, not {media.mime!r}"[:200])
     audio = {"data": media.base64, "format": _AUDIO_FORMATS.get(media.mime or "")}
     return {"type": "input_audio", "input_audio": audio}
+
+
+def _file(segment: ContentSegment, losses: Losses, path: str) -> dict[str, Any]:
+    media = Media.of(segment)
+    if media.url is not None:
+        losses.add(f"{path}data", "is a URL, but a file must be base64")
+    if not is_document(media.mime):
+        losses.add(f"{path}mimeType", f"must be that of a file, not {media.mime!r}"[:200])
+    name = filename_of(segment) or default_filename(media.mime)
+    return {"type": "file", "file": {"filename": name, "file_data": media.data_url}}
 
 
 def parts_from_chat(
@@ -81,6 +104,13 @@ def _segment(part: dict[str, Any], reader: Reader, path: str) -> ContentSegment 
         return _build(reader, path, {"type": "refusal"}, "text", text=inner)
     if kind == "image_url" and isinstance(inner, dict) and isinstance(inner.get("url"), str):
         return _image_segment(inner, fields, reader, path)
+    if kind == "file" and isinstance(inner, dict) and set(inner) <= {"filename", "file_data"}:
+        data, mime = split_url(str(inner.get("file_data")))
+        if is_document(mime) and isinstance(inner.get("filename"), (str, NoneType)):
+            extra = {**named(inner.get("filename"), mime), **reader.extra(fields=fields)}
+            return reader.build(
+                lambda: ContentSegment("file", data=data, mime_type=mime, extra=extra), f"{path}file."
+            )
     is_audio = kind == "input_audio" and isinstance(inner, dict) and set(inner) == {"data", "format"}
     if is_audio and isinstance(inner, dict):
         mime = _AUDIO_TYPES.get(str(inner["format"]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import mimetypes
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,12 +10,23 @@ from typing import Any, get_args
 
 from kantan_agents.errors import InvalidProtocolValueError
 from kantan_agents.protocol.translate.losses import Losses
-from kantan_agents.protocol.translate.media import split_url
+from kantan_agents.protocol.translate.media import (
+    FILENAME,
+    default_filename,
+    extra_of_file,
+    filename_of,
+    is_document,
+    named,
+    split_url,
+)
 from kantan_agents.protocol.translate.openai_responses.tools import OWNER
 from kantan_agents.protocol.translate.reader import unknown_fields, with_extra
 from kantan_agents.protocol.types import MEDIA, ContentSegment, ContentType
 
 _SUBTYPE = re.compile(r"[\w.+-]+")
+PDF = "application/pdf"
+_PDF_START = base64.b64encode(b"%PDF-").decode()[:6]
+_DATA_URL = re.compile("data:", re.IGNORECASE)
 _MIME = re.compile(r"[\w.+-]+/[\w.+-]+")
 REFUSAL = {"openai": {"fields": {"type": "refusal"}}}
 """``extra`` of a text that is a refusal, in both formats of OpenAI."""
@@ -65,7 +77,7 @@ def _with_unknown_fields(segment: ContentSegment, part: Mapping[str, Any]) -> Co
     known = {"type", "refusal", *(_OF_PART if kind not in _TEXTS else ("text",))}
     # Fields that are null or empty carry no information.
     fields = {name: value for name, value in unknown_fields(part, *known).items() if value not in (None, [])}
-    if kind == "input_file":
+    if kind == "input_file" and segment.type != "file":
         if part.get("filename") not in (None, _filename(segment)):
             fields["filename"] = part["filename"]
         if segment.type == "image":
@@ -73,7 +85,17 @@ def _with_unknown_fields(segment: ContentSegment, part: Mapping[str, Any]) -> Co
     return with_extra(segment, OWNER, fields=fields)
 
 
-_OF_PART = ("image_url", "detail", "input_audio", "data", "format", "video_url", "file_data", "filename")
+_OF_PART = (
+    "image_url",
+    "detail",
+    "input_audio",
+    "data",
+    "format",
+    "video_url",
+    "file_data",
+    "file_url",
+    "filename",
+)
 
 
 def _segment(part: Any, path: str, losses: Losses) -> ContentSegment | None:
@@ -88,8 +110,14 @@ def _segment(part: Any, path: str, losses: Losses) -> ContentSegment | None:
     if kind in get_args(ContentType):  # a segment in the protocol's own form: video, ui
         return ContentSegment.from_dict(part).copied()
     found = _media(kind, part)
-    if found is None:
-        losses.add(path, f"a part of the type {kind!r} without data, or with a file stored at the provider")
+    if found is None and part.get("file_id") is not None:
+        losses.add(
+            path,
+            f"a part of the type {kind!r} with the id of a file that is stored at OpenAI: "
+            "give its content as file_data or image_url, or the URL of a file as file_url",
+        )
+    elif found is None:
+        losses.add(path, f"a part of the type {kind!r} without data")
     return found
 
 
@@ -106,8 +134,14 @@ def _media(kind: Any, part: Mapping[str, Any]) -> ContentSegment | None:
             )
     if kind == "video_url" and isinstance(part.get("video_url"), Mapping):
         return _of_url("video", str(part["video_url"].get("url", "")), None, {})
-    if kind == "input_file" and isinstance(part.get("file_data"), str):
-        return _file(part["file_data"], part.get("filename"))
+    if kind == "input_file":
+        url = part.get("file_url")
+        if isinstance(part.get("file_data"), str) and part["file_data"]:
+            return _file(part["file_data"], part.get("filename"))
+        if isinstance(url, str) and _DATA_URL.match(url):
+            return _file(url, part.get("filename"))
+        if isinstance(url, str) and url:
+            return ContentSegment("file", data=url, extra=named(part.get("filename")))
     return None
 
 
@@ -118,14 +152,14 @@ def _of_url(
     return ContentSegment(kind, data=data, mime_type=found or mime_type, extra=extra) if data else None
 
 
-def _file(data: str, name: Any) -> ContentSegment | None:
+def _file(data: str, name: Any) -> ContentSegment:
     guessed = mimetypes.guess_type(name)[0] if isinstance(name, str) else None
     data, found = split_url(data)
-    mime_type = found or guessed
-    kind = (mime_type or "").partition("/")[0].lower()
-    return next(
-        (ContentSegment(media, data=data, mime_type=mime_type) for media in MEDIA if media == kind), None
-    )
+    mime_type = found or guessed or (PDF if data.startswith(_PDF_START) else None)
+    kind: Any = (mime_type or "").partition("/")[0].lower()
+    if kind in MEDIA:
+        return ContentSegment(kind, data=data, mime_type=mime_type)
+    return ContentSegment("file", data=data, mime_type=mime_type, extra=named(name, mime_type))
 
 
 def parts_of(
@@ -143,7 +177,7 @@ def parts_of(
     for index, segment in enumerate(segments):
         where = f"{path}[{index}]"
         is_image = segment.type == "image"
-        extra = unknown_fields(segment.extra, "detail") if is_image else segment.extra
+        extra = unknown_fields(segment.extra, "detail") if is_image else extra_of_file(segment)
         own = losses.format_extra(extra, f"{where}.", "fields")
         fields = own.get("fields")
         named = fields if isinstance(fields, Mapping) else {}
@@ -177,6 +211,8 @@ def _part(segment: ContentSegment, *, has_audio: bool) -> dict[str, Any] | None:
         return None if url is None else {"type": "input_image", "image_url": url, "detail": detail}
     if segment.type == "text":
         return None if is_refusal(segment) else {"type": "input_text", "text": segment.text}
+    if segment.type == "file":
+        return _document_part(segment)
     subtype = (segment.mime_type or "").partition("/")[2]
     is_audio = segment.type == "audio" and segment.mime_type in ("audio/wav", "audio/mp3")
     if has_audio and is_audio and not segment.is_url:
@@ -193,8 +229,19 @@ def _file_part(segment: ContentSegment) -> dict[str, Any] | None:
     return {"type": "input_file", "filename": _filename(segment), "file_data": _data_url(segment)}
 
 
+def _document_part(segment: ContentSegment) -> dict[str, Any] | None:
+    name = filename_of(segment)
+    if segment.is_url:
+        is_plain_url = segment.mime_type is None and not _DATA_URL.match(segment.data or "")
+        given = {} if name is None else {FILENAME: name}
+        return {"type": "input_file", "file_url": segment.data, **given} if is_plain_url else None
+    if not is_document(segment.mime_type) or not _MIME.fullmatch(segment.mime_type or ""):
+        return None
+    return {"type": "input_file", FILENAME: name or _filename(segment), "file_data": _data_url(segment)}
+
+
 def _filename(segment: ContentSegment) -> str:
-    return (segment.mime_type or "").replace("/", ".")
+    return default_filename(segment.mime_type)
 
 
 def _image_url(segment: ContentSegment) -> str | None:
