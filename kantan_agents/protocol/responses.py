@@ -13,6 +13,7 @@ from kantan_agents.protocol.translate.openai_responses.items import output_items
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 from kantan_agents.protocol.usage import usage_of
 
+_MOST_REQUESTS = 1_000
 Item = ResponseOutputMessage | ResponseFunctionToolCall
 
 
@@ -65,8 +66,8 @@ def sdk_item(item: Mapping[str, Any]) -> Item:
 
 
 def sdk_usage(metadata: Any) -> Usage:
-    """Return the SDK's usage of one response: one request, and the token counts from its metadata."""
-    usage = Usage(requests=1)
+    """Return the SDK's usage of one response: the requests and the token counts from its metadata."""
+    usage = Usage(requests=_requests(metadata))
     known = usage_of(metadata)
     if known is None:
         return usage
@@ -81,3 +82,9 @@ def sdk_usage(metadata: Any) -> Usage:
         update={"reasoning_tokens": known.reasoning_tokens}
     )
     return usage
+
+
+def _requests(metadata: Any) -> int:
+    requests = metadata.get("requests") if isinstance(metadata, Mapping) else None
+    is_count = isinstance(requests, int) and not isinstance(requests, bool)
+    return requests if is_count and 1 <= requests <= _MOST_REQUESTS else 1

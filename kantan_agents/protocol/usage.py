@@ -24,6 +24,7 @@ _CACHED = (
     "cache_read_input_tokens",
     "cachedContentTokenCount",
 )
+_BESIDE_INPUT = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _REASONING = ("reasoning_tokens", "reasoningTokens", "thoughtsTokenCount")
 _INPUT_DETAILS = ("input_tokens_details", "inputTokensDetails", "prompt_tokens_details")
 _OUTPUT_DETAILS = ("output_tokens_details", "outputTokensDetails", "completion_tokens_details")
@@ -57,6 +58,8 @@ def usage_of(metadata: Any) -> TokenUsage | None:
     if not isinstance(usage, Mapping):
         return None
     sent, generated = _count(usage, _INPUT), _count(usage, _OUTPUT)
+    if "input_tokens" in usage:  # as Anthropic counts: without what was read from or written to its cache
+        sent = (sent or 0) + sum(_count(usage, (name,)) or 0 for name in _BESIDE_INPUT)
     total = _count(usage, _TOTAL)
     if sent is None and generated is None and total is None:
         return None

@@ -37,6 +37,7 @@ from kantan_agents.protocol import (
     ToolSpec,
 )
 from kantan_agents.protocol.http.conversation import size_of
+from kantan_agents.protocol.http.provider import HttpRequest
 from kantan_agents.protocol.http.sse import events_of
 from tests.clocks import ENOUGH, let_pass
 from tests.protocol.wire_server import Body, WireServer, recorded
@@ -719,7 +720,8 @@ def test_events_in_any_order_give_segments_or_a_kantan_agents_error(events: list
             yield event, 0
 
     async def read(provider: Any) -> None:
-        async for piece in provider._pieces(source()):
+        provider._events = lambda _: source()
+        async for piece in provider._stream(HttpRequest({"messages": []}, {}, 0)):
             assert isinstance(piece, (ContentSegment, ProviderResponse))
 
     from kantan_agents.protocol.http.api import UnreadableAnswerError

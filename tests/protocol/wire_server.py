@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,17 @@ class Body:
     breaks: bool = False
 
 
-class WireServer:
-    """Returns scripted responses one after the other, and records the requests in ``requests``."""
+Answering = Callable[[str, str, dict[str, Any]], Body]
+"""Returns the answer to a request, from its method, path and body."""
 
-    def __init__(self, answers: Iterable[Body | Any]) -> None:
-        self._answers = iter([answer if isinstance(answer, Body) else Body(answer) for answer in answers])
+
+class WireServer:
+    """Returns scripted responses one after the other, or those of a function, and records the requests."""
+
+    def __init__(self, answers: Iterable[Body | Any] | Answering) -> None:
+        self._answering = answers if callable(answers) else None
+        scripted = () if callable(answers) else answers
+        self._answers = iter([answer if isinstance(answer, Body) else Body(answer) for answer in scripted])
         self.requests: list[tuple[str, dict[str, Any], dict[str, str]]] = []
         self.hanging = threading.Event()
         self.left = threading.Event()
@@ -57,7 +63,7 @@ class WireServer:
     def __enter__(self) -> Self:
         listener = socket.create_server(("127.0.0.1", 0))
         self._port = listener.getsockname()[1]
-        app = Starlette(routes=[Route("/{path:path}", self._handle, methods=["POST"])])
+        app = Starlette(routes=[Route("/{path:path}", self._handle, methods=["POST", "DELETE"])])
         config = uvicorn.Config(
             app, log_level="critical", access_log=False, lifespan="off", loop="asyncio", http="h11", ws="none"
         )
@@ -72,8 +78,9 @@ class WireServer:
 
     async def _handle(self, request: Request) -> Response:
         path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
-        self.requests.append((path, await request.json(), dict(request.headers)))
-        body = next(self._answers)
+        sent = await request.json() if request.method == "POST" else {}
+        self.requests.append((path, sent, dict(request.headers)))
+        body = self._answering(request.method, path, sent) if self._answering else next(self._answers)
         headers = {"connection": "close", **body.headers}
         if body.events is not None:
             lines = self._events(body)

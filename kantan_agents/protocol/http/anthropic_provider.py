@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
-from typing import Any, Final
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+from typing import Any, Final, get_args
 
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.protocol.http.anthropic_cache import CacheTtl, with_breakpoints
 from kantan_agents.protocol.http.anthropic_stream import AnthropicStream
-from kantan_agents.protocol.http.api import Api
+from kantan_agents.protocol.http.anthropic_turn import Turn
+from kantan_agents.protocol.http.api import Api, off_loop
 from kantan_agents.protocol.http.conversation import check_has_input
 from kantan_agents.protocol.http.options import (
     api_key_from,
+    checked_bool,
     checked_model,
     checked_timeout,
     read_tool_choice,
     stop_sequences,
 )
-from kantan_agents.protocol.http.provider import HttpProvider
+from kantan_agents.protocol.http.provider import HttpProvider, HttpRequest
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.anthropic import (
     messages_to_anthropic,
@@ -28,7 +35,9 @@ from kantan_agents.protocol.translate.anthropic.tools import FORMAT
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 from kantan_agents.protocol.unreadable_replies import OnUnreadable
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.log import get_logger
 
+_log = get_logger("kantan_agents.protocol")
 _BASE_URL: Final = "https://api.anthropic.com"
 _VERSION: Final = "2023-06-01"
 _STATUSES: Final = {
@@ -66,6 +75,9 @@ class AnthropicProvider(HttpProvider):
         output_schema: Whether structured outputs use the API's ``output_config``. Set it to False for models
             that do not support it: they return the output as a tool call, and so does every model if
             ``output_config`` cannot express the schema (see ``output_schema_to_anthropic``).
+        cache: Whether the API caches the tools, the instructions and the conversation, so that the next
+            request with the same beginning costs less. The first request costs more.
+        cache_ttl: How long it keeps them after their last use: ``"5m"``, or ``"1h"``, which costs more.
 
     Raises:
         InvalidOptionError: E75, there is no API key, or an argument has an invalid value.
@@ -83,6 +95,8 @@ class AnthropicProvider(HttpProvider):
         timeout: float | None = 600.0,
         on_unreadable: OnUnreadable = "raise",
         output_schema: bool = True,
+        cache: bool = False,
+        cache_ttl: CacheTtl = "5m",
     ) -> None:
         name = f"anthropic/{checked_model(model)}"
         key = api_key_from(api_key, "ANTHROPIC_API_KEY")
@@ -91,6 +105,10 @@ class AnthropicProvider(HttpProvider):
         super().__init__(name, model, Api(name, url, key, headers, checked_timeout(timeout)), on_unreadable)
         self._max_tokens = checked_int("max_tokens", max_tokens, 1)
         self.supports_output_schema = bool(output_schema)
+        if cache_ttl not in get_args(CacheTtl):
+            reason = f'must be "5m" or "1h", not {cache_ttl!r}'
+            raise InvalidOptionError(option="cache_ttl", reason=reason)
+        self._cache_ttl: CacheTtl | None = cache_ttl if checked_bool("cache", cache) else None
 
     def _path(self, *, is_stream: bool) -> str:  # noqa: ARG002 - one path for both
         return "/v1/messages"
@@ -116,27 +134,57 @@ class AnthropicProvider(HttpProvider):
             body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
         return {**body, "stream": True} if is_stream else body
 
+    def _finished(self, body: dict[str, Any]) -> dict[str, Any]:
+        return body if self._cache_ttl is None else with_breakpoints(body, self._cache_ttl)
+
+    async def _call(self, request: HttpRequest) -> ProviderResponse:
+        turn = Turn()
+        data, size = await self._post(request)
+        while turn.add(data):
+            data, more = await self._post(self._continued(turn, request))
+            size += more
+        return await off_loop(lambda: _counted(self._read(turn.joined(data)), turn), size)
+
+    async def _stream(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+        turn, stream = Turn(), AnthropicStream()
+        async with aclosing(self._feed(stream, request)) as pieces:
+            async for piece in pieces:
+                yield piece
+        while turn.add(stream.answer):
+            stream.restart()
+            async with aclosing(self._feed(stream, self._continued(turn, request))) as pieces:
+                async for piece in pieces:
+                    yield piece
+        for piece in stream.segments.end():
+            yield piece
+        response = _counted(stream.response(turn.usage), turn)
+        self._check_refusal(response)
+        yield response
+
+    def _continued(self, turn: Turn, request: HttpRequest) -> HttpRequest:
+        if turn.is_endless:
+            raise self._api.request_error(f"the model paused {turn.pauses} times and gave no answer", 200)
+        _log.info("turn_continued", provider=self.name, pauses=turn.pauses)
+        return attrs.evolve(request, body=turn.continued(request.body))
+
     def _read(self, data: Any) -> ProviderResponse:
         response = response_from_anthropic(data)
         self._check_refusal(response)
         return response
 
-    async def _pieces(
-        self, events: AsyncIterator[tuple[Any, int]]
-    ) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
-        stream = AnthropicStream()
-        async for event, _size in events:
-            if isinstance(event, dict) and event.get("type") == "error":
-                raise self._error(event.get("error"))
-            for piece in stream.feed(event):
-                yield piece
-            if stream.is_complete:
-                break
+    async def _feed(
+        self, stream: AnthropicStream, request: HttpRequest
+    ) -> AsyncGenerator[ContentSegment, None]:
+        async with aclosing(self._events(request)) as events:
+            async for event, _size in events:
+                if isinstance(event, dict) and event.get("type") == "error":
+                    raise self._error(event.get("error"))
+                for piece in stream.feed(event):
+                    yield piece
+                if stream.is_complete:
+                    break
         if not stream.is_complete:
             raise self._api.request_error("connection closed before the answer was complete")
-        response = stream.response()
-        self._check_refusal(response)
-        yield response
 
     def _error(self, error: Any) -> Exception:
         found = error if isinstance(error, Mapping) else {}
@@ -146,6 +194,12 @@ class AnthropicProvider(HttpProvider):
     def _check_refusal(self, response: ProviderResponse) -> None:
         if (response.metadata or {}).get("finish_reason") == "refusal":
             raise self._api.request_error("the model refused to answer", 200)
+
+
+def _counted(response: ProviderResponse, turn: Turn) -> ProviderResponse:
+    if not turn.pauses:
+        return response
+    return attrs.evolve(response, metadata={**(response.metadata or {}), "requests": turn.pauses + 1})
 
 
 def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,18 @@ class AnthropicStream:
         self._body: dict[str, Any] = {}
         self._block: dict[str, Any] = {}
         self._json: list[str] = []
+        self._texts: list[str] = []
+        self._content: list[Any] = []
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The response that has arrived, as the API returns it without streaming."""
+        return {**self._body, "content": self._content}
+
+    def restart(self) -> None:
+        """Expect another response, which continues this one."""
+        self.is_complete = False
+        self._body, self._content = {}, []
 
     def feed(self, event: Any) -> Iterator[ContentSegment]:
         """Yield the segments that an event completes.
@@ -42,9 +54,9 @@ class AnthropicStream:
         if kind == "message_start":
             self._body = dict(_object(event, "message"))
         elif kind == "content_block_start":
-            self._block, self._json = dict(_object(event, "content_block")), []
+            self._block, self._json, self._texts = dict(_object(event, "content_block")), [], []
             if self._block.get("type") == "text":
-                yield from self.segments.add_text(_text(self._block, "text"))
+                yield from self._add_text(self._block)
         elif kind == "content_block_delta":
             yield from self._delta(_object(event, "delta"))
         elif kind == "content_block_stop":
@@ -58,12 +70,11 @@ class AnthropicStream:
                 self._body["usage"] = {**(self._body.get("usage") or {}), **changed}
         elif kind == "message_stop":
             self.is_complete = True
-            yield from self.segments.end()
 
     def _delta(self, delta: dict[str, Any]) -> Iterator[ContentSegment]:
         kind = delta.get("type")
         if kind == "text_delta":
-            yield from self.segments.add_text(_text(delta, "text"))
+            yield from self._add_text(delta)
         elif kind == "input_json_delta":
             self._json.append(_text(delta, "partial_json"))
         elif kind == "citations_delta":
@@ -72,10 +83,16 @@ class AnthropicStream:
             name = _DELTA_FIELDS[kind]
             self._block[name] = str(self._block.get(name) or "") + _text(delta, name)
 
+    def _add_text(self, data: dict[str, Any]) -> Iterator[ContentSegment]:
+        text = _text(data, "text")
+        self._texts.append(text)
+        yield from self.segments.add_text(text)
+
     def _stop(self) -> Iterator[ContentSegment]:
         block, self._block = self._block, {}
         kind = block.get("type")
         if kind == "text":
+            self._content.append({**block, "text": "".join(self._texts)})
             fields = {
                 name: value
                 for name, value in unknown_fields(block, "type", "text").items()
@@ -85,6 +102,7 @@ class AnthropicStream:
             return
         if self._json:
             block["input"] = args_of("".join(self._json))
+        self._content.append(block)
         reader = Reader("block of Anthropic's Messages API", OWNER)
         segment = segment_of(block, reader, "content_block.")
         reader.check()
@@ -93,9 +111,13 @@ class AnthropicStream:
         else:
             yield from self.segments.add_segment(segment)
 
-    def response(self) -> ProviderResponse:
-        """Return the metadata and extra fields of the response, without its segments."""
-        return response_from_anthropic({**self._body, "content": []})
+    def response(self, usage: dict[str, Any]) -> ProviderResponse:
+        """Return the metadata and extra fields of the response, without its segments.
+
+        Args:
+            usage: The token counts of the response, and of those that it continues.
+        """
+        return response_from_anthropic({"type": "message", **self._body, "usage": usage, "content": []})
 
 
 def _object(event: Any, name: str) -> dict[str, Any]:

@@ -85,6 +85,15 @@ class Api:
         async with self._open(path, content, headers) as response:
             return await response.aread()
 
+    async def delete(self, path: str) -> None:
+        """Delete something that a request has created.
+
+        Raises:
+            ProviderRequestError: E53, as for ``post``.
+        """
+        async with self._open(path, b"", {}, method="DELETE"):
+            pass
+
     async def stream(
         self, path: str, content: bytes, headers: Mapping[str, str]
     ) -> AsyncGenerator[bytes, None]:
@@ -104,12 +113,12 @@ class Api:
 
     @asynccontextmanager
     async def _open(
-        self, path: str, content: bytes, headers: Mapping[str, str]
+        self, path: str, content: bytes, headers: Mapping[str, str], method: str = "POST"
     ) -> AsyncIterator[httpx.Response]:
         url = f"{self.base_url}{path}"
         sent = {**headers, "content-type": "application/json"}
         try:
-            async with self._clients.get().stream("POST", url, content=content, headers=sent) as response:
+            async with self._clients.get().stream(method, url, content=content, headers=sent) as response:
                 if not response.is_success:
                     body = await response.aread()
                     refused = partial(self.refusal_error, response.status_code, body, response.headers)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -14,15 +15,18 @@ from kantan_agents.errors import ProviderRequestError
 from kantan_agents.protocol.http.api import Api, UnreadableAnswerError
 from kantan_agents.protocol.http.conversation import check_has_input
 from kantan_agents.protocol.http.error_bodies import retry_after
+from kantan_agents.protocol.http.gemini_cache import CachedRequest, GeminiCache
 from kantan_agents.protocol.http.gemini_stream import GeminiStream
 from kantan_agents.protocol.http.options import (
     api_key_from,
+    checked_bool,
+    checked_cache_seconds,
     checked_model,
     checked_timeout,
     read_tool_choice,
     stop_sequences,
 )
-from kantan_agents.protocol.http.provider import HttpProvider
+from kantan_agents.protocol.http.provider import HttpProvider, HttpRequest
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.gemini import messages_to_gemini, response_from_gemini, tools_to_gemini
@@ -70,6 +74,9 @@ class GeminiProvider(HttpProvider):
             except for models before Gemini 3, which reject it together with tools.
         schema_field: The field that takes the schema of a tool: ``"parametersJsonSchema"``, or
             ``"parameters"`` for a server that does not support the former (see ``tools_to_gemini``).
+        cache: Whether the tools and the instructions are stored at the API (``cachedContents``), and not sent
+            again with every request. Storing costs a request and a fee for the time.
+        cache_seconds: How long the API keeps them; then they are stored again.
 
     Raises:
         InvalidOptionError: E75, there is no API key, or an argument has an invalid value.
@@ -87,6 +94,8 @@ class GeminiProvider(HttpProvider):
         on_unreadable: OnUnreadable = "raise",
         output_schema: bool | None = None,
         schema_field: SchemaField = "parametersJsonSchema",
+        cache: bool = False,
+        cache_seconds: float = 300.0,
     ) -> None:
         name = f"gemini/{checked_model(model)}"
         key = api_key_from(api_key, "GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -98,9 +107,12 @@ class GeminiProvider(HttpProvider):
             not self._is_before_gemini_3 if output_schema is None else bool(output_schema)
         )
         self._schema_field: SchemaField = schema_field
+        seconds = checked_cache_seconds(cache_seconds)
+        is_cached = checked_bool("cache", cache)
+        self._cache = GeminiCache(self._api, _with_collection(model), seconds) if is_cached else None
 
     def _path(self, *, is_stream: bool) -> str:
-        model = self.model if "/" in self.model else f"models/{self.model}"
+        model = _with_collection(self.model)
         method = "streamGenerateContent?alt=sse" if is_stream else "generateContent"
         return f"/v1beta/{quote(model, safe='/')}:{method}"
 
@@ -131,15 +143,56 @@ class GeminiProvider(HttpProvider):
         self._check_finish_reason(response)
         return response
 
-    async def _pieces(
-        self, events: AsyncIterator[tuple[Any, int]]
-    ) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
-        stream = GeminiStream()
-        async for event, _size in events:
-            if isinstance(event, dict) and "error" in event:
-                raise self._error(event["error"])
-            for piece in stream.feed(event):
+    async def _call(self, request: HttpRequest) -> ProviderResponse:
+        cached = await self._shortened(request)
+        if cached is not None:
+            try:
+                return await super()._call(attrs.evolve(request, body=cached.body))
+            except ProviderRequestError as error:
+                if self._cache is None or not self._cache.forget(cached, error):
+                    raise
+        return await super()._call(request)
+
+    async def _stream(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+        cached = await self._shortened(request)
+        if cached is not None:
+            has_begun = False
+            try:
+                async with aclosing(self._pieces(attrs.evolve(request, body=cached.body))) as pieces:
+                    async for piece in pieces:
+                        has_begun = True
+                        yield piece
+            except ProviderRequestError as error:
+                if has_begun or self._cache is None or not self._cache.forget(cached, error):
+                    raise
+            else:
+                return
+        async with aclosing(self._pieces(request)) as pieces:
+            async for piece in pieces:
                 yield piece
+
+    async def _shortened(self, request: HttpRequest) -> CachedRequest | None:
+        if self._cache is None:
+            return None
+        return await self._cache.shorten(request.body, request.headers, request.size)
+
+    async def aclose(self) -> None:
+        """Delete what the API has cached, and close the running event loop's connections.
+
+        A later request opens new connections, and caches again.
+        """
+        if self._cache is not None:
+            await self._cache.aclose()
+        await super().aclose()
+
+    async def _pieces(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+        stream = GeminiStream()
+        async with aclosing(self._events(request)) as events:
+            async for event, _size in events:
+                if isinstance(event, dict) and "error" in event:
+                    raise self._error(event["error"])
+                for piece in stream.feed(event):
+                    yield piece
         if not stream.is_complete:
             raise self._api.request_error("connection closed before the answer was complete")
         for piece in stream.segments.end():
@@ -163,6 +216,10 @@ class GeminiProvider(HttpProvider):
         if _MALFORMED.fullmatch(reason):
             raise UnreadableAnswerError(f"the API discarded the model's answer: {reason}")
         raise self._api.request_error(f"the answer was blocked: {reason}", 200)
+
+
+def _with_collection(model: str) -> str:
+    return model if "/" in model else f"models/{model}"
 
 
 def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[str, Any]:

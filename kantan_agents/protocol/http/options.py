@@ -10,6 +10,9 @@ import httpx
 
 from kantan_agents.errors import InvalidOptionError
 
+_MINUTE = 60
+_DAY = 86_400
+
 
 def api_key_from(api_key: Any, *variables: str) -> str:
     """Return the given API key, or the value of the first of these environment variables that is set.
@@ -52,6 +55,30 @@ def checked_url(base_url: Any) -> str:
     if not is_url:
         raise InvalidOptionError(option="base_url", reason=f"must be an http(s) URL, not {base_url!r}"[:300])
     return str(base_url).rstrip("/")
+
+
+def checked_bool(option: str, value: Any) -> bool:
+    """Return a bool option.
+
+    Raises:
+        InvalidOptionError: E75, it is not a bool.
+    """
+    if not isinstance(value, bool):
+        raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}"[:300])
+    return value
+
+
+def checked_cache_seconds(seconds: Any) -> float:
+    """Return for how many seconds the API keeps a cached prefix.
+
+    Raises:
+        InvalidOptionError: E75, it is not a number from 60 to 86,400.
+    """
+    is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if not (is_number and _MINUTE <= seconds <= _DAY):
+        reason = f"must be a number from {_MINUTE} to {_DAY}, not {seconds!r}"[:300]
+        raise InvalidOptionError(option="cache_seconds", reason=reason)
+    return float(seconds)
 
 
 def checked_timeout(timeout: Any) -> float | None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from functools import partial
 from typing import Any, Final, NoReturn, get_args
 
+import attrs
 from typing_extensions import Self
 
 from kantan_agents.errors import InvalidOptionError, InvalidProtocolValueError
@@ -18,6 +19,22 @@ from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 from kantan_agents.protocol.unreadable_replies import OnUnreadable, unreadable
 from kantan_agents.support.log import get_logger
+
+
+@attrs.frozen
+class HttpRequest:
+    """One request of a model call.
+
+    Attributes:
+        body: Its JSON.
+        headers: The headers that the settings add.
+        size: The size of the body, approximately.
+    """
+
+    body: dict[str, Any]
+    headers: dict[str, str]
+    size: int
+
 
 _TRUNCATED: Final = ("max_tokens", "model_context_window_exceeded", "MAX_TOKENS")
 _log = get_logger("kantan_agents.protocol")
@@ -59,10 +76,8 @@ class HttpProvider:
         """Return the parsed JSON of a response as a ``ProviderResponse``."""
 
     @abstractmethod
-    def _pieces(
-        self, events: AsyncIterator[tuple[Any, int]]
-    ) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
-        """Yield the segments of a streamed response, from its events and their sizes in bytes."""
+    def _stream(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+        """Send a request and yield the segments of the response as they arrive, then its metadata."""
 
     async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
         """Call the model once and return its response.
@@ -76,10 +91,9 @@ class HttpProvider:
             AgentPainException: E51, the response cannot be parsed.
             UntranslatableError: E52, the conversation has content that the API cannot represent.
         """
-        content = await self._content(prompt, context, is_stream=False)
+        request = await self._request(prompt, context, is_stream=False)
         try:
-            data = await self._api.post(self._path(is_stream=False), content, _headers(context))
-            response = await off_loop(lambda: self._read(parse_json(data)), len(data))
+            response = await self._call(request)
         except (UnreadableAnswerError, InvalidProtocolValueError) as error:
             unreadable_error = error
         else:
@@ -100,10 +114,9 @@ class HttpProvider:
         Raises:
             KantanAgentsError: As for ``generate``; E53 also if the connection breaks during the response.
         """
-        content = await self._content(prompt, context, is_stream=True)
-        events = self._events(self._api.stream(self._path(is_stream=True), content, _headers(context)))
+        request = await self._request(prompt, context, is_stream=True)
         try:
-            async with aclosing(events), aclosing(self._pieces(events)) as pieces:
+            async with aclosing(self._stream(request)) as pieces:
                 async for piece in pieces:
                     if isinstance(piece, ProviderResponse):
                         self._warn_if_truncated(piece)
@@ -114,21 +127,40 @@ class HttpProvider:
             return
         yield self._unreadable(unreadable_error)
 
-    async def _events(self, raw: AsyncGenerator[bytes, None]) -> AsyncGenerator[tuple[Any, int], None]:
+    async def _call(self, request: HttpRequest) -> ProviderResponse:
+        """Send a request and return the response."""
+        data, size = await self._post(request)
+        return await off_loop(lambda: self._read(data), size)
+
+    async def _post(self, request: HttpRequest) -> tuple[Any, int]:
+        """Send a request and return the parsed response, and its size in bytes."""
+        content = await off_loop(lambda: _encoded(request.body), request.size)
+        data = await self._api.post(self._path(is_stream=False), content, request.headers)
+        return await off_loop(lambda: parse_json(data), len(data)), len(data)
+
+    async def _events(self, request: HttpRequest) -> AsyncGenerator[tuple[Any, int], None]:
+        """Send a request and yield the parsed events of the response, and their sizes in bytes."""
+        content = await off_loop(lambda: _encoded(request.body), request.size)
+        raw = self._api.stream(self._path(is_stream=True), content, request.headers)
         async with aclosing(raw):
             async for data in raw:
                 yield await off_loop(partial(parse_json, data), len(data)), len(data)
 
-    async def _content(self, prompt: str, context: ProviderContext, *, is_stream: bool) -> bytes:
-        def write() -> bytes:
+    def _finished(self, body: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of a request with what depends on all of its fields."""
+        return body
+
+    async def _request(self, prompt: str, context: ProviderContext, *, is_stream: bool) -> HttpRequest:
+        def write() -> dict[str, Any]:
             messages = fit_conversation(prompt, context, self._owner)
             body = self._body(messages, context, is_stream=is_stream)
             args = {k: v for k, v in (context.settings.get("extra_args") or {}).items() if k != "stop"}
             for more in (args, context.settings.get("extra_body") or {}):
                 body = _merged(body, more)
-            return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+            return self._finished(body)
 
-        return await off_loop(write, size_of(context, LARGE))
+        size = size_of(context, LARGE)
+        return HttpRequest(await off_loop(write, size), _headers(context), size)
 
     def _unreadable(self, error: UnreadableAnswerError | InvalidProtocolValueError) -> ProviderResponse:
         if isinstance(error, UnreadableAnswerError):
@@ -167,6 +199,10 @@ class HttpProvider:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.model!r})"
+
+
+def _encoded(body: Mapping[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
 
 
 def _merged(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
