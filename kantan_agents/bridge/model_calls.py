@@ -13,7 +13,13 @@ from kantan_agents.bridge.model_wrapper import unwrapped
 from kantan_agents.bridge.rewritten_stream import rewritten
 from kantan_agents.bridge.structured_requests import request_output, stream_output, with_final_tool
 from kantan_agents.errors import MiddlewareResultError
-from kantan_agents.events import ModelCallFinished, ModelCallStarted, TextDelta
+from kantan_agents.events import (
+    ModelCallFinished,
+    ModelCallStarted,
+    ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+)
 from kantan_agents.events.emitter import Stopwatch, outcome_of
 from kantan_agents.interception import ModelCall, error_message, redacted_error, track_call
 from kantan_agents.models import resolve_model
@@ -21,6 +27,10 @@ from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request
 
 _COUNT = object()
+_TEXT = "response.output_text.delta"
+_BEGUN = "response.output_item.added"
+_REASONING = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
+_ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 
 
 def checked_response(answer: Any) -> ModelResponse:
@@ -53,6 +63,7 @@ class CallEvents:
         self._watch = Stopwatch()
         self._run = call.run
         self._events = call.run.events
+        self._calls: dict[int, Any] = {}
 
     async def started(self) -> None:
         """Emit ``ModelCallStarted``."""
@@ -62,6 +73,28 @@ class CallEvents:
     def delta(self, text: str) -> Awaitable[None] | None:
         """Emit ``TextDelta``; return what to await if an observer is slow, else None."""
         return None if self._events is None else self._events.begin_emit(TextDelta, text=text, **self._names)
+
+    def piece(self, kind: Any, event: Any) -> Awaitable[None] | None:
+        """Emit the event for a piece of text, of reasoning or of arguments; return as ``delta`` does."""
+        if self._events is None:
+            return None
+        if kind == _TEXT:
+            return self.delta(event.delta)
+        if kind in _REASONING and event.delta:
+            return self._events.begin_emit(ReasoningDelta, text=event.delta, **self._names)
+        if kind == _BEGUN:
+            # Remembered, because the events of the arguments name neither the call nor the tool.
+            self._calls[event.output_index] = event.item
+        elif kind in _ARGUMENTS and event.delta:
+            return self._arguments(self._calls.get(event.output_index), event.delta)
+        return None
+
+    def _arguments(self, item: Any, delta: str) -> Awaitable[None] | None:
+        call_id, tool = getattr(item, "call_id", None), getattr(item, "name", None)
+        if self._events is None or not isinstance(call_id, str) or not isinstance(tool, str):
+            return None
+        names = {**self._names, "call_id": call_id}
+        return self._events.begin_emit(ToolArgumentsDelta, tool=tool, arguments=delta, **names)
 
     async def ended(self, error: BaseException | None, usage: Usage | None) -> None:
         """Emit ``ModelCallFinished`` with the usage, or with the error."""
@@ -186,11 +219,11 @@ class _CallStream:
             async with aclosing(events):
                 async for event in events:
                     kind = getattr(event, "type", None)
-                    if kind == "response.output_text.delta":
+                    slow_readers = call_events.piece(kind, event)
+                    if slow_readers is not None:
+                        await slow_readers
+                    if kind == _TEXT:
                         call.has_streamed = True
-                        slow_readers = call_events.delta(event.delta)
-                        if slow_readers is not None:
-                            await slow_readers
                     elif kind == "response.completed":
                         last = event
                         usage = answer_of(event.response).usage

@@ -194,6 +194,38 @@ class TextDelta(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class ReasoningDelta(EventBase):
+    """The model has produced a piece of its reasoning, or of a summary of it. Only streamed runs emit it.
+
+    Attributes:
+        call_id: Id of the model call.
+        text: The new piece of text.
+    """
+
+    type: ClassVar[Literal["reasoning_delta"]] = "reasoning_delta"
+
+    call_id: str
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class ToolArgumentsDelta(EventBase):
+    """The model has produced a piece of the arguments of a tool call. Only streamed runs emit it.
+
+    Attributes:
+        call_id: The model's id for the call, the same in its other events.
+        tool: Name of the tool.
+        arguments: The new piece of the arguments, JSON text for a function tool.
+    """
+
+    type: ClassVar[Literal["tool_arguments_delta"]] = "tool_arguments_delta"
+
+    call_id: str
+    tool: str
+    arguments: str
+
+
+@attrs.frozen(kw_only=True)
 class ModelCallFinished(EventBase):
     """A model call has ended.
 
@@ -348,6 +380,8 @@ Event: TypeAlias = (
     | StageLeft
     | ModelCallStarted
     | TextDelta
+    | ReasoningDelta
+    | ToolArgumentsDelta
     | ModelCallFinished
     | ToolCallStarted
     | ToolCallFinished
@@ -369,6 +403,8 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     StageLeft,
     ModelCallStarted,
     TextDelta,
+    ReasoningDelta,
+    ToolArgumentsDelta,
     ModelCallFinished,
     ToolCallStarted,
     ToolCallFinished,

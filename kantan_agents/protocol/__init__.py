@@ -2,6 +2,7 @@
 
 from kantan_agents.protocol.http import AnthropicProvider, GeminiProvider
 from kantan_agents.protocol.model import ProviderModel, is_provider
+from kantan_agents.protocol.pieces import ArgumentsPiece, ReasoningPiece
 from kantan_agents.protocol.provider import (
     Message,
     Provider,
@@ -17,6 +18,7 @@ from kantan_agents.protocol.unreadable_replies import OnUnreadable, unreadable
 
 __all__ = [
     "AnthropicProvider",
+    "ArgumentsPiece",
     "ContentSegment",
     "ContentType",
     "GeminiProvider",
@@ -27,6 +29,7 @@ __all__ = [
     "ProviderModel",
     "ProviderResponse",
     "ProviderToolCall",
+    "ReasoningPiece",
     "Role",
     "StreamingProvider",
     "ToolSpec",

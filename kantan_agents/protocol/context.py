@@ -73,6 +73,7 @@ def provider_context(
     output_schema: Any,
     *,
     lend: bool,
+    is_streamed: bool,
 ) -> ProviderContext:
     """Return the context that a provider gets for one request of the SDK.
 
@@ -83,6 +84,7 @@ def provider_context(
         settings: The settings of the agent and the run.
         output_schema: The SDK's output schema.
         lend: Whether the provider gets copies of everything that later requests use too.
+        is_streamed: Whether the response is streamed.
 
     Raises:
         UntranslatableError: E52, the conversation has items that the protocol cannot represent.
@@ -98,6 +100,7 @@ def provider_context(
         run_id=run.id if run is not None else None,
         output_schema=plain(schema) if lend else schema,
         settings=_lent(used) if lend else used,
+        wants_pieces=is_streamed,
     )
 
 

@@ -26,6 +26,7 @@ from kantan_agents.protocol.context import (
 from kantan_agents.protocol.http import AnthropicProvider, GeminiProvider
 from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.model_span import ModelSpan, model_span
+from kantan_agents.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.protocol.provider import Provider, ProviderContext
 from kantan_agents.protocol.responses import parse_piece, parse_response, sdk_items, sdk_usage
 from kantan_agents.protocol.streaming import EventWriter
@@ -136,7 +137,14 @@ class ProviderModel(Model):
             KantanAgentsError: As for ``get_response``.
         """
         request = await self._request(
-            system_instructions, input, model_settings, tools, output_schema, handoffs, server_state
+            system_instructions,
+            input,
+            model_settings,
+            tools,
+            output_schema,
+            handoffs,
+            server_state,
+            is_streamed=True,
         )
         with model_span(self.model, model_settings, tracing) as span:
             span.record_input(system_instructions, input)
@@ -150,6 +158,10 @@ class ProviderModel(Model):
         yield writer.begin()
         async with aclosing(self._pieces(request)) as pieces:
             async for piece, continues_text in pieces:
+                if isinstance(piece, (ReasoningPiece, ArgumentsPiece)):
+                    for event in writer.write_piece(piece):
+                        yield event
+                    continue
                 # Copied, because a provider may change what it has yielded before the answer is complete.
                 if isinstance(piece, ProviderResponse):
                     metadata = plain(piece.metadata)
@@ -165,7 +177,7 @@ class ProviderModel(Model):
 
     async def _pieces(
         self, request: _Request
-    ) -> AsyncGenerator[tuple[ContentSegment | ProviderResponse, bool], None]:
+    ) -> AsyncGenerator[tuple[ContentSegment | ProviderResponse | Piece, bool], None]:
         """Yield what the provider streams, each value with whether its text continues the text before it."""
         stream = getattr(self.provider, "stream", None)
         if not callable(stream):
@@ -206,12 +218,23 @@ class ProviderModel(Model):
         output_schema: Any,
         handoffs: Iterable[Handoff[Any, Any]],
         server_state: Mapping[str, Any],
+        *,
+        is_streamed: bool = False,
     ) -> _Request:
         reject_server_side_state(self.model, server_state)
         specs = self._tools.specs(tools, handoffs)
         # The providers of this package change nothing, and requests may be large.
         lend = type(self.provider) not in (AnthropicProvider, GeminiProvider)
-        make = partial(provider_context, specs, instructions, input, settings, output_schema, lend=lend)
+        make = partial(
+            provider_context,
+            specs,
+            instructions,
+            input,
+            settings,
+            output_schema,
+            lend=lend,
+            is_streamed=is_streamed,
+        )
         context = await to_thread.run_sync(make) if is_large(input) else make()
         return _Request(last_user_text(context.messages), context)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args, runtime_chec
 import attrs
 
 from kantan_agents.protocol.json_data import is_text, plain
+from kantan_agents.protocol.pieces import Streamed
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse, as_tuple, segment_problems
 from kantan_agents.protocol.values import Value, data_problems, json_name, nested_value
 
@@ -124,6 +125,7 @@ class ProviderContext:
         output_schema: JSON Schema of the output, for providers with ``supports_output_schema = True``.
         settings: The ``model_settings`` that are not None, by the SDK's names: ``temperature``,
             ``max_tokens``, ``tool_choice``, ...
+        wants_pieces: Whether ``stream`` may yield a ``ReasoningPiece`` and an ``ArgumentsPiece`` too.
     """
 
     tools: Mapping[str, ToolSpec] = attrs.field(factory=dict)
@@ -133,6 +135,7 @@ class ProviderContext:
     run_id: str | None = None
     output_schema: Mapping[str, Any] | None = None
     settings: Mapping[str, Any] = attrs.field(factory=dict)
+    wants_pieces: bool = False
 
 
 @runtime_checkable
@@ -159,11 +162,11 @@ class Provider(Protocol):
 class StreamingProvider(Provider, Protocol):
     """A provider that can stream: streamed runs call ``stream``, all others ``generate``."""
 
-    def stream(
-        self, prompt: str, context: ProviderContext
-    ) -> AsyncIterator[ContentSegment | ProviderResponse]:
+    def stream(self, prompt: str, context: ProviderContext) -> AsyncIterator[Streamed]:
         """Yield the segments of a response in order; successive text segments are joined to one text.
 
         A ``ProviderResponse`` may come last: its segments are appended, its metadata is that of the response.
+        If ``context.wants_pieces`` is True, the provider may yield the model's reasoning and the arguments of
+        tool calls while they are written, as ``ReasoningPiece`` and ``ArgumentsPiece``.
         """
         ...

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
+import attrs
 from agents import Usage
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage
 
 from kantan_agents.errors import AgentPainException, InvalidProtocolValueError
+from kantan_agents.protocol.json_data import is_text
+from kantan_agents.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.protocol.translate.openai_responses.items import output_items
 from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 from kantan_agents.protocol.usage import usage_of
@@ -34,14 +37,19 @@ def parse_response(provider: str, answer: Any) -> ProviderResponse:
         raise AgentPainException(provider=provider, reason=error.data["listed"]) from error
 
 
-def parse_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse:
-    """Return one streamed value as a segment or a response; mappings are parsed as in ``parse_response``.
+def parse_piece(provider: str, piece: Any) -> ContentSegment | ProviderResponse | Piece:
+    """Return one streamed value; mappings are parsed as in ``parse_response``.
 
     Raises:
-        AgentPainException: E51, it is neither a segment nor a response.
+        AgentPainException: E51, it is neither a segment nor a response nor a piece with texts.
     """
     if isinstance(piece, ContentSegment):
         return piece
+    if isinstance(piece, (ReasoningPiece, ArgumentsPiece)):
+        if all(is_text(value) for value in attrs.astuple(piece)):
+            return piece
+        reason = f"it streamed {type(piece).__name__} with something else than texts"
+        raise AgentPainException(provider=provider, reason=reason)
     if isinstance(piece, Mapping) and "segments" not in piece:
         try:
             return ContentSegment.from_dict(piece)
@@ -86,5 +94,6 @@ def sdk_usage(metadata: Any) -> Usage:
 
 def _requests(metadata: Any) -> int:
     requests = metadata.get("requests") if isinstance(metadata, Mapping) else None
-    is_count = isinstance(requests, int) and not isinstance(requests, bool)
-    return requests if is_count and 1 <= requests <= _MOST_REQUESTS else 1
+    if not isinstance(requests, int) or isinstance(requests, bool):
+        return 1
+    return requests if 1 <= requests <= _MOST_REQUESTS else 1

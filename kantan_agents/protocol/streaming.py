@@ -18,14 +18,16 @@ from openai.types.responses import (
     ResponseOutputItemAddedEvent,
     ResponseOutputItemDoneEvent,
     ResponseOutputText,
+    ResponseReasoningTextDeltaEvent,
     ResponseTextDeltaEvent,
     ResponseTextDoneEvent,
     ResponseUsage,
 )
 
+from kantan_agents.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.protocol.responses import Item, sdk_item
 from kantan_agents.protocol.translate.openai_responses.items import NO_ID, call_item, message_item
-from kantan_agents.protocol.types import ContentSegment
+from kantan_agents.protocol.types import ContentSegment, ProviderToolCall
 
 _MESSAGE: dict[str, Any] = {"id": NO_ID, "type": "message", "role": "assistant"}
 
@@ -51,6 +53,10 @@ class EventWriter:
         self._calls: list[ContentSegment] = []
         self._text: ContentSegment | None = None
         self._texts = 0
+        # Calls that began while the answer was written, by the provider's id: final id, and output index.
+        # The index 0 is that of the message, which may begin after them.
+        self._begun: dict[str, tuple[str, int]] = {}
+        self._highest = -1
 
     def begin(self) -> Any:
         """Return the first event."""
@@ -79,6 +85,38 @@ class EventWriter:
                 yield from self._end_text()
             yield from self._text_delta(segment)
 
+    def write_piece(self, piece: Piece) -> Iterator[Any]:
+        """Yield the events of a piece of reasoning or of arguments. The first arguments begin the call."""
+        if not piece.text:
+            return
+        if isinstance(piece, ReasoningPiece):
+            yield ResponseReasoningTextDeltaEvent(
+                type="response.reasoning_text.delta",
+                delta=piece.text,
+                content_index=0,
+                item_id=NO_ID,
+                output_index=0,
+                sequence_number=self._next(),
+            )
+            return
+        if piece.call_id not in self._begun:
+            begun = call_item(*_empty_call(piece), self._ids)
+            self._begun[piece.call_id] = begun["call_id"], len(self._begun) + 1
+            yield self._item(
+                ResponseOutputItemAddedEvent,
+                "response.output_item.added",
+                sdk_item({**begun, "arguments": ""}),
+                self._begun[piece.call_id][1],
+            )
+        call_id, index = self._begun[piece.call_id]
+        yield ResponseFunctionCallArgumentsDeltaEvent(
+            type="response.function_call_arguments.delta",
+            delta=piece.text,
+            item_id=call_id,
+            output_index=index,
+            sequence_number=self._next(),
+        )
+
     def end(self, usage: Usage) -> Iterator[Any]:
         """Yield the last events; a response without segments gets the events of an empty message."""
         if not self._calls and not self._segments and self._text is None:
@@ -87,6 +125,7 @@ class EventWriter:
             yield self._item(ResponseOutputItemDoneEvent, "response.output_item.done", empty)
             self.items.append(empty)
         yield from self._end_message()
+        self._highest = max([self._highest, *(index for _, index in self._begun.values())])
         for call in self._calls:
             yield from self._call(call)
         response = self._response("completed", list(self.items), usage)
@@ -139,16 +178,26 @@ class EventWriter:
     def _call(self, segment: ContentSegment) -> Iterator[Any]:
         if segment.tool_call is None:
             return
-        wire = call_item(segment, segment.tool_call, self._ids)
-        started = sdk_item({**wire, "arguments": ""})
-        yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", started)
-        position = {"item_id": wire["call_id"], "output_index": len(self.items)}
-        yield ResponseFunctionCallArgumentsDeltaEvent(
-            type="response.function_call_arguments.delta",
-            delta=wire["arguments"],
-            sequence_number=self._next(),
-            **position,
-        )
+        call = segment.tool_call
+        call_id, index = self._begun.pop(call.id, (None, None))
+        if call_id is not None:
+            self._ids.discard(call_id)
+            call = attrs.evolve(call, id=call_id)
+        wire = call_item(segment, call, self._ids)
+        if index is None:
+            # The indexes of calls that began while the answer was written are taken.
+            index = max(len(self.items), self._highest + 1)
+            started = sdk_item({**wire, "arguments": ""})
+            yield self._item(ResponseOutputItemAddedEvent, "response.output_item.added", started, index)
+        self._highest = max(self._highest, index)
+        position = {"item_id": wire["call_id"], "output_index": index}
+        if call_id is None:
+            yield ResponseFunctionCallArgumentsDeltaEvent(
+                type="response.function_call_arguments.delta",
+                delta=wire["arguments"],
+                sequence_number=self._next(),
+                **position,
+            )
         yield ResponseFunctionCallArgumentsDoneEvent(
             type="response.function_call_arguments.done",
             arguments=wire["arguments"],
@@ -156,12 +205,13 @@ class EventWriter:
             sequence_number=self._next(),
             **position,
         )
-        call = sdk_item(wire)
-        yield self._item(ResponseOutputItemDoneEvent, "response.output_item.done", call)
-        self.items.append(call)
+        item = sdk_item(wire)
+        yield self._item(ResponseOutputItemDoneEvent, "response.output_item.done", item, index)
+        self.items.append(item)
 
-    def _item(self, event: Any, kind: str, item: Item) -> Any:
-        return event(type=kind, item=item, output_index=len(self.items), sequence_number=self._next())
+    def _item(self, event: Any, kind: str, item: Item, index: int | None = None) -> Any:
+        place = len(self.items) if index is None else index
+        return event(type=kind, item=item, output_index=place, sequence_number=self._next())
 
     def _position(self) -> dict[str, Any]:
         return {
@@ -188,6 +238,11 @@ class EventWriter:
             status=status,
             usage=None if usage is None else _usage(usage),
         )
+
+
+def _empty_call(piece: ArgumentsPiece) -> tuple[ContentSegment, ProviderToolCall]:
+    call = ProviderToolCall(piece.tool, {}, piece.call_id)
+    return ContentSegment("tool_call", tool_call=call), call
 
 
 def _text_part(text: str) -> ResponseOutputText:

@@ -104,6 +104,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`image`, `audio`, `video`": (
             "protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",
         ),
+        "`file`": ("protocol/test_files.py::test_a_custom_provider_gets_the_file_with_its_name",),
         "`ui`": ("protocol/test_provider_model.py::test_a_session_and_the_next_input_preserve_all_segments",),
     },
     ("docs/guides/custom-providers.md", "When something goes wrong", "When"): {
@@ -156,13 +157,20 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "protocol/test_translations.py::test_media_at_a_url_in_a_tool_result_are_a_loss_for_gemini",
             "protocol/test_http_providers.py::test_a_conversation_of_another_model_is_adapted",
         ),
-        "media from the user or a tool that the API does not accept": (
+        "files of text from the user or a tool": (
+            "protocol/test_files.py::test_a_file_of_text_is_sent_as_a_document",
+        ),
+        "names of files": ("protocol/test_files.py::test_a_pdf_is_sent_to_the_native_apis",),
+        "media from the user or a tool that the API does not accept, such as a ZIP file to Claude": (
+            "protocol/test_files.py::test_a_type_that_claude_does_not_accept_is_e52_with_its_path",
             "protocol/test_anthropic_gemini_agents.py::test_content_that_cannot_be_translated_raises_at_once",
         ),
     },
     ("docs/guides/custom-providers.md", "Errors", "When"): {
-        "the API refuses the request, the connection fails, an error arrives in the middle of a stream, or "
+        "the API refuses the request, the connection fails, a turn of Claude pauses more than ten times, "
+        "an error arrives in the middle of a stream, or "
         "an answer is blocked or refused, even after its first words": (
+            "protocol/test_paused_turns.py::test_a_turn_that_pauses_without_end_is_e53",
             "protocol/test_http_providers.py::test_a_rejected_request_raises_e53",
             "protocol/test_http_providers.py::test_an_unreachable_or_interrupted_api_raises_e53",
             "protocol/test_http_providers.py::test_an_error_event_in_a_stream_raises_e53_with_its_status",

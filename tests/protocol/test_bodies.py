@@ -43,11 +43,25 @@ for _ in range(2_000):
 DEEP_OBJECT: Any = {}
 for _ in range(2_000):
     DEEP_OBJECT = {"type": DEEP_OBJECT}
-WRONG = [None, True, 0, 1.5, "x", b"x", [], {}, ["x"], [None], {"a": 1}, {"role": []}, [{"type": []}]]
+WRONG: list[Any] = [
+    None,
+    True,
+    0,
+    1.5,
+    "x",
+    b"x",
+    [],
+    {},
+    ["x"],
+    [None],
+    {"a": 1},
+    {"role": []},
+    [{"type": []}],
+]
 EXTREME = [DEEP, DEEP_OBJECT, float("nan"), 10**5000, "\ud800", {1: 2}, object(), {"a": {1, 2}}]
 
 
-def every(reads: dict[str, Read]) -> Any:
+def every(reads: dict[str, Read]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("read", reads.values(), ids=reads.keys())
 
 

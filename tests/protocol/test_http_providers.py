@@ -27,12 +27,14 @@ from kantan_agents.errors import (
 )
 from kantan_agents.protocol import (
     AnthropicProvider,
+    ArgumentsPiece,
     ContentSegment,
     GeminiProvider,
     Message,
     Provider,
     ProviderContext,
     ProviderResponse,
+    ReasoningPiece,
     StreamingProvider,
     ToolSpec,
 )
@@ -722,7 +724,7 @@ def test_events_in_any_order_give_segments_or_a_kantan_agents_error(events: list
     async def read(provider: Any) -> None:
         provider._events = lambda _: source()
         async for piece in provider._stream(HttpRequest({"messages": []}, {}, 0)):
-            assert isinstance(piece, (ContentSegment, ProviderResponse))
+            assert isinstance(piece, (ContentSegment, ProviderResponse, ReasoningPiece, ArgumentsPiece))
 
     from kantan_agents.protocol.http.api import UnreadableAnswerError
 

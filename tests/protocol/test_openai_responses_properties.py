@@ -132,7 +132,7 @@ def test_a_conversation_survives_a_round_trip_or_every_loss_has_a_path(conversat
         assert unplaced == []
         return
     assert "provider_data" not in json.dumps(items)
-    back = messages_from_openai_responses(json.loads(json.dumps(items)))
+    back = list(messages_from_openai_responses(json.loads(json.dumps(items))))
     assert merged(back) == merged(conversation)
 
 
@@ -254,7 +254,7 @@ def test_everything_that_cannot_be_translated_is_reported() -> None:
 def test_an_invalid_item_raises_an_error_with_its_path(item: Any) -> None:
     with pytest.raises((UntranslatableError, InvalidProtocolValueError)) as caught:
         messages_from_openai_responses([{"role": "user", "content": "hi"}, item])
-    assert all(problem.startswith("input[1]") for problem in caught.value.problems)
+    assert all(problem.startswith("input[1]") for problem in caught.value.data["problems"])
 
 
 def test_provider_data_of_other_libraries_are_ignored() -> None:

@@ -46,7 +46,7 @@ INPUT: list[Any] = [
 def settings() -> ModelSettings:
     return ModelSettings(
         temperature=0.5,
-        reasoning={"effort": "low"},  # type: ignore[arg-type]
+        reasoning={"effort": "low"},
         metadata={"team": "a"},
         extra_body={"deep": {"list": [1, {"x": 2}]}},
         extra_args={"stop": ["END"]},
@@ -103,7 +103,7 @@ def vandalise(value: Any, picks: list[int]) -> None:
         elif isinstance(chosen, list):
             chosen.clear() if pick % 2 else chosen.append("added")
         else:
-            chosen.effort = "high"  # type: ignore[attr-defined]
+            chosen.effort = "high"
 
 
 class Vandal(Scripted):

@@ -253,7 +253,7 @@ async def test_a_streaming_provider_streams_letter_by_letter() -> None:
     provider = Streaming([text("ab"), call("read", {"path": "a"})], text("cd"))
     async with Agent("a", "x", tools=[read], model=provider).stream("Go.") as stream:
         deltas_seen = [getattr(event, "text", event.type) async for event in stream if "delta" in event.type]
-    assert deltas_seen == ["a", "b", "c", "d"]
+    assert deltas_seen == ["a", "b", "tool_arguments_delta", "c", "d"]
     assert stream.context["result"].final_output == "cd"
 
 

@@ -11,9 +11,11 @@ from kantan_agents.events import (
     Event,
     EventBase,
     ModelCallFinished,
+    ReasoningDelta,
     RunFinished,
     Subscription,
     TextDelta,
+    ToolArgumentsDelta,
     ToolCallFinished,
     ToolCallStarted,
     event_schema,
@@ -66,6 +68,12 @@ def narrow(event: Event) -> str:
     if event.type == "text_delta":
         assert_type(event, TextDelta)
         return event.text
+    if event.type == "reasoning_delta":
+        assert_type(event, ReasoningDelta)
+        return event.text
+    if event.type == "tool_arguments_delta":
+        assert_type(event, ToolArgumentsDelta)
+        return event.tool + event.arguments
     match event.type:
         case "run_finished":
             assert_type(event, RunFinished)

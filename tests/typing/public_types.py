@@ -68,7 +68,7 @@ from kantan_agents import (
     to_provider_response,
 )
 from kantan_agents.commands import Command, CommandRegistry
-from kantan_agents.protocol import ProviderContext, ProviderToolCall
+from kantan_agents.protocol import ArgumentsPiece, ProviderContext, ProviderToolCall, ReasoningPiece
 from kantan_agents.protocol.translate import messages_to_gemini, response_from_openai_chat
 from kantan_agents.retrieval import (
     BM25Retriever,
@@ -281,7 +281,7 @@ async def native_providers(context: ProviderContext) -> None:
     claude, gemini = AnthropicProvider("claude-x", api_key="k"), GeminiProvider("gemini-x", timeout=None)
     assert_type(await claude.generate("hi", context), ProviderResponse)
     async for piece in gemini.stream("hi", context):
-        assert_type(piece, ContentSegment | ProviderResponse)
+        assert_type(piece, ContentSegment | ProviderResponse | ReasoningPiece | ArgumentsPiece)
     async with claude as entered:
         assert_type(entered, AnthropicProvider)
     assert_type(Agent("a", "b", model=claude), Agent)

@@ -14,7 +14,7 @@ _UNMARKABLE: Final = ("thinking", "redacted_thinking")
 
 
 def with_breakpoints(body: Mapping[str, Any], ttl: CacheTtl) -> dict[str, Any]:
-    """Return a request with breakpoints: each tells the API to cache everything up to it.
+    """Return a request with breakpoints; the API caches everything up to each of them.
 
     They are at the end of the conversation, which the next turn continues, at the end of the instructions, at
     the end of the tools, and where the user spoke last before the model's newest message. Breakpoints that

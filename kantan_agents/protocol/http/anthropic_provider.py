@@ -24,6 +24,7 @@ from kantan_agents.protocol.http.options import (
     stop_sequences,
 )
 from kantan_agents.protocol.http.provider import HttpProvider, HttpRequest
+from kantan_agents.protocol.pieces import Piece, Streamed
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.anthropic import (
     messages_to_anthropic,
@@ -145,7 +146,7 @@ class AnthropicProvider(HttpProvider):
             size += more
         return await off_loop(lambda: _counted(self._read(turn.joined(data)), turn), size)
 
-    async def _stream(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+    async def _stream(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
         turn, stream = Turn(), AnthropicStream()
         async with aclosing(self._feed(stream, request)) as pieces:
             async for piece in pieces:
@@ -174,7 +175,7 @@ class AnthropicProvider(HttpProvider):
 
     async def _feed(
         self, stream: AnthropicStream, request: HttpRequest
-    ) -> AsyncGenerator[ContentSegment, None]:
+    ) -> AsyncGenerator[ContentSegment | Piece, None]:
         async with aclosing(self._events(request)) as events:
             async for event, _size in events:
                 if isinstance(event, dict) and event.get("type") == "error":

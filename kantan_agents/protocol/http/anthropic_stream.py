@@ -7,6 +7,7 @@ from typing import Any
 
 from kantan_agents.protocol.http.api import UnreadableAnswerError
 from kantan_agents.protocol.http.streamed_segments import StreamedSegments
+from kantan_agents.protocol.pieces import ArgumentsPiece, Piece, ReasoningPiece
 from kantan_agents.protocol.translate.anthropic import response_from_anthropic
 from kantan_agents.protocol.translate.anthropic.blocks import segment_of
 from kantan_agents.protocol.translate.anthropic.tools import OWNER
@@ -44,8 +45,8 @@ class AnthropicStream:
         self.is_complete = False
         self._body, self._content = {}, []
 
-    def feed(self, event: Any) -> Iterator[ContentSegment]:
-        """Yield the segments that an event completes.
+    def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
+        """Yield the segments that an event completes, and the pieces in it.
 
         Raises:
             UnreadableAnswerError: It is not a valid event.
@@ -71,17 +72,23 @@ class AnthropicStream:
         elif kind == "message_stop":
             self.is_complete = True
 
-    def _delta(self, delta: dict[str, Any]) -> Iterator[ContentSegment]:
+    def _delta(self, delta: dict[str, Any]) -> Iterator[ContentSegment | Piece]:
         kind = delta.get("type")
         if kind == "text_delta":
             yield from self._add_text(delta)
         elif kind == "input_json_delta":
-            self._json.append(_text(delta, "partial_json"))
+            text = _text(delta, "partial_json")
+            self._json.append(text)
+            call_id, name = self._block.get("id"), self._block.get("name")
+            if self._block.get("type") == "tool_use" and isinstance(call_id, str) and isinstance(name, str):
+                yield ArgumentsPiece(call_id, name, text)
         elif kind == "citations_delta":
             self._block["citations"] = [*(self._block.get("citations") or []), delta.get("citation")]
         elif kind in _DELTA_FIELDS:
             name = _DELTA_FIELDS[kind]
             self._block[name] = str(self._block.get(name) or "") + _text(delta, name)
+            if name == "thinking":
+                yield ReasoningPiece(_text(delta, name))
 
     def _add_text(self, data: dict[str, Any]) -> Iterator[ContentSegment]:
         text = _text(data, "text")

@@ -28,11 +28,12 @@ from kantan_agents.protocol.http.options import (
 )
 from kantan_agents.protocol.http.provider import HttpProvider, HttpRequest
 from kantan_agents.protocol.json_data import plain
+from kantan_agents.protocol.pieces import Streamed
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.gemini import messages_to_gemini, response_from_gemini, tools_to_gemini
 from kantan_agents.protocol.translate.gemini.tools import FORMAT, SchemaField
 from kantan_agents.protocol.translate.reader import with_extra
-from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+from kantan_agents.protocol.types import ProviderResponse
 from kantan_agents.protocol.unreadable_replies import OnUnreadable
 
 _BASE_URL: Final = "https://generativelanguage.googleapis.com"
@@ -153,7 +154,7 @@ class GeminiProvider(HttpProvider):
                     raise
         return await super()._call(request)
 
-    async def _stream(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+    async def _stream(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
         cached = await self._shortened(request)
         if cached is not None:
             has_begun = False
@@ -185,7 +186,7 @@ class GeminiProvider(HttpProvider):
             await self._cache.aclose()
         await super().aclose()
 
-    async def _pieces(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+    async def _pieces(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
         stream = GeminiStream()
         async with aclosing(self._events(request)) as events:
             async for event, _size in events:

@@ -7,6 +7,7 @@ from typing import Any
 
 from kantan_agents.protocol.http.api import UnreadableAnswerError
 from kantan_agents.protocol.http.streamed_segments import StreamedSegments
+from kantan_agents.protocol.pieces import Piece, ReasoningPiece
 from kantan_agents.protocol.translate.gemini import response_from_gemini
 from kantan_agents.protocol.translate.gemini.parts import segment_of
 from kantan_agents.protocol.translate.gemini.tools import OWNER
@@ -28,8 +29,8 @@ class GeminiStream:
         self._body: dict[str, Any] = {}
         self._candidate: dict[str, Any] = {}
 
-    def feed(self, event: Any) -> Iterator[ContentSegment]:
-        """Yield the segments that an event completes.
+    def feed(self, event: Any) -> Iterator[ContentSegment | Piece]:
+        """Yield the segments that an event completes, and the pieces in it.
 
         Raises:
             UnreadableAnswerError: It is not a valid event.
@@ -50,10 +51,12 @@ class GeminiStream:
         is_blocked = isinstance(feedback, dict) and "blockReason" in feedback
         self.is_complete = self.is_complete or is_blocked or bool(self._candidate.get("finishReason"))
 
-    def _part(self, part: dict[str, Any], where: str) -> Iterator[ContentSegment]:
+    def _part(self, part: dict[str, Any], where: str) -> Iterator[ContentSegment | Piece]:
         reader = Reader("event of the Gemini API", OWNER)
         segment = segment_of(part, reader, where)
         reader.check()
+        if part.get("thought") and isinstance(part.get("text"), str):
+            yield ReasoningPiece(part["text"])
         if segment is None or (part.get("text") == "" and segment.extra):
             self.segments.add_unknown(part)
         elif segment.type == "text":

@@ -15,8 +15,9 @@ from typing_extensions import Self
 from kantan_agents.errors import InvalidOptionError, InvalidProtocolValueError
 from kantan_agents.protocol.http.api import LARGE, Api, UnreadableAnswerError, off_loop, parse_json
 from kantan_agents.protocol.http.conversation import fit_conversation, size_of
+from kantan_agents.protocol.pieces import ArgumentsPiece, ReasoningPiece, Streamed
 from kantan_agents.protocol.provider import Message, ProviderContext
-from kantan_agents.protocol.types import ContentSegment, ProviderResponse
+from kantan_agents.protocol.types import ProviderResponse
 from kantan_agents.protocol.unreadable_replies import OnUnreadable, unreadable
 from kantan_agents.support.log import get_logger
 
@@ -76,7 +77,7 @@ class HttpProvider:
         """Return the parsed JSON of a response as a ``ProviderResponse``."""
 
     @abstractmethod
-    def _stream(self, request: HttpRequest) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+    def _stream(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
         """Send a request and yield the segments of the response as they arrive, then its metadata."""
 
     async def generate(self, prompt: str, context: ProviderContext) -> ProviderResponse:
@@ -102,10 +103,10 @@ class HttpProvider:
         # Raised outside of the except block, so that its context is not an error that may contain the key.
         return self._unreadable(unreadable_error)
 
-    async def stream(
-        self, prompt: str, context: ProviderContext
-    ) -> AsyncGenerator[ContentSegment | ProviderResponse, None]:
+    async def stream(self, prompt: str, context: ProviderContext) -> AsyncGenerator[Streamed, None]:
         """Call the model and yield segments as they arrive, then a ``ProviderResponse`` with the metadata.
+
+        If ``context.wants_pieces`` is True, reasoning and the arguments of calls are yielded as well.
 
         Args:
             prompt: Text of the user's last message.
@@ -118,6 +119,8 @@ class HttpProvider:
         try:
             async with aclosing(self._stream(request)) as pieces:
                 async for piece in pieces:
+                    if isinstance(piece, (ReasoningPiece, ArgumentsPiece)) and not context.wants_pieces:
+                        continue
                     if isinstance(piece, ProviderResponse):
                         self._warn_if_truncated(piece)
                     yield piece
