@@ -10,6 +10,7 @@ import attrs
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
 from kantan_agents.tool_rules.calls import texts_to_match
 from kantan_agents.tool_rules.names import EVERY
+from kantan_agents.tool_rules.parameters import Breach
 from kantan_agents.tool_rules.rules import ToolRules
 
 
@@ -24,6 +25,8 @@ class ToolFacts:
         guessed: Whether only the name is known.
         fold: Maps equivalent values of the parameter, such as two spellings of a name, to the same value;
             None if only equal values are equivalent.
+        received: Returns each way to read the arguments that the tool's function receives in a call; None if
+            the function is unknown.
     """
 
     names: tuple[str, ...]
@@ -31,6 +34,9 @@ class ToolFacts:
     schema: Mapping[str, Any] = attrs.field(factory=dict, eq=False, repr=False)
     guessed: bool = False
     fold: Callable[[str], str] | None = attrs.field(default=None, eq=False, repr=False)
+    received: Callable[[Mapping[str, Any]], list[dict[str, Any]]] | None = attrs.field(
+        default=None, eq=False, repr=False
+    )
 
     @property
     def name(self) -> str:
@@ -112,15 +118,45 @@ def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any])
     Raises:
         ToolInputError: E10, a text in the arguments is not valid Unicode.
     """
+    decision = decide_written(rules, tool, arguments)
+    for received in received_arguments(rules, tool, arguments) if decision.allowed else ():
+        breach = decide_received(rules, tool, received)
+        if breach is not None:
+            return breach
+    return decision
+
+
+def decide_written(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
+    """Decide as ``decide_call``, without regard to what the function makes of the arguments."""
     decision = decide_tool(rules, tool)
     if decision.allowed:
         decision = _decide_entries(rules, tool, arguments, decision)
     checks = rules.checks(tool.names) if decision.allowed else None
     if checks is None:
         return decision
+    if tool.received is None:
+        arguments = checks.with_defaults(tool.schema, arguments)
     breach = checks.breach(tool.name, arguments) or checks.undeclared(tool.name, tool.schema, arguments)
-    if breach is None:
-        return decision
+    return decision if breach is None else _broken(breach)
+
+
+def received_arguments(
+    rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the arguments that the function receives, if parameter rules concern them."""
+    if tool.received is None or rules.checks(tool.names) is None:
+        return []
+    return tool.received(arguments)
+
+
+def decide_received(rules: ToolRules, tool: ToolFacts, received: Mapping[str, Any]) -> Decision | None:
+    """Return the refusal of arguments that the function receives; None if they break no parameter rule."""
+    checks = rules.checks(tool.names)
+    breach = checks.breach(tool.name, received) if checks is not None else None
+    return None if breach is None else _broken(breach)
+
+
+def _broken(breach: Breach) -> Decision:
     return Decision(allowed=False, key="params", entry=breach.entry, error=breach.error)
 
 

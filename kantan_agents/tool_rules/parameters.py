@@ -16,8 +16,8 @@ from kantan_agents.errors import (
     ToolParameterError,
     ToolParameterTypeError,
 )
-from kantan_agents.tool_rules.declared import declared_types, has_type
-from kantan_agents.tool_rules.keywords import KEYWORDS, characters_at_once, compiled, is_json
+from kantan_agents.tool_rules.declared import NULL, NUMBERS, Declarations, Path, Types, first_of_other_type
+from kantan_agents.tool_rules.keywords import KEYWORDS, TYPES, characters_at_once, compiled, is_json
 
 _LONGEST_PATH = 32
 _INDEX = re.compile(r"\[\d*\]")
@@ -113,11 +113,28 @@ class ParameterChecks:
         ``'{"limit": 500}'`` as an object. ``maximum`` ignores texts, so such values would bypass it. The
         types are therefore checked at every step of the path.
         """
-        for steps, types, rule in self._declared_by(schema):
-            if not all(has_type(value, types) for value in _values_at(steps, arguments)):
-                error = ToolParameterTypeError(tool_name=tool_name, param_name=rule.path, limit=types)
+        declared = self._declared_by(schema)
+        for steps, rule in self._rule_paths:
+            types = first_of_other_type(
+                lambda path, container, rule=rule: declared.permitted(path, container, rule),  # type: ignore[misc]
+                declared.declarations.positions,
+                steps,
+                arguments,
+            )
+            if types is not None:
+                limit = tuple(name for name in TYPES if name in types)
+                error = ToolParameterTypeError(tool_name=tool_name, param_name=rule.path, limit=limit)
                 return Breach(f"{rule.tool}.{rule.path}", error)
         return None
+
+    def with_defaults(self, schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return ``arguments`` with the defaults that the tool declares for missing parameters under a rule.
+
+        The tool uses them, so the rules concern them. A default of null means that there is no value.
+        """
+        for path, default in self._declared_by(schema).defaults:
+            arguments = _completed(arguments, path, default)
+        return arguments
 
     def is_quick(self, arguments: Mapping[str, Any]) -> bool:
         """Return whether a check blocks the event loop for a few milliseconds at most."""
@@ -131,19 +148,12 @@ class ParameterChecks:
                     spent += len(value) / at_once
         return spent <= 1
 
-    def _declared_by(
-        self, schema: Mapping[str, Any]
-    ) -> list[tuple[tuple[str, ...], tuple[str, ...], ParameterRule]]:
-        """Return the declared types at every step to a parameter under a rule, cached per schema."""
+    def _declared_by(self, schema: Mapping[str, Any]) -> _Declared:
+        """Return what a schema declares for the parameters under a rule, cached per schema."""
         known = self._declared.get(id(schema))
         if known is not None and known[0] is schema:
             return known[1]
-        found = [
-            (steps[:end], _without_texts(types, rule) if end == len(steps) else types, rule)
-            for steps, rule in self._rule_paths
-            for end in range(1, len(steps) + ("type" not in rule.keywords))
-            if (types := declared_types(schema, steps[:end]))
-        ]
+        found = _Declared(schema, self._rule_paths)
         if len(self._declared) >= _CACHED_SCHEMAS:  # schemas of MCP servers are new each turn
             self._declared.clear()
         self._declared[id(schema)] = (schema, found)
@@ -186,15 +196,73 @@ class ParameterChecks:
         ]
 
     @cached_property
-    def _declared(self) -> dict[int, tuple[Any, list[Any]]]:
+    def _declared(self) -> dict[int, tuple[Any, _Declared]]:
         return {}
 
 
-def _without_texts(types: tuple[str, ...], rule: ParameterRule) -> tuple[str, ...]:
-    # `minimum` and `maximum` would ignore a number given as text.
-    if not {"minimum", "maximum"} & rule.keywords.keys() or not {"number", "integer"} & set(types):
+class _Declared:
+    """What the schema of a tool declares for the parameters under some rules.
+
+    Attributes:
+        declarations: Reads the schema.
+        defaults: The path and the default of each parameter under a rule, and of the objects on the way.
+    """
+
+    def __init__(self, schema: Mapping[str, Any], paths: list[tuple[tuple[str, ...], ParameterRule]]) -> None:
+        self.declarations = Declarations(schema)
+        keys = dict.fromkeys(steps[:end] for steps, _ in paths for end in range(1, _keys_of(steps) + 1))
+        found = [(path, self.declarations.default(path)) for path in keys]
+        self.defaults = [(path, default) for path, default in found if default is not None]
+        self._permitted: dict[tuple[Path, str | None, int], Types | None] = {}
+
+    def permitted(self, path: Path, container: str | None, rule: ParameterRule) -> Types | None:
+        """Return the types that both the tool and the rule permit at a path; None if any type is permitted.
+
+        Args:
+            path: The place.
+            container: ``"object"`` or ``"array"`` if the parameter is inside of this place; None if it is
+                the parameter itself.
+            rule: The rule.
+        """
+        key = (path, container, id(rule))
+        if key not in self._permitted:
+            self._permitted[key] = self._both(path, container, rule.keywords)
+        return self._permitted[key]
+
+    def _both(self, path: Path, container: str | None, keywords: Mapping[str, Any]) -> Types | None:
+        types = None if container is None and "type" in keywords else self.declarations.types(path)
+        if types is None:
+            return None
+        if container is not None:
+            return types & {container, "null"}  # in any other value, the rule would not find the parameter
+        for ignoring_others, checked in _CHECKED_TYPES:
+            if ignoring_others & keywords.keys():
+                return types & (checked | NULL)
         return types
-    return tuple(kind for kind in types if kind != "string")
+
+
+_CHECKED_TYPES: tuple[tuple[frozenset[str], Types], ...] = (
+    (frozenset({"minimum", "maximum"}), NUMBERS),
+    (frozenset({"minLength", "maxLength", "pattern"}), frozenset({"string"})),
+)
+"""Keywords, and the types of the values that they check. They ignore all other values."""
+
+
+def _keys_of(steps: tuple[str, ...]) -> int:
+    """Return the number of steps before the first into an array."""
+    return steps.index("[]") if "[]" in steps else len(steps)
+
+
+def _completed(arguments: Mapping[str, Any], path: tuple[str, ...], default: Any) -> Mapping[str, Any]:
+    """Return ``arguments`` with a default if only the last step of the path is missing."""
+    key, rest = path[0], path[1:]
+    if not rest:
+        return arguments if key in arguments else {**arguments, key: default}
+    inner = arguments.get(key)
+    if not isinstance(inner, dict):
+        return arguments
+    completed = _completed(inner, rest, default)
+    return arguments if completed is inner else {**arguments, key: completed}
 
 
 def _schema_at(steps: tuple[str, ...], rule: Mapping[str, Any]) -> dict[str, Any]:

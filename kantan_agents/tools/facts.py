@@ -21,6 +21,7 @@ from agents import (
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tools.received import received_by
 
 ToolT = TypeVar("ToolT")
 
@@ -126,7 +127,13 @@ def hosted_mcp_facts(tool: HostedMCPTool, called: str) -> ToolFacts:
 def _function_facts(tool: FunctionTool) -> ToolFacts:
     schema = tool.params_json_schema
     names = dict.fromkeys((tool.name, tool.qualified_name, *_mcp_names(tool), *getattr(tool, _NAMES, ())))
-    return ToolFacts(tuple(names), _pattern_parameter(tool, schema), schema, fold=getattr(tool, _FOLD, None))
+    return ToolFacts(
+        tuple(names),
+        _pattern_parameter(tool, schema),
+        schema,
+        fold=getattr(tool, _FOLD, None),
+        received=received_by(tool),
+    )
 
 
 def _mcp_names(tool: FunctionTool) -> tuple[str, ...]:

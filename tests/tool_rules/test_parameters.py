@@ -362,6 +362,9 @@ DECLARED = {
         "tree": {"$ref": "#/$defs/Tree"},
         "elsewhere": {"$ref": "https://example.com/schema.json"},
         "nowhere": {"$ref": "#/$defs/Nothing/at/all"},
+        "either": {"type": ["integer", "string", "array"]},
+        "filters": {"anyOf": [FILTER, {"type": "array", "items": FILTER}, {"type": "string"}]},
+        "closed": {"type": "object", "properties": {}, "additionalProperties": False},
     },
     "$defs": {
         "Filter": {"$ref": "#/$defs/Filter~1Really"},
@@ -395,6 +398,15 @@ DECLARED = {
         ("choice.limit", {"choice": {"limit": "500"}}),
         ("tree.child.child.size", {"tree": {"child": {"child": {"size": "500"}}}}),
         ("tree.child.child.size", {"tree": {"child": '{"child": {"size": 500}}'}}),
+        ("elsewhere", {"elsewhere": "500"}),  # declared, but the declaration cannot be read
+        ("nowhere", {"nowhere": "500"}),
+        ("name", {"name": "500"}),  # no value that the tool declares can be checked
+        ("either", {"either": "500"}),
+        ("either", {"either": [500]}),
+        ("filters.limit", {"filters": [{"limit": 5}]}),
+        ("filters[].limit", {"filters": {"limit": 5}}),
+        ("filters.limit", {"filters": "limit=500"}),
+        ("closed.limit", {"closed": {"limit": 5}}),
     ],
 )
 def test_a_value_of_an_undeclared_type_does_not_bypass_a_limit(path: str, arguments: Any) -> None:
@@ -420,13 +432,98 @@ def test_a_value_of_an_undeclared_type_does_not_bypass_a_limit(path: str, argume
         ("choice.limit", {"choice": {"limit": 1.5}}),
         ("tree.size", {"tree": {"size": 3}}),
         ("undeclared", {"undeclared": "500"}),
-        ("elsewhere", {"elsewhere": "500"}),
-        ("nowhere", {"nowhere": "500"}),
+        ("elsewhere", {"elsewhere": 5}),
+        ("nowhere", {"nowhere": 5}),
         ("limit", {"name": 3}),
     ],
 )
 def test_a_value_of_the_declared_type_is_accepted(path: str, arguments: Any) -> None:
     assert decided(path, {"maximum": 10}, arguments, DECLARED).allowed
+
+
+INTEGER = {"type": "integer"}
+IS_A = {"properties": {"kind": {"const": "a"}}}
+
+
+@pytest.mark.parametrize(
+    ("declared", "path", "refused", "allowed"),
+    [
+        ({"prefixItems": [INTEGER, INTEGER]}, "p[]", ["500", 1], [5, 1]),
+        ({"prefixItems": [{"type": "string"}, INTEGER]}, "p[]", [None, "500"], None),
+        ({"prefixItems": [{}], "items": INTEGER}, "p[]", [1, "500"], ["x", 5]),
+        ({"items": [INTEGER], "additionalItems": {}}, "p[]", ["500", 1], [5, "x"]),
+        ({"items": [{}], "additionalItems": INTEGER}, "p[]", [1, "500"], ["x", 5]),
+        ({"prefixItems": [{}], "unevaluatedItems": INTEGER}, "p[]", [1, "500"], ["x", 5]),
+        ({"prefixItems": [{"prefixItems": [{}, INTEGER]}]}, "p[][]", [["x", "500"]], [["x", 5]]),
+        ({"patternProperties": {"^a": INTEGER}}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"patternProperties": {"(?=a)": INTEGER}}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"patternProperties": {"^b": INTEGER}, "additionalProperties": {}}, "p.a", None, {"a": "x"}),
+        ({"properties": {"a": {}}, "patternProperties": {"a": INTEGER}}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"unevaluatedProperties": INTEGER}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"allOf": [{"description": "x"}, {"properties": {"a": INTEGER}}]}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"type": "object", "anyOf": [{"properties": {"a": INTEGER}}, {}]}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"if": IS_A, "then": {"properties": {"a": INTEGER}}}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"if": IS_A, "else": {"properties": {"a": INTEGER}}}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"dependentSchemas": {"b": {"properties": {"a": INTEGER}}}}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"dependencies": {"b": {"properties": {"a": INTEGER}}, "c": ["d"]}}, "p.a", {"a": "500"}, {"a": 5}),
+        ({"properties": {"a": {"const": 5}}}, "p.a", {"a": "5"}, {"a": 5}),
+        ({"properties": {"a": {"enum": [5, None]}}}, "p.a", {"a": "5"}, {"a": None}),
+        ({"properties": {"a": {"not": {"type": "string"}}}}, "p.a", {"a": "5"}, {"a": 5}),
+        ({"properties": {"a": {"type": "int"}}}, "p.a", {"a": "5"}, {"a": 5}),
+        ({"properties": {"a": {"type": "integer", "nullable": True}}}, "p.a", {"a": "5"}, {"a": None}),
+        ({"properties": {"a": False}}, "p.a", {"a": 5}, {}),
+        ({"properties": {"a": True}}, "p.a", None, {"a": "5"}),
+        ({"properties": {"a": {"$ref": "#/%24defs/I"}}}, "p.a", {"a": "5"}, {"a": 5}),
+        (
+            {"properties": {"a": {"$ref": "#/properties/p/anyOf/0"}}, "anyOf": [INTEGER]},
+            "p.a",
+            {"a": 5},
+            None,
+        ),
+        ({"properties": {"a": {"$dynamicRef": "#node"}}}, "p.a", {"a": "5"}, {"a": 5}),
+        (
+            {"properties": {"a": {"type": "integer", "anyOf": [{"type": "string"}, {}]}}},
+            "p.a",
+            {"a": "5"},
+            {"a": 5},
+        ),
+        ({"contains": {"type": "string"}, "items": INTEGER}, "p[]", ["5"], [5]),
+    ],
+)
+def test_a_type_declared_by_any_keyword_counts(declared: Any, path: str, refused: Any, allowed: Any) -> None:
+    schema = {"type": "object", "properties": {"p": declared}, "$defs": {"I": INTEGER}}
+    if refused is not None:
+        assert broken(path, {"maximum": 10}, {"p": refused}, schema).code == "E11"
+    if allowed is not None:
+        assert decided(path, {"maximum": 10}, {"p": allowed}, schema).allowed
+
+
+def test_a_rule_about_texts_refuses_numbers_that_a_tool_also_takes() -> None:
+    schema = {"properties": {"amount": {"anyOf": [{"type": "number"}, {"type": "string"}]}}}
+    assert broken("amount", {"pattern": "^[0-9]{1,2}$"}, {"amount": 600}, schema).code == "E11"
+    assert decided("amount", {"pattern": "^[0-9]{1,2}$"}, {"amount": "60"}, schema).allowed
+
+
+@pytest.mark.parametrize(
+    ("declared", "path", "arguments", "allowed"),
+    [
+        ({"limit": {"type": "integer", "default": 600}}, "limit", {}, False),
+        ({"limit": {"type": "integer", "default": 600}}, "limit", {"limit": 5}, True),
+        ({"limit": {"type": "integer", "default": 6}}, "limit", {}, True),
+        ({"limit": {"type": ["integer", "null"], "default": None}}, "limit", {}, True),
+        ({"filter": {"properties": {"limit": {"default": 600}}}}, "filter.limit", {"filter": {}}, False),
+        ({"filter": {"properties": {"limit": {"default": 600}}}}, "filter.limit", {}, True),
+        ({"filter": {"default": {"limit": 600}}}, "filter.limit", {}, False),
+        ({"filter": {"default": {}, "anyOf": [{"$ref": "#/$defs/F"}]}}, "filter.limit", {}, False),
+    ],
+)
+def test_a_missing_parameter_has_its_declared_default(
+    declared: Any, path: str, arguments: Any, allowed: bool
+) -> None:
+    schema = {"properties": declared, "$defs": {"F": {"properties": {"limit": {"default": 600}}}}}
+    decision = decided(path, {"maximum": 50}, arguments, schema)
+    assert decision.allowed is allowed
+    assert decision.error is None or decision.error.code == "E17"
 
 
 def test_a_rule_with_types_overrides_the_declaration() -> None:
@@ -444,7 +541,21 @@ schemas = st.recursive(
     ),
     lambda inner: st.dictionaries(
         st.sampled_from(
-            ["type", "properties", "items", "anyOf", "oneOf", "allOf", "additionalProperties", "p"]
+            [
+                *("type", "properties", "items", "anyOf", "oneOf", "allOf", "additionalProperties", "p"),
+                *(
+                    "prefixItems",
+                    "patternProperties",
+                    "if",
+                    "then",
+                    "not",
+                    "enum",
+                    "const",
+                    "default",
+                    "$ref",
+                ),
+                *("dependentSchemas", "unevaluatedProperties", "additionalItems"),
+            ]
         ),
         inner | st.lists(inner, max_size=2) | st.fixed_dictionaries({"p": inner}),
         max_size=3,

@@ -112,10 +112,10 @@ async def test_a_users_error_formatter_still_decides_the_message(executed: Execu
 async def test_arguments_that_break_a_rule_are_reported_to_the_model(
     executed: Executed, rules: Any, arguments: Any, code: str
 ) -> None:
-    model = calls(("read", arguments), ("read", {}))
-    agent = Agent("a", "x", tools=[executed.tool("read")], model=model)
+    model = calls(("read", arguments), ("write", {}))
+    agent = Agent("a", "x", tools=[executed.tool("read"), executed.tool("write")], model=model)
     await agent.run_async("hi", {"tool_rules": {"params": {"read": rules}}})
-    assert executed == [("read", "")]
+    assert executed == [("write", "")]
     assert outputs(model)[0].startswith(f"[kantan-agents][{code}] Tool parameter")
     assert "read.value\nThe rule is " in outputs(model)[0]
 

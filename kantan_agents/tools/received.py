@@ -1,0 +1,203 @@
+"""The arguments that the function behind a tool receives, after pydantic has converted the model's JSON.
+
+The function may receive other values than the JSON shows: a default, a value under another name (an alias,
+``**kwargs``), a converted value. Parameter rules concern what the function receives, so they check both.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from inspect import Parameter
+from typing import Any
+
+import attrs
+from agents import FunctionTool
+from agents.function_schema import FuncSchema
+from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError, to_jsonable_python
+
+_MISSING = object()
+
+Received = Callable[[Mapping[str, Any]], "list[dict[str, Any]]"]
+"""Takes the arguments of a call and returns each way to read the arguments that the function receives."""
+
+
+def received_by(tool: FunctionTool) -> Received | None:
+    """Return how the function behind a tool receives arguments; None for a tool not made by the SDK."""
+    # The function and its schema exist only in the SDK's closure; there is no public access to them.
+    implementation = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
+    for cell in getattr(implementation, "__closure__", None) or ():
+        try:
+            schema = cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+        if isinstance(schema, FuncSchema):
+            return _Receiver(schema)
+    return None
+
+
+@attrs.frozen(eq=False)
+class _Receiver:
+    """Converts the arguments of a call as the SDK does before it calls the function."""
+
+    schema: FuncSchema
+
+    def __call__(self, arguments: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the arguments as JSON values, once for each way to name them; empty if they are invalid."""
+        try:
+            model = self.schema.params_pydantic_model(**arguments)
+        except (ValidationError, TypeError):
+            return []  # the call will fail, and the function receives nothing
+        reader = _Reader(by_python_name=False)
+        read = [self._as_called(reader.model(model, arguments), last=False)]
+        if reader.is_ambiguous or self._takes_more:
+            other = _Reader(by_python_name=True).model(model, arguments)
+            read.append(self._as_called(other, last=True))
+        return read
+
+    @property
+    def _takes_more(self) -> bool:
+        return any(one.kind is Parameter.VAR_KEYWORD for one in self.schema.signature.parameters.values())
+
+    def _as_called(self, values: dict[str, Any], *, last: bool) -> dict[str, Any]:
+        """Add the entries of ``**kwargs`` under their own names; ``last`` if they win over parameters."""
+        for name, parameter in self.schema.signature.parameters.items():
+            more = values.get(name) if parameter.kind is Parameter.VAR_KEYWORD else None
+            if isinstance(more, dict):
+                values = {**values, **more} if last else {**more, **values}
+        return values
+
+
+class _Reader:
+    """Reads Python values as JSON values.
+
+    Args:
+        by_python_name: Whether a Python name wins over an equal name in the schema, and a named tuple is an
+            object instead of an array.
+
+    Attributes:
+        is_ambiguous: Whether something could also be read the other way.
+    """
+
+    def __init__(self, *, by_python_name: bool) -> None:
+        self._by_python_name = by_python_name
+        self.is_ambiguous = False
+
+    def value(self, value: Any, written: Any) -> Any:
+        """Return a value as JSON; ``written`` is what the model wrote in its place, if it is known."""
+        plain = _plain(value)
+        if plain is not _MISSING:
+            return plain
+        if isinstance(value, Mapping):
+            given = written if isinstance(written, dict) else {}
+            return {
+                _key(key): self.value(one, given.get(key, _MISSING) if isinstance(key, str) else _MISSING)
+                for key, one in value.items()
+            }
+        fields = _fields_of(value)
+        if fields is not None:
+            return self.fields(value, fields, written)
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            self.is_ambiguous = True
+            if self._by_python_name:
+                return {
+                    name: self.value(one, _at(written, place, name))
+                    for place, (name, one) in enumerate(zip(value._fields, value, strict=False))
+                }
+        if isinstance(value, (list, tuple)):
+            return [self.value(one, _at(written, place)) for place, one in enumerate(value)]
+        if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray, memoryview)):
+            sized = isinstance(value, (set, frozenset)) or hasattr(value, "__len__")
+            if sized:
+                return [self.value(one, _MISSING) for one in value]
+        # Such as a date: what the model wrote has been checked.
+        return _text_of(value) if written is _MISSING else written
+
+    def model(self, model: BaseModel, written: Any) -> dict[str, Any]:
+        """Return the fields of a pydantic model as a JSON object."""
+        return self.fields(model, _fields_of(model) or {}, written)
+
+    def fields(self, value: Any, fields: Mapping[str, Any], written: Any) -> dict[str, Any]:
+        """Return named fields as a JSON object in which each field has all of its names."""
+        given = written if isinstance(written, dict) else {}
+        by_python: dict[str, Any] = {}
+        by_schema: dict[str, Any] = {}
+        for name, field in fields.items():
+            names = _names_of(field)
+            key = next((one for one in (*names, name) if one in given), None)
+            found = getattr(value, name, None)
+            if key is None and found is None:
+                continue  # left out, and without a default
+            read = self.value(found, given[key] if key is not None else _MISSING)
+            by_python[name] = read
+            by_schema |= dict.fromkeys(names, read)
+        if not by_schema:
+            return by_python | _extra_of(value)
+        self.is_ambiguous = True
+        named = {**by_schema, **by_python} if self._by_python_name else {**by_python, **by_schema}
+        return named | _extra_of(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a scalar as JSON; ``_MISSING`` if it is something else."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, (Decimal, Fraction)):
+        return _number(value)
+    return _number(value) if isinstance(value, float) else _MISSING
+
+
+def _number(value: Any) -> Any:
+    # No number in JSON is infinite or undefined: such a value is read as one that exceeds every limit.
+    if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - only NaN is unequal to itself
+        return -sys.float_info.max if value < 0 else sys.float_info.max
+    return int(value) if value == int(value) and not isinstance(value, float) else float(value)
+
+
+def _key(key: Any) -> str:
+    plain = _plain(key)
+    if isinstance(plain, str):
+        return plain
+    return _text_of(key) if plain is _MISSING else str(plain)
+
+
+def _text_of(value: Any) -> Any:
+    try:
+        return to_jsonable_python(value)
+    except (PydanticSerializationError, ValueError, TypeError):
+        return str(value)
+
+
+def _at(written: Any, place: int, name: str = "") -> Any:
+    if isinstance(written, list) and place < len(written):
+        return written[place]
+    return written.get(name, _MISSING) if isinstance(written, dict) else _MISSING
+
+
+def _fields_of(value: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a pydantic model or a dataclass by Python name; None for anything else."""
+    found: Mapping[str, Any] | None = getattr(type(value), "__pydantic_fields__", None)
+    if found is None and dataclasses.is_dataclass(value):
+        found = {field.name: field for field in dataclasses.fields(value)}
+    return found
+
+
+def _extra_of(value: Any) -> dict[str, Any]:
+    extra = getattr(value, "__pydantic_extra__", None)
+    return {_key(key): _text_of(one) for key, one in extra.items()} if extra else {}
+
+
+def _names_of(field: Any) -> list[str]:
+    """Return the names other than its own under which a field is in the schema or accepted."""
+    found: list[Any] = [getattr(field, "alias", None)]
+    accepted = getattr(field, "validation_alias", None)
+    found += accepted.choices if isinstance(accepted, AliasChoices) else [accepted]
+    return list(dict.fromkeys(name for name in found if isinstance(name, str)))

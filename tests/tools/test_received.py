@@ -1,0 +1,309 @@
+"""Parameter rules concern the values that a function receives, however they reach it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime as dt
+import enum
+import json
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple
+
+import agents
+import pytest
+from agents.tool_context import ToolContext
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from typing_extensions import TypedDict
+
+from kantan_agents import explain
+from kantan_agents.tools.guards.guard import guard_function
+
+
+class Pair(NamedTuple):
+    limit: int
+    name: str = ""
+
+
+class Filter(TypedDict, total=False):
+    limit: int
+
+
+@dataclasses.dataclass
+class Page:
+    limit: int = 100
+
+
+class Query(BaseModel):
+    model_config = ConfigDict(populate_by_name=True, extra="allow")
+    limit: int = Field(default=100, alias="lim")
+
+
+class Crossed(BaseModel):
+    model_config = ConfigDict(populate_by_name=True)
+    first: int = Field(default=1, alias="limit")
+    limit: int = Field(default=1, alias="other")
+
+
+class Level(enum.Enum):
+    LOW = 1
+    HIGH = 600
+
+
+TYPES: dict[str, Any] = {
+    "int": int,
+    "float": float,
+    "str": str,
+    "bool": bool,
+    "Decimal": Decimal,
+    "int | str": int | str,
+    "int | None": int | None,
+    "tuple[int, int]": tuple[int, int],
+    "tuple[int, str]": tuple[int, str],
+    "tuple[int, ...]": tuple[int, ...],
+    "list[int]": list[int],
+    "list[Page]": list[Page],
+    "set[int]": set[int],
+    "dict[str, int]": dict[str, int],
+    "dict[int, int]": dict[int, int],
+    "dict[Annotated[str, Field(pattern='^l')], int]": dict[Annotated[str, Field(pattern="^l")], int],
+    "dict[str, tuple[int, int]]": dict[str, tuple[int, int]],
+    "Pair": Pair,
+    "Filter": Filter,
+    "Page": Page,
+    "Query": Query,
+    "Crossed": Crossed,
+    "Query | Page": Query | Page,
+    "Level": Level,
+    "date": dt.date,
+    "Any": Any,
+}
+DEFAULTS = ("", " = None", " = 600", " = 'long text'")
+KINDS = ("plain", "positional only", "keyword only", "list", "mapping")
+
+
+class Made(NamedTuple):
+    """A tool made from a generated function, and the arguments that the function has received."""
+
+    tool: agents.FunctionTool
+    received: list[dict[str, Any]]
+
+
+def made(parameters: list[tuple[str, str, str, str]]) -> Made:
+    """Return a tool for a function with parameters ``(name, kind, type, default)``."""
+    parts: dict[str, list[str]] = {kind: [] for kind in KINDS}
+    for name, kind, annotation, default in parameters:
+        parts[kind].append(f"{name}: {annotation}{'' if kind in ('list', 'mapping') else default}")
+    before = [*parts["positional only"], "/"] if parts["positional only"] else []
+    star = ["*" + one for one in parts["list"]] or (["*"] if parts["keyword only"] else [])
+    more = ["**" + one for one in parts["mapping"]]
+    signature = ", ".join([*before, *parts["plain"], *star, *parts["keyword only"], *more])
+    received: list[dict[str, Any]] = []
+    names = {**globals(), "date": dt.date, "received": received}
+    exec(f"def tool({signature}) -> str:\n    received.append(locals())\n    return 'ok'\n", names)
+    return Made(agents.function_tool(names["tool"], strict_mode=False), received)
+
+
+@st.composite
+def tools(draw: st.DrawFn) -> Made:
+    count = draw(st.integers(1, 3))
+    names = ["limit", "v", "kw"][:count] if draw(st.booleans()) else ["v", "limit", "kw"][:count]
+    order = sorted(draw(st.sampled_from(KINDS[:3])) for _ in names)
+    order.sort(key=KINDS.index)
+    if draw(st.booleans()):
+        order[-1] = draw(st.sampled_from(KINDS[3:]))
+    default = draw(st.sampled_from(DEFAULTS))
+    chosen = [draw(st.sampled_from(sorted(TYPES))) for _ in names]
+    return made([(name, kind, one, default) for name, kind, one in zip(names, order, chosen, strict=True)])
+
+
+scalars = st.sampled_from(
+    [1, 600, 600.0, "600", "1", "1e3", "06", True, False, None, "long text", "a", 0.5, "2024-01-01"]
+)
+keys = st.sampled_from(["limit", "lim", "other", "first", "5", "05", "l", "name", "kw"])
+written = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=4,
+)
+arguments_of_calls = st.dictionaries(st.sampled_from(["limit", "v", "kw"]), written, max_size=3)
+paths = st.sampled_from(
+    [
+        "limit",
+        "v",
+        "v[]",
+        "limit[]",
+        "v.limit",
+        "v.lim",
+        "v.5",
+        "limit.limit",
+        "v[].limit",
+        "v.limit[]",
+        "kw.limit",
+    ]
+)
+keywords = st.sampled_from(
+    [
+        {"maximum": 50},
+        {"minimum": 100},
+        {"maxLength": 3},
+        {"pattern": "^[a-c]*$"},
+        {"enum": [1, "a"]},
+        {"type": "integer"},
+        {"type": ["integer", "string"], "maximum": 50},
+    ]
+)
+
+
+def values_at(steps: list[str], value: Any) -> list[Any]:
+    """Return the values at a path of what a function has received: a second, naive implementation."""
+    if not steps:
+        return [value]
+    step, rest = steps[0], steps[1:]
+    if step == "[]":
+        is_list = isinstance(value, (list, tuple, set, frozenset))
+        inner = list(value) if is_list else []
+    elif isinstance(value, Mapping):
+        inner = [one for key, one in value.items() if str(key) == step]
+    else:
+        inner = (
+            [getattr(value, step)] if hasattr(type(value), "__annotations__") and hasattr(value, step) else []
+        )
+    return [found for one in inner for found in values_at(rest, one)]
+
+
+def steps_of(path: str) -> list[str]:
+    return [step for part in path.replace("[]", ".[]").split(".") for step in [part]]
+
+
+def obeys(value: Any, rule: Mapping[str, Any]) -> bool:
+    """Return whether a received value obeys a rule, if a rule can concern values of its type."""
+    if value is None or isinstance(value, (dt.date, enum.Enum)):
+        return True  # nothing, or an object that the model's own text stands for
+    is_number = isinstance(value, (int, float, Decimal)) and not isinstance(value, bool)
+    if is_number and not rule.get("minimum", value) <= value <= rule.get("maximum", value):
+        return False
+    if isinstance(value, str) and len(value) > rule.get("maxLength", len(value)):
+        return False
+    if isinstance(value, str) and "pattern" in rule and set(value) - set("abc"):
+        return False
+    if "enum" in rule and not any(type(value) is not bool and value == one for one in rule["enum"]):
+        return False
+    kinds = rule.get("type", [])
+    kinds = [kinds] if isinstance(kinds, str) else kinds
+    fits = {"integer": is_number and value == int(value), "string": isinstance(value, str)}
+    return not kinds or any(fits[kind] for kind in kinds)
+
+
+async def call(tool: agents.FunctionTool, rules: Any, arguments: Any) -> str:
+    text = json.dumps(arguments)
+    context: Any = ToolContext(
+        {"tool_rules": rules}, tool_name=tool.name, tool_call_id="c1", tool_arguments=text
+    )
+    return str(await guard_function(tool).on_invoke_tool(context, text))
+
+
+NESTED = [("v", "plain", "tuple[int, int]", "")]
+MORE = [("limit", "keyword only", "int", " = 1"), ("kw", "mapping", "Any", "")]
+
+
+@given(tools(), paths, keywords, arguments_of_calls)
+@example(made(NESTED), "v[]", {"maximum": 50}, {"v": ["600", 1]})
+@example(made(MORE), "limit", {"maximum": 50}, {"limit": 1, "kw": {"limit": 600}})
+@example(made([("v", "plain", "Query", "")]), "v.lim", {"maximum": 50}, {"v": {"limit": 600}})
+@example(made([("limit", "plain", "int", " = 600")]), "limit", {"maximum": 50}, {})
+def test_a_function_receives_no_value_that_breaks_a_rule(
+    tool: Made, path: str, rule: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    tool.received.clear()
+    asyncio.run(call(tool.tool, {"params": {"tool": {path: rule}}}, arguments))
+    for received in tool.received:
+        # The entries of **kwargs are parameters of their own.
+        own = received.get("kw") if isinstance(received.get("kw"), dict) else {}
+        for place in (received, own):
+            assert all(obeys(value, rule) for value in values_at(steps_of(path), place))
+
+
+@given(tools(), arguments_of_calls)
+def test_a_rule_about_another_parameter_refuses_no_call(tool: Made, arguments: dict[str, Any]) -> None:
+    tool.received.clear()
+    asyncio.run(call(tool.tool, {}, arguments))
+    assume(tool.received)
+    asyncio.run(call(tool.tool, {"params": {"tool": {"unrelated": {"maximum": 50}}}}, arguments))
+    assert len(tool.received) == 2
+
+
+def is_allowed(function: Any, path: str, rule: Any, arguments: Any) -> bool:
+    tool = agents.function_tool(function, strict_mode=False)
+    rules = {"params": {tool.name: {path: rule}}}
+    return explain(tool, arguments, tool_rules=rules, tool_providers=None).allowed
+
+
+def pair(v: Pair) -> None: ...
+def query(v: Query) -> None: ...
+def crossed(v: Crossed) -> None: ...
+def page(v: Page) -> None: ...
+def amount(v: Decimal) -> None: ...
+def by_number(v: dict[int, int]) -> None: ...
+def optional(limit: int | None = None) -> None: ...
+def many(limit: int = 100) -> None: ...
+def positional(limit: int, /, **kw: Any) -> None: ...
+def keyword(*, limit: int = 1, **kw: Any) -> None: ...
+def several(*limit: int) -> None: ...
+def day(v: dt.datetime) -> None: ...
+def renamed(v: Annotated[int, Field(validation_alias=AliasChoices("limit", "most"))]) -> None: ...
+def untyped(limit) -> None: ...  # type: ignore[no-untyped-def]
+
+
+class Converted(BaseModel):
+    limit: Annotated[int, BeforeValidator(lambda value: value * 100)]
+
+
+def converted(v: Converted) -> None: ...
+
+
+AT_MOST_50 = {"maximum": 50}
+
+
+@pytest.mark.parametrize(
+    ("function", "path", "rule", "refused", "allowed"),
+    [
+        (pair, "v[]", AT_MOST_50, {"v": [600, "a"]}, None),
+        (pair, "v.limit", AT_MOST_50, {"v": [600, "a"]}, None),
+        (query, "v.lim", AT_MOST_50, {"v": {"limit": 600}}, {"v": {"limit": 5}}),
+        (query, "v.limit", AT_MOST_50, {"v": {"lim": 600}}, {"v": {"lim": 5}}),
+        (query, "v.limit", AT_MOST_50, {"v": {}}, {"v": {"limit": 5}}),
+        (query, "v.more", AT_MOST_50, {"v": {"lim": 1, "more": 600}}, {"v": {"lim": 1, "more": 5}}),
+        (crossed, "v.limit", AT_MOST_50, {"v": {"other": 600}}, {"v": {"other": 5}}),
+        (crossed, "v.limit", AT_MOST_50, {"v": {"first": 600}}, {"v": {"first": 5}}),
+        (page, "v.limit", AT_MOST_50, {"v": {}}, {"v": {"limit": 5}}),
+        (amount, "v", AT_MOST_50, {"v": "600"}, {"v": 5}),
+        (amount, "v", {"pattern": "^[0-9]{1,2}$"}, {"v": 600}, {"v": "60"}),
+        (by_number, "v.5", AT_MOST_50, {"v": {"05": 600}}, {"v": {"05": 5}}),
+        (optional, "limit", {"type": "integer", **AT_MOST_50}, {"limit": 600}, {}),
+        (many, "limit", AT_MOST_50, {}, {"limit": 5}),
+        (
+            positional,
+            "limit",
+            AT_MOST_50,
+            {"limit": 1, "kw": {"limit": 600}},
+            {"limit": 1, "kw": {"limit": 5}},
+        ),
+        (keyword, "limit", AT_MOST_50, {"kw": {"limit": 600}}, {"kw": {"limit": 5}}),
+        (several, "limit[]", AT_MOST_50, {"limit": [1, 600]}, {"limit": [1, 5]}),
+        (several, "limit[]", AT_MOST_50, {"limit": ["600"]}, {}),
+        (renamed, "limit", AT_MOST_50, {"most": 600}, {"most": 5}),
+        (renamed, "v", AT_MOST_50, {"limit": 600}, {"limit": 5}),
+        (converted, "v.limit", AT_MOST_50, {"v": {"limit": 5}}, {"v": {"limit": 0}}),
+        (day, "v", {"pattern": "Z$"}, {"v": "2024-01-01T00:00:00"}, {"v": "2024-01-01T00:00:00Z"}),
+        (untyped, "limit", AT_MOST_50, {"limit": 600}, {"limit": 5}),
+    ],
+)
+def test_a_rule_holds_for_what_the_function_receives(
+    function: Any, path: str, rule: Any, refused: Any, allowed: Any
+) -> None:
+    assert not is_allowed(function, path, rule, refused)
+    assert allowed is None or is_allowed(function, path, rule, allowed)
