@@ -1,32 +1,92 @@
-"""The program of the process that decides about one call, started by ``tools.guards.check``."""
+"""Decides about one call in another process: the task, the program of the process, and its answer."""
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+import signal
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
-from kantan_agents.errors import ToolInputError, ToolParameterError
+from kantan_agents.errors import (
+    PARAMETER_ERRORS,
+    KantanAgentsError,
+    ToolInputError,
+    ToolNotAllowedError,
+    ToolParameterError,
+)
 from kantan_agents.tool_rules.arguments import parse_arguments
-from kantan_agents.tool_rules.decide import ToolFacts, decide_call
+from kantan_agents.tool_rules.calls import texts_to_match
+from kantan_agents.tool_rules.decide import Decision, ToolFacts, decide_received, decide_written
 from kantan_agents.tool_rules.rules import ToolRules
+
+LIFETIME_SECONDS: Final = 20
+"""A process ends after this time, whatever it does and whether or not its parent still exists."""
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def task_of(
+    rules: ToolRules,
+    tool: ToolFacts,
+    arguments: str | Mapping[str, Any],
+    *,
+    received: bool = False,
+) -> dict[str, Any]:
+    """Return the task for ``decide``, as JSON values.
+
+    Args:
+        rules: The rules.
+        tool: The tool.
+        arguments: The arguments of the call; a text if they have not been parsed.
+        received: Whether they are what the function receives, not what the model wrote.
+    """
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return {
+        "rules": rules.about(tool.names),
+        "names": tool.names,
+        "parameter": tool.parameter,
+        "schema": dict(tool.schema),
+        "folded": _folded(rules, tool, arguments),
+        "arguments": text,
+        "is_received": received,
+        "knows_received": tool.received is not None,
+    }
+
+
+def _folded(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> dict[str, str] | None:
+    """Return the results of ``tool.fold``, which another process cannot call, for all texts that need it."""
+    if tool.fold is None or isinstance(arguments, str):
+        return None
+    calls = (*rules.denied_calls(tool.names), *rules.allowed_calls(tool.names))
+    texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
+    return {text: tool.fold(text) for text in (*(call.argument for call in calls), *(texts or ()))}
 
 
 def decide(task: dict[str, Any]) -> dict[str, Any]:
     """Return the decision about a call.
 
     Args:
-        task: ``rules`` in the public dict shape; ``names``, ``parameter`` and ``schema`` of the tool; the
-            ``arguments`` of the call as JSON text.
+        task: A task of ``task_of``.
 
     Returns:
         ``allowed``, ``key`` and ``entry`` of the decision; for a broken parameter rule also ``keyword``,
         ``param_name`` and ``limit``, for invalid arguments ``reason``.
     """
-    tool = ToolFacts(tuple(task["names"]), task["parameter"], task["schema"])
+    folded = task["folded"]
+    fold = folded.__getitem__ if folded is not None else None
+    # What the function receives is decided about in a task of its own.
+    received = _no_readings if task["knows_received"] else None
+    tool = ToolFacts(tuple(task["names"]), task["parameter"], task["schema"], fold=fold, received=received)
+    rules = ToolRules.parse(task["rules"])
     try:
         arguments = parse_arguments(tool.name, task["arguments"])
-        decision = decide_call(ToolRules.parse(task["rules"]), tool, arguments)
+        if task["is_received"]:
+            decision = decide_received(rules, tool, arguments) or Decision(allowed=True)
+        else:
+            decision = decide_written(rules, tool, arguments)
     except ToolInputError as error:
         return {"allowed": False, "key": "params", "entry": tool.name, "reason": error.reason}
     found = {"allowed": decision.allowed, "key": decision.key, "entry": decision.entry}
@@ -36,6 +96,45 @@ def decide(task: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def main() -> None:
-    """Read a task as JSON from standard input; write the decision as JSON to standard output."""
+def _no_readings(_: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return []
+
+
+def decision_of(found: dict[str, Any], tool: ToolFacts) -> Decision:
+    """Return the decision that ``decide`` has described."""
+    return Decision(found["allowed"], found["key"], found["entry"], _error_of(found, tool), awaited=True)
+
+
+def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | None:
+    if found["allowed"]:
+        return None
+    if "reason" in found:
+        return ToolInputError(tool_name=tool.name, reason=found["reason"])
+    if "keyword" not in found:
+        return ToolNotAllowedError(tool_name=tool.name)
+    # JSON has no tuples, but rules and their errors do.
+    limit = tuple(found["limit"]) if isinstance(found["limit"], list) else found["limit"]
+    kind = PARAMETER_ERRORS[found["keyword"]]
+    return kind(tool_name=tool.name, param_name=found["param_name"], limit=limit)
+
+
+def main(parent: int) -> None:
+    """Read a task as JSON from standard input; write the decision as JSON to standard output.
+
+    Args:
+        parent: Id of the process that waits for the answer. This process does not outlive it.
+    """
+    _end_with(parent)
     json.dump(decide(json.load(sys.stdin)), sys.stdout)
+
+
+def _end_with(parent: int) -> None:
+    """Make the system end this process with its parent or after its lifetime, even during a match."""
+    if hasattr(signal, "alarm"):
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.alarm(LIFETIME_SECONDS)
+    if sys.platform == "linux":
+        # The parent's exit reaches no Python code here: a match does not release the interpreter lock.
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            sys.exit()

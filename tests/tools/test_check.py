@@ -31,13 +31,13 @@ async def in_how_many_processes(
 ) -> tuple[int, Any]:
     """Return how often the check left the event loop, and its decision."""
     started: list[Any] = []
-    run = anyio.run_process
+    run = anyio.open_process
 
     async def counted(*args: Any, **kwargs: Any) -> Any:
         started.append(args)
         return await run(*args, **kwargs)
 
-    monkeypatch.setattr(anyio, "run_process", counted)
+    monkeypatch.setattr(anyio, "open_process", counted)
     ruled = rules(ruled) if isinstance(ruled, str) else ruled
     decision = await check_call(ruled, TOOL, {"value": value})
     return len(started), decision
@@ -122,14 +122,14 @@ async def test_rules_that_change_during_a_check_apply(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rules: dict[str, Any] = {"params": {"t": {"value": {"pattern": DEAR}}}}
-    run = anyio.run_process
+    run = anyio.open_process
 
     async def denying_meanwhile(*args: Any, **kwargs: Any) -> Any:
         done = await run(*args, **kwargs)
         rules["deny"] = ["t"]
         return done
 
-    monkeypatch.setattr(anyio, "run_process", denying_meanwhile)
+    monkeypatch.setattr(anyio, "open_process", denying_meanwhile)
     wrapper = RunContextWrapper({"tool_rules": rules})
     refusal = await Guard(TOOL, None).refusal(wrapper, {"value": f"{LONG}a{'b' * 200}c"})
     assert refusal is not None

@@ -4,42 +4,31 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Mapping
 from typing import Any
 
-import anyio
 import anyio.lowlevel
+import anyio.to_thread
 import attrs
 
-from kantan_agents.errors import (
-    PARAMETER_ERRORS,
-    KantanAgentsError,
-    ToolInputError,
-    ToolNotAllowedError,
-)
+from kantan_agents.errors import KantanAgentsError, ToolInputError
 from kantan_agents.tool_rules import (
     Decision,
     RuleLayers,
     ToolFacts,
     ToolRules,
-    decide_call,
     decide_tool,
     is_quick,
     needs_arguments,
     parse_arguments,
 )
+from kantan_agents.tool_rules.decide import decide_received, decide_written, received_arguments
+from kantan_agents.tool_rules.worker import decision_of, task_of
+from kantan_agents.tools.guards.worker_process import run_worker
 
-_TIMEOUT_SECONDS = 20
-_PROCESSES_AT_ONCE = 2
-_limiters: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("kantan_agents_checks")
 _DENSE_LENGTH = 10_000
 _DENSE_VALUES = 2_000
-# The child process has the same `sys.path`, without the working directory.
-_WORKER = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
-    "from kantan_agents.tool_rules.worker import main; main()"
-)
+_WORKER = "from kantan_agents.tool_rules.worker import main; main(parent)"
 
 
 async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
@@ -69,17 +58,57 @@ async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping
     if not decision.allowed or not needs_arguments(rules, tool):
         return decision
     try:
-        if isinstance(arguments, str):
-            if _is_dense(arguments):
-                return await _decide_in_subprocess(rules, tool, arguments)
-            text, arguments = arguments, parse_arguments(tool.name, arguments)
-        else:
-            text = None
-        if is_quick(rules, tool, arguments):
-            return decide_call(rules, tool, arguments)
-        return await _decide_in_subprocess(rules, tool, text if text is not None else json.dumps(arguments))
+        return await _decided(rules, tool, arguments)
     except KantanAgentsError as error:
         return Decision(allowed=False, key="params", entry=tool.name, error=error)
+
+
+async def _decided(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
+    """Decide about what the model wrote, then about what the function receives."""
+    if not isinstance(arguments, str):
+        return await _decide_both(rules, tool, arguments, arguments)
+    if not _is_dense(arguments):
+        return await _decide_both(rules, tool, parse_arguments(tool.name, arguments), arguments)
+    if not _needs_arguments_here(rules, tool):
+        return await _decide_in_subprocess(rules, tool, arguments)
+    await anyio.lowlevel.checkpoint()
+    parsed = await anyio.to_thread.run_sync(parse_arguments, tool.name, arguments)
+    decision = await _decide_both(rules, tool, parsed, arguments, is_dense=True)
+    return attrs.evolve(decision, awaited=True)
+
+
+async def _decide_both(
+    rules: ToolRules,
+    tool: ToolFacts,
+    parsed: Mapping[str, Any],
+    written: str | Mapping[str, Any],
+    *,
+    is_dense: bool = False,
+) -> Decision:
+    if not is_dense and is_quick(rules, tool, parsed):
+        decision = decide_written(rules, tool, parsed)
+    else:
+        decision = await _decide_in_subprocess(rules, tool, parsed if tool.fold is not None else written)
+    if not decision.allowed:
+        return decision
+    if is_dense:
+        readings = await anyio.to_thread.run_sync(received_arguments, rules, tool, parsed)
+    else:
+        readings = received_arguments(rules, tool, parsed)
+    for received in readings:
+        if not is_dense and is_quick(rules, tool, received):
+            refusal = decide_received(rules, tool, received)
+        else:
+            away = await _decide_in_subprocess(rules, tool, received, received=True)
+            refusal, decision = None if away.allowed else away, attrs.evolve(decision, awaited=True)
+        if refusal is not None:
+            return attrs.evolve(refusal, awaited=decision.awaited)
+    return decision
+
+
+def _needs_arguments_here(rules: ToolRules, tool: ToolFacts) -> bool:
+    """Return whether functions of the tool must see the arguments; another process cannot call them."""
+    return tool.fold is not None or (tool.received is not None and rules.checks(tool.names) is not None)
 
 
 def _is_dense(text: str) -> bool:
@@ -87,52 +116,19 @@ def _is_dense(text: str) -> bool:
     return len(text) > _DENSE_LENGTH and text.count(",") + text.count("{") > _DENSE_VALUES
 
 
-def _limiter() -> anyio.CapacityLimiter:
-    """Return the limiter for the number of processes that one event loop starts at the same time."""
-    try:
-        return _limiters.get()
-    except LookupError:
-        limiter = anyio.CapacityLimiter(_PROCESSES_AT_ONCE)
-        _limiters.set(limiter)
-        return limiter
-
-
-async def _decide_in_subprocess(rules: ToolRules, tool: ToolFacts, arguments: str) -> Decision:
+async def _decide_in_subprocess(
+    rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any], *, received: bool = False
+) -> Decision:
     """Decide in a separate process, for decisions that may take milliseconds or seconds.
 
     A thread would block the event loop, because the validator holds the interpreter lock. This is rare, for
     example a long text and a large pattern. Starting Python takes a tenth of a second, but does not block.
     """
-    task = {
-        "rules": rules.about(tool.names),
-        "names": tool.names,
-        "parameter": tool.parameter,
-        "schema": tool.schema,
-        "arguments": arguments,
-    }
-    command = [sys.executable or "", "-I", "-c", _WORKER, json.dumps([str(place) for place in sys.path])]
+    task = task_of(rules, tool, arguments, received=received)
     await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step
     try:
-        async with _limiter():
-            with anyio.fail_after(_TIMEOUT_SECONDS):
-                done = await anyio.run_process(
-                    command, input=json.dumps(task).encode(), stderr=subprocess.DEVNULL
-                )
-        found = json.loads(done.stdout)
+        return decision_of(json.loads(await run_worker(_WORKER, json.dumps(task).encode())), tool)
     except (OSError, ValueError, subprocess.SubprocessError, TimeoutError) as error:
         # A call that cannot be checked is refused.
         reason = f"they could not be checked ({type(error).__name__})"
         raise ToolInputError(tool_name=tool.name, reason=reason) from error
-    refusal = _error_of(found, tool)
-    return Decision(found["allowed"], found["key"], found["entry"], refusal, awaited=True)
-
-
-def _error_of(found: dict[str, Any], tool: ToolFacts) -> KantanAgentsError | None:
-    if found["allowed"]:
-        return None
-    if "reason" in found:
-        return ToolInputError(tool_name=tool.name, reason=found["reason"])
-    if "keyword" not in found:
-        return ToolNotAllowedError(tool_name=tool.name)
-    kind = PARAMETER_ERRORS[found["keyword"]]
-    return kind(tool_name=tool.name, param_name=found["param_name"], limit=found["limit"])

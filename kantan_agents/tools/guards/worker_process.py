@@ -1,0 +1,104 @@
+"""Runs a short Python program in another process, which ends with the task that waits for it."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import subprocess
+import sys
+from contextlib import suppress
+from typing import Final
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import Process
+
+from kantan_agents.tool_rules.worker import LIFETIME_SECONDS
+
+_AT_ONCE: Final = 2
+_limiters: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("kantan_agents_checks")
+_running: set[Process] = set()
+
+# The process has the same `sys.path`, without the working directory.
+_START: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); parent = int(sys.argv[2]); "
+
+
+async def run_worker(program: str, task: bytes) -> bytes:
+    """Run a program with ``task`` as its input and return its output.
+
+    The process is killed if this task is cancelled, if it takes too long, and when this interpreter exits.
+
+    Args:
+        program: Python code. ``parent`` is the id of this process.
+        task: The input.
+
+    Raises:
+        OSError: The process cannot be started.
+        subprocess.CalledProcessError: It has failed.
+        TimeoutError: It has taken too long.
+    """
+    places = json.dumps([str(place) for place in sys.path])
+    command = [sys.executable or "", "-I", "-c", _START + program, places, str(os.getpid())]
+    async with _limiter():
+        with anyio.fail_after(LIFETIME_SECONDS):
+            process = await anyio.open_process(command, stderr=subprocess.DEVNULL)
+            _running.add(process)
+            try:
+                output = await _communicate(process, task)
+                code = await process.wait()
+            finally:
+                await _end(process)
+    if code != 0:
+        raise subprocess.CalledProcessError(code, command[0])
+    return output
+
+
+async def _communicate(process: Process, task: bytes) -> bytes:
+    stdin, stdout = process.stdin, process.stdout
+    if stdin is None or stdout is None:
+        raise OSError("the process has no pipes")
+    with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):  # its exit code says why
+        await stdin.send(task)
+        await stdin.aclose()
+    pieces = [piece async for piece in stdout]
+    return b"".join(pieces)
+
+
+async def _end(process: Process) -> None:
+    """Kill a process if it still runs, and release what it holds.
+
+    A cancellation by asyncio arrives only once, so waiting for the process first would wait for its answer.
+    """
+    try:
+        _kill(process)
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
+    finally:
+        _running.discard(process)
+
+
+def _kill(process: Process) -> None:
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            process.kill()
+
+
+def _limiter() -> anyio.CapacityLimiter:
+    """Return the limiter for the number of processes that one event loop starts at the same time."""
+    try:
+        return _limiters.get()
+    except LookupError:
+        limiter = anyio.CapacityLimiter(_AT_ONCE)
+        _limiters.set(limiter)
+        return limiter
+
+
+def _kill_all() -> None:
+    for process in tuple(_running):
+        _kill(process)
+
+
+atexit.register(_kill_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_running.clear)  # they belong to the parent
