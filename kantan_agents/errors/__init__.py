@@ -80,6 +80,7 @@ from kantan_agents.errors.structured import (
 from kantan_agents.errors.tool_rules import (
     DuplicateToolError,
     InvalidToolRulesError,
+    RepeatedFailureError,
     ToolProviderFailedError,
     UnknownToolError,
     UnknownToolProviderError,
@@ -136,6 +137,7 @@ __all__ = [
     "RedactionError",
     "RenderError",
     "RendererResultError",
+    "RepeatedFailureError",
     "RetrievalError",
     "SpanNotRecordedError",
     "SpansDroppedError",

@@ -81,3 +81,21 @@ class UnknownToolProviderError(KantanAgentsError):
     template = "Unknown tool provider: {provider} (installed: {installed})"
     provider: str
     installed: str
+
+
+class RepeatedFailureError(KantanAgentsError):
+    """A model has made the same call in several turns, and it failed in the same way each time.
+
+    Attributes:
+        tool_name: Name of the tool.
+        arguments: The arguments of the call as JSON text; empty if they are unknown.
+        reason: The latest error, shortened; if the tool has raised it, it is also the ``__cause__``.
+        count: The number of failures in a row.
+    """
+
+    code = "E27"
+    template = "Tool {tool_name} failed {count} times in a row in the same way: {reason}"
+    tool_name: str
+    arguments: str
+    reason: str
+    count: int

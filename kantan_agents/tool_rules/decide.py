@@ -127,7 +127,7 @@ def decide_call(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any])
 
 
 def decide_written(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> Decision:
-    """Decide as ``decide_call``, without regard to what the function makes of the arguments."""
+    """Decide as ``decide_call``, without regard to what the function receives."""
     decision = decide_tool(rules, tool)
     if decision.allowed:
         decision = _decide_entries(rules, tool, arguments, decision)

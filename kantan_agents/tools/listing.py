@@ -27,6 +27,7 @@ from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.guard import Guard, GuardedInvoker, Rulebook
 from kantan_agents.tools.guards.hosted import rule_hosted_mcp
 from kantan_agents.tools.guards.invalid_calls import begin_turn, record_invalid_call, usable_tools_sentence
+from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
 from kantan_agents.tools.unshown import show_and_explain, unshown_tool
 
 
@@ -133,13 +134,21 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
         if tool_name in facts.names:
             refusal = await _refused(Guard(facts, listing.book), wrapper, call)
             if refusal is not None:
-                return f"{refusal}\n{usable}"
+                return _counted(call, refusal, f"{refusal}\n{usable}")
     if unseen is not None:
         return show_and_explain(tool_name)
     unknown = UnknownToolError(tool_name=tool_name)
     record_invalid_call(unknown)
     await _emit_refusal(call, unknown)
     return f"{unknown}\n{usable}"
+
+
+def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
+    """Count a refusal as a failed call, and return the text with a warning if it has failed repeatedly."""
+    if call is None:
+        return text
+    record_failed_call(call.run, call.name, UnknownCall(call.call_id), reason=refusal)
+    return str(end_call(call.run, call.name, UnknownCall(call.call_id), text))
 
 
 def _missing_call(wrapper: Any, tool_name: str, call_id: str) -> ToolCall | None:

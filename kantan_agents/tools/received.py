@@ -27,8 +27,14 @@ Received = Callable[[Mapping[str, Any]], "list[dict[str, Any]]"]
 
 
 def received_by(tool: FunctionTool) -> Received | None:
-    """Return how the function behind a tool receives arguments; None for a tool not made by the SDK."""
-    # The function and its schema exist only in the SDK's closure; there is no public access to them.
+    """Return how the function behind a tool receives arguments; None for a tool not made from a function."""
+    schema = schema_behind(tool)
+    return None if schema is None else _Receiver(schema)
+
+
+def schema_behind(tool: FunctionTool) -> FuncSchema | None:
+    """Return the SDK's schema of the function behind a tool; None for a tool not made from a function."""
+    # The schema exists only in the SDK's closure; there is no public access to it.
     implementation = getattr(tool.on_invoke_tool, "_invoke_tool_impl", None)
     for cell in getattr(implementation, "__closure__", None) or ():
         try:
@@ -36,7 +42,7 @@ def received_by(tool: FunctionTool) -> Received | None:
         except ValueError:  # not assigned yet
             continue
         if isinstance(schema, FuncSchema):
-            return _Receiver(schema)
+            return schema
     return None
 
 

@@ -70,7 +70,9 @@ async def test_tools_of_a_handoff_target_obey_the_rules_of_the_run(executed: Exe
     context = await start.run_async("hi", {"tool_rules": rules})
     assert executed == [("read", "ok")]
     assert shown(model) == ["read"]
-    assert outputs(model)[-3].startswith(f"{DENIED}delete\nTools you may use: read.")
+    assert outputs(model)[-3].startswith(
+        f"{DENIED}delete\nThe rule is deny: delete.\nTools you may use: read."
+    )
     assert "E14" in outputs(model)[-2]
     last = context["result"].last_agent
     assert last is (target.sdk_agent if way == "ours" else target)

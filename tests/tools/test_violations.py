@@ -194,3 +194,59 @@ async def test_the_agents_policy_applies_under_the_sdks_own_runner(executed: Exe
     with pytest.raises(Exception, match="E14"):
         await agents.Runner.run(agent.sdk_agent, "hi", context={"tool_rules": RULES})
     assert executed == []
+
+
+def guarded_bash() -> Any:
+    def bash(command: str) -> str:
+        """Run a command."""
+        return "ok"
+
+    return bash
+
+
+@pytest.mark.parametrize(
+    ("rules", "hint"),
+    [
+        ({"deny": ["bash(rm:*)"]}, "The rule is deny: bash(rm:*). Other calls of the tool may be allowed."),
+        (
+            {"deny": ["bash(rm:*)"], "allow": ["bash(git:*)", "bash(rm:*)"]},
+            "The rule is deny: bash(rm:*). Calls that are allowed: bash(git:*), bash(rm:*).",
+        ),
+        (
+            {"allow": ["bash(git:*)"]},
+            "The rule is: allow has no entry for it. Calls that are allowed: bash(git:*).",
+        ),
+        ({"params": {"bash": {"command": {"enum": ["ls", "pwd"]}}}}, "The rule is enum: 'ls', 'pwd'."),
+        (
+            {"params": {"bash": {"command": {"type": ["null", "integer"]}}}},
+            "The rule is type: 'null', 'integer'.",
+        ),
+        (
+            {"params": {"bash": {"command": {"maximum": 5}}}},
+            "The rule is about values of another type than the tool takes, so every value is refused.",
+        ),
+    ],
+)
+async def test_a_refused_call_names_its_rule_and_what_is_allowed(rules: Any, hint: str) -> None:
+    model = calls(("bash", {"command": "rm x"}))
+    await Agent("a", "x", tools=[guarded_bash()], model=model).run_async("hi", {"tool_rules": rules})
+    first, second = outputs(model)[0].split("\n")
+    assert first.startswith("[kantan-agents][E")
+    assert second == hint
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"deny": ["bash(rm:*)"], "allow": [f"bash(command {'x' * 500} {n})" for n in range(1000)]},
+        {"deny": [f"bash(rm {'x' * 10_000})"]},
+        {"params": {"bash": {"command": {"enum": [f"{'x' * 500}{n}" for n in range(1000)]}}}},
+        {"params": {"bash": {"command": {"pattern": "a" * 5000}}}},
+    ],
+)
+async def test_a_hint_is_never_long(rules: Any) -> None:
+    command = "rm " + "x" * 10_000
+    model = calls(("bash", {"command": command}))
+    await Agent("a", "x", tools=[guarded_bash()], model=model).run_async("hi", {"tool_rules": rules})
+    assert outputs(model)[0].startswith("[kantan-agents][E")
+    assert len(outputs(model)[0]) < 5000

@@ -15,6 +15,7 @@ from agents import Tool
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.interception import ToolCall, ToolNext, checking_rules, end_run_with, run_tool_call
 from kantan_agents.pipeline import current_run
+from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
 
 _COUNT = object()
 
@@ -31,6 +32,28 @@ async def describe_call(
         call_id: The model's id of the call; None if the SDK does not provide it, then an id is generated.
         invoke: Applies the rules and runs the tool.
     """
+    run = current_run.get()
+    if run is None:
+        return await _described(tool, wrapper, arguments, call_id, invoke)
+    context = UnknownCall(call_id or "", json.dumps(arguments, ensure_ascii=False, default=str))
+
+    async def counted(call: ToolCall) -> Any:
+        output = await invoke(call)
+        if call.refusal is not None:
+            record_failed_call(run, tool.name, context, reason=str(call.refusal))
+        return output
+
+    try:
+        output = await _described(tool, wrapper, arguments, call_id, counted)
+    except Exception as error:
+        record_failed_call(run, tool.name, context, reason=str(error), error=error)
+        raise
+    return end_call(run, tool.name, context, output)
+
+
+async def _described(
+    tool: Tool, wrapper: Any, arguments: Mapping[str, Any], call_id: str | None, invoke: ToolNext
+) -> Any:
     run = current_run.get()
     text = json.dumps(arguments, ensure_ascii=False, default=str)
     agent = getattr(getattr(wrapper, "agent", None), "name", None)

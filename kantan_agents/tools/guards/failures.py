@@ -14,7 +14,9 @@ from typing import Any
 import agents.tool
 from agents import FunctionTool
 from agents.tool import (
+    default_tool_error_function,
     maybe_invoke_function_tool_failure_error_function,
+    resolve_function_tool_failure_error_function,
     set_function_tool_failure_error_function,
 )
 
@@ -31,6 +33,18 @@ def mark_answer(tool: FunctionTool, tool_context: Any, *, is_answer: bool = True
     """
     if _MARK is not None and tool.output_json_schema is not None:
         setattr(tool_context, _MARK, is_answer)
+
+
+def answers_by_default(tool: FunctionTool, tool_context: Any) -> bool:
+    """Return whether the SDK's own function answers exceptions of the tool, not one of the user."""
+    return resolve_function_tool_failure_error_function(tool, tool_context) is default_tool_error_function
+
+
+def answering_with(tool: FunctionTool, answer: Callable[[Any, Exception], Any]) -> FunctionTool:
+    """Let ``answer`` answer the exceptions of a tool, unless they end the run."""
+    if tool._use_default_failure_error_function or tool._failure_error_function is not None:
+        set_function_tool_failure_error_function(tool, answer)
+    return tool
 
 
 class Failures:

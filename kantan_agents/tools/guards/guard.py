@@ -7,6 +7,7 @@ by field.
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -14,21 +15,25 @@ from typing import Any, Protocol
 
 import attrs
 from agents import FunctionTool
+from agents.tool import default_tool_error_function, resolve_function_tool_failure_error_function
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
 from kantan_agents.interception import ToolCall, checking_rules, record_failure, record_refusal, run_tool_call
-from kantan_agents.pipeline import current_run
+from kantan_agents.pipeline import Run, current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.check import check_layers
 from kantan_agents.tools.guards.copies import copy_function
-from kantan_agents.tools.guards.failures import Failures, mark_answer
+from kantan_agents.tools.guards.failures import Failures, answering_with, answers_by_default, mark_answer
+from kantan_agents.tools.guards.hints import hint_for
 from kantan_agents.tools.guards.invalid_calls import (
     malformed_arguments,
     record_invalid_call,
     record_valid_call,
 )
-from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, hint_for, refuse
+from kantan_agents.tools.guards.repeated_failures import end_call, record_failed_call, record_working_call
+from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, refuse
+from kantan_agents.tools.guards.wrong_arguments import describe_wrong_arguments
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
 from kantan_agents.tools.unshown import record_call
 
@@ -156,13 +161,11 @@ class Guard:
             context=getattr(wrapper, "context", None),
         )
         config = run.run_config if run is not None else getattr(wrapper, "run_config", None)
-        rules = layers.rules_behind(decision)
-        calls = rules.allowed_calls(self.facts.names) if decision.key == "allow" else ()
         return await refuse(
             violation,
             policy or (book.on_rule_violation if book is not None else "feedback"),
             sensitive=bool(getattr(config, "trace_include_sensitive_data", True)),
-            hint=hint_for(decision, tuple(call.entry for call in calls)),
+            hint=hint_for(decision, layers.rules_behind(decision), self.facts),
             # The model's own arguments: a middleware may have inserted values that must not be traced.
             recorded=getattr(wrapper, "tool_arguments", None),
         )
@@ -199,7 +202,12 @@ class GuardedInvoker:
         record_call(self._guard.facts.name)
         run = current_run.get()
         if run is None or not run.is_watched:
-            return await self._run(tool_context, arguments)
+            output = await self._run(tool_context, arguments)
+        else:
+            output = await self._run_watched(run, tool_context, arguments)
+        return output if run is None else end_call(run, self._guard.facts.name, tool_context, output)
+
+    async def _run_watched(self, run: Run, tool_context: Any, arguments: str) -> Any:
         call = ToolCall(
             run,
             agent=getattr(getattr(tool_context, "agent", None), "name", None) or run.agent.name,
@@ -217,7 +225,9 @@ class GuardedInvoker:
 
     async def _run_call(self, call: ToolCall) -> Any:
         refusal = await self._refusal_of(call)
-        return await self._invoke(call.tool_context, call.arguments) if refusal is None else refusal
+        if refusal is not None:
+            return refusal
+        return await self._invoke_timed(call.tool_context, call.arguments)
 
     async def _run_raising(self, call: ToolCall) -> Any:
         refusal = await self._refusal_of(call)
@@ -226,15 +236,49 @@ class GuardedInvoker:
         invoke = self._failures.invoke if self._failures is not None else self._invoke
         try:
             output = await invoke(call.tool_context, call.arguments)
-        except Exception as error:
-            record_failure(call, error)
+        except asyncio.CancelledError:
+            self._record_timeout(call.tool_context)
             raise
+        except Exception as error:
+            if answers_by_default(self.original, call.tool_context):
+                describe_wrong_arguments(error, self._tool, call.arguments)
+            record_failure(call, error)
+            self._record_failed_call(call.tool_context, error)
+            raise
+        record_working_call(call.run, self._guard.facts.name, call.tool_context)
         mark_answer(self._tool, call.tool_context, is_answer=False)
         return output
 
     async def _run(self, tool_context: Any, arguments: str) -> Any:
         refusal = await self._refusal(tool_context, arguments)
-        return await self._invoke(tool_context, arguments) if refusal is None else refusal
+        return await self._invoke_timed(tool_context, arguments) if refusal is None else refusal
+
+    async def _invoke_timed(self, tool_context: Any, arguments: str) -> Any:
+        try:
+            return await self._invoke(tool_context, arguments)
+        except asyncio.CancelledError:
+            self._record_timeout(tool_context)
+            raise
+
+    def answer_failure(self, tool_context: Any, error: Exception) -> Any:
+        """Return the answer for the model to an exception of the tool, as the user's tool would answer it."""
+        self._record_failed_call(tool_context, error)
+        answer = resolve_function_tool_failure_error_function(self.original, tool_context)
+        if answer is None:
+            return None
+        if answer is default_tool_error_function:
+            describe_wrong_arguments(error, self._tool, getattr(tool_context, "tool_arguments", ""))
+            mark_answer(self._tool, tool_context)
+        return answer(tool_context, error)
+
+    def _record_timeout(self, tool_context: Any) -> None:
+        # The SDK cancels a tool that exceeds its timeout. If the run itself is cancelled, nothing follows.
+        if self._tool.timeout_seconds is not None:
+            record_failed_call(current_run.get(), self._guard.facts.name, tool_context, reason="it timed out")
+
+    def _record_failed_call(self, tool_context: Any, error: Exception) -> None:
+        name = self._guard.facts.name
+        record_failed_call(current_run.get(), name, tool_context, reason=str(error), error=error)
 
     async def _refusal_of(self, call: ToolCall) -> str | None:
         with checking_rules(call):
@@ -249,6 +293,8 @@ class GuardedInvoker:
             record_valid_call()
         else:
             record_invalid_call(invalid)
+        if refusal is not None:
+            record_failed_call(current_run.get(), self._guard.facts.name, tool_context, reason=refusal)
         if refusal is None and invalid is not None:
             record_refusal(invalid)
             refusal = f"{invalid}\nThe reason is: {invalid.reason}."
@@ -296,5 +342,6 @@ def guard_function(
     if isinstance(tool.on_invoke_tool, GuardedInvoker):
         return tool
     guarded = copy_function(tool, fields)
-    guarded.on_invoke_tool = GuardedInvoker(guarded, tool, Guard(facts_of(guarded), book))
-    return guarded
+    invoker = GuardedInvoker(guarded, tool, Guard(facts_of(guarded), book))
+    guarded.on_invoke_tool = invoker
+    return answering_with(guarded, invoker.answer_failure)

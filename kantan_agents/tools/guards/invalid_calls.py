@@ -10,6 +10,7 @@ from rapidfuzz import fuzz, process
 
 from kantan_agents.errors import ToolInputError
 from kantan_agents.pipeline import Run, current_run
+from kantan_agents.tools.guards.repeated_failures import begin_turn_after_failures
 
 INVALID_TURNS: Final = 5
 """A run ends after this many consecutive turns in which all tool calls are invalid."""
@@ -57,10 +58,14 @@ def begin_turn() -> None:
     Raises:
         UnknownToolError, ToolInputError: E21, E10, the limit of ``INVALID_TURNS`` is reached; the error of
             the latest invalid call.
+        RepeatedFailureError: E27, the same call has failed in the same way in too many turns.
     """
     run: Run | None = current_run.get()
-    invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS) if run is not None else None
-    if run is None or invalid is None:
+    if run is None:
+        return
+    begin_turn_after_failures(run)
+    invalid: _InvalidCalls | None = run.state.get(_INVALID_CALLS)
+    if invalid is None:
         return
     error, has_valid = invalid.error, invalid.has_valid
     if error is None or has_valid:

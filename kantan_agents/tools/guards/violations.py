@@ -9,11 +9,10 @@ from typing import Any, Literal
 import attrs
 from agents import custom_span
 
-from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolParameterError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.interception import end_run_with, forget_pending_error, pending_error, record_refusal
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
-from kantan_agents.tool_rules import Decision
 
 logger = get_logger("kantan_agents.tools")
 
@@ -125,17 +124,6 @@ def _record(violation: RuleViolation, answer: Answer, arguments: str | None) -> 
         data["arguments"] = arguments
     with custom_span(REFUSAL_SPAN, data):
         pass
-
-
-def hint_for(decision: Decision, allowed_calls: tuple[str, ...] = ()) -> str:
-    """Return a hint, in addition to the error message, that helps the model correct its call."""
-    error = decision.error
-    if isinstance(error, ToolParameterError):
-        return f"The rule is {error.keyword}: {error.limit!r}."
-    if allowed_calls:
-        return f"Calls that are allowed: {', '.join(allowed_calls)}."
-    reason = getattr(error, "reason", None)
-    return f"The reason is: {reason}." if reason else ""
 
 
 def pending_violation(run: Run | None) -> Exception | None:

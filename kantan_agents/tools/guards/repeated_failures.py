@@ -1,0 +1,175 @@
+"""Ends a run whose model makes the same failing call again and again."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.errors import RepeatedFailureError
+from kantan_agents.interception import end_run_with
+from kantan_agents.pipeline import Run
+
+FAILED_TURNS: Final = 5
+"""A run ends after this many turns in which the same call has failed in the same way, without a success."""
+
+WARNED_FROM: Final = 3
+"""From this failure on, the model reads that the same call has failed before."""
+
+_FAILURES = object()
+_LONGEST_REASON: Final = 500
+_LONGEST_SOURCE: Final = 2_000
+_DIGITS = re.compile(r"[0-9]+")
+
+
+@attrs.frozen
+class UnknownCall:
+    """Stands for the SDK's context of a call that has none.
+
+    Attributes:
+        tool_call_id: The model's id of the call.
+        tool_arguments: The arguments as JSON text; empty if they are unknown.
+    """
+
+    tool_call_id: str
+    tool_arguments: str = ""
+
+
+@attrs.define
+class _Streak:
+    """The failures of one call.
+
+    Attributes:
+        kind: The type of the error.
+        reason: The text of the error.
+        turn: The latest turn in which it has failed.
+        count: Number of turns in which it has failed.
+        failed_calls: Ids of the calls that have failed in the latest turn.
+        error: The latest exception, if any.
+    """
+
+    kind: str
+    reason: str
+    turn: int
+    count: int = 1
+    failed_calls: set[str] = attrs.field(factory=set)
+    error: BaseException | None = None
+
+    def is_same(self, kind: str, reason: str) -> bool:
+        # Messages often contain times and ids of requests.
+        return self.kind == kind and _DIGITS.sub("0", self.reason) == _DIGITS.sub("0", reason)
+
+
+@attrs.define
+class _Failures:
+    """The failing calls of a run, each with its tool and its arguments."""
+
+    turn: int = 0
+    streaks: dict[tuple[str, str], _Streak] = attrs.field(factory=dict)
+
+
+def record_failed_call(
+    run: Run | None,
+    tool_name: str,
+    tool_context: Any,
+    *,
+    reason: str,
+    error: BaseException | None = None,
+) -> None:
+    """Record that a call has failed. Calls of the same turn count once.
+
+    Args:
+        run: The run; None outside of a run.
+        tool_name: Name of the tool.
+        tool_context: The SDK's context of the call.
+        reason: What the model reads, or the message of the error.
+        error: The exception of the tool, if it has raised one.
+    """
+    if run is None:
+        return
+    failures: _Failures = run.state.setdefault(_FAILURES, _Failures())
+    key = _key(tool_name, tool_context)
+    kind, reason = type(error).__name__ if error is not None else "", reason[:_LONGEST_SOURCE]
+    streak = failures.streaks.get(key)
+    if streak is not None and error is not None and streak.error is error:
+        return  # a middleware has passed it on, perhaps with another message
+    if streak is None or not streak.is_same(kind, reason):
+        streak = failures.streaks[key] = _Streak(kind, reason, failures.turn)
+    elif streak.turn != failures.turn:
+        streak.turn, streak.count, streak.failed_calls = failures.turn, streak.count + 1, set()
+    streak.reason, streak.error = reason, error
+    streak.failed_calls.add(_call_id(tool_context))
+
+
+def record_working_call(run: Run | None, tool_name: str, tool_context: Any) -> None:
+    """Record that a tool has returned a result, perhaps at a later attempt of a middleware."""
+    failures: _Failures | None = run.state.get(_FAILURES) if run is not None else None
+    if failures is not None:
+        failures.streaks.pop(_key(tool_name, tool_context), None)
+
+
+def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
+    """Return the output of a call; add a warning if the call fails repeatedly. A success resets its count."""
+    failures: _Failures | None = run.state.get(_FAILURES)
+    if failures is None:  # the usual case
+        return output
+    key = _key(tool_name, tool_context)
+    streak = failures.streaks.get(key)
+    if streak is None:
+        return output
+    if streak.turn != failures.turn or _call_id(tool_context) not in streak.failed_calls:
+        del failures.streaks[key]
+        return output
+    if streak.count < WARNED_FROM or not isinstance(output, str):
+        return output
+    left = FAILED_TURNS - streak.count
+    end = f"After {left} more such {'failure' if left == 1 else 'failures'} the run ends."
+    return (
+        f"{output}\nThis call has failed {streak.count} times in the same way. Do not repeat it: change the "
+        f"arguments, or do something else. {end if left > 0 else 'The run ends now.'}"
+    )
+
+
+def begin_turn_after_failures(run: Run) -> None:
+    """Begin a turn: end the run if a call has failed too often.
+
+    Raises:
+        RepeatedFailureError: E27, the limit of ``FAILED_TURNS`` is reached.
+    """
+    failures: _Failures | None = run.state.get(_FAILURES)
+    if failures is None:
+        return
+    failures.turn += 1
+    for (tool_name, arguments), streak in failures.streaks.items():
+        if streak.count >= FAILED_TURNS:
+            del run.state[_FAILURES]  # a retry of the run starts at zero
+            error = RepeatedFailureError(
+                tool_name=tool_name,
+                arguments=arguments,
+                reason=_shortened(streak),
+                count=streak.count,
+            )
+            end_run_with(run, error)  # also if this turn belongs to an agent used as a tool
+            raise error from streak.error
+
+
+def _shortened(streak: _Streak) -> str:
+    # The exception itself: a middleware may have redacted its message.
+    whole = streak.reason if streak.error is None else f"{streak.kind}: {streak.error}"
+    return whole if len(whole) <= _LONGEST_REASON else f"{whole[: _LONGEST_REASON - 3]}..."
+
+
+def _call_id(tool_context: Any) -> str:
+    return getattr(tool_context, "tool_call_id", None) or ""
+
+
+def _key(tool_name: str, tool_context: Any) -> tuple[str, str]:
+    """Return a key that is equal for two calls with equal arguments, however they are written."""
+    # What the model wrote: a middleware may have inserted values that must not be reported.
+    arguments = getattr(tool_context, "tool_arguments", None) or ""
+    try:
+        return tool_name, json.dumps(json.loads(arguments), sort_keys=True, ensure_ascii=False)
+    except (ValueError, RecursionError, TypeError):
+        return tool_name, str(arguments)
