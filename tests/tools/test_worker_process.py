@@ -205,7 +205,7 @@ def test_a_process_does_not_outlive_its_parent(way: str) -> None:
     descriptor = os.pidfd_open(worker)
     parent.communicate("\n")
     try:
-        # Readable as soon as the process has ended, whoever its parent is by then.
+        # Readable as soon as the process has ended, also after its parent.
         assert select.select([descriptor], [], [], 10)[0]
     finally:
         os.close(descriptor)
