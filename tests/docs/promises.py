@@ -566,6 +566,22 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "computer": ("tools/test_guard.py::test_no_kind_of_tool_is_shown_or_run_when_it_is_denied",),
         "web search": ("tools/test_guard.py::test_rules_for_hosted_tools_work_with_each_of_their_names",),
     },
+    ("docs/guides/tools.md", "When a call fails", "What the model did"): {
+        "it sent arguments that the function cannot take": (
+            "tools/test_wrong_arguments.py::test_each_wrong_parameter_is_named",
+            "tools/test_wrong_arguments.py::test_long_values_and_many_mistakes_are_cut_short",
+        ),
+        "it called a function that raised an exception": (
+            "middleware/test_tool_errors.py::test_without_it_the_model_receives_the_message_of_the_sdk",
+        ),
+        "it called a tool that does not exist, or sent arguments that are not a JSON object": (
+            "protocol/test_invalid_calls.py::test_a_model_that_only_makes_invalid_calls_ends_the_run",
+        ),
+        "it made the same call several times, and the call failed in the same way each time": (
+            "tools/test_repeated_failures.py::test_before_the_run_ends_the_model_reads_that_the_call_has_failed_before",
+            "tools/test_repeated_failures.py::test_the_same_failure_in_five_turns_ends_the_run_with_all_facts",
+        ),
+    },
     ("docs/guides/tools.md", "Tools of installed packages", "`tool_providers=`"): {
         '`"available"`, the default': (
             "tools/test_providers.py::test_a_provider_that_fails_to_import_is_logged_and_the_others_load",
