@@ -6,8 +6,10 @@ import enum
 import json
 from typing import Annotated, Any, Literal
 
+import agents
 import pytest
 from agents import FunctionTool, RunConfig, RunContextWrapper, function_tool
+from agents.tool import default_tool_error_function
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
@@ -143,7 +145,18 @@ async def test_an_error_that_the_function_itself_raises_is_unchanged() -> None:
     def search(query: str) -> str:
         raise ValueError("Invalid JSON input for tool search")
 
-    assert (await answer({"query": "a"}, tool=search)).endswith("Error: Invalid JSON input for tool search")
+    plain = default_tool_error_function(
+        RunContextWrapper(None), ValueError("Invalid JSON input for tool search")
+    )
+    assert await answer({"query": "a"}, tool=search) == plain
+
+
+@pytest.mark.anyio
+async def test_wrong_arguments_of_an_agent_used_as_a_tool_are_named_too() -> None:
+    inner = agents.Agent[Any](name="inner", model=ScriptedModel([]))
+    text = await answer({"inpt": 5}, tool=inner.as_tool("search", "Ask."))
+    assert text.startswith(BEGIN)
+    assert '"input" is a required property' in text
 
 
 TOOL = function_tool(search, strict_mode=False)

@@ -267,8 +267,10 @@ class GuardedInvoker:
         if answer is None:
             return None
         if answer is default_tool_error_function:
-            describe_wrong_arguments(error, self._tool, getattr(tool_context, "tool_arguments", ""))
             mark_answer(self._tool, tool_context)
+            if describe_wrong_arguments(error, self._tool, getattr(tool_context, "tool_arguments", "")):
+                # Newer versions of the SDK answer nothing about an error, whatever it is.
+                return f"An error occurred while running the tool. Please try again. Error: {error}"
         return answer(tool_context, error)
 
     def _record_timeout(self, tool_context: Any) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Final
 
 from agents import FunctionTool, ModelBehaviorError
 from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
+from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.tools.received import schema_behind
 
 _LISTED: Final = 20
@@ -38,7 +40,7 @@ _EXPECTED: Final[Mapping[str, str]] = {
 _TYPE_ERRORS: Final = ("_type", "_parsing", "_from_float")
 
 
-def describe_wrong_arguments(error: Exception, tool: FunctionTool, text: str) -> None:
+def describe_wrong_arguments(error: Exception, tool: FunctionTool, text: str) -> bool:
     """Add the mistakes to the SDK's error for arguments that a tool cannot read; ignore other errors.
 
     The SDK's own message names only the tool. The error keeps its type.
@@ -47,18 +49,22 @@ def describe_wrong_arguments(error: Exception, tool: FunctionTool, text: str) ->
         error: The error that the call has raised.
         tool: The tool.
         text: The arguments of the call as JSON text.
+
+    Returns:
+        Whether the error describes the mistakes.
     """
-    if not isinstance(error, ModelBehaviorError) or not str(error).startswith(_PREFIX):
-        return
     if hasattr(error, _DESCRIBED):  # a middleware may have redacted the description
-        return
+        return True
+    if not isinstance(error, ModelBehaviorError) or not str(error).startswith(_PREFIX):
+        return False
     problems = list(_problems(tool, text))
     if not problems:
-        return
+        return False
     more = [f"and {len(problems) - _LISTED} more"] if len(problems) > _LISTED else []
     # Only the arguments of the exception: `Redact` removes personal data from them.
     error.args = (f"{_PREFIX} {tool.name}: {'; '.join([*problems[:_LISTED], *more])}",)
     setattr(error, _DESCRIBED, True)
+    return True
 
 
 def _problems(tool: FunctionTool, text: str) -> Iterator[str]:
@@ -76,6 +82,7 @@ def _problems(tool: FunctionTool, text: str) -> Iterator[str]:
         return
     schema = schema_behind(tool)
     if schema is None:
+        yield from _problems_by_schema(tool, arguments)
         return
     try:
         schema.params_pydantic_model(**arguments)
@@ -85,6 +92,18 @@ def _problems(tool: FunctionTool, text: str) -> Iterator[str]:
         yield from _unknown(arguments, tool.params_json_schema)
     except TypeError:
         return
+
+
+def _problems_by_schema(tool: FunctionTool, arguments: dict[str, Any]) -> Iterator[str]:
+    """Yield the mistakes that only the JSON Schema shows: the tool is not made from a function."""
+    try:
+        found = list(islice(compiled(tool.params_json_schema).iter_errors(arguments), _LISTED + 1))
+    except (ValueError, RecursionError):
+        return
+    for error in found:
+        path = _path(tuple(error.instance_path))
+        reason = _short(error.message, 2 * _LONGEST_NAME)
+        yield f"{path}: {reason}" if path else reason
 
 
 def _described(problem: Any) -> str:
