@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 import attrs
 
@@ -29,6 +29,9 @@ _REASONING = ("reasoning_tokens", "reasoningTokens", "thoughtsTokenCount")
 _INPUT_DETAILS = ("input_tokens_details", "inputTokensDetails", "prompt_tokens_details")
 _OUTPUT_DETAILS = ("output_tokens_details", "outputTokensDetails", "completion_tokens_details")
 
+MOST_TOKENS = 2**63 - 1
+"""The largest count: databases and other programs cannot hold a larger one."""
+
 
 @attrs.frozen
 class TokenUsage:
@@ -52,7 +55,8 @@ class TokenUsage:
 def usage_of(metadata: Any) -> TokenUsage | None:
     """Return the counts in ``metadata["usage"]``, in any common spelling; None if it has no counts.
 
-    Values other than non-negative integers are ignored, so that a wrong count does not lose the response.
+    Values other than non-negative integers of 64 bits are ignored, so that a wrong count does not lose the
+    response.
     """
     usage = metadata.get("usage") if isinstance(metadata, Mapping) else None
     if not isinstance(usage, Mapping):
@@ -81,6 +85,11 @@ def _details(usage: Mapping[str, Any], names: tuple[str, ...]) -> Mapping[str, A
 def _count(usage: Mapping[str, Any], names: tuple[str, ...]) -> int | None:
     for name in names:
         value = usage.get(name)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if is_count(value):
             return value
     return None
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Return whether a value is a token count: a non-negative integer of at most 64 bits, sign included."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_TOKENS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +21,7 @@ def checked_int(option: str, value: Any, least: int, most: int | None = None) ->
     if is_int and least <= value <= (value if most is None else most):
         return int(value)
     wanted = f"{least} or more" if most is None else f"{least} to {most}"
-    raise InvalidOptionError(option=option, reason=f"must be an int, {wanted}, not {value!r}")
+    raise InvalidOptionError(option=option, reason=f"must be an int, {wanted}, not {shown(value)}")
 
 
 def checked_number(option: str, value: Any, *, above_zero: bool = False) -> float:
@@ -38,7 +39,7 @@ def checked_number(option: str, value: Any, *, above_zero: bool = False) -> floa
     if is_number and 0 <= value <= sys.float_info.max and (value > 0 or not above_zero):
         return float(value)
     wanted = "greater than 0" if above_zero else "0 or more"
-    raise InvalidOptionError(option=option, reason=f"must be a number, {wanted}, not {value!r}")
+    raise InvalidOptionError(option=option, reason=f"must be a number, {wanted}, not {shown(value)}")
 
 
 def checked_text(option: str, value: Any) -> str:
@@ -61,3 +62,11 @@ def checked_list(option: str, values: Any) -> list[Any]:
     if isinstance(values, Iterable) and not isinstance(values, (str, bytes, os.PathLike)):
         return list(values)
     raise InvalidOptionError(option=option, reason=f"must be a list, not {values!r}")
+
+
+def shown(value: Any) -> str:
+    """Return ``repr(value)``, cut short."""
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # an int of thousands of digits
+        return f"a very large {type(value).__name__}"

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import sys
 import threading
 from typing import Any
 
@@ -62,7 +64,7 @@ async def run(model: Any, budget: Budget, **options: Any) -> dict[str, Any]:
 
 
 async def test_usage_is_counted() -> None:
-    budget = Budget(prices={"small": (1_000_000, 2_000_000)})
+    budget = Budget(max_model_calls=9, prices={"small": (1_000_000, 2_000_000)})
     await run(looking(2), budget)
     assert budget.used() == BudgetUse(
         model_calls=3,
@@ -78,7 +80,7 @@ async def test_usage_is_counted() -> None:
 
 
 async def test_used_returns_a_copy() -> None:
-    budget = Budget()
+    budget = Budget(max_model_calls=9)
     await run(looking(1), budget)
     before = budget.used()
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
@@ -137,7 +139,7 @@ async def test_a_model_without_a_price_is_refused_where_cost_is_limited() -> Non
 
 
 async def test_the_cost_is_that_of_the_model_that_answered() -> None:
-    budget = Budget(prices={"small": (1_000_000, 0), "large": (2_000_000, 0)})
+    budget = Budget(max_model_calls=9, prices={"small": (1_000_000, 0), "large": (2_000_000, 0)})
     small = Priced([RuntimeError("down")])
     large = Priced([spending([assistant_message("Done.")])], name="large")
     agent = Agent("a", "x", model=small, middleware=[budget, Fallback(large)])
@@ -247,7 +249,7 @@ async def test_a_failed_tool_call_counts_and_a_refused_one_does_not() -> None:
     def fail() -> str:
         raise LookupError
 
-    budget = Budget()
+    budget = Budget(max_model_calls=9)
     agent = Agent("a", "x", model=looking(1, "fail"), tools=[fail], middleware=[budget])
     await agent.run_async("Go")
     assert budget.used().per_tool == {"fail": 1}
@@ -352,7 +354,7 @@ def test_no_interleaving_exceeds_a_limit_and_all_sums_are_right(
     runs: list[list[Step]], limits: tuple[int | None, ...], tokens: int | None, most: int | None
 ) -> None:
     models, tools, looks = limits
-    per_tool = {} if looks is None else {"look": looks}
+    per_tool = {"unused": 1} if looks is None else {"look": looks}
     budget = Budget(models, tools, tokens, per_tool=per_tool, prices={"*": (1_000_000, 2_000_000)})
     in_progress = {"model": 0, "tool": 0, "look": 0}
     actual = {"model": 0, "tool": 0, "look": 0, "read": 0, "written": 0}
@@ -421,6 +423,118 @@ def test_no_interleaving_exceeds_a_limit_and_all_sums_are_right(
     assert tokens is None or used.tokens <= tokens + len(runs) * max(uncovered, 0)
 
 
+counts = st.one_of(
+    st.none(),
+    st.integers(-(10**400), 10**400),
+    st.integers(0, 50),
+    st.floats(),
+    st.booleans(),
+    st.text(max_size=3),
+    st.sampled_from([10**400, -(10**400), float("nan"), float("inf"), "12", [1], {}]),
+)
+
+
+class Values:
+    """Any values as attributes: a usage report with some of the counts, or an answer with a report."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+
+
+reports = st.one_of(
+    st.none(),
+    st.just("usage"),
+    st.builds(
+        Values,
+        st.fixed_dictionaries(
+            {}, optional=dict.fromkeys(("input_tokens", "output_tokens", "total_tokens"), counts)
+        ),
+    ),
+)
+
+
+@given(
+    script=st.lists(
+        st.tuples(reports, st.sampled_from(["well", "well", "failed", "cancelled"]), counts), max_size=12
+    ),
+    limit=st.integers(0, 100),
+)
+def test_no_usage_report_refills_a_budget_lifts_a_limit_or_keeps_a_reservation(
+    script: list[tuple[Any, str, Any]], limit: int
+) -> None:
+    prices = {"*": (sys.float_info.max, 2.0)}
+    budget = Budget(max_tokens=limit, max_cost=sys.float_info.max, prices=prices)
+    run = Run(None, "Go", {}, "1")
+
+    async def play() -> None:
+        for report, ending, most in script:
+
+            async def proceed(_call: Any, report: Any = report, ending: str = ending) -> Any:
+                if ending == "failed":
+                    raise LookupError
+                if ending == "cancelled":
+                    raise asyncio.CancelledError
+                return Values({"usage": report})
+
+            before = budget.used()
+            settings = ModelSettings()
+            settings.max_tokens = most
+            made = budget.model_call(ModelCall(run, "a", "small", None, [], settings, []), proceed)
+            is_made = True
+            try:
+                await made
+            except BudgetExceededError:
+                is_made = False
+            except (LookupError, asyncio.CancelledError):
+                assert budget.used() == before
+            after = budget.used()
+            assert not (is_made and before.tokens >= limit), "a call was made with nothing left"
+            for name in ("model_calls", "input_tokens", "output_tokens", "tokens", "cost"):
+                assert getattr(after, name) >= getattr(before, name)
+                assert math.isfinite(getattr(after, name))
+            assert not budget._ledger.in_progress
+
+    asyncio.run(play())
+
+
+async def test_a_negative_count_refills_nothing_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    budget = Budget(max_tokens=30)
+    await run(Priced([spending([assistant_message("Done.")])]), budget)
+    with caplog.at_level("WARNING", "kantan_agents"):
+        await run(Priced([spending([assistant_message("Done.")], read=-1000)]), budget)
+    assert budget.used().tokens >= 15 + 5
+    assert "usage is not a number of tokens" in caplog.text
+
+
+async def test_a_count_of_400_digits_uses_the_budget_up_and_leaves_no_reservation() -> None:
+    budget = Budget(max_tokens=30, max_cost=1, prices={"*": (1.0, 1.0)})
+    await run(Priced([spending([assistant_message("Done.")], read=10**400)]), budget)
+    with pytest.raises(BudgetExceededError):
+        await run(Priced([spending([assistant_message("Done.")])]), budget)
+    budget.reset()
+    await run(Priced([spending([assistant_message("Done.")])]), budget)
+    assert budget.used().tokens == 15
+
+
+@pytest.mark.parametrize("most", [float("nan"), -1000, "many"])
+async def test_a_max_tokens_that_is_not_a_number_of_tokens_lifts_no_limit(most: Any) -> None:
+    async def answer(_call: Any) -> Any:
+        raise AssertionError("no budget is left")
+
+    budget, run_ = Budget(max_tokens=0), Run(None, "Go", {}, "1")
+    settings = ModelSettings()
+    settings.max_tokens = most
+    with pytest.raises(BudgetExceededError):
+        await budget.model_call(ModelCall(run_, "a", "small", None, [], settings, []), answer)
+
+
+def test_a_budget_without_a_limit_is_an_error() -> None:
+    with pytest.raises(InvalidOptionError, match="at least one limit"):
+        Budget()
+    with pytest.raises(InvalidOptionError, match="at least one limit"):
+        Budget(per_tool={}, prices={"*": (1, 1)})
+
+
 def test_it_counts_correctly_in_several_threads() -> None:
     budget = Budget(max_model_calls=50)
     refused = threading.Semaphore(0)
@@ -451,6 +565,13 @@ def test_it_counts_correctly_in_several_threads() -> None:
         {"max_model_calls": -1},
         {"max_tool_calls": True},
         {"max_tokens": 1.5},
+        {"max_tokens": float("nan")},
+        {"max_tokens": int("-" + "9" * 4000) * 10**1000},
+        {"max_cost": float("nan"), "prices": {"*": (1, 1)}},
+        {"max_cost": float("inf"), "prices": {"*": (1, 1)}},
+        {"max_cost": True, "prices": {"*": (1, 1)}},
+        {"per_tool": {"look": True}},
+        {"prices": {"small": (1, float("nan"))}},
         {"max_cost": 1},
         {"max_cost": -1, "prices": {"*": (1, 1)}},
         {"per_tool": ["look"]},

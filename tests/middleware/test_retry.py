@@ -263,7 +263,7 @@ async def test_a_budget_outside_counts_a_repeated_tool_once() -> None:
 
 
 async def test_each_attempt_passes_through_the_rules_and_the_budget() -> None:
-    flaky, budget = Flaky(2), Budget()
+    flaky, budget = Flaky(2), Budget(max_tool_calls=9)
     await tool_result(flaky, quick(tools={"fetch"}), budget)
     assert budget.used().per_tool == {"fetch": 3}
 

@@ -11,6 +11,7 @@ from agents import function_tool
 from kantan_agents import Agent, to_provider_response
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.protocol import ContentSegment, ProviderContext, ProviderResponse
+from kantan_agents.protocol.usage import TokenUsage, usage_of
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall, assistant_message
 from tests.protocol.scripted import Scripted, call, text
 
@@ -104,3 +105,9 @@ async def test_an_agent_can_be_the_provider_of_another_agent() -> None:
 
     context = await Agent("asker", "x", model=Expert()).run_async("What?")
     assert to_provider_response(context).segments == (text("42"), UI)
+
+
+@pytest.mark.parametrize("count", [-1, 10**400, -(10**400), float("nan"), 1.5, True, "7", None])
+def test_a_usage_count_that_is_not_a_number_of_tokens_is_ignored(count: Any) -> None:
+    usage = usage_of({"usage": {"input_tokens": count, "output_tokens": 7}})
+    assert usage == TokenUsage(input_tokens=0, output_tokens=7, total_tokens=7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from agents import ModelResponse, Usage
+from agents import ModelResponse
 
 from kantan_agents.bridge.model_calls import name_of
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError
@@ -18,12 +18,11 @@ from kantan_agents.interception import (
     end_run_with,
 )
 from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Spent
+from kantan_agents.middleware.budget.spent import cost_of, count_of, spent_by
 from kantan_agents.support.arguments import checked_int, checked_number
 
 Prices = Mapping[str, tuple[float, float]]
 """Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
-
-_MILLION = 1_000_000
 
 
 class Budget(Middleware):
@@ -49,7 +48,7 @@ class Budget(Middleware):
             price of all models that are not named.
 
     Raises:
-        InvalidOptionError: E75, an argument has an invalid value.
+        InvalidOptionError: E75, an argument has an invalid value, or there is no limit at all.
     """
 
     def __init__(
@@ -72,6 +71,9 @@ class Budget(Middleware):
             cost=None if max_cost is None else checked_number("max_cost", max_cost),
             per_tool=_checked_tools(per_tool or {}),
         )
+        if not limits.any_set:
+            reason = "must have at least one limit: without one, the budget would refuse nothing"
+            raise InvalidOptionError(option="Budget", reason=reason)
         self._limits = limits
         self._ledger = Ledger(limits)
 
@@ -91,29 +93,21 @@ class Budget(Middleware):
             InvalidOptionError: E75, ``max_cost`` is set and ``prices`` has no price for this model.
         """
         try:
-            most: int | None = getattr(call.settings, "max_tokens", None)
+            most = count_of(getattr(call.settings, "max_tokens", None))
             price = self._price(call)
-            cost = None if most is None else price[1] * most / _MILLION
+            cost = None if most is None else cost_of(price, 0, most)
             reserved = self._ledger.reserve_model_call(most, cost)
         except (BudgetExceededError, InvalidOptionError) as error:
             # The SDK would turn an error inside an agent used as a tool into text for the outer model.
             end_run_with(call.run, error)
             raise
+        spent: Spent | None = None
         try:
             answer = await call_next(call)
-        except BaseException:
-            self._ledger.release_model_call(reserved)
-            raise
-        usage = getattr(answer, "usage", None) or Usage()
-        read, written = usage.input_tokens, usage.output_tokens
-        price = self._price(call, default_to_zero=True)  # another model may have answered
-        spent = Spent(
-            input_tokens=read,
-            output_tokens=written,
-            tokens=max(usage.total_tokens, read + written),
-            cost=(price[0] * read + price[1] * written) / _MILLION,
-        )
-        self._ledger.settle_model_call(reserved, spent)
+            # Another model may have answered.
+            spent = spent_by(answer, self._price(call, default_to_zero=True), reserved)
+        finally:
+            self._ledger.settle_model_call(reserved, spent)
         return answer
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from threading import Lock
 
@@ -19,6 +20,12 @@ class Limits:
     tokens: int | None = None
     cost: float | None = None
     per_tool: Mapping[str, int] = attrs.field(factory=dict)
+
+    @property
+    def any_set(self) -> bool:
+        """Whether anything is limited."""
+        limits = (self.model_calls, self.tool_calls, self.tokens, self.cost)
+        return bool(self.per_tool) or any(limit is not None for limit in limits)
 
 
 def _copied(counts: Mapping[str, int]) -> dict[str, int]:
@@ -50,7 +57,7 @@ class BudgetUse:
 
 @attrs.frozen(kw_only=True)
 class Spent:
-    """Usage of one model call."""
+    """Usage of one model call: finite numbers, 0 or more."""
 
     input_tokens: int
     output_tokens: int
@@ -88,6 +95,11 @@ class Ledger:
         """A copy of the usage so far."""
         return attrs.evolve(self._used)
 
+    @property
+    def in_progress(self) -> int:
+        """Number of calls in progress, each with a reservation."""
+        return len(self._models) + len(self._tools)
+
     def reset(self) -> None:
         """Set all counts to zero. Calls in progress are counted when they end."""
         with self._lock:
@@ -119,10 +131,12 @@ class Ledger:
             in_progress.add(reserved)
         return reserved
 
-    def settle_model_call(self, reserved: Reserved, spent: Spent) -> None:
-        """Replace the reservation of an answered call with its usage."""
+    def settle_model_call(self, reserved: Reserved, spent: Spent | None) -> None:
+        """Replace the reservation of a call with its usage; None if the call was not answered."""
         with self._lock:
             self._models.discard(reserved)
+            if spent is None:
+                return
             used = self._used
             self._used = attrs.evolve(
                 used,
@@ -130,13 +144,8 @@ class Ledger:
                 input_tokens=used.input_tokens + spent.input_tokens,
                 output_tokens=used.output_tokens + spent.output_tokens,
                 tokens=used.tokens + spent.tokens,
-                cost=used.cost + spent.cost,
+                cost=min(used.cost + spent.cost, sys.float_info.max),
             )
-
-    def release_model_call(self, reserved: Reserved) -> None:
-        """Release the reservation of a call that was not answered."""
-        with self._lock:
-            self._models.discard(reserved)
 
     def reserve_tool_call(self, tool: str) -> ReservedTool | None:
         """Reserve a tool call; return None if the limit of this tool is reached.

@@ -9,7 +9,8 @@ import attrs
 
 from kantan_agents.protocol.translate.losses import Losses
 from kantan_agents.protocol.translate.reader import Reader
-from kantan_agents.protocol.translate.usage import is_count
+from kantan_agents.protocol.usage import is_count
+from kantan_agents.support.arguments import shown
 
 
 @attrs.frozen
@@ -54,7 +55,7 @@ class ResponseMetadata:
 def _counts(usage: Mapping[str, Any], losses: Losses) -> dict[str, int]:
     for name, count in usage.items():
         if not is_count(count):
-            losses.add(f"metadata.usage.{name}", f"must be a whole number of at least 0, not {count!r}"[:200])
+            losses.add(f"metadata.usage.{name}", f"must be a whole number of at least 0, not {shown(count)}")
     return {name: count for name, count in usage.items() if is_count(count)}
 
 

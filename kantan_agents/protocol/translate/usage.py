@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kantan_agents.protocol.translate.losses import Losses
+from kantan_agents.protocol.usage import is_count
 
 Paths = Mapping[str, tuple[str, ...]]
 """The path of each count in a format's usage object, by its name in ``metadata["usage"]``."""
@@ -56,8 +57,3 @@ def _parent(wire: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any] | Non
 
 def _copy(wire: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _copy(value) if isinstance(value, Mapping) else value for name, value in wire.items()}
-
-
-def is_count(value: Any) -> bool:
-    """Return whether a value is a token count: a non-negative integer."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
