@@ -22,12 +22,17 @@ from kantan_agents.pipeline import current_run
 from kantan_agents.tools import (
     NO_LAYERS,
     Rulebook,
+    Surroundings,
+    facts_of_listed,
     guard,
     guard_function,
     list_tools,
     pending_violation,
     resolve_each_turn,
     rules_in_force,
+    server_of,
+    servers_of,
+    surround,
 )
 from kantan_agents.tools.guards.approvals import with_approvals
 from kantan_agents.tools.unshown import in_view
@@ -84,6 +89,25 @@ class RuledAgent(agents.Agent[Any]):
     def book(self) -> Rulebook | None:
         """The source of the rules below the explicit ones; None means the agent that was run."""
         return None
+
+    @property
+    def local_names(self) -> frozenset[str]:
+        """All names that rules know its tools by, without the tools of MCP servers."""
+        local = (tool for tool in self.tools if server_of(tool) is None)
+        return frozenset(name for tool in local for name in facts_of_listed(tool).names)
+
+    async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
+        """Return the tools of the MCP servers; a server cannot claim the names of other tools."""
+        tools = await super().get_mcp_tools(run_context)
+        if tools:
+            run = current_run.get()
+            first = getattr(run.agent, "_sdk_agent", None) if run is not None else None
+            local = self.local_names
+            if isinstance(first, RuledAgent) and first is not self:
+                local |= first.local_names  # the rules of the run are written for this agent
+            servers = servers_of([*tools, *self.tools]) | {server.name for server in self.mcp_servers}
+            surround(tools, Surroundings(local, servers))
+        return tools
 
 
 class GuardedAgent(RuledAgent):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from operator import itemgetter
 from threading import Lock
 from types import MethodType
@@ -12,7 +13,15 @@ import attrs
 from agents import FunctionTool, Tool
 
 from kantan_agents.bridge.guarded_agent import guard_nested
-from kantan_agents.tools import GuardedInvoker, Rulebook, check_declaration, guard, guard_function
+from kantan_agents.tools import (
+    GuardedInvoker,
+    Rulebook,
+    check_declaration,
+    facts_of_listed,
+    guard,
+    guard_function,
+    server_of,
+)
 
 _lock = Lock()  # one for all: an agent can be copied, a lock cannot
 
@@ -73,6 +82,16 @@ class OwnTools:
         made = self._guarded
         pairs = zip(made.held, made.behind, strict=True)
         return [tool for tool, own in pairs if tool.is_enabled and own.is_enabled]
+
+    @property
+    def names_of_held(self) -> frozenset[str]:
+        """All names that rules know the held tools by, without the tools of MCP servers."""
+        return self._guarded.names_of_held
+
+    @property
+    def shown_names_of_held(self) -> frozenset[str]:
+        """The names that a model sees for the held tools."""
+        return self._guarded.shown_names_of_held
 
     def has(self, tool: Tool) -> bool:
         """Whether this object is one of the guarded tools."""
@@ -174,9 +193,18 @@ def _fields_if_held(tool: Any) -> dict[str, Any] | None:
 _COPIED_IMMEDIATELY = (GuardedInvoker, MethodType)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class _GuardedTools:
     tools: Sequence[Tool]  # references, so that the ids in `places` stay valid
     places: dict[int, int]
     held: Sequence[FunctionTool]
     behind: Sequence[FunctionTool]
+
+    @cached_property
+    def names_of_held(self) -> frozenset[str]:
+        local = (tool for tool in self.held if server_of(tool) is None)
+        return frozenset(name for tool in local for name in facts_of_listed(tool).names)
+
+    @cached_property
+    def shown_names_of_held(self) -> frozenset[str]:
+        return frozenset(tool.qualified_name for tool in self.held)

@@ -23,6 +23,7 @@ from kantan_agents.retrieval.find_tools import index_for_agent
 from kantan_agents.retrieval.index import AgentToolIndex
 from kantan_agents.retrieval.provider_search import defer_loading_of
 from kantan_agents.structured import AgentOutput
+from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import (
     Rulebook,
@@ -197,15 +198,37 @@ class SDKAgent(RuledAgent):
         tools = list_tools(run_context, tools, layers, self.owner, finder)
         return await with_approvals(current_run.get(), self.name, tools)
 
+    @property
+    def local_names(self) -> frozenset[str]:
+        """All names that rules know its tools by, without the tools of MCP servers."""
+        return super().local_names | self._own_tools.names_of_held if self._holds else super().local_names
+
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the guarded tools of the MCP servers; the SDK creates them anew for each turn."""
-        tools = await super().get_mcp_tools(run_context)
-        if self._tool_index is not None:  # with equal names, the SDK would prefer the tool of the MCP server
-            tools = self._tool_index.without_namesakes(tools)
+        """Return the guarded tools of the MCP servers; the SDK creates them anew for each turn.
+
+        A tool of the agent wins over a server's tool of the same name, which is left out.
+        """
+        tools = self._without_namesakes(await super().get_mcp_tools(run_context))
         return guarded_mcp_tools(tools, self.owner)
+
+    def _without_namesakes(self, tools: list[Tool]) -> list[Tool]:
+        own = {getattr(tool, "qualified_name", tool.name) for tool in self.tools}
+        if self._holds:
+            own |= self._own_tools.shown_names_of_held
+        if self._tool_index is not None and self._tool_index.finder is not None:
+            own.add(self._tool_index.finder.name)
+        kept = [tool for tool in tools if tool.name not in own]
+        if len(kept) < len(tools):
+            known: set[str] = self.__dict__.setdefault(_LEFT_OUT, set())
+            for name in sorted({tool.name for tool in tools if tool.name in own} - known):
+                known.add(name)
+                _log.warning("mcp_tool_left_out", tool=name, reason="the agent has a tool of this name")
+        return kept
 
 
 _RECORDED = object()
+_LEFT_OUT = "_kantan_left_out"
+_log = get_logger("kantan_agents.tools")
 
 
 def _tool_choice(agent: SDKAgent) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
-from agents import FunctionTool, RunState, Tool
+from agents import FunctionTool, RunState
 from agents.tool_context import ToolContext
 
 from kantan_agents.errors import RetrievalError
@@ -19,13 +19,11 @@ from kantan_agents.retrieval.query import arguments_of, calls_in, newest_text, w
 from kantan_agents.retrieval.retrievers.retriever import ToolMatch, document_of
 from kantan_agents.retrieval.search import ToolSearch, first_matching
 from kantan_agents.retrieval.view import View
-from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import RuleLayers
-from kantan_agents.tools import facts_of, is_switched_on
+from kantan_agents.tools import facts_of, facts_of_listed, is_switched_on
 from kantan_agents.tools.listing import changes_each_turn
 from kantan_agents.tools.unshown import in_view
 
-_log = get_logger("kantan_agents.retrieval")
 _GROWTH = 8
 """Factor by which the search limit grows while too many of the matches may not be used."""
 
@@ -66,18 +64,6 @@ class AgentToolIndex:
         # By the SDK's context of a run; nested runs have their own.
         self._views: WeakKeyDictionary[Any, View] = WeakKeyDictionary()
         self._few: WeakKeyDictionary[RuleLayers, list[str] | None] = WeakKeyDictionary()
-        self._dropped: set[str] = set()
-
-    def without_namesakes(self, tools: Sequence[Tool]) -> list[Tool]:
-        """Return tools of MCP servers without those that have the name of a tool in the index."""
-        names = self._by_name.keys() | ({self.finder.name} if self.finder is not None else frozenset())
-        kept = [tool for tool in tools if tool.name not in names]
-        if len(kept) < len(tools):
-            dropped = {tool.name for tool in tools if tool.name in names} - self._dropped
-            self._dropped |= dropped
-            for name in sorted(dropped):
-                _log.warning("mcp_tool_left_out", tool=name, reason="the agent has a tool of this name")
-        return kept
 
     async def tools_now(
         self, wrapper: Any, layers: RuleLayers, tool_choice: Any = None
@@ -111,7 +97,7 @@ class AgentToolIndex:
         if layers not in self._few:
 
             def is_permitted(name: str) -> bool:
-                return layers.decide_tool(facts_of_guarded(self._by_name[name])).allowed
+                return layers.decide_tool(facts_of_listed(self._by_name[name])).allowed
 
             usable = await first_matching(is_permitted, self._chosen_from, self.options.top_n + 1)
             self._few[layers] = usable if len(usable) <= self.options.top_n else None
@@ -246,7 +232,7 @@ class AgentToolIndex:
         """Whether a tool is enabled and permitted."""
         if not is_switched_on(tool):
             return False
-        return layers.permits_all or layers.decide_tool(facts_of_guarded(tool)).allowed
+        return layers.permits_all or layers.decide_tool(facts_of_listed(tool)).allowed
 
     def __repr__(self) -> str:
         return f"<AgentToolIndex of {getattr(self.owner, 'name', None)!r}, {len(self.tools)} tools>"
@@ -258,11 +244,6 @@ def _may_be_few(view: View, layers: RuleLayers) -> bool:
         return False
     before = view.searched_under
     return view.is_short or before is None or before.rule_sets != layers.rule_sets
-
-
-def facts_of_guarded(tool: FunctionTool) -> Any:
-    """Return the facts of a guarded tool for the rules, from its guard if possible."""
-    return getattr(tool.on_invoke_tool, "facts", None) or facts_of(tool)
 
 
 @attrs.frozen(eq=False)

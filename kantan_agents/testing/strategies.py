@@ -24,8 +24,8 @@ from kantan_agents.context import is_reserved
 from kantan_agents.prompt import Prompt
 from kantan_agents.tool_rules import ParameterChecks, ToolRules
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
+from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.keywords import TYPES
-from kantan_agents.tool_rules.names import is_glob
 from kantan_agents.tool_rules.parameters import ParameterRule, parse_path
 
 __all__ = ["contexts", "json_values", "prompts", "tool_calls", "tool_rules"]

@@ -11,6 +11,7 @@ from kantan_agents.tool_rules.decide import (
 )
 from kantan_agents.tool_rules.layers import BASE, EXPLICIT, RuleLayers, merge, provider_layer
 from kantan_agents.tool_rules.modes import ToolRulesMode, get_context_with_tool_rules, rules_of
+from kantan_agents.tool_rules.origins import Origin
 from kantan_agents.tool_rules.parameters import ParameterChecks
 from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 
@@ -19,6 +20,7 @@ __all__ = [
     "EXPLICIT",
     "NO_RULES",
     "Decision",
+    "Origin",
     "ParameterChecks",
     "RuleLayers",
     "ToolFacts",

@@ -10,6 +10,7 @@ import attrs
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
 from kantan_agents.tool_rules.calls import texts_to_match
 from kantan_agents.tool_rules.names import EVERY
+from kantan_agents.tool_rules.origins import Origin
 from kantan_agents.tool_rules.parameters import Breach
 from kantan_agents.tool_rules.rules import ToolRules
 
@@ -27,6 +28,7 @@ class ToolFacts:
             None if only equal values are equivalent.
         received: Returns each way to read the arguments that the tool's function receives in a call; None if
             the function is unknown.
+        origin: The server that offers the tool; None for a local tool.
     """
 
     names: tuple[str, ...]
@@ -37,6 +39,7 @@ class ToolFacts:
     received: Callable[[Mapping[str, Any]], list[dict[str, Any]]] | None = attrs.field(
         default=None, eq=False, repr=False
     )
+    origin: Origin | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -94,9 +97,9 @@ def decide_tool(rules: ToolRules, tool: ToolFacts) -> Decision:
         return _UNRULED
     if rules.allow == EVERY:
         return Decision(allowed=True, key="allow", entry=EVERY)
-    entry = rules.allowing(tool.names)
+    entry = rules.allowing(tool.names, tool.origin)
     if entry is None:
-        calls = rules.allowed_calls(tool.names)
+        calls = rules.allowed_calls(tool.names, tool.origin)
         entry = calls[0].entry if calls else None
     if entry is None:
         return _refused(tool, "allow", None)
@@ -170,7 +173,7 @@ def _decide_entries(
         if texts is None or call.denies(texts, tool.fold):
             return _refused(tool, "deny", call.entry)
     if _only_some_calls(rules, tool):
-        for call in rules.allowed_calls(tool.names):
+        for call in rules.allowed_calls(tool.names, tool.origin):
             if texts is not None and call.grants(texts, tool.fold):
                 return Decision(allowed=True, key="allow", entry=call.entry)
         return _refused(tool, "allow", None)
@@ -179,7 +182,7 @@ def _decide_entries(
 
 def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) -> bool:
     """Return whether ``decide_call`` blocks the event loop for a few milliseconds at most."""
-    calls = len(rules.denied_calls(tool.names)) + len(rules.allowed_calls(tool.names))
+    calls = len(rules.denied_calls(tool.names)) + len(rules.allowed_calls(tool.names, tool.origin))
     texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
     length = sum(len(text) + 1 for text in texts or ())
     # Computing all readings of a command takes a microsecond per character; matching an entry takes a tenth
@@ -191,7 +194,7 @@ def is_quick(rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any]) ->
 
 
 def _only_some_calls(rules: ToolRules, tool: ToolFacts) -> bool:
-    return isinstance(rules.allow, tuple) and rules.allowing(tool.names) is None
+    return isinstance(rules.allow, tuple) and rules.allowing(tool.names, tool.origin) is None
 
 
 def _refused(tool: ToolFacts, key: str, entry: str | None) -> Decision:

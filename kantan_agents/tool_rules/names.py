@@ -11,19 +11,15 @@ from typing import Literal
 import attrs
 
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
+from kantan_agents.tool_rules.globs import is_glob, literal_beginning
+from kantan_agents.tool_rules.origins import Origin
 
 Names = tuple[str, ...] | Literal["*"] | None
 """Entries in their order, ``"*"`` for every tool, None if the key is not set."""
 
 EVERY: Literal["*"] = "*"
-_GLOB = re.compile(r"[*?\[]")
 CACHED_NAMES = 4096
 """Number of names whose results are cached."""
-
-
-def is_glob(name: str) -> bool:
-    """Return whether a name is a glob pattern: it contains ``*``, ``?`` or ``[``."""
-    return _GLOB.search(name) is not None
 
 
 def union(one: Names, other: Names) -> Names:
@@ -52,11 +48,22 @@ class NamePatterns:
     def __init__(self, names: Iterable[str]) -> None:
         names = tuple(names)
         self._exact = frozenset(names)
-        self._globs = [(name, _GLOB.split(name, maxsplit=1)[0]) for name in names if is_glob(name)]
+        self._globs = [(name, literal_beginning(name)) for name in names if is_glob(name)]
         self._seen: dict[str, tuple[str, ...]] = {}
 
-    def covering(self, name: str) -> tuple[str, ...]:
-        """Return the entries that cover ``name``: itself first, then patterns in their order."""
+    def covering(self, name: str, origin: Origin | None = None) -> tuple[str, ...]:
+        """Return the entries that cover ``name``: itself first, then patterns in their order.
+
+        Args:
+            name: A name of a tool.
+            origin: Decides which entries may cover it; None for all.
+        """
+        found = self._covering(name)
+        if origin is None or not found:
+            return found
+        return tuple(entry for entry in found if origin.lets(entry, name))
+
+    def _covering(self, name: str) -> tuple[str, ...]:
         exact = (name,) if name in self._exact else ()
         if not self._globs:
             return exact
@@ -88,32 +95,39 @@ class NameSet:
         """Whether it is ``"*"``."""
         return self.names == EVERY
 
-    def entry_for(self, names: Iterable[str]) -> str | None:
-        """Return the entry that covers all calls of a tool with these names, or None."""
+    def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
+        """Return the entry that covers all calls of a tool with these names, or None.
+
+        Args:
+            names: The names.
+            origin: Decides which entries may cover them; None for all.
+        """
         if self.everything:
             return EVERY
         if not self.names:
             return None
         for name in names:
-            found = self._patterns.covering(name)
+            found = self._patterns.covering(name, origin)
             if found:
                 return self._entries_by_name[found[0]]
         return None
 
-    def calls_of(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
+    def calls_of(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
         """Return the entries for some calls of a tool with these names."""
         if not self._calls:
             return ()
-        covering = dict.fromkeys(tool for name in names for tool in self._call_tools.covering(name))
+        covering = dict.fromkeys(tool for name in names for tool in self._call_tools.covering(name, origin))
         return tuple(call for tool in covering for call in self._calls[tool])
 
-    def entries_about(self, names: Iterable[str]) -> list[str] | str | None:
+    def entries_about(self, names: Iterable[str], origin: Origin | None = None) -> list[str] | str | None:
         """Return all entries that concern a tool with these names."""
         if self.names is None or self.names == EVERY:
             return self.names
         names = tuple(names)
-        plain = [self._entries_by_name[entry] for name in names for entry in self._patterns.covering(name)]
-        return list(dict.fromkeys([*plain, *(call.entry for call in self.calls_of(names))]))
+        plain = [
+            self._entries_by_name[entry] for name in names for entry in self._patterns.covering(name, origin)
+        ]
+        return list(dict.fromkeys([*plain, *(call.entry for call in self.calls_of(names, origin))]))
 
     @cached_property
     def _entries(self) -> tuple[str, ...]:

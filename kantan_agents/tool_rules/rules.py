@@ -19,6 +19,7 @@ from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_c
 from kantan_agents.tool_rules.folded_names import FoldedNameSet
 from kantan_agents.tool_rules.keywords import parse_rule, path_step, shown
 from kantan_agents.tool_rules.names import CACHED_NAMES, EVERY, NamePatterns, Names, NameSet, union
+from kantan_agents.tool_rules.origins import Origin
 from kantan_agents.tool_rules.parameters import ParameterChecks, ParameterRule, parse_path
 
 Params = Mapping[str, Mapping[str, Mapping[str, Any]]]
@@ -112,29 +113,34 @@ class ToolRules:
         """Whether every tool, call and argument is permitted."""
         return not self.deny and self.allow in (None, EVERY) and not self.params
 
-    def permits(self, *names: str) -> bool:
+    def permits(self, *names: str, origin: Origin | None = None) -> bool:
         """Return whether a tool with these names may be used in at least some calls."""
         return self.denying(names) is None and (
             self.allow in (None, EVERY)
-            or self.allowing(names) is not None
-            or bool(self._allowed.calls_of(names))
+            or self.allowing(names, origin) is not None
+            or bool(self.allowed_calls(names, origin))
         )
 
     def denying(self, names: Iterable[str]) -> str | None:
         """Return the entry of deny that covers all calls of the tool, or None."""
         return self._denied.entry_for(names)
 
-    def allowing(self, names: Iterable[str]) -> str | None:
-        """Return the entry of allow that covers all calls of the tool, or None."""
-        return self._allowed.entry_for(names)
+    def allowing(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
+        """Return the entry of allow that covers all calls of the tool, or None.
+
+        Args:
+            names: The names of the tool.
+            origin: The server that offers the tool; None for a local tool.
+        """
+        return self._allowed.entry_for(names, origin)
 
     def denied_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
         """Return the entries of deny for some of its calls."""
         return self._denied.calls_of(names)
 
-    def allowed_calls(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
+    def allowed_calls(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
         """Return the entries of allow for some of its calls."""
-        return self._allowed.calls_of(names)
+        return self._allowed.calls_of(names, origin)
 
     def checks(self, names: tuple[str, ...]) -> ParameterChecks | None:
         """Return the compiled rules for its arguments, or None if no rule concerns them."""
@@ -156,13 +162,18 @@ class ToolRules:
         )
         return ParameterChecks(rules) if rules else None
 
-    def about(self, names: Iterable[str]) -> dict[str, Any]:
-        """Return the rules for a tool with these names, in the public dict shape."""
+    def about(self, names: Iterable[str], origin: Origin | None = None) -> dict[str, Any]:
+        """Return the rules for a tool with these names, in the public dict shape.
+
+        Args:
+            names: The names of the tool.
+            origin: Leaves out the entries of allow that may not cover a tool of this origin.
+        """
         names = tuple(names)
         tools = dict.fromkeys(tool for name in names for tool in self._param_tools.covering(name))
         whole = self.to_dict()
         return {
-            "allow": self._allowed.entries_about(names),
+            "allow": self._allowed.entries_about(names, origin),
             "deny": self._denied.entries_about(names),
             "params": {tool: whole["params"][tool] for tool in tools},
         }

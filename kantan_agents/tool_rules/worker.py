@@ -45,7 +45,7 @@ def task_of(
     """
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
-        "rules": rules.about(tool.names),
+        "rules": rules.about(tool.names, tool.origin),
         "names": tool.names,
         "parameter": tool.parameter,
         "schema": dict(tool.schema),
@@ -60,7 +60,7 @@ def _folded(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any
     """Return the results of ``tool.fold``, which another process cannot call, for all texts that need it."""
     if tool.fold is None or isinstance(arguments, str):
         return None
-    calls = (*rules.denied_calls(tool.names), *rules.allowed_calls(tool.names))
+    calls = (*rules.denied_calls(tool.names), *rules.allowed_calls(tool.names, tool.origin))
     texts = texts_to_match(arguments.get(tool.parameter)) if calls and tool.parameter is not None else None
     return {text: tool.fold(text) for text in (*(call.argument for call in calls), *(texts or ()))}
 

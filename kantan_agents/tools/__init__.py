@@ -2,7 +2,15 @@
 
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
-from kantan_agents.tools.facts import check_declaration, declare_names, facts_of, rule_parameter
+from kantan_agents.tools.facts import (
+    check_declaration,
+    declare_names,
+    facts_of,
+    facts_of_listed,
+    rule_parameter,
+    servers_of,
+    surround,
+)
 from kantan_agents.tools.guards.executors import guard
 from kantan_agents.tools.guards.guard import Guard, GuardedInvoker, Rulebook, guard_function, is_switched_on
 from kantan_agents.tools.guards.hosted import refuse_hosted_calls
@@ -22,6 +30,7 @@ from kantan_agents.tools.listing import (
     resolve_each_turn,
     show_each_turn,
 )
+from kantan_agents.tools.origins import Surroundings, server_of
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,
@@ -45,6 +54,7 @@ __all__ = [
     "RuleViolation",
     "RuleViolationPolicy",
     "Rulebook",
+    "Surroundings",
     "answer_missing",
     "check_declaration",
     "checked_policy",
@@ -55,6 +65,7 @@ __all__ = [
     "explain",
     "explain_layers",
     "facts_of",
+    "facts_of_listed",
     "forget_violation",
     "get_effective_tool_rules",
     "get_provider_tool_rules",
@@ -73,6 +84,9 @@ __all__ = [
     "rule_parameter",
     "rules_in_force",
     "rules_of_run",
+    "server_of",
+    "servers_of",
     "show_each_turn",
+    "surround",
     "tools_with_providers",
 ]

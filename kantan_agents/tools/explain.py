@@ -23,7 +23,7 @@ from kantan_agents.tool_rules import (
     parse_arguments,
 )
 from kantan_agents.tools.coerce import coerce_tool
-from kantan_agents.tools.facts import facts_of
+from kantan_agents.tools.facts import facts_of, facts_of_listed
 from kantan_agents.tools.providers.entry_points import ToolProvider
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
@@ -112,7 +112,7 @@ def explain_layers(
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
-    facts = ToolFacts((tool,), guessed=True) if isinstance(tool, str) else facts_of(coerce_tool(tool))
+    facts = ToolFacts((tool,), guessed=True) if isinstance(tool, str) else facts_of_listed(coerce_tool(tool))
     decision = _decided(layers, facts, arguments)
     return Explanation(
         tool=facts.name,
@@ -164,7 +164,7 @@ def _deciding(layers: RuleLayers, decision: Decision, facts: ToolFacts) -> str |
 
 
 def _is_about_arguments(rules: ToolRules, facts: ToolFacts) -> bool:
-    calls = rules.denied_calls(facts.names) or rules.allowed_calls(facts.names)
+    calls = rules.denied_calls(facts.names) or rules.allowed_calls(facts.names, facts.origin)
     return bool(calls) or rules.checks(facts.names) is not None
 
 

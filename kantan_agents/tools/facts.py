@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from agents import (
@@ -21,6 +20,15 @@ from agents import (
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tools.origins import (
+    HOSTED,
+    Surroundings,
+    hosted_origin,
+    names_in_rules,
+    origin_of,
+    server_of,
+    server_prefix,
+)
 from kantan_agents.tools.received import received_by
 
 ToolT = TypeVar("ToolT")
@@ -28,8 +36,8 @@ ToolT = TypeVar("ToolT")
 _MARK = "__kantan_rule_parameter__"
 _NAMES = "__kantan_names__"
 _FOLD = "__kantan_fold__"
+_AROUND = "__kantan_around__"
 _names_declared: set[str] = set()  # usually empty; then no tool needs to be checked
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 
 # Kinds of tools that operators also write by names other than the SDK's.
 _ALIASES: tuple[tuple[type, tuple[str, ...]], ...] = (
@@ -89,8 +97,18 @@ def copy_declaration(tool: Any, function: Any) -> None:
         setattr(tool, _MARK, declared)
 
 
-def facts_of(tool: Any) -> ToolFacts:
+def surround(tools: Iterable[Any], around: Surroundings) -> None:
+    """Declare the other tools of the agent that the tools of MCP servers belong to."""
+    for tool in tools:
+        setattr(tool, _AROUND, around)
+
+
+def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
     """Return what the rules need to know about an SDK tool.
+
+    Args:
+        tool: The tool.
+        around: The other tools of its agent, for a hosted MCP server.
 
     Raises:
         InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
@@ -98,7 +116,8 @@ def facts_of(tool: Any) -> ToolFacts:
     if isinstance(tool, FunctionTool):
         return _function_facts(tool)
     if isinstance(tool, HostedMCPTool):
-        return ToolFacts((tool.name, f"mcp__{_label(tool)}"))
+        label = label_of(tool)
+        return ToolFacts((tool.name, server_prefix(label)[:-2]), origin=hosted_origin(label, None, around))
     names = [tool.name]
     for kind, aliases in _ALIASES:
         if isinstance(tool, kind):
@@ -117,31 +136,35 @@ def check_declaration(tool: FunctionTool) -> None:
         facts_of(tool)
 
 
-def hosted_mcp_facts(tool: HostedMCPTool, called: str) -> ToolFacts:
-    """Return the facts of one tool of a hosted MCP server."""
-    label = _label(tool)
-    names = (called, f"mcp__{label}__{called}", tool.name, f"mcp__{label}")
-    return ToolFacts(tuple(dict.fromkeys(names)))
+def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None) -> ToolFacts:
+    """Return the facts of one tool of a hosted MCP server.
+
+    Args:
+        label: Label of the server.
+        called: Name of the tool.
+        around: The other tools of the agent.
+    """
+    prefix = server_prefix(label)
+    names = (called, f"{prefix}{called}", HOSTED, prefix[:-2])
+    return ToolFacts(tuple(dict.fromkeys(names)), origin=hosted_origin(label, called, around))
 
 
 def _function_facts(tool: FunctionTool) -> ToolFacts:
     schema = tool.params_json_schema
-    names = dict.fromkeys((tool.name, tool.qualified_name, *_mcp_names(tool), *getattr(tool, _NAMES, ())))
+    names = [tool.name, tool.qualified_name, *getattr(tool, _NAMES, ())]
+    origin, server = None, server_of(tool)
+    if server is not None:
+        own = _name_on_server(tool)
+        names += (own, *names_in_rules(server, own))
+        origin = origin_of(server, own, tool.name, getattr(tool, _AROUND, None))
     return ToolFacts(
-        tuple(names),
+        tuple(dict.fromkeys(names)),
         _pattern_parameter(tool, schema),
         schema,
         fold=getattr(tool, _FOLD, None),
+        origin=origin,
         received=received_by(tool),
     )
-
-
-def _mcp_names(tool: FunctionTool) -> tuple[str, ...]:
-    server = getattr(getattr(tool, "_tool_origin", None), "mcp_server_name", None)
-    if not server:
-        return ()
-    own = _name_on_server(tool)
-    return (own, f"mcp__{safe(server)}__{own}", f"mcp__{safe(server)}__{safe(own)}")
 
 
 def _implementation(tool: Any) -> Any:
@@ -158,13 +181,21 @@ def _name_on_server(tool: FunctionTool) -> str:
     return next((name for name in names if isinstance(name, str)), tool.name)
 
 
-def safe(name: str) -> str:
-    """Return ``name`` with each character that tool names must not contain replaced by ``_``."""
-    return _UNSAFE.sub("_", name)
+def facts_of_listed(tool: Any) -> ToolFacts:
+    """Return the facts of a tool, from its guard if it has one."""
+    facts = getattr(getattr(tool, "on_invoke_tool", None), "facts", None)
+    return facts if isinstance(facts, ToolFacts) else facts_of(tool)
 
 
-def _label(tool: HostedMCPTool) -> str:
-    return safe(str(tool.tool_config.get("server_label", "")))
+def servers_of(tools: Iterable[Any]) -> frozenset[str]:
+    """Return the names of the MCP servers that offer some of the tools, hosted ones included."""
+    found = {label_of(tool) if isinstance(tool, HostedMCPTool) else server_of(tool) for tool in tools}
+    return frozenset(name for name in found if name)
+
+
+def label_of(tool: HostedMCPTool) -> str:
+    """Return the label of a hosted MCP server."""
+    return str(tool.tool_config.get("server_label", ""))
 
 
 def _pattern_parameter(tool: FunctionTool, schema: Mapping[str, Any]) -> str | None:

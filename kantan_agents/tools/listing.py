@@ -22,12 +22,13 @@ from agents import (
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
 from kantan_agents.interception import ToolCall, active_agent, checking_rules, emit_refusal
 from kantan_agents.pipeline import current_run
-from kantan_agents.tool_rules import RuleLayers, ToolFacts
-from kantan_agents.tools.facts import facts_of
-from kantan_agents.tools.guards.guard import Guard, GuardedInvoker, Rulebook
+from kantan_agents.tool_rules import RuleLayers
+from kantan_agents.tools.facts import facts_of, facts_of_listed, servers_of
+from kantan_agents.tools.guards.guard import Guard, Rulebook
 from kantan_agents.tools.guards.hosted import rule_hosted_mcp
 from kantan_agents.tools.guards.invalid_calls import begin_turn, record_invalid_call, usable_tools_sentence
 from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
+from kantan_agents.tools.origins import Surroundings
 from kantan_agents.tools.unshown import show_and_explain, unshown_tool
 
 
@@ -83,9 +84,14 @@ def list_tools(
         return shown
     shown = list(before)
     hidden: list[Tool] = []
+    around: Surroundings | None = None
     for tool in tools:
-        ruled = rule_hosted_mcp(tool, layers, book) if isinstance(tool, HostedMCPTool) else tool
-        if ruled is None or (ruled is tool and not layers.decide_tool(_facts(tool)).allowed):
+        ruled: Tool | None = tool
+        facts = facts_of_listed(tool)
+        if isinstance(tool, HostedMCPTool):
+            around = around or Surroundings(servers=servers_of(tools))
+            ruled, facts = rule_hosted_mcp(tool, layers, book, around), facts_of(tool, around)
+        if ruled is None or (ruled is tool and not layers.decide_tool(facts).allowed):
             hidden.append(tool)
         else:
             shown.append(ruled)
@@ -109,11 +115,6 @@ def listing_of(wrapper: Any) -> Listing | None:
     return _listings.get(wrapper)
 
 
-def _facts(tool: Tool) -> ToolFacts:
-    invoker = getattr(tool, "on_invoke_tool", None)
-    return invoker.facts if isinstance(invoker, GuardedInvoker) else facts_of(tool)
-
-
 async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str:
     """Return the answer for a model that has called a function tool it was not shown.
 
@@ -130,7 +131,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
     call = _missing_call(wrapper, tool_name, call_id)
     unseen = unshown_tool(tool_name)
     for tool in (*listing.hidden, unseen) if unseen is not None else listing.hidden:
-        facts = _facts(tool)
+        facts = facts_of_listed(tool)
         if tool_name in facts.names:
             refusal = await _refused(Guard(facts, listing.book), wrapper, call)
             if refusal is not None:
@@ -184,7 +185,7 @@ async def hidden_tool_called(error: BaseException) -> KantanAgentsError | None:
     for tool in listing.hidden if listing is not None else ():
         words = _error_words(tool)
         if words and words in str(error).lower():
-            guard = Guard(_facts(tool), listing.book if listing is not None else None)
+            guard = Guard(facts_of_listed(tool), listing.book if listing is not None else None)
             try:
                 await guard.require(wrapper, {})
             except KantanAgentsError as violation:

@@ -18,7 +18,7 @@ from kantan_agents.testing import strategies
 from kantan_agents.testing.strategies import contexts, json_values, prompts, tool_calls, tool_rules
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call, parse_arguments
 from kantan_agents.tool_rules.calls import is_call_pattern
-from kantan_agents.tool_rules.names import is_glob
+from kantan_agents.tool_rules.globs import is_glob
 
 # Without shrinking: any example will do.
 SEARCH = settings(max_examples=5_000, database=None, deadline=None, phases=[Phase.generate])

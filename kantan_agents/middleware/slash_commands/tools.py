@@ -96,9 +96,16 @@ def _fingerprint(tool: Tool) -> tuple[Any, ...]:
 
 
 def command_of(tool: Tool) -> Command:
-    """Return a tool as a command. The tool's other names in rules become aliases of the command."""
+    """Return a tool as a command. The tool's other names in rules become aliases of the command.
+
+    A name with which a server's tool claims to be another tool is not among them.
+    """
+    facts = facts_of(tool)
     name = str(getattr(tool, "qualified_name", tool.name))
-    others = tuple(other for other in facts_of(tool).names if other != name)
+    names = facts.names if facts.origin is None else facts.origin.names
+    if facts.origin is not None and name not in names and names:
+        name = names[0]
+    others = tuple(other for other in names if other != name)
     if not isinstance(tool, FunctionTool):
         return Command(name, target=tool, aliases=others)
     return Command(name, tool.description or "", tool.params_json_schema, tool, others)

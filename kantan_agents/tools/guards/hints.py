@@ -51,8 +51,8 @@ def _about_other_calls(decision: Decision, rules: ToolRules, facts: ToolFacts) -
     """Return what may be called instead, as far as the same rule set says."""
     if rules.denying(facts.names) is not None:
         return []
-    allowed = rules.allowed_calls(facts.names)
-    if allowed and rules.allowing(facts.names) is None:
+    allowed = rules.allowed_calls(facts.names, facts.origin)
+    if allowed and rules.allowing(facts.names, facts.origin) is None:
         return [f"Calls that are allowed: {_listed(call.entry for call in allowed)}."]
     return ["Other calls of the tool may be allowed."] if decision.key == "deny" else []
 

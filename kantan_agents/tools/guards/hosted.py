@@ -9,8 +9,9 @@ from typing import Any, cast
 from agents import HostedMCPTool
 
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
-from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, safe
+from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, label_of
 from kantan_agents.tools.guards.guard import Guard, Rulebook
+from kantan_agents.tools.origins import Surroundings
 
 _ANY_NAME = "\0any\0"  # not a tool's name; covered only by entries that cover every tool of the server
 
@@ -23,7 +24,9 @@ _HOSTED_CALLS = {
 }
 
 
-def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | None) -> HostedMCPTool | None:
+def rule_hosted_mcp(
+    tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | None, around: Surroundings
+) -> HostedMCPTool | None:
     """Return the tool as the rules permit it to be shown, or None if they hide it.
 
     The names of a hosted MCP server are ``hosted_mcp`` and ``mcp__LABEL``, those of its tools are their own
@@ -31,11 +34,11 @@ def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | No
     if a rule may concern single tools of the server, an approval is required for each call and answered by
     the rules.
     """
-    server = facts_of(tool)
+    server = facts_of(tool, around)
     narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
     if not narrowing:
         return tool
-    any_tool = hosted_mcp_facts(tool, _ANY_NAME)
+    any_tool = hosted_mcp_facts(label_of(tool), _ANY_NAME, around)
     if not all(_may_be_used(rules, server, any_tool) for rules in narrowing):
         return None
     if tool.on_approval_request is None and _requires_approval(tool):
@@ -43,19 +46,19 @@ def rule_hosted_mcp(tool: HostedMCPTool, layers: RuleLayers, book: Rulebook | No
         return None
     ruled = copy.copy(tool)
     ruled.tool_config = cast("Any", {**tool.tool_config, "require_approval": "always"})
-    ruled.on_approval_request = _ApprovalByRules(tool, book)
+    ruled.on_approval_request = _ApprovalByRules(tool, book, around)
     return ruled
 
 
 def _is_about_tools_of(server: ToolFacts, rules: ToolRules) -> bool:
-    covered = rules.allow is None or rules.allowing(server.names) is not None
+    covered = rules.allow is None or rules.allowing(server.names, server.origin) is not None
     return bool(rules.deny) or bool(rules.params) or not covered
 
 
 def _may_be_used(rules: ToolRules, server: ToolFacts, any_tool: ToolFacts) -> bool:
     if rules.denying(any_tool.names) is not None:
         return False
-    if rules.allow is None or rules.permits(*any_tool.names):
+    if rules.allow is None or rules.permits(*any_tool.names, origin=any_tool.origin):
         return True
     prefix = f"{server.names[-1]}__"
     return isinstance(rules.allow, tuple) and any(entry.startswith(prefix) for entry in rules.allow)
@@ -68,12 +71,14 @@ def _requires_approval(tool: HostedMCPTool) -> bool:
 class _ApprovalByRules:
     """Answers the approval requests of a hosted MCP server: by the rules, then by the tool's own handler."""
 
-    def __init__(self, tool: HostedMCPTool, book: Rulebook | None) -> None:
+    def __init__(self, tool: HostedMCPTool, book: Rulebook | None, around: Surroundings) -> None:
         self._tool = tool
         self._book = book
+        self._around = around
 
     async def __call__(self, request: Any) -> Any:
-        guard = Guard(hosted_mcp_facts(self._tool, request.data.name), self._book)
+        facts = hosted_mcp_facts(label_of(self._tool), request.data.name, self._around)
+        guard = Guard(facts, self._book)
         refusal = await guard.refusal(request.ctx_wrapper, request.data.arguments)
         if refusal is not None:
             return {"approve": False, "reason": refusal}
@@ -109,7 +114,6 @@ async def refuse_hosted_calls(result: Any, book: Rulebook) -> None:
 def _hosted_facts(item: Any) -> ToolFacts | None:
     kind = str(getattr(item, "type", ""))
     if kind == "mcp_call":
-        label = safe(item.server_label)
-        return ToolFacts((item.name, f"mcp__{label}__{item.name}", "hosted_mcp", f"mcp__{label}"))
+        return hosted_mcp_facts(str(item.server_label), str(item.name))
     names = _HOSTED_CALLS.get(kind)
     return ToolFacts(names) if names else None

@@ -1,0 +1,53 @@
+"""``Origin``: which entries of ``allow`` may cover a tool whose server has chosen its name.
+
+All names of a tool count for ``deny`` and ``params``: refusing more is safe. For ``allow``, a name counts
+only if the server that offers the tool cannot claim by it to be another server or a local tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from kantan_agents.tool_rules.globs import is_glob, literal_beginning
+
+SERVER_PREFIX = "mcp__"
+"""Names for rules begin with it, followed by the server's name and ``__``."""
+
+SHOWN_PREFIX = "mcp_"
+"""Names that the SDK creates with ``include_server_in_tool_names`` begin with it."""
+
+
+@attrs.frozen
+class Origin:
+    """The names by which ``allow`` may cover a tool of a server.
+
+    Attributes:
+        own: The name that the server has chosen, None if it may not count. Only an entry that spells it out
+            covers it: a pattern was written without knowing this server.
+        prefixed: Names with the prefix that the operator's name for the server gives them, each with this
+            prefix. No pattern covers a name with an empty prefix.
+    """
+
+    own: str | None = None
+    prefixed: Mapping[str, str] = attrs.field(factory=dict, eq=dict, hash=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the tool may be called by."""
+        return (*(() if self.own is None else (self.own,)), *self.prefixed)
+
+    def lets(self, entry: str, name: str) -> bool:
+        """Return whether the entry of ``allow`` that matches ``name`` may cover the tool."""
+        if not is_glob(entry):
+            return name in self.prefixed or name == self.own
+        prefix = self.prefixed.get(name)
+        if not prefix:
+            return False
+        start = SERVER_PREFIX if prefix.startswith(SERVER_PREFIX) else SHOWN_PREFIX
+        literal = literal_beginning(entry)
+        if not literal.startswith(start):
+            return False
+        # `mcp__github__*` names the server `github`, and not a server `github__x`.
+        return "__" not in literal[len(start) :] or literal.startswith(prefix)
