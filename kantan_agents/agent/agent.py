@@ -14,7 +14,7 @@ from kantan_agents.agent.from_definition import DEFINITION, agent_options, rules
 from kantan_agents.agent.options import (
     Metadata,
     Renderer,
-    checked_allow_env,
+    checked_flag,
     checked_history,
     checked_instructions,
     checked_items,
@@ -96,6 +96,9 @@ class Agent(Generic[OutputT_co]):
             None shows all of them.
         on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` sends the error to
             the model, ``"raise"`` ends the run, and a function of the ``RuleViolation`` returns one of these.
+        strict: Whether a mistake in the names of a run's rules is an error instead of a warning: a tool in
+            ``allow``, ``deny`` or ``params`` or a parameter in ``params`` that does not exist (E20), or a key
+            of the context that is almost ``tool_rules`` (E75).
         renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``,
             sync or async.
         allow_env: Whether ``{{ $env.NAME }}`` may read environment variables (spec 8.1).
@@ -145,6 +148,7 @@ class Agent(Generic[OutputT_co]):
         tool_providers: ProviderChoice = AVAILABLE,
         tool_retrieval: ToolRetrieval | None = None,
         on_rule_violation: RuleViolationPolicy = "feedback",
+        strict: bool = False,
         renderer: Renderer | None = None,
         allow_env: bool = False,
         metadata: Metadata | None = None,
@@ -160,7 +164,7 @@ class Agent(Generic[OutputT_co]):
     ) -> None:
         self.name = name
         self.instructions = checked_instructions(instructions)
-        self.allow_env = checked_allow_env(allow_env)
+        self.allow_env = checked_flag("allow_env", allow_env)
         self.metadata = checked_metadata(metadata)
         self.output_dest = checked_output_dest(output_dest)
         self.history = checked_history(history)
@@ -168,6 +172,7 @@ class Agent(Generic[OutputT_co]):
         self.handoffs: list[Any] = checked_items("handoffs", handoffs)
         self.handoff_links = HandoffLinks()
         self.on_rule_violation = checked_policy(on_rule_violation)
+        self.strict = checked_flag("strict", strict)
         providers = choose_providers(tool_providers)
         self.standing_rules = provider_layers(providers)
         own_tools = tools_with_providers(checked_items("tools", tools), providers)
@@ -187,6 +192,8 @@ class Agent(Generic[OutputT_co]):
             "runner": runner,
         }
         self.layers = layers_of(own_middleware)
+        for named in self.layers.named_tools:
+            named.add_agent(self)
         self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*self.layers.stages)
         self.observers = Observers()
         self.runner = runner

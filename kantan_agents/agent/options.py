@@ -44,11 +44,11 @@ def checked_items(option: str, items: Any) -> list[Any]:
     raise InvalidOptionError(option=option, reason=f"must be a list, not {items!r}")
 
 
-def checked_allow_env(allow_env: object) -> bool:
-    """Return ``allow_env``; E75 unless it is a bool, because texts such as ``"false"`` count as true."""
-    if isinstance(allow_env, bool):
-        return allow_env
-    raise InvalidOptionError(option="allow_env", reason=f"must be True or False, not {allow_env!r}")
+def checked_flag(option: str, value: object) -> bool:
+    """Return ``value``; E75 unless it is a bool, because texts such as ``"false"`` count as true."""
+    if isinstance(value, bool):
+        return value
+    raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}")
 
 
 def checked_history(history: object) -> int:

@@ -93,6 +93,11 @@ class OwnTools:
         """The names that a model sees for the held tools."""
         return self._guarded.shown_names_of_held
 
+    @property
+    def served_held(self) -> Sequence[FunctionTool]:
+        """The held tools that MCP servers offer."""
+        return self._guarded.served_held
+
     def has(self, tool: Tool) -> bool:
         """Whether this object is one of the guarded tools."""
         return self._place(tool) is not None
@@ -208,3 +213,7 @@ class _GuardedTools:
     @cached_property
     def shown_names_of_held(self) -> frozenset[str]:
         return frozenset(tool.qualified_name for tool in self.held)
+
+    @cached_property
+    def served_held(self) -> Sequence[FunctionTool]:
+        return [tool for tool in self.held if server_of(tool) is not None]

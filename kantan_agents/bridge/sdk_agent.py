@@ -13,10 +13,12 @@ from typing import Any, Protocol, cast
 from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge.guarded_agent import RuledAgent, guard_reachable, guarded_mcp_tools
+from kantan_agents.bridge.named_tools import check_named_tools
 from kantan_agents.bridge.own_tools import OwnTools
 from kantan_agents.bridge.quick_agents import QuickSettings, build_quickly
+from kantan_agents.bridge.rule_names import check_rule_names
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import active_agent, redacted_data
+from kantan_agents.interception import Layers, active_agent, redacted_data
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.find_tools import index_for_agent
@@ -51,6 +53,11 @@ class Owner(Protocol):
     @property
     def on_rule_violation(self) -> RuleViolationPolicy:
         """What happens when the rules refuse a call."""
+        ...
+
+    @property
+    def layers(self) -> Layers:
+        """Its middleware."""
         ...
 
     async def render(self, context: dict[str, Any]) -> str:
@@ -117,18 +124,26 @@ class SDKAgent(RuledAgent):
         return self._tool_index
 
     @property
-    def _held(self) -> Sequence[FunctionTool]:
+    def held_tools(self) -> Sequence[FunctionTool]:
+        """Its tools that are not in ``tools``: the SDK does not need to find them there."""
         return self._own_tools.held if self._holds else ()
+
+    @property
+    def served_tools(self) -> Sequence[FunctionTool]:
+        """Those of its held tools that MCP servers offer."""
+        return self._own_tools.served_held if self._holds else ()
 
     @property
     def given_tools(self) -> list[Tool]:
         """Its tools as the user gave them, without guards."""
         own = self._own_tools
-        return [own.as_given(tool) for tool in own.in_order([*self._held, *self.tools], others_first=False)]
+        return [
+            own.as_given(tool) for tool in own.in_order([*self.held_tools, *self.tools], others_first=False)
+        ]
 
     def tool_named(self, name: Any) -> Tool | None:
         """Return its guarded tool with this name, None if there is none."""
-        own = (*self._held, *self.tools)
+        own = (*self.held_tools, *self.tools)
         return next((tool for tool in own if isinstance(name, str) and name in facts_of(tool).names), None)
 
     def clone(self, **changes: Any) -> SDKAgent:
@@ -180,7 +195,9 @@ class SDKAgent(RuledAgent):
         has_held = self._holds and own.holds_any
         if not (has_held or self.tools or self.mcp_servers):
             # Invalid rules end the run here as well: the next agent may be one without a guard.
-            rules_in_force(run_context.context, self.owner.standing_rules)
+            layers = rules_in_force(run_context.context, self.owner.standing_rules)
+            if layers is not self.owner.standing_rules or self.owner.layers.named_tools:
+                await self._check_names(run_context, layers, ())
             return list_none(run_context)
         tools: list[Tool] = own.switched_on if has_held and tool_index is None else []
         if self.tools or self.mcp_servers:
@@ -191,12 +208,27 @@ class SDKAgent(RuledAgent):
             ]
             tools = own.in_order(tools, others_first=True)
         layers = rules_in_force(run_context.context, self.owner.standing_rules)
+        if layers is not self.owner.standing_rules or self.owner.layers.named_tools:
+            await self._check_names(run_context, layers, tools)
         if tool_index is not None:  # at the end, so that the request only grows there and stays cacheable
             tools += await tool_index.tools_now(run_context, layers, _tool_choice(self))
         tools = await resolve_each_turn(self, run_context, tools, layers)
         finder = tool_index.finder_now(run_context, layers) if tool_index is not None else ()
         tools = list_tools(run_context, tools, layers, self.owner, finder)
         return await with_approvals(current_run.get(), self.name, tools)
+
+    async def _check_names(
+        self, run_context: RunContextWrapper[Any], layers: RuleLayers, tools: Sequence[Tool]
+    ) -> None:
+        """Check the names of tools in the run's middleware and rules, on the agent that was run."""
+        run = current_run.get()
+        if run is None or run.agent is not self.owner:
+            return
+        named = self.owner.layers.named_tools
+        if named:
+            await check_named_tools(run, run_context, named, listed_by=self, listed=tools)
+        if layers is not self.owner.standing_rules:
+            await check_rule_names(run, self, layers, run_context, tools)
 
     @property
     def local_names(self) -> frozenset[str]:

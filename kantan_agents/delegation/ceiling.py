@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kantan_agents.delegation.parent import Parent
 from kantan_agents.tool_rules import RuleLayers, ToolRules
 
@@ -36,6 +38,15 @@ class DelegationCeiling:
         narrowed = layers.with_limits((DELEGATION, self._call), *self._limits_from(above))
         self._last = (layers, above, narrowed)
         return narrowed
+
+    @property
+    def agents_above(self) -> tuple[Any, ...]:
+        """The SDK agents above the delegated run: the names in inherited middleware may be of their tools."""
+        parent, run = self._parent, self._parent.run
+        if run is None:
+            return (parent.agent,)
+        above = getattr(run.delegation, "ceiling", None)
+        return (parent.agent, run.agent.sdk_agent, *(above.agents_above if above is not None else ()))
 
     def _limits_from(self, above: RuleLayers) -> list[tuple[str, ToolRules]]:
         name = self._parent.name

@@ -3,6 +3,7 @@
 from kantan_agents.interception.calls import ModelCall, ModelNext, TextRewriter, ToolCall, ToolNext
 from kantan_agents.interception.chain import around_model_call, around_tool_call
 from kantan_agents.interception.middleware import Layers, Middleware, layers_of
+from kantan_agents.interception.named_tools import NamedTools, tool_of
 from kantan_agents.interception.run_state import (
     Redactor,
     active_agent,
@@ -31,6 +32,7 @@ __all__ = [
     "Middleware",
     "ModelCall",
     "ModelNext",
+    "NamedTools",
     "Redactor",
     "TextRewriter",
     "ToolCall",
@@ -53,6 +55,7 @@ __all__ = [
     "redacted_error",
     "redacted_input",
     "run_tool_call",
+    "tool_of",
     "track_call",
     "tracked_calls",
 ]

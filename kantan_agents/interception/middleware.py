@@ -10,6 +10,7 @@ import attrs
 
 from kantan_agents.errors import NotAStageError
 from kantan_agents.interception.calls import ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.interception.named_tools import NamedTools
 from kantan_agents.pipeline import Next, Run, Stage
 from kantan_agents.pipeline.stage import stage_name
 
@@ -62,12 +63,14 @@ class Layers:
         model_calls: ``model_call`` methods.
         tool_calls: ``tool_call`` methods.
         metadata: ``trace_metadata`` methods.
+        named_tools: The tools that middleware names.
     """
 
     stages: tuple[Stage | tuple[str, Stage], ...] = ()
     model_calls: tuple[Any, ...] = ()
     tool_calls: tuple[Any, ...] = ()
     metadata: tuple[Callable[[Run], Mapping[str, Any]], ...] = ()
+    named_tools: tuple[NamedTools, ...] = ()
 
 
 def layers_of(middleware: Iterable[Any]) -> Layers:
@@ -84,6 +87,7 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
     model_calls: list[Any] = []
     tool_calls: list[Any] = []
     metadata: list[Any] = []
+    named_tools: list[NamedTools] = []
     for entry in middleware:
         name, value = entry if isinstance(entry, tuple) and len(entry) == 2 else (None, entry)  # noqa: PLR2004
         levels = _levels(value)
@@ -100,7 +104,10 @@ def layers_of(middleware: Iterable[Any]) -> Layers:
             tool_calls.append(value.tool_call)
         if isinstance(value, Middleware) and _defines(value, "trace_metadata"):
             metadata.append(value.trace_metadata)
-    return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls), tuple(metadata))
+        named = getattr(value, "named_tools", None)
+        if isinstance(named, NamedTools):
+            named_tools.append(named)
+    return Layers(tuple(stages), tuple(model_calls), tuple(tool_calls), tuple(metadata), tuple(named_tools))
 
 
 def _levels(value: Any) -> list[str] | None:

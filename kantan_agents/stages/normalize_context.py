@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kantan_agents.context import check_context, fill_defaults
 from kantan_agents.pipeline import Next, Run, calls_next_last
+from kantan_agents.tools.context_keys import FINE_KEYS, check_context_keys
 
 
 @calls_next_last
@@ -16,6 +17,10 @@ async def normalize_context(run: Run, call_next: Next) -> None:
         ContextTypeError: E5.
         HistoryTypeError: E6, unless the agent keeps no history.
         ToolRulesTypeError: E18.
+        InvalidOptionError: E75, a key is almost ``tool_rules`` and the agent is strict.
     """
-    fill_defaults(check_context(run.context), keep_history=run.agent.history > 0)
+    context = check_context(run.context)
+    if not context.keys() <= FINE_KEYS:
+        check_context_keys(run)
+    fill_defaults(context, keep_history=run.agent.history > 0)
     await call_next(run)

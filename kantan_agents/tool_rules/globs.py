@@ -15,3 +15,10 @@ def is_glob(name: str) -> bool:
 def literal_beginning(name: str) -> str:
     """Return the part of a name before its first wildcard."""
     return _GLOB.split(name, maxsplit=1)[0]
+
+
+def may_match_beginning(entry: str, beginning: str) -> bool:
+    """Return whether an entry may match a name with this beginning."""
+    tool = entry.partition("(")[0]
+    literal = literal_beginning(tool)
+    return literal.startswith(beginning) or (is_glob(tool) and beginning.startswith(literal))

@@ -19,6 +19,7 @@ from agents import (
 )
 
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.interception import ToolCall
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.origins import (
     HOSTED,
@@ -185,6 +186,11 @@ def facts_of_listed(tool: Any) -> ToolFacts:
     """Return the facts of a tool, from its guard if it has one."""
     facts = getattr(getattr(tool, "on_invoke_tool", None), "facts", None)
     return facts if isinstance(facts, ToolFacts) else facts_of(tool)
+
+
+def facts_of_call(call: ToolCall) -> ToolFacts:
+    """Return the facts of the tool of a call; only its name is known if the call has no tool."""
+    return ToolFacts((call.name,), guessed=True) if call.tool is None else facts_of_listed(call.tool)
 
 
 def servers_of(tools: Iterable[Any]) -> frozenset[str]:

@@ -89,6 +89,11 @@ class Ceiling(Protocol):
         """Return ``layers`` with the limits in force at this moment."""
         ...
 
+    @property
+    def agents_above(self) -> tuple[Any, ...]:
+        """The SDK agents above the delegated run."""
+        ...
+
 
 def _own_rules(run: Run | None, context: Any, standing: RuleLayers) -> RuleLayers:
     explicit = context.get("tool_rules") if isinstance(context, dict) else None

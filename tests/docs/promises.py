@@ -213,6 +213,44 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`/read`, `/mcp__files__read`": ("commands/test_only_users.py::test_tools_of_servers_are_commands",),
     },
+    ("docs/guides/mcp-servers.md", "Names", "Name of a server's tool"): {
+        "`mcp__files__read`, and `mcp_files__read` if the SDK shows the prefix": (
+            (
+                "tools/test_server_names.py::"
+                "test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow"
+            ),
+        ),
+        "the server's own name, `read`": (
+            (
+                "tools/test_server_names.py::"
+                "test_an_entry_that_spells_out_a_servers_own_name_allows_it_unless_a_local_tool_has_it"
+            ),
+        ),
+        "an own name that begins with `mcp_`, such as `mcp__github__read`": (
+            (
+                "tools/test_server_names.py::"
+                "test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow"
+            ),
+        ),
+    },
+    ("docs/guides/ready-made-middleware.md", "Approve", "Entry"): {
+        '`"pay"`, `"delete_*"`': (
+            (
+                "middleware/test_approve.py::"
+                "test_a_call_that_matches_the_policy_waits_and_the_run_ends_without_an_answer"
+            ),
+        ),
+        '`"mcp__github__*"`, `"fs.*"`, `"computer_use"`': (
+            "middleware/test_named_tools.py::test_approve_matches_every_name_of_a_servers_tool",
+            "middleware/test_named_tools.py::test_approve_matches_every_name_that_rules_know",
+        ),
+        '`"bash(git push:*)"`': (
+            (
+                "middleware/test_named_tools.py::"
+                "test_approve_of_some_calls_asks_for_those_and_for_chains_with_them"
+            ),
+        ),
+    },
     ("docs/guides/mcp-servers.md", "Limit what the tools may do", "Rule"): {
         '`"allow": ["search", "mcp__files__read"]`': (
             "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",

@@ -97,7 +97,7 @@ async def run(agent: Agent, how: str, input: Any = "Go.", context: Any = None) -
 
 
 @pytest.mark.parametrize("how", ["run_async", "stream"])
-@pytest.mark.parametrize("policy", ["pay", ["p*"], ("x", "pay"), lambda call: call.tool == "pay"])
+@pytest.mark.parametrize("policy", ["pay", ["p*"], ("p?y", "pay"), lambda call: call.tool == "pay"])
 async def test_a_call_that_matches_the_policy_waits_and_the_run_ends_without_an_answer(
     bank: Bank, policy: Any, how: str
 ) -> None:
@@ -439,18 +439,20 @@ async def test_edited_arguments_without_an_approve_middleware_are_refused(bank: 
 
 @pytest.mark.parametrize("policy", ["*", ["pay", "web_*"], lambda _call: True])
 @pytest.mark.parametrize("handler", [None, approve_all])
-async def test_a_hosted_tool_that_needs_approval_ends_the_run(policy: Any, handler: Any) -> None:
+async def test_a_hosted_tool_that_needs_approval_ends_the_run(bank: Bank, policy: Any, handler: Any) -> None:
     model = ScriptedModel([[assistant_message("Found.")]])
-    clerk = Agent("clerk", "x", model=model, tools=[WebSearchTool()], middleware=[Approve(policy, handler)])
+    tools = [WebSearchTool(), *bank.tools]
+    clerk = Agent("clerk", "x", model=model, tools=tools, middleware=[Approve(policy, handler)])
     with pytest.raises(InvalidOptionError, match="no approval can be requested for the tool web_search"):
         await clerk.run_async("Go.")
     assert model.calls == ()
 
 
 @pytest.mark.parametrize("policy", ["pay", lambda call: call.tool == "pay"])
-async def test_a_hosted_tool_that_needs_no_approval_is_allowed(policy: Any) -> None:
+async def test_a_hosted_tool_that_needs_no_approval_is_allowed(bank: Bank, policy: Any) -> None:
     model = ScriptedModel([[assistant_message("Found.")]])
-    clerk = Agent("clerk", "x", model=model, tools=[WebSearchTool()], middleware=[Approve(policy)])
+    tools = [WebSearchTool(), *bank.tools]
+    clerk = Agent("clerk", "x", model=model, tools=tools, middleware=[Approve(policy)])
     context = await clerk.run_async("Go.")
     assert context["result"].final_output == "Found."
 
@@ -557,7 +559,12 @@ async def test_tools_of_a_hosted_mcp_server_are_matched_by_name(
         tool_config={"type": "mcp", "server_label": "files", "server_url": "https://files.test", **config}  # type: ignore[typeddict-item]
     )
     model = ScriptedModel([[assistant_message("Done.")]])
-    clerk = Agent("clerk", "x", model=model, tools=[tool], middleware=[Approve("delete_*")])
+
+    def delete_order(number: int) -> str:
+        """Delete an order."""
+        return f"{number} is gone"
+
+    clerk = Agent("clerk", "x", model=model, tools=[tool, delete_order], middleware=[Approve("delete_*")])
     if is_refused:
         with pytest.raises(InvalidOptionError, match="for the tool delete_file"):
             await clerk.run_async("Go.")

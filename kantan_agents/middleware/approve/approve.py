@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterable
-from fnmatch import fnmatchcase
 from typing import Any
 
 from agents import ComputerTool
 
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
-from kantan_agents.interception import Middleware, ToolCall, ToolNext, end_run_with
+from kantan_agents.interception import Middleware, NamedTools, ToolCall, ToolNext, end_run_with
 from kantan_agents.middleware.approve.calls import (
     ApprovalHandler,
     ApprovalRule,
@@ -21,7 +20,11 @@ from kantan_agents.middleware.approve.calls import (
 )
 from kantan_agents.middleware.approve.state import edits_of
 from kantan_agents.pipeline import Next, Run
+from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tool_rules.globs import may_match_beginning
+from kantan_agents.tools.facts import facts_of_call
 from kantan_agents.tools.guards.approvals import add_approval_policy, approval_impossible, can_wait
+from kantan_agents.tools.guards.check import denies
 
 
 class Approve(Middleware):
@@ -36,8 +39,10 @@ class Approve(Middleware):
     hosted tools, a policy function is called on each turn with empty arguments.
 
     Args:
-        policy: The calls that need approval: one or more tool names, which may be patterns such as
-            ``"delete_*"``, or a sync or async function that takes a ``PendingCall`` and returns a bool.
+        policy: The calls that need approval: one or more entries as in the ``deny`` list of tool rules, such
+            as ``"pay"``, ``"mcp__github__*"`` or ``"bash(git push:*)"``, or a sync or async function that
+            takes a ``PendingCall`` and returns a bool. An entry must name a tool of an agent that has this
+            middleware, or of one that it can reach; otherwise its run fails with E75 before a tool is called.
         handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Called concurrently for
             parallel tool calls.
 
@@ -48,12 +53,8 @@ class Approve(Middleware):
     def __init__(
         self, policy: str | Iterable[str] | ApprovalRule, handler: ApprovalHandler | None = None
     ) -> None:
-        self._rule: ApprovalRule | None = None
-        self._patterns: tuple[str, ...] = ()
-        if callable(policy):
-            self._rule = policy
-        else:
-            self._patterns = _checked_patterns(policy)
+        self._rule: ApprovalRule | None = policy if callable(policy) else None
+        self.named_tools = None if callable(policy) else NamedTools("policy", _checked_names(policy))
         if handler is not None and not callable(handler):
             raise InvalidOptionError(option="handler", reason=f"must be an async function, not {handler!r}")
         self._handler = handler
@@ -80,7 +81,7 @@ class Approve(Middleware):
         edit: Edit | None = call.run.state.get(self, {}).get(call.call_id)
         if edit is not None:
             call.arguments = _edited_arguments(call, edit)
-        elif self._handler is not None and await self._requires_approval(_pending(call)):
+        elif self._handler is not None and await self._requires(call):
             decision: Any = self._handler(_pending(call))
             decision = await decision if inspect.isawaitable(decision) else decision
             if isinstance(decision, Rejected):
@@ -90,32 +91,44 @@ class Approve(Middleware):
                 raise MiddlewareResultError(middleware="Approve", reason=reason)
             if decision.arguments is not None:
                 call.arguments = decision.arguments
-        elif (
-            self._handler is None
-            and not can_wait(call.tool)
-            and await self._requires_approval(_pending(call))
-        ):
+        elif self._handler is None and not can_wait(call.tool) and await self._requires(call):
             error = approval_impossible(call.name, "the SDK cannot pause it; give Approve a handler")
             end_run_with(call.run, error)
             raise error
         return await call_next(call)
+
+    async def _requires(self, call: ToolCall) -> bool:
+        return await self._requires_approval(_pending(call), facts_of_call(call))
 
     @property
     def asks_while_called(self) -> bool:
         """Whether calls are approved by a handler while the run goes on."""
         return self._handler is not None
 
-    def concerns(self, tool: str) -> bool:
-        """Whether calls of the tool with this name may need approval."""
-        return self._rule is not None or any(fnmatchcase(tool, pattern) for pattern in self._patterns)
+    def concerns(self, tool: ToolFacts) -> bool:
+        """Whether calls of the tool may need approval."""
+        return self.named_tools is None or self.named_tools.concerns(tool)
 
-    async def needs_approval(self, agent: str, tool: str, arguments: str, call_id: str) -> bool:
+    def may_concern_tools_of(self, server: str) -> bool:
+        """Whether the policy may name tools of a hosted MCP server that does not list them.
+
+        Args:
+            server: The beginning of the names of its tools.
+        """
+        names = self.named_tools
+        return names is not None and (
+            bool(names.unmatched) or any(may_match_beginning(entry, server) for entry in names.entries)
+        )
+
+    async def needs_approval(self, agent: str, tool: ToolFacts, arguments: str, call_id: str) -> bool:
         """Whether this call needs approval."""
-        return await self._requires_approval(PendingCall(call_id, tool, arguments, agent))
+        return await self._requires_approval(PendingCall(call_id, tool.name, arguments, agent), tool)
 
-    async def _requires_approval(self, call: PendingCall) -> bool:
+    async def _requires_approval(self, call: PendingCall, tool: ToolFacts) -> bool:
+        if self.named_tools is not None:
+            return await denies(self.named_tools.rules, tool, call.arguments)
         if self._rule is None:
-            return self.concerns(call.tool)
+            raise TypeError("an Approve has either names or a function as its policy")
         answer: Any = self._rule(call)
         answer = await answer if inspect.isawaitable(answer) else answer
         if not isinstance(answer, bool):
@@ -151,10 +164,10 @@ def _rejection_text(call: ToolCall, rejected: Rejected) -> str:
     raise error
 
 
-def _checked_patterns(policy: Any) -> tuple[str, ...]:
-    patterns = (policy,) if isinstance(policy, str) else policy
-    if isinstance(patterns, Iterable):
-        named = tuple(patterns)
+def _checked_names(policy: Any) -> tuple[str, ...]:
+    names = (policy,) if isinstance(policy, str) else policy
+    if isinstance(names, Iterable):
+        named = tuple(names)
         if named and all(isinstance(name, str) and name for name in named):
             return named
     raise InvalidOptionError(option="policy", reason=f"must be names of tools or a function, not {policy!r}")

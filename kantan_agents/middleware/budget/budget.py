@@ -8,11 +8,13 @@ from typing import Any
 from agents import ModelResponse
 
 from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.bridge.named_tools import check_named_tools
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError
 from kantan_agents.interception import (
     Middleware,
     ModelCall,
     ModelNext,
+    NamedTools,
     ToolCall,
     ToolNext,
     end_run_with,
@@ -20,6 +22,8 @@ from kantan_agents.interception import (
 from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Spent
 from kantan_agents.middleware.budget.spent import cost_of, count_of, spent_by
 from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.tools.facts import facts_of_call
+from kantan_agents.tools.guards.check import denies
 
 Prices = Mapping[str, tuple[float, float]]
 """Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
@@ -43,7 +47,10 @@ class Budget(Middleware):
         max_tool_calls: Limit on tool calls.
         max_tokens: Limit on input and output tokens together.
         max_cost: Limit on cost, in the currency of ``prices``. Requires ``prices``.
-        per_tool: Limits on the calls of single tools, by tool name.
+        per_tool: Limits on the calls of single tools. The keys are entries as in the ``deny`` list of tool
+            rules, such as ``"search"``, ``"mcp__github__*"`` or ``"bash(git push:*)"``; all calls that an
+            entry covers count together. An entry must name a tool of an agent that has this middleware, or of
+            one that it can reach; otherwise its run fails with E75 before a tool is called.
         prices: ``{model: (price of a million input tokens, of a million output tokens)}``; ``"*"`` is the
             price of all models that are not named.
 
@@ -75,6 +82,7 @@ class Budget(Middleware):
             reason = "must have at least one limit: without one, the budget would refuse nothing"
             raise InvalidOptionError(option="Budget", reason=reason)
         self._limits = limits
+        self.named_tools = NamedTools("per_tool", limits.per_tool) if limits.per_tool else None
         self._ledger = Ledger(limits)
 
     def used(self) -> BudgetUse:
@@ -115,11 +123,19 @@ class Budget(Middleware):
 
         Raises:
             BudgetExceededError: E83, ``max_tool_calls`` is reached.
+            InvalidOptionError: E75, ``per_tool`` names a tool that does not exist.
         """
-        reserved = self._ledger.reserve_tool_call(call.name)
-        if reserved is None:
-            most = self._limits.per_tool[call.name]
-            return f"The tool {call.name} may be called {most} times, and that is used up. Go on without it."
+        names = self.named_tools
+        entries: list[str] = []
+        if names is not None:
+            if names.unmatched:  # used inside another middleware, so the names are not checked yet
+                await check_named_tools(call.run, call.tool_context, [names])
+            facts = facts_of_call(call)
+            about = names.entries_about(facts)
+            entries = [entry for entry, rules in about if await denies(rules, facts, call.arguments)]
+        reserved = self._ledger.reserve_tool_call(call.name, entries)
+        if isinstance(reserved, str):
+            return _used_up(call.name, reserved, self._limits.per_tool[reserved])
         try:
             return await call_next(call)
         finally:
@@ -136,6 +152,11 @@ class Budget(Middleware):
 
     def __repr__(self) -> str:
         return f"Budget({self._limits!r}, used={self.used()!r})"
+
+
+def _used_up(tool: str, entry: str, most: int) -> str:
+    what = f"The tool {tool}" if entry == tool else f"The tool {tool}, like every call of {entry},"
+    return f"{what} may be called {most} times, and that is used up. Go on without it."
 
 
 def _count(option: str, value: Any) -> int | None:

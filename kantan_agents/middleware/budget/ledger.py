@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from threading import Lock
 
 import attrs
@@ -75,9 +75,10 @@ class Reserved:
 
 @attrs.frozen(eq=False)
 class ReservedTool:
-    """A tool call in progress."""
+    """A tool call in progress, with the entries of ``per_tool`` that cover it."""
 
     tool: str
+    entries: tuple[str, ...] = ()
 
 
 class Ledger:
@@ -89,6 +90,7 @@ class Ledger:
         self._used = BudgetUse()
         self._models: set[Reserved] = set()
         self._tools: set[ReservedTool] = set()
+        self._by_entry: dict[str, int] = {}
 
     @property
     def used(self) -> BudgetUse:
@@ -104,6 +106,7 @@ class Ledger:
         """Set all counts to zero. Calls in progress are counted when they end."""
         with self._lock:
             self._used = BudgetUse()
+            self._by_entry = {}
 
     def reserve_model_call(self, tokens: int | None, cost: float | None) -> Reserved:
         """Reserve tokens and cost for a model call.
@@ -147,20 +150,24 @@ class Ledger:
                 cost=min(used.cost + spent.cost, sys.float_info.max),
             )
 
-    def reserve_tool_call(self, tool: str) -> ReservedTool | None:
-        """Reserve a tool call; return None if the limit of this tool is reached.
+    def reserve_tool_call(self, tool: str, entries: Sequence[str] = ()) -> ReservedTool | str:
+        """Reserve a tool call; return the entry whose limit is reached, if there is one.
+
+        Args:
+            tool: Name of the tool.
+            entries: The entries of ``per_tool`` that cover the call.
 
         Raises:
             BudgetExceededError: E83, the limit of all tool calls is reached.
         """
         limits = self._limits
         with self._lock:
-            in_progress = sum(call.tool == tool for call in self._tools)
-            most = limits.per_tool.get(tool)
-            if most is not None and self._used.per_tool.get(tool, 0) + in_progress >= most:
-                return None
+            for entry in entries:
+                in_progress = sum(entry in call.entries for call in self._tools)
+                if self._by_entry.get(entry, 0) + in_progress >= limits.per_tool[entry]:
+                    return entry
             _check("tool calls", limits.tool_calls, self._used.tool_calls + len(self._tools), 1)
-            reserved = ReservedTool(tool)
+            reserved = ReservedTool(tool, tuple(entries))
             self._tools.add(reserved)
         return reserved
 
@@ -169,6 +176,8 @@ class Ledger:
         with self._lock:
             self._tools.discard(reserved)
             if was_run:
+                for entry in reserved.entries:
+                    self._by_entry[entry] = self._by_entry.get(entry, 0) + 1
                 used, tool = self._used, reserved.tool
                 per_tool = {**used.per_tool, tool: used.per_tool.get(tool, 0) + 1}
                 self._used = attrs.evolve(used, tool_calls=used.tool_calls + 1, per_tool=per_tool)

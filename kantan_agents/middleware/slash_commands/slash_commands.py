@@ -38,7 +38,7 @@ from kantan_agents.errors import (
 from kantan_agents.interception import Middleware, ToolCall, emit_refusal
 from kantan_agents.middleware.slash_commands.calls import UserCall
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
-from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
+from kantan_agents.middleware.slash_commands.rules import USER_RULES, UserGuard, user_layers
 from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
 from kantan_agents.middleware.slash_commands.user_rules import UserRules
 from kantan_agents.pipeline import Next, Run
@@ -46,6 +46,7 @@ from kantan_agents.rubric import Rubric
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
 from kantan_agents.tools import NO_LAYERS, facts_of, rules_in_force
+from kantan_agents.tools.context_keys import check_context_keys
 
 TRIGGER = "trigger"
 """Key in the trace metadata of a command's run; the value is ``"user"``."""
@@ -137,6 +138,7 @@ class SlashCommands(Middleware):
         fill_defaults(check_context(run.context), keep_history=run.agent.history > 0)
         standing: RuleLayers = run.agent.standing_rules
         rules_in_force(run.context, standing)
+        check_context_keys(run, USER_RULES)
         user_layers(self._rules, run.context, standing)
         line = split_line(run.input, self._prefix)
         agent: SDKAgent = run.agent.sdk_agent

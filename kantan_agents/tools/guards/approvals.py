@@ -26,6 +26,9 @@ from agents import (
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import end_run_with
 from kantan_agents.pipeline import Run
+from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tools.facts import facts_of, facts_of_listed, hosted_mcp_facts, label_of
+from kantan_agents.tools.origins import server_prefix
 
 _POLICIES = object()
 _COPIES = object()
@@ -39,11 +42,15 @@ class ApprovalPolicy(Protocol):
         """Whether it asks for approval during the call itself, so that the run need not pause."""
         ...
 
-    def concerns(self, tool: str) -> bool:
-        """Whether calls of the tool with this name may need an approval."""
+    def concerns(self, tool: ToolFacts) -> bool:
+        """Whether calls of the tool may need an approval."""
         ...
 
-    async def needs_approval(self, agent: str, tool: str, arguments: str, call_id: str) -> bool:
+    def may_concern_tools_of(self, server: str) -> bool:
+        """Whether calls of tools that a hosted MCP server does not list may need an approval."""
+        ...
+
+    async def needs_approval(self, agent: str, tool: ToolFacts, arguments: str, call_id: str) -> bool:
         """Whether this call needs an approval."""
         ...
 
@@ -68,8 +75,8 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
     for tool in tools:
         if not _runs_here(tool):
             await _check_hosted(agent, tool, policies)
-        concerned = [policy for policy in policies if policy.concerns(tool.name)]
-        concerned = [policy for policy in concerned if not policy.asks_while_called]
+        facts = facts_of_listed(tool)
+        concerned = [policy for policy in policies if policy.concerns(facts) and not policy.asks_while_called]
         if not concerned or not can_wait(tool):
             checked.append(tool)
             continue
@@ -77,7 +84,7 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
         if known is None:
             known = copies[agent, id(tool)] = (
                 tool,
-                _with_check(tool, _ApprovalCheck(run, agent, tool, concerned)),
+                _with_check(tool, _ApprovalCheck(run, agent, tool, facts, concerned)),
             )
         checked.append(known[1])
     return checked
@@ -86,10 +93,17 @@ async def with_approvals(run: Run | None, agent: str, tools: list[Tool]) -> list
 async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) -> None:
     """Raise if a tool that runs at the provider needs an approval."""
     for policy in policies:
-        for name in _names_of(tool):
+        for facts in _known_tools(tool):
             # A policy that depends on the arguments must decide without them.
-            if policy.concerns(name) and await policy.needs_approval(agent, name, "", ""):
-                raise approval_impossible(name, "it runs at the provider, so its calls cannot be intercepted")
+            if policy.concerns(facts) and await policy.needs_approval(agent, facts, "", ""):
+                raise approval_impossible(
+                    facts.name, "it runs at the provider, so its calls cannot be intercepted"
+                )
+        if isinstance(tool, HostedMCPTool) and _lists_no_tools(tool):
+            prefix = server_prefix(label_of(tool))
+            if policy.may_concern_tools_of(prefix):
+                reason = 'the server lists no tools; set "allowed_tools", or "require_approval" to "always"'
+                raise approval_impossible(f"{prefix}*", reason)
 
 
 def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
@@ -99,17 +113,30 @@ def approval_impossible(tool: str, reason: str) -> InvalidOptionError:
     )
 
 
-def _names_of(tool: Tool) -> list[str]:
-    """Return the known names that calls of a tool may have."""
+def _known_tools(tool: Tool) -> list[ToolFacts]:
+    """Return the tools that calls of a tool at the provider are known to be of."""
     if not isinstance(tool, HostedMCPTool):
-        return [tool.name]
-    config = tool.tool_config
-    if config.get("require_approval", "always") == "always" and tool.on_approval_request is None:
-        return []  # the provider requests an approval itself, and the run pauses for it
-    allowed: Any = config.get("allowed_tools") or []
-    names = allowed.get("tool_names", []) if isinstance(allowed, dict) else allowed
-    server = f"mcp__{config['server_label']}"
-    return [tool.name, server, *names, *(f"{server}__{name}" for name in names)]
+        return [facts_of(tool)]
+    if _asks_itself(tool):
+        return []
+    return [facts_of(tool), *tools_of_hosted(tool)]
+
+
+def tools_of_hosted(tool: HostedMCPTool) -> list[ToolFacts]:
+    """Return the tools of a hosted MCP server that are known: those that ``allowed_tools`` names."""
+    allowed: Any = tool.tool_config.get("allowed_tools") or []
+    names = allowed.get("tool_names") or [] if isinstance(allowed, dict) else allowed
+    return [hosted_mcp_facts(label_of(tool), str(name)) for name in names]
+
+
+def _lists_no_tools(tool: HostedMCPTool) -> bool:
+    return not _asks_itself(tool) and not tools_of_hosted(tool)
+
+
+def _asks_itself(tool: HostedMCPTool) -> bool:
+    # The provider requests an approval itself, and the run pauses for it.
+    asks = tool.tool_config.get("require_approval", "always")
+    return asks == "always" and tool.on_approval_request is None
 
 
 def _runs_here(tool: Tool) -> bool:
@@ -132,10 +159,12 @@ def _with_check(tool: Any, question: _ApprovalCheck) -> Tool:
 class _ApprovalCheck:
     """Replaces ``needs_approval`` of a tool: asks the tool first, then the policies."""
 
-    def __init__(self, run: Run, agent: str, tool: Any, policies: list[ApprovalPolicy]) -> None:
+    def __init__(
+        self, run: Run, agent: str, tool: Any, facts: ToolFacts, policies: list[ApprovalPolicy]
+    ) -> None:
         self._run = run
         self._agent = agent
-        self._tool = tool.name
+        self._tool = facts
         self._own: bool | Callable[..., Any] = tool.needs_approval
         self._policies = policies
 
@@ -160,5 +189,7 @@ def _as_text(given: Any) -> str:
     if hasattr(given, "commands"):
         given = {"commands": list(given.commands)}
     elif hasattr(given, "path"):
-        given = {"type": given.type, "path": given.path, "diff": given.diff}
+        moved = getattr(given, "move_to", None)
+        described = {"type": given.type, "path": given.path, "diff": given.diff}
+        given = {**described, "move_to": moved} if moved else described
     return json.dumps(given, ensure_ascii=False, default=str)

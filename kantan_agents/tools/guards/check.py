@@ -63,6 +63,22 @@ async def check_call(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping
         return Decision(allowed=False, key="params", entry=tool.name, error=error)
 
 
+async def denies(rules: ToolRules, tool: ToolFacts, arguments: str) -> bool:
+    """Return whether a rule set denies a call; arguments that cannot be read may be any."""
+    if not rules.denied_calls(tool.names):
+        return rules.denying(tool.names) is not None
+    if not (await check_call(rules, tool, arguments)).allowed:
+        return True
+    moved = _moved_to(arguments) if tool.parameter == "path" else None
+    return moved is not None and not (await check_call(rules, tool, {"path": moved})).allowed
+
+
+def _moved_to(arguments: str) -> str | None:
+    """Return the new path of a file that a patch also moves."""
+    moved = json.loads(arguments).get("move_to") if '"move_to"' in arguments else None
+    return moved if isinstance(moved, str) else None
+
+
 async def _decided(rules: ToolRules, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
     """Decide about what the model wrote, then about what the function receives."""
     if not isinstance(arguments, str):

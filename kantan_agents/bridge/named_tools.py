@@ -1,0 +1,87 @@
+"""Checks the names of tools that middleware and rules use, as soon as the tools of a run are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from agents import RunContextWrapper, Tool
+from rapidfuzz import fuzz, process
+
+from kantan_agents.bridge.reach import Reach, reach_of
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.interception import NamedTools, tool_of
+from kantan_agents.pipeline import Run
+from kantan_agents.support.log import get_logger
+
+_LONGEST = 200
+_NEAR = 60
+_REPORTED = object()
+_log = get_logger("kantan_agents.middleware")
+
+
+async def check_named_tools(
+    run: Run,
+    wrapper: RunContextWrapper[Any],
+    named: Iterable[NamedTools],
+    *,
+    listed_by: Any = None,
+    listed: Iterable[Tool] = (),
+) -> None:
+    """Raise if a middleware names a tool that no agent has.
+
+    The agents are those that the run can reach, those above a delegated run, whose middleware it shares, and
+    those that the same middleware object is given to.
+
+    Args:
+        run: The run.
+        wrapper: The SDK's context of the run.
+        named: What its middleware names.
+        listed_by: The SDK agent whose tools have just been listed.
+        listed: These tools.
+
+    Raises:
+        InvalidOptionError: E75, an entry names no tool.
+    """
+    waiting = [one for one in named if one.unmatched]
+    if not waiting:
+        return
+    owners = [run.agent, *(agent for one in waiting for agent in one.agents)]
+    sdk_agents = (getattr(owner, "sdk_agent", None) for owner in owners)
+    starts = [agent for agent in sdk_agents if agent is not None]
+    starts += list(_agents_above(run))
+    if not starts:
+        return  # a call outside of an agent's run
+    reach = await reach_of(starts, wrapper, listed_by=listed_by, listed=listed)
+    for one in waiting:
+        one.match(reach.all_names())
+        missing = [entry for entry in one.unmatched if not reach.may_be_unlisted(entry)]
+        if not missing:
+            continue
+        if reach.is_complete:
+            problems = "; ".join(describe_unknown(entry, run.agent.name, reach) for entry in missing)
+            raise InvalidOptionError(option=one.option, reason=problems)
+        reported: set[Any] = run.state.setdefault(_REPORTED, set())
+        if one not in reported:
+            reported.add(one)
+            _log.warning("names of tools cannot be checked", option=one.option, names=missing)
+
+
+def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
+    """Return a sentence about an entry that names no tool, with the nearest name."""
+    near = nearest(tool_of(entry), set(reach.all_names()))
+    hint = f"the nearest name is {near!r}" if near else "it can reach no tool with a similar name"
+    return f"{entry!r} names no tool of agent {agent!r}; {hint}"
+
+
+def nearest(name: str, names: Iterable[str]) -> str | None:
+    """Return the most similar of ``names``, None if none is similar."""
+    found = process.extractOne(
+        name[:_LONGEST], sorted(names), scorer=fuzz.ratio, processor=str.lower, score_cutoff=_NEAR
+    )
+    return None if found is None else str(found[0])
+
+
+def _agents_above(run: Run) -> Iterator[Any]:
+    ceiling = getattr(run.delegation, "ceiling", None)
+    return iter(ceiling.agents_above if ceiling is not None else ())

@@ -1,0 +1,172 @@
+"""The tools of all agents that a run can reach, as names in rules and in middleware may refer to them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import agents
+import attrs
+from agents import Handoff, HostedMCPTool, RunContextWrapper, Tool
+
+from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tool_rules.globs import is_glob
+from kantan_agents.tool_rules.names import NamePatterns
+from kantan_agents.tools import facts_of_listed, server_of, servers_of
+from kantan_agents.tools.facts import label_of
+from kantan_agents.tools.guards.approvals import tools_of_hosted
+from kantan_agents.tools.origins import server_prefix
+
+_log = get_logger("kantan_agents.tools")
+
+
+@attrs.frozen(eq=False)
+class Reach:
+    """The tools that agents can reach by hand-offs and agents used as tools.
+
+    Attributes:
+        agents: The agents.
+        names: Names of their local tools, one set for each agent.
+        served: The tools of MCP servers.
+        servers: Names of the MCP servers.
+        unlisted: Beginnings of the names of tools that a hosted MCP server does not list.
+        is_complete: Whether every tool is known. It is not if a hand-off decides at run time, or if the tools
+            of a server are unknown.
+    """
+
+    agents: list[agents.Agent[Any]]
+    names: list[frozenset[str]]
+    served: list[ToolFacts]
+    servers: frozenset[str]
+    unlisted: tuple[str, ...]
+    is_complete: bool
+
+    def all_names(self) -> Iterator[str]:
+        """Yield the names of all tools."""
+        for names in self.names:
+            yield from names
+        for tool in self.served:
+            yield from tool.names
+
+    def tools_named(self, name: str) -> list[ToolFacts]:
+        """Return the tools with this name or, for a pattern, with a name that matches it."""
+        pattern = NamePatterns([name])
+        local = (facts_of_listed(tool) for agent in self.agents for tool in _local_tools(agent))
+        return [tool for tool in (*local, *self.served) if any(map(pattern.covering, tool.names))]
+
+    def may_be_unlisted(self, entry: str) -> bool:
+        """Return whether an entry begins like a tool that a hosted MCP server does not list."""
+        return any(entry.startswith(beginning) for beginning in self.unlisted)
+
+    def covers(self, entry: str, *, grants: bool = False) -> bool:
+        """Return whether an entry names a tool.
+
+        Args:
+            entry: The name of a tool, or a pattern.
+            grants: Whether it is an entry of ``allow``, which counts for some names only.
+        """
+        if any(entry in names for names in self.names):
+            return True
+        pattern = NamePatterns([entry])
+        if is_glob(entry) and any(pattern.covering(name) for names in self.names for name in names):
+            return True
+        return any(
+            pattern.covering(name, tool.origin if grants else None)
+            for tool in self.served
+            for name in tool.names
+        )
+
+
+async def reach_of(
+    starts: Iterable[agents.Agent[Any]],
+    wrapper: RunContextWrapper[Any],
+    *,
+    listed_by: Any = None,
+    listed: Iterable[Tool] = (),
+    lists_servers: bool = True,
+) -> Reach:
+    """Return what some agents can reach.
+
+    Args:
+        starts: The agents.
+        wrapper: The SDK's context of the run.
+        listed_by: The agent whose MCP servers have just been listed.
+        listed: Its tools, with those of the servers.
+        lists_servers: Whether to list the MCP servers of the other agents.
+    """
+    reached: list[agents.Agent[Any]] = []
+    names: list[frozenset[str]] = []
+    served: list[ToolFacts] = []
+    servers: set[str] = set()
+    unlisted: list[str] = []
+    is_complete = True
+    for agent in _agents_from(starts):
+        if agent is None:
+            is_complete = False
+            continue
+        reached.append(agent)
+        names.append(_local_names(agent))
+        offered: list[Tool] = [*agent.tools, *getattr(agent, "served_tools", ())]
+        if agent is listed_by:
+            offered += listed
+        elif agent.mcp_servers:
+            more = await _served_to(agent, wrapper) if lists_servers else None
+            is_complete = is_complete and more is not None
+            offered += more or ()
+        servers |= servers_of(offered) | {server.name for server in agent.mcp_servers}
+        served += [facts_of_listed(tool) for tool in offered if server_of(tool) is not None]
+        for tool in offered:
+            if isinstance(tool, HostedMCPTool):
+                known = tools_of_hosted(tool)
+                served += known
+                if not known:
+                    unlisted.append(server_prefix(label_of(tool)))
+    is_complete = is_complete and not unlisted
+    return Reach(reached, names, served, frozenset(servers), tuple(unlisted), is_complete)
+
+
+def _local_names(agent: agents.Agent[Any]) -> frozenset[str]:
+    names: frozenset[str] | None = getattr(agent, "local_names", None)
+    if names is None:  # a plain SDK agent that has not been guarded yet
+        names = frozenset(name for tool in _local_tools(agent) for name in facts_of_listed(tool).names)
+    index = getattr(agent, "tool_index", None)
+    return names if index is None or index.finder is None else names | {index.finder.name}
+
+
+def _local_tools(agent: agents.Agent[Any]) -> Iterator[Tool]:
+    for tool in (*getattr(agent, "held_tools", ()), *agent.tools):
+        if server_of(tool) is None:
+            yield tool
+
+
+def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[Any] | None]:
+    """Yield all agents that can be reached; None for one that only a hand-off knows."""
+    waiting: list[Any] = list(starts)
+    seen: set[int] = set()
+    while waiting:
+        agent = waiting.pop()
+        if not isinstance(agent, agents.Agent):
+            yield None
+            continue
+        if id(agent) in seen:
+            continue
+        seen.add(id(agent))
+        yield agent
+        for target in agent.handoffs:
+            if isinstance(target, Handoff):
+                known: Callable[[], Any] | None = getattr(target, "_agent_ref", None)
+                waiting.append(known() if known is not None else None)
+            else:
+                waiting.append(target)
+        nested = [getattr(tool, "_agent_instance", None) for tool in agent.tools]
+        waiting += [one for one in nested if one is not None]
+
+
+async def _served_to(agent: agents.Agent[Any], wrapper: RunContextWrapper[Any]) -> list[Tool] | None:
+    """Return the tools of an agent's MCP servers; None if they cannot be listed now."""
+    try:
+        return await agent.get_mcp_tools(wrapper)
+    except Exception as error:  # noqa: BLE001 - the agent's own turn raises it, if there is one
+        _log.warning("tools of MCP servers cannot be listed", agent=agent.name, error=repr(error))
+        return None

@@ -1,0 +1,121 @@
+"""Checks the names in the explicit rules of a run: of tools in allow and deny, of parameters in params."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterable, Mapping
+from contextlib import aclosing
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import anyio.lowlevel
+from agents import RunContextWrapper, Tool
+
+from kantan_agents.bridge.named_tools import describe_unknown, nearest
+from kantan_agents.bridge.reach import Reach, reach_of
+from kantan_agents.errors import InvalidToolRulesError
+from kantan_agents.interception import tool_of
+from kantan_agents.pipeline import Run
+from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolFacts, ToolRules
+from kantan_agents.tool_rules.declared import declares
+from kantan_agents.tool_rules.globs import is_glob
+from kantan_agents.tool_rules.names import EVERY
+from kantan_agents.tool_rules.origins import SERVER_PREFIX
+from kantan_agents.tool_rules.parameters import parse_path
+from kantan_agents.tools.origins import server_prefix
+
+_CHECKED = "_kantan_checked_rules"
+_MOST_PROBLEMS = 20
+_AT_ONCE = 200
+_log = get_logger("kantan_agents.tools")
+
+
+async def check_rule_names(
+    run: Run, agent: Any, layers: RuleLayers, wrapper: RunContextWrapper[Any], listed: Iterable[Tool]
+) -> None:
+    """Report the first names in the explicit rules that no tool has, once for each rule set and agent.
+
+    Only what was written for this run counts: not providers' rules, and not rules inherited by delegation.
+
+    Args:
+        run: The run.
+        agent: The SDK agent that was run.
+        layers: The rules in force.
+        wrapper: The SDK's context of the run.
+        listed: The tools of the agent, with those of its MCP servers.
+
+    Raises:
+        InvalidToolRulesError: E20, a name is unknown and the agent is strict.
+    """
+    checked: WeakKeyDictionary[RuleLayers, tuple[str, ...]] = vars(agent).setdefault(
+        _CHECKED, WeakKeyDictionary()
+    )
+    known = checked.get(layers)
+    if known is not None:
+        if known:
+            raise InvalidToolRulesError(problems=known)
+        return
+    rules = next((rules for name, rules in reversed(layers.layers) if name == EXPLICIT), None)
+    if rules is None or (run.delegation is not None and getattr(run.delegation, "ceiling", None) is not None):
+        return
+    reach = await reach_of([agent], wrapper, listed_by=agent, listed=listed, lists_servers=run.agent.strict)
+    errors: list[str] = []
+    if reach.is_complete:
+        problems: list[str] = []
+        async with aclosing(_problems(rules, run.agent.name, reach)) as found:
+            async for problem, is_certain in found:
+                problems.append(problem)
+                if is_certain and run.agent.strict:
+                    errors.append(problem)
+                if len(problems) == _MOST_PROBLEMS:
+                    break
+        if problems:
+            _log.warning("tool rules name what does not exist", agent=run.agent.name, problems=problems)
+    checked[layers] = tuple(errors)
+    if errors:
+        raise InvalidToolRulesError(problems=errors)
+
+
+async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerator[tuple[str, bool], None]:
+    """Yield each problem, and whether it is certain: a server that is not there may connect later."""
+    for key, entries in (("allow", rules.allow), ("deny", rules.deny)):
+        for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
+            name = tool_of(entry)
+            if name != EVERY and not reach.covers(name, grants=key == "allow"):
+                yield f"{key}: {describe_unknown(entry, agent, reach)}", _is_certain(name, reach)
+            if is_glob(name) or number % _AT_ONCE == _AT_ONCE - 1:
+                await anyio.lowlevel.checkpoint()  # there may be thousands of names
+    for name, parameters in rules.params.items():
+        tools = reach.tools_named(name)
+        await anyio.lowlevel.checkpoint()
+        if not tools and name != EVERY:
+            yield f"params: {describe_unknown(name, agent, reach)}", _is_certain(name, reach)
+        for path in parameters if tools else ():
+            if not any(_may_have(tool, path) for tool in tools):
+                yield f"params.{name}.{path}: {_without(path, tools)}", True
+
+
+def _is_certain(name: str, reach: Reach) -> bool:
+    prefixes = tuple(map(server_prefix, reach.servers))
+    return not name.startswith(SERVER_PREFIX) or f"{name}__".startswith(prefixes)
+
+
+def _may_have(tool: ToolFacts, path: str) -> bool:
+    if not tool.schema:
+        return tool.parameter is None or parse_path(path)[0] == tool.parameter
+    return declares(tool.schema, parse_path(path)) or declares(tool.schema, (path,))
+
+
+def _without(path: str, tools: Iterable[ToolFacts]) -> str:
+    known = {name for tool in tools for name in _parameters(tool.schema)}
+    near = nearest(path, known)
+    return f"there is no such parameter; {f'the nearest is {near!r}' if near else _listed(known)}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"there are: {', '.join(sorted(names)) or 'none'}"
+
+
+def _parameters(schema: Mapping[str, Any]) -> Iterable[str]:
+    properties = schema.get("properties")
+    return properties.keys() if isinstance(properties, Mapping) else ()

@@ -1,0 +1,84 @@
+"""``NamedTools``: the tools that a middleware names, so that a name no tool has is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+from weakref import WeakSet
+
+from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError
+from kantan_agents.tool_rules import ToolFacts, ToolRules
+from kantan_agents.tool_rules.calls import is_call_pattern, parse_call_pattern
+from kantan_agents.tool_rules.names import EVERY, NamePatterns
+
+_lock = Lock()
+
+
+class NamedTools:
+    """Names of tools, patterns and entries such as ``bash(git push:*)``, matched like entries of ``deny``.
+
+    An entry must match a tool of an agent that the middleware is given to. This is checked when the tools are
+    known, before any is called. An entry that has matched once is not checked again.
+
+    Args:
+        option: The option of the middleware, for error messages.
+        entries: The entries.
+
+    Raises:
+        InvalidOptionError: E75, an entry is not a tool name or an entry of this form.
+    """
+
+    def __init__(self, option: str, entries: Iterable[str]) -> None:
+        self.option = option
+        try:
+            rules = ToolRules.parse({"deny": list(entries)})
+        except InvalidToolRulesError as error:
+            reason = "; ".join(problem.removeprefix("deny: ") for problem in error.problems)
+            raise InvalidOptionError(option=option, reason=reason) from None
+        names = (EVERY,) if rules.deny == EVERY else tuple(rules.deny or ())
+        self.rules = rules
+        self.entries: Mapping[str, ToolRules] = {name: ToolRules.parse({"deny": [name]}) for name in names}
+        self._unmatched = {name: NamePatterns([tool_of(name)]) for name in names if tool_of(name) != EVERY}
+        self._agents: WeakSet[Any] = WeakSet()
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """The entries that have matched no tool so far."""
+        return tuple(self._unmatched) if self._unmatched else ()
+
+    @property
+    def agents(self) -> list[Any]:
+        """The agents that the middleware is given to."""
+        with _lock:
+            return list(self._agents)
+
+    def add_agent(self, agent: Any) -> None:
+        """Record that the middleware is given to an agent."""
+        with suppress(TypeError), _lock:  # an agent of another class may not support weak references
+            self._agents.add(agent)
+
+    def match(self, names: Iterable[str]) -> None:
+        """Record the names of existing tools."""
+        for name in names:
+            for entry, pattern in list(self._unmatched.items()):
+                if pattern.covering(name):
+                    self._unmatched.pop(entry, None)
+            if not self._unmatched:
+                return
+
+    def concerns(self, tool: ToolFacts) -> bool:
+        """Return whether an entry names the tool, or some of its calls."""
+        return self.rules.denying(tool.names) is not None or bool(self.rules.denied_calls(tool.names))
+
+    def entries_about(self, tool: ToolFacts) -> Iterator[tuple[str, ToolRules]]:
+        """Yield the entries that name the tool, or some of its calls, each as a rule that denies them."""
+        for entry, rules in self.entries.items():
+            if rules.denying(tool.names) is not None or rules.denied_calls(tool.names):
+                yield entry, rules
+
+
+def tool_of(entry: str) -> str:
+    """Return the name of the tool in an entry, possibly a pattern."""
+    return parse_call_pattern(entry).tool if is_call_pattern(entry) else entry

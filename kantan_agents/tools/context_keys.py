@@ -1,0 +1,44 @@
+"""Reports keys of a context that look like a reserved key, whose rules would have no effect."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.pipeline import Run
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.near_keys import near_keys
+
+TOOL_RULES = "tool_rules"
+
+_MOST_KEYS = 4096
+FINE_KEYS: set[str] = {TOOL_RULES}
+"""Keys of contexts that are not almost ``tool_rules``; a context with these only needs no check."""
+
+_fine: dict[str, set[str]] = {TOOL_RULES: FINE_KEYS}
+_reported: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
+_log = get_logger("kantan_agents.tools")
+
+
+def check_context_keys(run: Run, reserved: str = TOOL_RULES) -> None:
+    """Report keys of the run's context that are almost ``reserved``: by a warning, once for each agent.
+
+    Raises:
+        InvalidOptionError: E75, there is such a key and the agent is strict.
+    """
+    fine = _fine.setdefault(reserved, {reserved})
+    if run.context.keys() <= fine or run.delegation is not None:
+        return  # the usual case; the context of a delegated run was checked in the first one
+    near = near_keys(run.context, reserved)
+    if near:
+        reported = _reported.setdefault(run.agent, set())
+        if not reported.issuperset(near):
+            reported.update(near)
+            _log.warning("context key is almost a reserved one", keys=near, reserved=reserved)
+        if getattr(run.agent, "strict", False):
+            names = ", ".join(map(repr, near))
+            reason = f"the key {names} has no effect; the rules of a run are under {reserved!r}"
+            raise InvalidOptionError(option="context", reason=reason)
+    elif len(fine) < _MOST_KEYS:
+        fine.update(key for key in run.context if isinstance(key, str))
