@@ -38,9 +38,9 @@ from kantan_agents.errors import (
 from kantan_agents.interception import Middleware, ToolCall, emit_refusal
 from kantan_agents.middleware.slash_commands.calls import UserCall
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
-from kantan_agents.middleware.slash_commands.rules import USER_RULES, UserGuard, user_layers
+from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
 from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
-from kantan_agents.middleware.slash_commands.user_rules import UserRules
+from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.rubric import Rubric
 from kantan_agents.support.log import get_logger
