@@ -63,9 +63,8 @@ class Filters:
         return any(_ESCAPED_IN_JSON.search(key) for key in self.metadata)
 
     def query(self) -> TraceQuery | None:
-        """Return the query for kantan-llm's search; None if it would match every trace."""
+        """Return the query for kantan-llm's search, without keywords; None if it would match every trace."""
         query = TraceQuery(
-            keywords=list(self.keywords) or None,
             metadata={self._json_key(key): value for key, value in self.metadata.items()} or None,
             has_error=self.has_error,
             started_from=self.started_from,

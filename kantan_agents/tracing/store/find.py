@@ -1,10 +1,10 @@
 """Finds the traces that match filters, newest first.
 
-kantan-llm's search decides which traces match. It is called for one window of traces at a time, newest first,
-and each window is four times as large as the one before. A filter that many traces pass needs only the first
-window; a rare one costs about as much as one search of the whole file. A window adds what kantan-llm lacks:
-it includes the metadata of runs inside an open trace, and only traces that pass the filters kantan-llm does
-not have.
+kantan-llm's search decides which traces match, except for keywords, in which it takes ``%`` and ``_`` for
+wildcards. It is called for one window of traces at a time, newest first, and each window is four times as
+large as the one before. A filter that many traces pass needs only the first window; a rare one costs about as
+much as one search of the whole file. A window adds what kantan-llm lacks: it includes the metadata of runs
+inside an open trace, and only traces that pass the filters kantan-llm does not have.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ _LARGEST_WINDOW = 65_536
 
 # kantan-llm stores tool calls in a list of their own. The calls of hosted tools are only in the list of items
 # that is the output of a `response` span.
-_CALL = """EXISTS (
-  SELECT 1 FROM spans s, json_tree({calls}) c
-  WHERE s.trace_id = t.id AND {calls} IS NOT NULL AND s.span_type IN ({types})
-  AND (c.path LIKE '$[%]' OR c.path LIKE '$[%].function')
-  AND (c.key = 'name' AND c.atom = :tool OR c.key = 'type' AND c.atom = :tool || '_call'))"""
+# Directly in the list, or in the "function" of one of its items: not in the arguments of a call.
+_ITEM = "'$[' || CAST(substr(c.path, 3) AS INTEGER) || ']"
+_CALL = f"""EXISTS (
+  SELECT 1 FROM spans s, json_tree({{calls}}) c
+  WHERE s.trace_id = t.id AND {{calls}} IS NOT NULL AND s.span_type IN ({{types}})
+  AND (c.key = 'name' AND c.atom = :tool OR c.key = 'type' AND c.atom = :tool || '_call')
+  AND c.path IN ({_ITEM}', {_ITEM}.function'))"""  # noqa: S608
 
 _CALLED = f"""(
 EXISTS (SELECT 1 FROM spans s WHERE s.trace_id = t.id AND s.span_type = 'function' AND s.name = :tool)
@@ -45,6 +47,11 @@ _JUDGED_BELOW = f"""EXISTS (
   SELECT 1 FROM spans s
   WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
   AND json_extract({valid_json("s.rubric_json")}, '$.score') < :score)"""  # noqa: S608
+
+# Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII.
+_CONTAINS = """EXISTS (
+  SELECT 1 FROM spans s WHERE s.trace_id = t.id
+  AND (instr({fold}(COALESCE(s.input, '')), :{word}) OR instr({fold}(COALESCE(s.output, '')), :{word})))"""
 
 # In SQLite, a text or an array in place of a score is larger than any number, so it never matches.
 
@@ -61,12 +68,12 @@ def find(
         tz: The time zone of naive times.
     """
     query = filters.query()
+    # SQLite allows changes of functions and views only while no statement is running: therefore this comes
+    # first, and the window is closed last.
+    _define_functions(connection, filters)
     if query is None:
         with closing(_candidates(connection, filters)) as candidates:
             return [row["id"] for row in islice(candidates, limit)]
-    # SQLite allows changes of functions and views only while no statement is running: therefore this comes
-    # first, and the window is closed last.
-    _replace_sql_functions(connection, filters)
     with (
         closing(_Window(connection, inner_runs=bool(filters.metadata))) as window,
         closing(_candidates(connection, filters)) as candidates,
@@ -90,14 +97,20 @@ def _passing(
 def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cursor:
     """Select rowid and id of the traces that pass the filters kantan-llm lacks, newest first."""
     conditions = []
+    values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
         conditions.append(_CALLED)
     if filters.rubric_below is not None:
         conditions.append(_JUDGED_BELOW)
+    for number, keyword in enumerate(filters.keywords):
+        in_python = _needs_case_folding(keyword)
+        fold, word = "fold_case" if in_python else "lower", f"word{number}"
+        conditions.append(_CONTAINS.format(fold=fold, word=word))
+        values[word] = keyword.casefold() if in_python else keyword.lower()
     where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
     return connection.execute(
         f"SELECT t.rowid AS position, t.id AS id FROM main.traces t {where}ORDER BY t.rowid DESC",  # noqa: S608
-        {"tool": filters.tool, "score": filters.rubric_below},
+        values,
     )
 
 
@@ -142,13 +155,13 @@ def _run_metadata(metadata_json: str | None, raw_json: str | None) -> str:
     return storable_json(merged)
 
 
-def _replace_sql_functions(connection: sqlite3.Connection, filters: Filters) -> None:
-    """Replace the SQL functions that do not support these filters by slower ones in Python."""
+def _define_functions(connection: sqlite3.Connection, filters: Filters) -> None:
+    """Define the SQL functions that these filters need; in Python, they are slower than SQLite's own."""
     if filters.has_special_keys:
         connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
-    if any(_has_non_ascii_case(keyword) for keyword in filters.keywords):
-        # SQLite's function only converts ASCII letters, so "Übersicht" would never be found.
-        connection.create_function("lower", 1, _lower, deterministic=True)
+    # SQLite's lower() only converts ASCII letters, so "Übersicht" would never be found.
+    if any(map(_needs_case_folding, filters.keywords)):
+        connection.create_function("fold_case", 1, _fold_case, deterministic=True)
 
 
 def _value_of_key(text: str | None, path: str) -> Any:
@@ -162,9 +175,11 @@ def _value_of_key(text: str | None, path: str) -> Any:
     return value
 
 
-def _has_non_ascii_case(text: str) -> bool:
-    return any(char.lower() != char.upper() for char in text if not char.isascii())
+def _needs_case_folding(text: str) -> bool:
+    """Return whether ``text`` has letters outside ASCII that have a case."""
+    return any(not char.isascii() and not char.casefold() == char == char.upper() for char in text)
 
 
-def _lower(text: str | None) -> str | None:
-    return None if text is None else str(text).lower()
+def _fold_case(text: Any) -> str:
+    # Unlike lower(), casefold() does not depend on the letters around a letter.
+    return str(text).casefold()

@@ -63,7 +63,8 @@ class TraceReader(SearchService):
 
         Args:
             keywords: Words that must all occur in the inputs or outputs of the trace's spans, ignoring case.
-                ``%`` matches any text and ``_`` any character.
+                Each character stands for itself. An ASCII letter matches no letter outside ASCII, unless the
+                word has such letters too: "STRAßE" finds "strasse", but "strasse" does not find "Straße".
             metadata: Values by key: str, int, float, bool, or None for a missing key. The search includes the
                 metadata of the trace and of each run inside it.
             agent: Name of the agent; short for the key ``agent_name``.

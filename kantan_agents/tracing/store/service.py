@@ -31,12 +31,12 @@ class SearchService:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     def search_traces(self, *, query: TraceQuery) -> list[TraceRecord]:
-        """Search traces as kantan-llm does, by id descending."""
+        """Search traces as kantan-llm does, by id descending; ``%`` and ``_`` in keywords are wildcards."""
         with self._searching() as search:
             return search.search_traces(query=query)
 
     def search_spans(self, *, query: SpanQuery) -> list[SpanRecord]:
-        """Search spans as kantan-llm does."""
+        """Search spans as kantan-llm does; ``%`` and ``_`` in keywords are wildcards."""
         with self._searching(by_trace=False) as search:
             return search.search_spans(query=query)
 
