@@ -26,9 +26,10 @@ from kantan_agents.tracing.store.records import (
 class TraceStore(TraceReader):
     """Reads a trace database, whether ``SQLiteRecorder`` or kantan-llm's own tracer wrote it.
 
-    kantan-llm's search decides which traces match, apart from keywords, and kantan-llm accepts a store as ``TraceSearchService``.
-    Every call opens the file again, so threads can share a store. Recorders of this process that write to the
-    file are flushed first. The methods ending in ``_async`` do the same work in a worker thread.
+    kantan-llm's search decides which traces match, apart from keywords, and kantan-llm accepts a store as
+    ``TraceSearchService``. Every call opens the file again, so threads can share a store. Recorders of this
+    process that write to the file are flushed first. The methods ending in ``_async`` do the same work in a
+    worker thread.
 
     Args:
         path: The file; it is never created.
