@@ -42,6 +42,17 @@ def checked_number(option: str, value: Any, *, above_zero: bool = False) -> floa
     raise InvalidOptionError(option=option, reason=f"must be a number, {wanted}, not {shown(value)}")
 
 
+def checked_bool(option: str, value: Any) -> bool:
+    """Return ``value`` if it is a bool.
+
+    Raises:
+        InvalidOptionError: E75, it is not.
+    """
+    if not isinstance(value, bool):
+        raise InvalidOptionError(option=option, reason=f"must be True or False, not {value!r}")
+    return value
+
+
 def checked_text(option: str, value: Any) -> str:
     """Return ``value``; E75 unless it is a str."""
     if isinstance(value, str):

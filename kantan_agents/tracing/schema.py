@@ -6,6 +6,8 @@ import os
 import sqlite3
 from pathlib import Path
 
+from kantan_agents.support.private_files import create_private
+
 COLUMNS = {
     "traces": ("id", "workflow_name", "group_id", "metadata_json"),
     "spans": (
@@ -60,30 +62,69 @@ _OLDEST = {
 }
 
 
-def check_owner(connection: sqlite3.Connection) -> None:
-    """Check that tables named like kantan-llm's are kantan-llm's.
+# Tables of this library, which may be in a file without kantan-llm's.
+_OWN_PREFIX = "kantan_agents_"
+_LISTED = 3
+
+
+class ForeignDatabaseError(sqlite3.DatabaseError):
+    """The file is the database of another program.
+
+    Attributes:
+        can_adopt: Whether the tables can be added to it.
+    """
+
+    def __init__(self, reason: str, *, can_adopt: bool) -> None:
+        super().__init__(reason)
+        self.can_adopt = can_adopt
+
+
+def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
+    """Check that a file is a trace database, or is empty and may become one.
+
+    Args:
+        connection: A connection to the file.
+        adopt: Whether tables of another program may be in the file too.
 
     Raises:
-        sqlite3.Error: They belong to another program, or the file is not a database, or it is locked.
+        ForeignDatabaseError: The file belongs to another program, or its tables named like kantan-llm's do.
+        sqlite3.Error: The file is not a database, or it is locked.
     """
+    is_ours = adopt
     for table, columns in _OLDEST.items():
         found = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         missing = sorted(columns - found)
         if found and missing:
-            raise sqlite3.DatabaseError(f"it is not a trace database: its table {table} lacks {missing[0]}")
+            reason = f"it is not a trace database: its table {table} lacks {missing[0]}"
+            raise ForeignDatabaseError(reason, can_adopt=False)
+        is_ours = is_ours or bool(found)
+    if is_ours:
+        return
+    query = "SELECT name FROM sqlite_master WHERE substr(name, 1, 7) != 'sqlite_' ORDER BY name"
+    others = [name for (name,) in connection.execute(query) if not name.startswith(_OWN_PREFIX)]
+    if others:
+        listed = ", ".join(others[:_LISTED]) + (", ..." if len(others) > _LISTED else "")
+        raise ForeignDatabaseError(f"it is the database of another program, with {listed}", can_adopt=True)
 
 
-def make_tables(path: Path) -> None:
+def make_tables(path: Path, *, adopt: bool = False) -> None:
     """Create the tables in the file at ``path``; add missing columns to tables of an older version.
 
-    kantan-llm's own tracer does this, because kantan-llm defines the tables.
+    kantan-llm's own tracer does this, because kantan-llm defines the tables. A new file is for its owner
+    only.
+
+    Args:
+        path: The file.
+        adopt: Whether to add the tables to the database of another program.
 
     Raises:
         sqlite3.Error: The file is not a database, is locked, belongs to another program, or is read-only.
+        OSError: The file cannot be created.
     """
+    create_private(path)
     connection = sqlite3.connect(str(path.absolute()))
     try:
-        check_owner(connection)
+        check_owner(connection, adopt=adopt)
     finally:
         connection.close()
     from kantan_llm.tracing import SQLiteTracer

@@ -41,9 +41,12 @@ def check_database(path: Path | None) -> None:
         raise FileArgumentError(path=str(path), reason="its directory does not exist")
     if not path.exists():
         return
+    from kantan_agents.tracing.schema import check_owner
+
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)
         try:
+            check_owner(connection)
             connection.execute("BEGIN IMMEDIATE")
             connection.rollback()
         finally:
@@ -90,7 +93,7 @@ def _check_tables(path: Path) -> None:
 
     try:
         make_tables(path)
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise FileArgumentError(path=str(path), reason=str(error)) from error
 
 

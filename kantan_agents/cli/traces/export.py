@@ -17,6 +17,7 @@ from kantan_agents.cli.terminal.plain import json_line, one_line
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import FileArgumentError
+from kantan_agents.support.private_files import open_private
 
 
 def export_traces(
@@ -70,11 +71,14 @@ def _write(records: Iterator[dict[str, Any]], file: TextIO) -> int:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[TextIO]:
-    """Yield a temporary file that replaces ``target`` at the end, and is deleted after a failure."""
+    """Yield a temporary file that replaces ``target`` at the end, and is deleted after a failure.
+
+    A new file is for its owner only; an existing one keeps its mode.
+    """
     beside = target.with_name(f".{secrets.token_hex(8)}.part")
     try:
         try:
-            with beside.open("x", encoding="utf-8", newline="\n") as file:
+            with open(open_private(beside), "w", encoding="utf-8", newline="\n") as file:  # noqa: PTH123
                 yield file
             if target.exists():
                 shutil.copymode(target, beside)

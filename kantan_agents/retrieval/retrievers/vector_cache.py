@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.private_files import create_private
 
 _TABLE = "CREATE TABLE vectors (key BLOB PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID"
 _APPLICATION_ID = 0x6B766563
@@ -25,7 +26,7 @@ class VectorCache:
     that is the database of another application, is not changed.
 
     Args:
-        path: The file; it and its directory are created at the first write.
+        path: The file; it and its directory are created at the first write, the file for its owner only.
     """
 
     def __init__(self, path: Path) -> None:
@@ -65,6 +66,7 @@ class VectorCache:
             return
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
+            create_private(self._path)
             with self._opened() as file, file:
                 file.executemany(statement, rows)
         except (sqlite3.Error, OSError) as error:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
+from kantan_agents.tracing.schema import ForeignDatabaseError, check_owner
 
 
 def checked_path(path: str | os.PathLike[str]) -> Path:
@@ -30,3 +33,25 @@ def checked_path(path: str | os.PathLike[str]) -> Path:
     if not has_directory:
         raise TraceDatabaseError(path=str(path), reason="its directory does not exist")
     return absolute
+
+
+def check_file_owner(path: Path) -> None:
+    """Check that an existing file at ``path`` is not the database of another program; change nothing.
+
+    A file that cannot be read now is not an error: the writer checks each file again before it writes.
+
+    Raises:
+        TraceDatabaseError: E60, it is the database of another program.
+    """
+    with suppress(sqlite3.Error, OSError):
+        if not path.is_file() or not path.stat().st_size:
+            return
+        log = Path(f"{path}-wal")
+        # Immutable: SQLite creates no files beside it. In mode "ro", it leaves the log where it is.
+        mode = "mode=ro" if log.exists() and log.stat().st_size else "immutable=1"
+        with closing(sqlite3.connect(f"{path.as_uri()}?{mode}", uri=True)) as connection:
+            try:
+                check_owner(connection)
+            except ForeignDatabaseError as error:
+                hint = "; adopt=True adds the tables for traces to it" if error.can_adopt else ""
+                raise TraceDatabaseError(path=str(path), reason=f"{error}{hint}") from error

@@ -36,12 +36,12 @@ class BatchWriter:
         failed: Number of spans discarded so far because they cannot be stored.
     """
 
-    def __init__(self, path: Path, queue: SpanQueue) -> None:
+    def __init__(self, path: Path, queue: SpanQueue, *, adopt: bool) -> None:
         self.written = 0
         self.failed = 0
         self._path = path
         self._queue = queue
-        self._database = Database(path)
+        self._database = Database(path, adopt=adopt)
         self._logged_reason: str | None = None
         self._failing_since = math.inf
 

@@ -10,10 +10,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from kantan_agents.support.private_files import create_private
 from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
 from kantan_agents.tracing.schema import (
     COLUMNS,
+    ForeignDatabaseError,
     check_owner,
     has_tables,
     make_indexes,
@@ -35,8 +37,6 @@ _CACHE_KIB = 16_384
 # Pages of the write-ahead log before a checkpoint, 16 MiB. Span ids are random, so in a large file most
 # batches change the same index pages, which one checkpoint then writes once.
 _WAL_PAGES = 4_000
-
-_NEW_FILE_MODE = 0o644  # the mode that SQLite uses
 
 # How often to open the file if it is replaced meanwhile.
 _OPEN_ATTEMPTS = 3
@@ -61,10 +61,16 @@ _UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
 
 
 class Database:
-    """The database file for the thread that writes to it; not thread-safe."""
+    """The database file for the thread that writes to it; not thread-safe.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: The file.
+        adopt: Whether to add the tables to the database of another program.
+    """
+
+    def __init__(self, path: Path, *, adopt: bool = False) -> None:
         self._path = path
+        self._adopt = adopt
         self._connection: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._wal_identity: tuple[int, int] | None = None
@@ -108,7 +114,7 @@ class Database:
             self._close_replaced_file(self._connection)
         if self._connection is None:
             _check_permission(self._path)
-            self._connection, self._identity = _connect_verified(self._path)
+            self._connection, self._identity = _connect_verified(self._path, self._adopt)
             self._wal_identity = None
         return self._connection
 
@@ -138,7 +144,7 @@ def is_file_error(error: Exception) -> bool:
         message = str(error)
         return any(words in message for words in _FILE_ERRORS)
     # For a file that is damaged or not a database, sqlite3 raises the base class itself.
-    return isinstance(error, OSError) or type(error) is sqlite3.DatabaseError
+    return isinstance(error, (OSError, ForeignDatabaseError)) or type(error) is sqlite3.DatabaseError
 
 
 def may_be_file_error(error: Exception) -> bool:
@@ -177,7 +183,7 @@ def _check_permission(path: Path) -> None:
         raise PermissionError(errno.EACCES, "its directory is read-only")
 
 
-def _connect_verified(path: Path) -> tuple[sqlite3.Connection, tuple[int, int]]:
+def _connect_verified(path: Path, adopt: bool) -> tuple[sqlite3.Connection, tuple[int, int]]:
     """Return a connection and the identity of its file, which SQLite does not expose.
 
     Raises:
@@ -185,17 +191,16 @@ def _connect_verified(path: Path) -> tuple[sqlite3.Connection, tuple[int, int]]:
         sqlite3.Error: The database cannot be used.
     """
     for _ in range(_OPEN_ATTEMPTS):
-        if not path.exists():
-            path.touch(_NEW_FILE_MODE)
+        create_private(path)
         identity = _identity(path)
-        connection = _connect(path)
+        connection = _connect(path, adopt)
         if identity is not None and identity == _identity(path):
             return connection, identity
         connection.close()
     raise FileNotFoundError(errno.ENOENT, "it was replaced while it was opened")
 
 
-def _connect(path: Path) -> sqlite3.Connection:
+def _connect(path: Path, adopt: bool) -> sqlite3.Connection:
     connection = sqlite3.connect(
         str(path),
         timeout=_BUSY_SECONDS,
@@ -204,13 +209,13 @@ def _connect(path: Path) -> sqlite3.Connection:
         cached_statements=8 * _ROWS_PER_STATEMENT,  # the last chunk of a batch may have any length
     )
     try:
-        check_owner(connection)
+        check_owner(connection, adopt=adopt)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if not has_tables(connection):
-            make_tables(path)
+            make_tables(path, adopt=adopt)
         make_indexes(connection)
     except BaseException:
         connection.close()

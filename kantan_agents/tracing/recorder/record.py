@@ -25,6 +25,7 @@ class RecorderOptions(TypedDict, total=False):
     flush_interval: float
     redact: Redact | None
     flush_on_sigterm: bool
+    adopt: bool
 
 
 def record_traces(
@@ -43,7 +44,8 @@ def record_traces(
         The recorder.
 
     Raises:
-        TraceDatabaseError: E60, the path is a directory or its directory does not exist.
+        TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
+            database of another program.
         InvalidOptionError: E75, an option is invalid.
     """
     recorder = SQLiteRecorder(path, **options)

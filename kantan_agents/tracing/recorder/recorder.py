@@ -19,11 +19,11 @@ from kantan_agents.errors import (
     SpanNotRecordedError,
     SpansDroppedError,
 )
-from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder import lifecycle
-from kantan_agents.tracing.recorder.arguments import checked_path
+from kantan_agents.tracing.recorder.arguments import check_file_owner, checked_path
 from kantan_agents.tracing.recorder.redaction import Redact
 from kantan_agents.tracing.recorder.snapshot import (
     SpanSnapshot,
@@ -56,7 +56,8 @@ class SQLiteRecorder(TracingProcessor):
     E65) and counted in ``stats()``.
 
     Args:
-        path: The database file, created if it is missing. Its directory must exist.
+        path: The database file. Its directory must exist. A missing file is created, and only its owner may
+            read it; an existing file keeps its mode.
         max_queue: Number of spans and traces that may wait to be written.
         max_queue_bytes: Total size, in bytes, of the spans that may wait while the file cannot be written.
         max_wait: Seconds that a thread which ends a span waits if the queue is full. After that, or at once
@@ -69,9 +70,12 @@ class SQLiteRecorder(TracingProcessor):
             content is left out.
         flush_on_sigterm: Whether to flush when a SIGTERM arrives. An existing handler is called as before. A
             recorder that is created outside the main thread does not handle the signal.
+        adopt: Whether the file may be the database of another program, to which the tables for traces are
+            added.
 
     Raises:
-        TraceDatabaseError: E60, the path is a directory or its directory does not exist.
+        TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
+            database of another program.
         InvalidOptionError: E75, an option is invalid.
     """
 
@@ -85,8 +89,12 @@ class SQLiteRecorder(TracingProcessor):
         flush_interval: float = 0.2,
         redact: Redact | None = None,
         flush_on_sigterm: bool = True,
+        adopt: bool = False,
     ) -> None:
         self._path = checked_path(path)
+        self._adopt = checked_bool("adopt", adopt)
+        if not self._adopt:
+            check_file_owner(self._path)
         self._max_queue = checked_int("max_queue", max_queue, 1)
         self._max_queue_bytes = checked_int("max_queue_bytes", max_queue_bytes, 1)
         self._max_wait = checked_number("max_wait", max_wait)
@@ -115,7 +123,7 @@ class SQLiteRecorder(TracingProcessor):
             may_wait=lambda: self._writer.can_be_waited_for(),  # noqa: PLW0108 - the writer does not exist yet
             on_drop=self._on_drop,
         )
-        self._writer = Writer(self._path, self._queue, self._interval)
+        self._writer = Writer(self._path, self._queue, self._interval, adopt=self._adopt)
 
     def __repr__(self) -> str:
         stats = self.stats()

@@ -29,8 +29,8 @@ class Writer:
         is_stopping: Whether the thread ends after its current batch, even if items are waiting.
     """
 
-    def __init__(self, path: Path, queue: SpanQueue, interval: float) -> None:
-        self.batches = BatchWriter(path, queue)
+    def __init__(self, path: Path, queue: SpanQueue, interval: float, *, adopt: bool) -> None:
+        self.batches = BatchWriter(path, queue, adopt=adopt)
         self.thread: threading.Thread | None = None
         self.is_stopping = False
         self._ending: threading.Thread | None = None

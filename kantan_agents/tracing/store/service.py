@@ -24,7 +24,8 @@ class SearchService:
         self.default_tz: tzinfo = timezone.utc
         check_path(self.path)
         flush_recorders(self.path)  # a new recorder may not have created the file yet
-        with reading(self.path, by_trace=False):
+        # The log of a killed writer stays where it is: the file may be another program's.
+        with reading(self.path, by_trace=False, keep_wal=True):
             pass
 
     def __repr__(self) -> str:

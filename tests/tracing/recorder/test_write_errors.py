@@ -107,11 +107,11 @@ def file(folder: Path) -> DatabaseFile:
     ("failure", "since"),
     [
         *((failure, "later") for failure in FAILURES),
-        # Without a directory, or with a directory at the path, no recorder can be created.
+        # Without a directory, and with a directory or another program's tables, no recorder can be created.
         *(
             (failure, "the beginning")
             for failure in FAILURES
-            if failure not in (remove_folder, make_directory)
+            if failure not in (remove_folder, make_directory, make_foreign)
         ),
     ],
 )
@@ -191,29 +191,6 @@ def test_a_file_that_is_not_a_trace_database_is_not_changed(
     fix()
 
 
-def test_tables_of_another_program_are_not_changed(recorder_at: RecorderAt, file: DatabaseFile) -> None:
-    fix = make_foreign(file.path)
-    recorder = recorder_at(file.path)
-    with trace("w"):
-        record("a")
-    assert not recorder.force_flush(NEVER)
-    assert file.rows("SELECT bridge FROM spans") == [("Tay",)]
-    fix()
-
-
-def test_other_tables_in_the_file_do_not_matter(recorder_at: RecorderAt, file: DatabaseFile) -> None:
-    with closing(sqlite3.connect(file.path)) as connection:
-        connection.execute("CREATE TABLE bridges (name TEXT)")
-        connection.execute("INSERT INTO bridges VALUES ('Tay')")
-        connection.commit()
-    recorder = recorder_at(file.path)
-    with trace("w"):
-        record("a")
-    assert recorder.force_flush()
-    assert file.names() == ["a"]
-    assert file.rows("SELECT name FROM bridges") == [("Tay",)]
-
-
 # Deleted, replaced, old, shared
 
 
@@ -282,8 +259,8 @@ def test_a_file_replaced_each_time_it_is_opened_is_reported(
     recorder.shutdown()
     original = database._connect
 
-    def connected_and_removed(path: Path) -> Any:
-        connection = original(path)
+    def connected_and_removed(path: Path, adopt: bool) -> Any:
+        connection = original(path, adopt)
         _remove(path)
         return connection
 

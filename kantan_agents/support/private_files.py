@@ -1,0 +1,37 @@
+"""Creates files that only the owner may read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+OWNER_ONLY = 0o600
+
+_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_private(path: str | os.PathLike[str]) -> int:
+    """Create the file at ``path``, which only its owner may read and write, and return its descriptor.
+
+    The umask cannot add permissions, and there is no moment at which others may read the file. Windows
+    ignores the mode.
+
+    Raises:
+        FileExistsError: The file exists.
+        OSError: It cannot be created.
+    """
+    return os.open(path, _FLAGS, OWNER_ONLY)
+
+
+def create_private(path: Path) -> None:
+    """Create an empty file at ``path`` for its owner only, unless it exists; an existing file keeps its mode.
+
+    SQLite gives its log and its index (``-wal``, ``-shm``) the mode of the database.
+
+    Raises:
+        OSError: It cannot be created.
+    """
+    with suppress(FileExistsError):
+        # Resolved, because SQLite would create the target of a broken link.
+        os.close(open_private(path.resolve()))
