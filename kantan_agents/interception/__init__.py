@@ -2,6 +2,7 @@
 
 from kantan_agents.interception.calls import ModelCall, ModelNext, TextRewriter, ToolCall, ToolNext
 from kantan_agents.interception.chain import around_model_call, around_tool_call
+from kantan_agents.interception.inherited import inherited_layers
 from kantan_agents.interception.middleware import Layers, Middleware, layers_of
 from kantan_agents.interception.named_tools import NamedTools, tool_of
 from kantan_agents.interception.run_state import (
@@ -47,6 +48,7 @@ __all__ = [
     "end_run_with",
     "error_message",
     "forget_pending_error",
+    "inherited_layers",
     "layers_of",
     "pending_error",
     "record_failure",

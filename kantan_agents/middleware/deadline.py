@@ -12,30 +12,18 @@ from agents import ModelResponse
 
 from kantan_agents.errors import DeadlineExceededError
 from kantan_agents.events import Event, TextDelta
-from kantan_agents.interception import Middleware, ModelCall, ModelNext, ToolCall, ToolNext
+from kantan_agents.interception import (
+    Layers,
+    Middleware,
+    ModelCall,
+    ModelNext,
+    ToolCall,
+    ToolNext,
+    inherited_layers,
+)
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.arguments import checked_number
 from kantan_agents.support.waiting import wait_for_end
-
-
-@attrs.frozen
-class _Expiry:
-    at: float
-    seconds: float
-
-    @classmethod
-    def of(cls, seconds: float) -> _Expiry:
-        """Return the earlier deadline: ``seconds`` from now, or that of the outer run."""
-        own = cls(time.monotonic() + seconds, seconds)
-        outer = _expiry.get()
-        return outer if outer is not None and outer.at < own.at else own
-
-    @property
-    def left(self) -> float:
-        return max(self.at - time.monotonic(), 0.0)
-
-
-_expiry: ContextVar[_Expiry | None] = ContextVar("kantan_agents_deadline", default=None)
 
 
 @attrs.define(eq=False)
@@ -47,11 +35,104 @@ class _Progress:
     texts: list[str] = attrs.field(factory=list)
 
 
-class Deadline(Middleware):
-    """Cancels a run that takes too long, including its tools and the runs that they started.
+class _Limit(Middleware):
+    """One point in time for a run and all runs that begin inside it, also after that run has ended.
 
-    A nested run with its own deadline uses the earlier of the two. A sync tool runs in a thread, which cannot
-    be interrupted: the run ends at the deadline, and the thread's result is discarded.
+    Attributes:
+        seconds: The duration that the user chose.
+        at: The end, as a time of ``time.monotonic``.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.at = time.monotonic() + seconds
+        self._is_over = False
+        self._inner: set[asyncio.Task[None]] = set()
+        self._layers = Layers(((_INHERITED, self.run),), (self.model_call,), (self.tool_call,))
+
+    async def begin(self, run: Run, call_next: Next) -> None:
+        """Run the outermost run; at the end of the time, wait until the runs inside it have ended as well."""
+        try:
+            await self.run(run, call_next)
+        except DeadlineExceededError:
+            if self._is_over:
+                loop = asyncio.get_running_loop()
+                await wait_for_end(*(task for task in [*self._inner] if task.get_loop() is loop))
+            raise
+
+    async def run(self, run: Run, call_next: Next) -> None:
+        """Run the rest of the pipeline, and cancel it at the end of the time."""
+        progress = run.state[self] = _Progress()
+        if run.is_streamed and run.events is not None:
+            run.events.handlers = (*run.events.handlers, _collector(run.id, progress.texts))
+        tokens = _limit.set(self), inherited_layers.set(self._layers)
+        try:
+            # A separate task distinguishes the two cancellations: the deadline cancels the inner task, the
+            # caller cancels this one.
+            task = asyncio.create_task(_call(call_next, run))
+        finally:
+            _limit.reset(tokens[0])
+            inherited_layers.reset(tokens[1])
+        self._inner.add(task)
+        task.add_done_callback(self._inner.discard)
+        try:
+            await asyncio.wait([task], timeout=max(self.at - time.monotonic(), 0.0))
+        except asyncio.CancelledError:
+            await _cancel_and_wait(task)
+            raise
+        if not task.done():
+            self._is_over = True  # before the cancellation, so that no call begins during it
+            failure = await _cancel_and_wait(task)
+            raise self._error(run) from failure
+        task.result()
+
+    async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
+        """Make the call and count it once it is answered; after the end of the time, refuse it."""
+        self._check(call.run)
+        answer = await call_next(call)
+        self._progress(call.run).model_calls += 1
+        return answer
+
+    async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
+        """Make the call and count it, even if it fails; after the end of the time, refuse it."""
+        self._check(call.run)
+        try:
+            return await call_next(call)
+        finally:
+            self._progress(call.run).tool_calls += 1
+
+    def _check(self, run: Run) -> None:
+        self._is_over = self._is_over or time.monotonic() >= self.at
+        if self._is_over:
+            raise self._error(run)
+
+    def _error(self, run: Run) -> DeadlineExceededError:
+        progress = self._progress(run)
+        return DeadlineExceededError(
+            agent=run.agent.name,
+            seconds=self.seconds,
+            model_calls=progress.model_calls,
+            tool_calls=progress.tool_calls,
+            text="".join(progress.texts),
+        )
+
+    def _progress(self, run: Run) -> _Progress:
+        progress: _Progress = run.state.setdefault(self, _Progress())
+        return progress
+
+
+_INHERITED = "deadline of the outer run"
+_limit: ContextVar[_Limit | None] = ContextVar("kantan_agents_deadline", default=None)
+
+
+class Deadline(Middleware):
+    """Cancels a run that takes too long, including its tools and the runs that began inside it.
+
+    A run that begins inside another one has the same deadline, also if a task or ``asyncio.to_thread``
+    started it and the outer run has ended meanwhile. With a deadline of its own, it keeps the earlier of the
+    two. At the deadline, these runs are cancelled as well, and no further model call or tool call begins. A
+    sync tool runs in a thread, which cannot be interrupted: the run ends at the deadline, and the thread's
+    result is discarded.
 
     Args:
         seconds: Maximum duration, measured from when the run reaches this middleware.
@@ -69,49 +150,22 @@ class Deadline(Middleware):
         Raises:
             DeadlineExceededError: E82, the run was not complete at the deadline.
         """
-        progress = run.state[self] = _Progress()
-        if run.is_streamed and run.events is not None:
-            run.events.handlers = (*run.events.handlers, _collector(run.id, progress.texts))
-        expiry = _Expiry.of(self.seconds)
-        token = _expiry.set(expiry)
-        try:
-            # A separate task distinguishes the two cancellations: the deadline cancels the inner task, the
-            # caller cancels this one.
-            task = asyncio.create_task(_call(call_next, run))
-        finally:
-            _expiry.reset(token)
-        try:
-            await asyncio.wait([task], timeout=expiry.left)
-        except asyncio.CancelledError:
-            await _cancel_and_wait(task)
-            raise
-        if not task.done():
-            failure = await _cancel_and_wait(task)
-            raise DeadlineExceededError(
-                agent=run.agent.name,
-                seconds=expiry.seconds,
-                model_calls=progress.model_calls,
-                tool_calls=progress.tool_calls,
-                text="".join(progress.texts),
-            ) from failure
-        task.result()
+        outer = _limit.get()
+        if outer is not None and outer.at < time.monotonic() + self.seconds:
+            await call_next(run)  # the deadline of the outer run is around this run already
+            return
+        limit = run.state[self] = _Limit(self.seconds)
+        await limit.begin(run, call_next)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
-        """Make the call and count it once it is answered."""
-        answer = await call_next(call)
-        self._progress(call.run).model_calls += 1
-        return answer
+        """Make the call and count it once it is answered; after the deadline, refuse it."""
+        limit: _Limit | None = call.run.state.get(self)
+        return await (call_next(call) if limit is None else limit.model_call(call, call_next))
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
-        """Make the call and count it, even if it fails."""
-        try:
-            return await call_next(call)
-        finally:
-            self._progress(call.run).tool_calls += 1
-
-    def _progress(self, run: Run) -> _Progress:
-        progress: _Progress = run.state.setdefault(self, _Progress())
-        return progress
+        """Make the call and count it, even if it fails; after the deadline, refuse it."""
+        limit: _Limit | None = call.run.state.get(self)
+        return await (call_next(call) if limit is None else limit.tool_call(call, call_next))
 
     def __repr__(self) -> str:
         return f"Deadline({self.seconds:g})"

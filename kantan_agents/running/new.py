@@ -10,7 +10,7 @@ from kantan_agents.bridge import context_of, effective_run_config
 from kantan_agents.context import Context
 from kantan_agents.errors import InputTypeError
 from kantan_agents.events import Emitter, Handler, Observers, emitter_for
-from kantan_agents.interception import Layers, redacted_data
+from kantan_agents.interception import Layers, inherited_layers, redacted_data
 from kantan_agents.models import ProviderFactory, use_provider
 from kantan_agents.pipeline import Pipeline, Run, current_run
 from kantan_agents.running.drive import raising
@@ -69,6 +69,11 @@ def new_run(
         metadata = {**finite(config.trace_metadata), **metadata}
     run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
     run.model_calls, run.tool_calls = agent.layers.model_calls, agent.layers.tool_calls
+    inherited = inherited_layers.get()
+    if inherited is not None:
+        run.model_calls = (*inherited.model_calls, *run.model_calls)
+        run.tool_calls = (*inherited.tool_calls, *run.tool_calls)
+        pipeline = pipeline.prepend(*inherited.stages)
     run.is_nested = _is_nested()
     if agent.layers.metadata:
         try:
