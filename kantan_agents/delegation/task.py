@@ -41,6 +41,7 @@ from kantan_agents.errors import (
     ToolInputError,
 )
 from kantan_agents.interception import end_run_with
+from kantan_agents.pipeline import loggable
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import NO_RULES, RuleLayers, ToolFacts, ToolRules, ToolRulesMode, rules_of
@@ -192,7 +193,8 @@ class _Task:
 
     def _handle_failure(self, parent: Parent, agent: str, error: Exception) -> str:
         failure = delegation_error(agent, error)
-        _log.warning("delegated agent failed", agent=agent, by=parent.name, error=failure.reason)
+        reason = loggable(error, failure.reason)
+        _log.warning("delegated agent failed", agent=agent, by=parent.name, error=reason)
         if not self._raises:
             return str(failure)
         if parent.run is not None:

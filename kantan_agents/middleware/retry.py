@@ -16,7 +16,7 @@ from agents.retry import RetryDecision, RetryPolicyContext
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ProviderRequestError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext
-from kantan_agents.pipeline import Next, Run
+from kantan_agents.pipeline import Next, Run, loggable
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 
@@ -90,7 +90,7 @@ class Retry(Middleware):
             except Exception as error:
                 if error is not call.error or isinstance(error, (KantanAgentsError, AgentsException)):
                     raise
-                _log.info("tool failed, trying again", tool=call.name, attempt=attempt, error=repr(error))
+                _log.info("tool failed, trying again", tool=call.name, attempt=attempt, error=loggable(error))
             await anyio.sleep(self._delay(attempt))
         return await call_next(call)
 

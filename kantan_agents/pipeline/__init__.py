@@ -2,7 +2,7 @@
 
 from kantan_agents.pipeline.pipeline import Pipeline
 from kantan_agents.pipeline.result import OutputT_co, RunContext, RunResult, run_result
-from kantan_agents.pipeline.run import Run, current_run, run_of
+from kantan_agents.pipeline.run import Run, current_run, loggable, run_of
 from kantan_agents.pipeline.stage import NamedStage, Next, Stage, calls_next_last
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Stage",
     "calls_next_last",
     "current_run",
+    "loggable",
     "run_of",
     "run_result",
 ]

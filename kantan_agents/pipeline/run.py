@@ -74,6 +74,11 @@ class Run:
         """Whether model calls and tool calls have observers or middleware."""
         return self.events is not None or bool(self.model_calls or self.tool_calls)
 
+    @property
+    def records_sensitive_data(self) -> bool:
+        """Whether traces and logs may contain what users, models and tools have written."""
+        return bool(getattr(self.run_config, "trace_include_sensitive_data", True))
+
     def on_failure(self, undo: Callable[[], None]) -> None:
         """Call ``undo`` if this run fails or is cancelled; the last one registered runs first.
 
@@ -122,6 +127,14 @@ def run_of(error: BaseException) -> Run | None:
     """
     run = getattr(error, "kantan_run", None)
     return run if isinstance(run, Run) else None
+
+
+def loggable(error: BaseException, text: str | None = None) -> str:
+    """Return ``text``, by default ``repr(error)``; only the type if the current run has no sensitive data."""
+    run = current_run.get()
+    if run is not None and not run.records_sensitive_data:
+        return type(error).__name__
+    return repr(error) if text is None else text
 
 
 current_run: ContextVar[Run | None] = ContextVar("kantan_agents_current_run", default=None)

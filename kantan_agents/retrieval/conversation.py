@@ -8,7 +8,7 @@ from typing import Any
 from agents import RunState
 from agents.tool_context import ToolContext
 
-from kantan_agents.pipeline import current_run
+from kantan_agents.pipeline import current_run, loggable
 from kantan_agents.retrieval.query import cut, texts_of_user
 from kantan_agents.support.log import get_logger
 
@@ -37,7 +37,7 @@ async def earlier_items(wrapper: Any) -> Sequence[Any]:
     try:
         stored = await session.get_items(limit=NEWEST)
     except Exception as error:  # noqa: BLE001 - the SDK reads the session as well, and reports the error
-        _log.warning("session_not_read", reason=f"{type(error).__name__}: {error!s:.200}")
+        _log.warning("session_not_read", reason=loggable(error, f"{type(error).__name__}: {error!s:.200}"))
         return items
     return [*stored, *items][-NEWEST:]
 

@@ -12,6 +12,7 @@ import anyio.lowlevel
 import anyio.to_thread
 
 from kantan_agents.errors import RetrievalError
+from kantan_agents.pipeline import loggable
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.retrievers.bm25 import BM25Index
 from kantan_agents.retrieval.retrievers.calling import in_own_task, make_index, search_index
@@ -144,7 +145,7 @@ class ToolSearch:
             if error.reason in self._logged or len(self._logged) >= _REASONS:
                 return
             self._logged.add(error.reason)
-        _log.warning("tools_not_retrieved", error_code=error.code, reason=str(error))
+        _log.warning("tools_not_retrieved", error_code=error.code, reason=loggable(error, str(error)))
 
 
 async def first_matching(matches: Callable[[ItemT], bool], items: Iterable[ItemT], count: int) -> list[ItemT]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from contextvars import Token
 from typing import Any
 
@@ -12,7 +13,8 @@ from kantan_agents.bridge.model_answers import usage_numbers
 from kantan_agents.errors import code_of
 from kantan_agents.events import Event
 from kantan_agents.events.emitter import outcome_of
-from kantan_agents.pipeline import Run
+from kantan_agents.interception import current_tool_call
+from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 
 _NAME = "kantan_agents.run"
@@ -55,10 +57,31 @@ def run_usage(run: Run) -> dict[str, int]:
     return usage_numbers(getattr(getattr(run.result, "context_wrapper", None), "usage", None))
 
 
+# Fields with what users, models and tools have written: those of models, and those of tools.
+_MODEL_CONTENT = {"text", "output", "message"}
+_TOOL_CONTENT = {"arguments", "output", "message", "tool"}
+
+
 def log_event(event: Event) -> None:
-    """Log an event at level debug."""
+    """Log an event at level debug; without what is private in its run."""
     fields = event.to_dict()
+    for name in _private_fields(event):
+        fields.pop(name, None)
     _log.debug(fields.pop("type"), **fields)
+
+
+def _private_fields(event: Event) -> set[str]:
+    run = current_run.get()
+    is_of_tool = hasattr(event, "tool")
+    content = _TOOL_CONTENT if is_of_tool else _MODEL_CONTENT
+    variable = "OPENAI_AGENTS_DONT_LOG_TOOL_DATA" if is_of_tool else "OPENAI_AGENTS_DONT_LOG_MODEL_DATA"
+    is_known = run is not None and run.id == event.run_id
+    if is_known and run.records_sensitive_data and os.environ.get(variable, "").lower() not in ("1", "true"):
+        return set()
+    # A model may have invented the name of a tool; the name of a tool that is being called is known.
+    call = current_tool_call.get()
+    is_called = call is not None and call.tool is not None and call.name == getattr(event, "tool", None)
+    return content - {"tool"} if is_called else content
 
 
 def is_debugged() -> bool:

@@ -17,6 +17,7 @@ from agents import (
     ModelBehaviorError,
     ShellTool,
     Tool,
+    get_current_span,
 )
 
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
@@ -126,6 +127,7 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
     Raises:
         KantanAgentsError: The violation, if the policy says "raise".
     """
+    _forget_invented_name()
     listing = listing_of(wrapper) or Listing((), (), None)
     usable = usable_tools_sentence(_names(listing.shown), tool_name)
     call = _missing_call(wrapper, tool_name, call_id)
@@ -150,6 +152,14 @@ def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
         return text
     record_failed_call(call.run, call.name, UnknownCall(call.call_id), reason=refusal)
     return str(end_call(call.run, call.name, UnknownCall(call.call_id), text))
+
+
+def _forget_invented_name() -> None:
+    """Remove the name of a missing tool from the SDK's span if the run records no sensitive data."""
+    run, span = current_run.get(), get_current_span()
+    if run is None or run.records_sensitive_data or span is None or not span.error:
+        return
+    span.set_error({"message": span.error["message"], "data": None})
 
 
 def _missing_call(wrapper: Any, tool_name: str, call_id: str) -> ToolCall | None:

@@ -13,9 +13,12 @@ import attrs
 
 from kantan_agents.tracing.recorder.output_parts import output_parts, searchable_text
 from kantan_agents.tracing.recorder.plain_json import encode, encode_anything, encode_strictly, encode_texts
+from kantan_agents.tracing.recorder.private_errors import (
+    WITHHELD,
+    private_error,
+    records_sensitive_data,
+)
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact, placement
-
-WITHHELD = "not recorded"
 
 # Span types whose data the SDK fills with strings and integers only.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
@@ -91,6 +94,8 @@ def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
     exported = span.export()
     if not exported:
         return None
+    if exported.get("error") is not None and not records_sensitive_data():
+        exported = {**exported, "error": private_error(exported["error"])}
     data = exported.get("span_data") or {}
     if data.get("type") == "response":
         data = exported["span_data"] = {**data, **_response_data(span.span_data)}
