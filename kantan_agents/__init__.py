@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         list_provider_tools,
         refresh_tool_providers,
         rule_parameter,
+        use_tool_providers,
     )
     from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
     from kantan_agents.tracing.store import (
@@ -157,6 +158,7 @@ __all__ = [
     "subscribe",
     "task_tool",
     "to_provider_response",
+    "use_tool_providers",
 ]
 
 _HOMES = {
@@ -235,6 +237,7 @@ _HOMES = {
     "subscribe": "kantan_agents.events",
     "task_tool": "kantan_agents.delegation",
     "to_provider_response": "kantan_agents.protocol",
+    "use_tool_providers": "kantan_agents.tools",
 }
 
 

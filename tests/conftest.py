@@ -6,6 +6,7 @@ import gc
 import os
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,10 @@ settings.register_profile(
     "hunt", max_examples=1_000, deadline=None, print_blob=True, suppress_health_check=list(HealthCheck)
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+# State files are written here, also by the processes that tests start, and never in the home directory.
+_STATE = tempfile.TemporaryDirectory()
+os.environ["KANTAN_AGENTS_STATE_DIR"] = _STATE.name
 
 PROVIDER_PREFIXES = (
     "ANTHROPIC_",

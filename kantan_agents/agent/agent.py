@@ -51,13 +51,16 @@ from kantan_agents.tools import (
     ProviderChoice,
     RuleViolationPolicy,
     checked_policy,
-    choose_providers,
     explain_layers,
+    loaded_providers,
+    origins_text,
     provider_layers,
+    providers_of_agent,
     rules_in_force,
+    tool_origins,
     tools_with_providers,
 )
-from kantan_agents.tracing.metadata import prompt_metadata, run_metadata
+from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run_metadata
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
@@ -91,7 +94,7 @@ class Agent(Generic[OutputT_co]):
         mcp_servers: MCP servers of the SDK. The agent may use their tools.
         tool_providers: The tool providers from installed packages whose tools and rules are used (spec 9):
             ``"available"`` for all that can be loaded; ``"all"``, which raises if one cannot be loaded; a
-            list of names; or None.
+            list of names; or None. ``use_tool_providers`` limits them for the process.
         tool_retrieval: How the tools for an input are selected if the agent has too many to show the model.
             None shows all of them.
         on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` sends the error to
@@ -173,7 +176,7 @@ class Agent(Generic[OutputT_co]):
         self.handoff_links = HandoffLinks()
         self.on_rule_violation = checked_policy(on_rule_violation)
         self.strict = checked_flag("strict", strict)
-        providers = choose_providers(tool_providers)
+        providers = providers_of_agent(tool_providers)
         self.standing_rules = provider_layers(providers)
         own_tools = tools_with_providers(checked_items("tools", tools), providers)
         own_middleware = checked_items("middleware", middleware)
@@ -199,7 +202,10 @@ class Agent(Generic[OutputT_co]):
         self.runner = runner
         self._text = instructions.text if isinstance(instructions, Prompt) else instructions
         self._render, self._render_args = checked_renderer(renderer)
-        self.standard_metadata = prompt_metadata(name, self.instructions)
+        # Of the loaded providers too: a delegated agent has inherited their tools in its own list.
+        known = (*loaded_providers(), *providers)
+        self._origins = origins_text(tool_origins(own_tools, known, self.inherited["mcp_servers"]))
+        self.standard_metadata = prompt_metadata(name, self.instructions) | origin_metadata(self._origins)
         self.provider_factory = model_provider_factory
         resolved = resolve_model(model, model_provider_factory)
         if model_settings is not None:
@@ -412,4 +418,5 @@ class Agent(Generic[OutputT_co]):
     def __repr__(self) -> str:
         prompt = self.instructions
         shown = f", prompt={prompt.name}@{prompt.version}" if isinstance(prompt, Prompt) else ""
-        return f"Agent({self.name!r}, model={self._sdk_agent.model!r}{shown})"
+        tools = f", tools=[{self._origins}]" if self._origins else ""
+        return f"Agent({self.name!r}, model={self._sdk_agent.model!r}{shown}{tools})"

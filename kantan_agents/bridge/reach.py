@@ -16,7 +16,7 @@ from kantan_agents.tool_rules.names import NamePatterns
 from kantan_agents.tools import facts_of_listed, server_of, servers_of
 from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
-from kantan_agents.tools.origins import server_prefix
+from kantan_agents.tools.server_names import server_prefix
 
 _log = get_logger("kantan_agents.tools")
 

@@ -22,7 +22,7 @@ from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.names import EVERY
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tool_rules.parameters import parse_path
-from kantan_agents.tools.origins import server_prefix
+from kantan_agents.tools.server_names import server_prefix
 
 _CHECKED = "_kantan_checked_rules"
 _MOST_PROBLEMS = 20

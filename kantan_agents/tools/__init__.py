@@ -1,5 +1,6 @@
 """Tools: converting them for the SDK, guarding their calls, listing them, and loading tool providers."""
 
+from kantan_agents.support.provider_choice import use_tool_providers
 from kantan_agents.tools.coerce import coerce_tool, coerce_tools
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
 from kantan_agents.tools.facts import (
@@ -30,7 +31,7 @@ from kantan_agents.tools.listing import (
     resolve_each_turn,
     show_each_turn,
 )
-from kantan_agents.tools.origins import Surroundings, server_of
+from kantan_agents.tools.origins import origins_text, tool_origins
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,
@@ -38,10 +39,13 @@ from kantan_agents.tools.providers.providers import (
     get_effective_tool_rules,
     get_provider_tool_rules,
     list_provider_tools,
+    loaded_providers,
     provider_layers,
+    providers_of_agent,
     refresh_tool_providers,
     tools_with_providers,
 )
+from kantan_agents.tools.server_names import Surroundings, server_of
 
 __all__ = [
     "AVAILABLE",
@@ -76,8 +80,11 @@ __all__ = [
     "list_none",
     "list_provider_tools",
     "list_tools",
+    "loaded_providers",
+    "origins_text",
     "pending_violation",
     "provider_layers",
+    "providers_of_agent",
     "refresh_tool_providers",
     "refuse_hosted_calls",
     "resolve_each_turn",
@@ -88,5 +95,7 @@ __all__ = [
     "servers_of",
     "show_each_turn",
     "surround",
+    "tool_origins",
     "tools_with_providers",
+    "use_tool_providers",
 ]

@@ -21,7 +21,8 @@ from agents import (
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import ToolCall
 from kantan_agents.tool_rules import ToolFacts
-from kantan_agents.tools.origins import (
+from kantan_agents.tools.received import received_by
+from kantan_agents.tools.server_names import (
     HOSTED,
     Surroundings,
     hosted_origin,
@@ -30,7 +31,6 @@ from kantan_agents.tools.origins import (
     server_of,
     server_prefix,
 )
-from kantan_agents.tools.received import received_by
 
 ToolT = TypeVar("ToolT")
 

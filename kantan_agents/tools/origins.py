@@ -1,114 +1,60 @@
-"""Names of the tools of MCP servers, and which of them count for ``allow``.
-
-The operator names a server; the server names its tools. A server may choose a name that looks like a local
-tool's or another server's, so such a name counts only for rules that refuse.
-"""
+"""Where the tools of an agent come from: its own list, an installed package, or an MCP server."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-import attrs
+from agents import HostedMCPTool
 
-from kantan_agents.tool_rules import Origin
-from kantan_agents.tool_rules.origins import SERVER_PREFIX, SHOWN_PREFIX
+from kantan_agents.tools.providers.entry_points import ToolProvider
 
-HOSTED = "hosted_mcp"
-"""Name of every hosted MCP server in rules."""
+OWN = "own"
 
-_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
-_PLAIN = re.compile(r"(?!mcp_)[A-Za-z0-9_-]+", re.IGNORECASE)
-
-
-@attrs.frozen
-class Surroundings:
-    """The other tools of an agent, whose names a server may claim.
-
-    Attributes:
-        local: All names of its local tools.
-        servers: Names of its MCP servers, as the operator wrote them.
-    """
-
-    local: frozenset[str] = frozenset()
-    servers: frozenset[str] = frozenset()
+_NAMES = 10
+_ORIGINS = 10
+_LONGEST = 60
 
 
-def safe(name: str) -> str:
-    """Return ``name`` with each character that tool names must not contain replaced by ``_``."""
-    return _UNSAFE.sub("_", name)
-
-
-def server_prefix(server: str) -> str:
-    """Return the beginning of the names for rules that the tools of a server have."""
-    return f"{SERVER_PREFIX}{safe(server)}__"
-
-
-def names_in_rules(server: str, own: str) -> tuple[str, ...]:
-    """Return the names of a server's tool that begin with the server's name."""
-    prefix = server_prefix(server)
-    return tuple(dict.fromkeys((f"{prefix}{own}", f"{prefix}{safe(own)}")))
-
-
-def origin_of(server: str, own: str, shown: str, around: Surroundings | None) -> Origin:
-    """Return the origin of a server's tool.
-
-    Args:
-        server: Name of the server.
-        own: Name of the tool on the server.
-        shown: Name that the model sees.
-        around: The other tools of the agent; None if they are unknown.
-    """
-    around = around or Surroundings()
-    prefixed = _prefixed(server_prefix, SERVER_PREFIX, server, around, names_in_rules(server, own))
-    if shown != own:
-        prefixed |= _prefixed(_shown_prefix, SHOWN_PREFIX, server, around, (shown,))
-    is_claim = own in around.local or own == HOSTED or _PLAIN.fullmatch(own) is None
-    return Origin(None if is_claim else own, prefixed)
-
-
-def hosted_origin(label: str, called: str | None, around: Surroundings | None) -> Origin:
-    """Return the origin of a hosted MCP server, or of one of its tools.
-
-    Args:
-        label: Label of the server.
-        called: Name of the tool; None for the server as a whole.
-        around: The other tools of the agent; None if they are unknown.
-    """
-    whole = server_prefix(label)[:-2]
-    names = (whole,) if called is None else (whole, f"{whole}__{called}")
-    return Origin(None, {HOSTED: "", **_prefixed(server_prefix, SERVER_PREFIX, label, around, names)})
-
-
-def _prefixed(
-    prefix_of: Callable[[str], str],
-    start: str,
-    server: str,
-    around: Surroundings | None,
-    names: Iterable[str],
+def tool_origins(
+    tools: Iterable[Any], providers: Iterable[ToolProvider], mcp_servers: Iterable[Any]
 ) -> dict[str, str]:
-    """Return those names that can only belong to this server, each with the server's prefix."""
-    prefix = prefix_of(server)
-    others = {prefix_of(other) for other in (around.servers if around is not None else ()) if other != server}
-    if prefix in others and prefix != f"{start}{server}__":
-        return {}  # `git hub` and `git_hub` have the same prefix, and it is the name of the latter
-    longer = tuple(other for other in others if len(other) > len(prefix))
-    shorter = tuple(other for other in others if len(other) < len(prefix))
-    return {
-        name: prefix
-        for name in names
-        if (name.startswith(prefix) and not name.startswith(longer))
-        or (name == prefix[:-2] and not name.startswith(shorter))
-    }
+    """Return the names of the tools by origin, each as a text of bounded length.
+
+    Args:
+        tools: All tools of an agent, as ``tools_with_providers`` returns them.
+        providers: Its providers.
+        mcp_servers: Its MCP servers, whose tools are only known during a run.
+
+    Returns:
+        ``{"own": "get_order", "acme (acme-tools 1.2)": "search, send", "MCP server docs": "its tools"}``.
+    """
+    brought = {id(tool): _short(f"{one.name} ({one.declared})") for one in providers for tool in one.tools}
+    by_origin: dict[str, list[str]] = {}
+    for tool in tools:
+        if isinstance(tool, HostedMCPTool) and id(tool) not in brought:
+            by_origin.setdefault(_short(f"MCP server {tool.tool_config.get('server_label')}"), [])
+        else:
+            by_origin.setdefault(brought.get(id(tool), OWN), []).append(_short(str(tool.name)))
+    for server in mcp_servers:
+        by_origin.setdefault(_short(f"MCP server {getattr(server, 'name', server)}"), [])
+    shown = {origin: _listed(names) for origin, names in list(by_origin.items())[:_ORIGINS]}
+    if len(by_origin) > _ORIGINS:
+        shown[f"{len(by_origin) - _ORIGINS} more"] = "not listed"
+    return shown
 
 
-def _shown_prefix(server: str) -> str:
-    # As the SDK does.
-    return f"{SHOWN_PREFIX}{safe(server).strip('_-') or 'server'}__"
+def origins_text(origins: dict[str, str]) -> str:
+    """Return the origins as one text; an empty one for an agent without tools."""
+    return "; ".join(f"{origin}: {names}" for origin, names in origins.items())
 
 
-def server_of(tool: Any) -> str | None:
-    """Return the name of the MCP server that offers a function tool, None for a local tool."""
-    name = getattr(getattr(tool, "_tool_origin", None), "mcp_server_name", None)
-    return name if isinstance(name, str) and name else None
+def _listed(names: Sequence[str]) -> str:
+    if not names:
+        return "its tools"
+    more = f", and {len(names) - _NAMES} more" if len(names) > _NAMES else ""
+    return ", ".join(names[:_NAMES]) + more
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."

@@ -69,6 +69,11 @@ def prompt_metadata(agent_name: str, instructions: str | Prompt) -> dict[str, An
     }
 
 
+def origin_metadata(origins: str) -> dict[str, str]:
+    """Return the standard key that says where the tools of an agent come from; nothing without tools."""
+    return {"tool_origins": origins} if origins else {}
+
+
 def run_metadata(user: dict[str, Any], standard: Mapping[str, Any], run_id: str) -> dict[str, Any]:
     """Return the metadata of one run: the user's entries and the standard keys, which always win."""
     return {**user, **standard, "agent_run_id": run_id}

@@ -350,8 +350,10 @@ async def test_a_tool_that_outlives_its_run_emits_nothing_more() -> None:
     def ask() -> str:
         loop.call_soon_threadsafe(let_pass)
         go_on.wait(60)
-        inner.run("inside")
-        is_over.set()
+        try:
+            inner.run("inside")  # E82: its deadline is that of the outer run
+        finally:
+            is_over.set()
         return "late"
 
     call = function_call("ask", {}, call_id="c")

@@ -32,9 +32,10 @@ from kantan_agents.errors import (
     UnknownToolProviderError,
     UnknownToolRulesModeError,
 )
+from kantan_agents.support.provider_choice import Declaration
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules
-from kantan_agents.tools.providers.entry_points import Declaration, ToolProvider
+from kantan_agents.tools.providers.entry_points import ToolProvider
 from kantan_agents.tools.providers.providers import tools_with_providers
 from tests.distributions import (
     ACME,

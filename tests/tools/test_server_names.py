@@ -17,7 +17,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message, function_cal
 from kantan_agents.tool_rules import ToolRules, decide_tool
 from kantan_agents.tools import facts_of_listed
 from kantan_agents.tools.facts import hosted_mcp_facts
-from kantan_agents.tools.origins import Surroundings
+from kantan_agents.tools.server_names import Surroundings
 
 pytestmark = pytest.mark.anyio
 

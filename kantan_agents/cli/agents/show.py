@@ -20,6 +20,7 @@ from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
 from kantan_agents.definitions.frontmatter.keys import KEY_OF
 from kantan_agents.definitions.remarks import remarks_of
 from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.provider_choice import declared_providers, permitted_providers
 
 _GAP = 2
 _MAX_LABEL = 20
@@ -38,7 +39,8 @@ def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
     catalog = AgentLoader().load_agents_now()
     definition = find_agent(catalog, name)
     if as_json:
-        typer.echo(json_text(catalog.details(definition.name), default=str))
+        data = {**catalog.details(definition.name), "tool_providers": [*_provider_names()]}
+        typer.echo(json_text(data, default=str))
     elif not only_prompt:
         print_lines(terminal(), _lines(catalog, definition))
     elif sys.stdout.isatty():
@@ -71,12 +73,23 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
     for field, key in KEY_OF.items():
         if field not in ("name", "description"):
             yield key, _value(field, getattr(definition, field))
+        if field == "tools":
+            # Where its tools come from, apart from those of the program that runs it.
+            yield "providers", plain(", ".join(map(one_line, _provider_names())))
     for key, value in definition.extra.items():
         yield key, plain(text_of(value).strip())
     for number, remark in enumerate(remarks_of(definition)):
         yield "" if number else "remarks", plain(one_line(remark.message), NOTICE)
     for number, repair in enumerate(definition.repairs):
         yield "" if number else "repairs", problem_line(repair)
+
+
+def _provider_names() -> Iterator[str]:
+    """Yield the tool providers whose tools the agent has within the limits of its file."""
+    permitted = permitted_providers()
+    for declared, _ in declared_providers():
+        if permitted is None or declared.name in permitted:
+            yield f"{declared.name} ({declared})"
 
 
 def _value(field: str, value: Any) -> Text:

@@ -12,15 +12,15 @@ from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.errors import PREFIX, InvalidToolRulesError
+from kantan_agents.support.provider_choice import GROUP, VARIABLE, Declaration
 from kantan_agents.tools.providers.entry_points import (
-    GROUP,
     Collected,
-    Declaration,
     ProviderFailure,
     ToolProvider,
 )
 from kantan_agents.tools.providers.providers import collected_providers
 
+NOT_PERMITTED = f"is not permitted by {VARIABLE}"
 NONE_INSTALLED = f"""\
 No installed distribution declares a tool provider. Declare one in its pyproject.toml:
 
@@ -57,6 +57,7 @@ def as_data(collected: Collected) -> dict[str, Any]:
             {**_declared(failure.declared), "code": failure.error.code, "message": str(failure.error)}
             for failure in collected.failures
         ],
+        "not_permitted": [_declared(declared) for declared in collected.withheld],
     }
 
 
@@ -71,9 +72,10 @@ def _first_line(tool: Any) -> str:
 
 
 def _lines(collected: Collected) -> Iterator[str]:
-    if not collected.providers and not collected.failures:
+    if not collected.declared:
         yield NONE_INSTALLED.rstrip()
     parts = [*map(_provider_lines, collected.providers), *map(_failure_lines, collected.failures)]
+    parts += [iter([one_line(f"{one.name} ({one}) {NOT_PERMITTED}")]) for one in collected.withheld]
     for index, part in enumerate(parts):
         if index:
             yield ""

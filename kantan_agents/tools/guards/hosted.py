@@ -11,7 +11,7 @@ from agents import HostedMCPTool
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, label_of
 from kantan_agents.tools.guards.guard import Guard, Rulebook
-from kantan_agents.tools.origins import Surroundings
+from kantan_agents.tools.server_names import Surroundings
 
 _ANY_NAME = "\0any\0"  # not a tool's name; covered only by entries that cover every tool of the server
 

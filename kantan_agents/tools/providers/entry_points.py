@@ -6,8 +6,8 @@ one, declared as an entry point of the group ``kantan_agents.tools``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Collection, Mapping
+from importlib.metadata import EntryPoint
 from typing import Any
 
 import attrs
@@ -19,42 +19,12 @@ from kantan_agents.errors import (
     ToolProviderInterfaceError,
 )
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.provider_choice import Declaration, declared_providers
 from kantan_agents.tool_rules import ToolRules, ToolRulesMode, rules_of
 from kantan_agents.tools.coerce import coerce_tools
 from kantan_agents.tools.facts import facts_of
 
 logger = get_logger("kantan_agents.tools")
-
-GROUP = "kantan_agents.tools"
-
-
-@attrs.frozen
-class Declaration:
-    """The entry point of a provider. ``str()`` is name and version of the distribution.
-
-    Attributes:
-        name: Name of the entry point.
-        distribution: Name of the distribution; None if its metadata cannot be read.
-        version: Its version.
-    """
-
-    name: str
-    distribution: str | None
-    version: str | None
-
-    @classmethod
-    def of(cls, entry: EntryPoint) -> Declaration:
-        """Read an entry point; damaged metadata of a distribution does not raise."""
-        try:
-            distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
-        except Exception:  # noqa: BLE001 - whatever the parser of a damaged file raises
-            distribution = version = None
-        return cls(entry.name, distribution, version)
-
-    def __str__(self) -> str:
-        if self.distribution is None:
-            return "an unknown distribution"
-        return f"{self.distribution} {self.version}"
 
 
 @attrs.frozen(eq=False)
@@ -102,20 +72,37 @@ class Collected:
     Attributes:
         providers: The loaded providers.
         failures: The providers that could not be loaded.
+        withheld: The providers that the process does not permit. They are not loaded.
     """
 
     providers: tuple[ToolProvider, ...] = ()
     failures: tuple[ProviderFailure, ...] = ()
+    withheld: tuple[Declaration, ...] = ()
+
+    @property
+    def declared(self) -> tuple[Declaration, ...]:
+        """The entry points of all of them."""
+        found = (*self.providers, *self.failures)
+        return (*(outcome.declared for outcome in found), *self.withheld)
 
 
-def collect() -> Collected:
-    """Load all providers; a failure is logged and does not affect the others."""
-    declared = [(Declaration.of(entry), entry) for entry in entry_points(group=GROUP)]
-    declared.sort(key=lambda pair: (pair[0].name, str(pair[0])))
-    outcomes = [_outcome(declaration, entry) for declaration, entry in declared]
+def collect(permitted: Collection[str] | None = None) -> Collected:
+    """Load the installed providers; a failure is logged and does not affect the others.
+
+    Args:
+        permitted: Names of the providers that may be loaded; None for all.
+    """
+    outcomes: list[ToolProvider | ProviderFailure] = []
+    withheld: list[Declaration] = []
+    for declaration, entry in declared_providers():
+        if permitted is None or declaration.name in permitted:
+            outcomes.append(_outcome(declaration, entry))
+        else:
+            withheld.append(declaration)
     return Collected(
         tuple(outcome for outcome in outcomes if isinstance(outcome, ToolProvider)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, ProviderFailure)),
+        tuple(withheld),
     )
 
 

@@ -20,6 +20,7 @@ from kantan_agents.errors import (
     ToolRulesTypeError,
     UnknownToolProviderError,
 )
+from kantan_agents.support.provider_choice import VARIABLE, permitted_providers
 from kantan_agents.tool_rules import (
     BASE,
     NO_RULES,
@@ -33,6 +34,7 @@ from kantan_agents.tool_rules import (
 from kantan_agents.tools.coerce import coerce_tools, function_name
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.providers.entry_points import Collected, ToolProvider, collect
+from kantan_agents.tools.providers.seen import log_new_providers
 
 AVAILABLE = "available"
 ALL = "all"
@@ -42,27 +44,40 @@ ProviderChoice = Literal["available", "all"] | Iterable[str] | None
 
 
 class _Cache:
-    """The providers of this process, collected on first use."""
+    """The providers of this process, collected on first use for each set of permitted names."""
 
     def __init__(self) -> None:
         self._lock = RLock()  # reentrant, so that a provider that requests the providers gets an error
         self._collecting = False
-        self._collected: Collected | None = None
+        self._collected: tuple[frozenset[str] | None, Collected] | None = None
+        self._remembered: Collected | None = None
 
     def get(self) -> Collected:
-        collected = self._collected
-        if collected is None:
+        permitted, collected = permitted_providers(), self._collected
+        if collected is None or collected[0] != permitted:
             with self._lock:
-                if self._collected is None:
-                    self._collected = self._collect()
                 collected = self._collected
-        return collected
+                if collected is None or collected[0] != permitted:
+                    collected = self._collected = (permitted, self._collect(permitted))
+        return collected[1]
+
+    @property
+    def loaded(self) -> Collected | None:
+        """What was collected last, or None."""
+        return None if self._collected is None else self._collected[1]
 
     def clear(self) -> None:
         with self._lock:
             self._collected = None
 
-    def _collect(self) -> Collected:
+    def remember(self, collected: Collected) -> None:
+        """Log the providers that are new since an earlier start, once for each collection."""
+        with self._lock:
+            if self._remembered is not collected:
+                self._remembered = collected
+                log_new_providers(collected)
+
+    def _collect(self, permitted: frozenset[str] | None) -> Collected:
         if self._collecting:
             raise InvalidOptionError(
                 option="tool_providers",
@@ -70,7 +85,7 @@ class _Cache:
             )
         self._collecting = True
         try:
-            return collect()
+            return collect(permitted)
         finally:
             self._collecting = False
 
@@ -78,8 +93,18 @@ class _Cache:
 _cache = _Cache()
 
 
+def loaded_providers() -> tuple[ToolProvider, ...]:
+    """Return the providers that are loaded already."""
+    collected = _cache.loaded
+    return () if collected is None else collected.providers
+
+
 def collected_providers() -> Collected:
-    """Return all installed providers; they are collected once per process."""
+    """Return all installed providers that the process permits; they are collected once per process.
+
+    Raises:
+        InvalidOptionError: E75, the environment variable that limits them is not valid.
+    """
     return _cache.get()
 
 
@@ -92,15 +117,27 @@ def refresh_tool_providers() -> None:
     _cache.clear()
 
 
+def providers_of_agent(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
+    """Do the same as ``choose_providers``, and log providers that are new since an earlier start.
+
+    Raises:
+        KantanAgentsError: As ``choose_providers``.
+    """
+    providers = choose_providers(choice)
+    if choice is not None and permitted_providers() != frozenset():
+        _cache.remember(collected_providers())
+    return providers
+
+
 def choose_providers(choice: ProviderChoice) -> tuple[ToolProvider, ...]:
-    """Return the providers of an agent.
+    """Return the providers of an agent: never more than the process permits.
 
     Args:
         choice: ``"available"``: all that can be loaded, failures are logged; ``"all"``: all, and a failure
             is an error; a list of names: only these; None: no provider.
 
     Raises:
-        InvalidOptionError: E75, ``choice`` is something else.
+        InvalidOptionError: E75, ``choice`` is something else, or names a provider that is not permitted.
         ToolProviderInterfaceError: E7, a chosen provider lacks a method; also with ``"available"``.
         ToolProviderFailedError: E22, a chosen provider cannot be loaded.
         InvalidToolRulesError: E20, the rules of a chosen provider have mistakes; also with ``"available"``,
@@ -139,7 +176,11 @@ def _named(name: str, collected: Collected) -> list[ToolProvider]:
     found = [provider for provider in collected.providers if provider.name == name]
     if found:
         return found
+    if any(declared.name == name for declared in collected.withheld):
+        reason = f"names {name}, which use_tool_providers or {VARIABLE} does not permit in this process"
+        raise InvalidOptionError(option="tool_providers", reason=reason)
     installed = {provider.name for provider in collected.providers}
+    installed |= {declared.name for declared in collected.withheld}
     installed |= {failure.name for failure in collected.failures}
     raise UnknownToolProviderError(provider=name, installed=", ".join(sorted(installed)) or "none")
 

@@ -1,0 +1,109 @@
+"""Which tool providers are installed, and which of them this process permits. Loads no provider."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import EntryPoint, entry_points
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+
+GROUP = "kantan_agents.tools"
+VARIABLE = "KANTAN_AGENTS_TOOL_PROVIDERS"
+
+
+@attrs.frozen
+class Declaration:
+    """The entry point of a provider. ``str()`` is name and version of the distribution.
+
+    Attributes:
+        name: Name of the entry point.
+        distribution: Name of the distribution; None if its metadata cannot be read.
+        version: Its version.
+    """
+
+    name: str
+    distribution: str | None
+    version: str | None
+
+    @classmethod
+    def of(cls, entry: EntryPoint) -> Declaration:
+        """Read an entry point; damaged metadata of a distribution does not raise."""
+        try:
+            distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
+        except Exception:  # noqa: BLE001 - whatever the parser of a damaged file raises
+            distribution = version = None
+        return cls(entry.name, distribution, version)
+
+    def __str__(self) -> str:
+        if self.distribution is None:
+            return "an unknown distribution"
+        return f"{self.distribution} {self.version}"
+
+
+def declared_providers() -> list[tuple[Declaration, EntryPoint]]:
+    """Return the entry points of all installed providers, ordered by name, without loading them."""
+    declared = [(Declaration.of(entry), entry) for entry in entry_points(group=GROUP)]
+    return sorted(declared, key=lambda pair: (pair[0].name, str(pair[0])))
+
+
+class _Process:
+    """The names that ``use_tool_providers`` permits; None for no limit."""
+
+    permitted: frozenset[str] | None = None
+
+
+def use_tool_providers(*names: str | None) -> None:
+    """Limit the tool providers that this process may use.
+
+    The limit applies to agents that are created from now on; existing agents keep their tools and rules. Call
+    it before the first agent, so that no other provider is loaded at all. An agent's ``tool_providers`` can
+    only choose among the permitted ones. The call cannot permit what the environment variable
+    ``KANTAN_AGENTS_TOOL_PROVIDERS`` (``none``, ``all`` or names separated by commas) does not.
+
+        use_tool_providers("acme")  # only this one
+        use_tool_providers()  # none
+        use_tool_providers(None)  # no limit, apart from that of the environment variable
+
+    Args:
+        *names: Names of entry points of the group ``kantan_agents.tools``, or a single None.
+
+    Raises:
+        InvalidOptionError: E75, a name is not a str or is empty, or None is combined with names.
+    """
+    if names == (None,):
+        _Process.permitted = None
+        return
+    for name in names:
+        if not isinstance(name, str) or not name:
+            reason = f"must be names of tool providers, or None alone, not {name!r}"
+            raise InvalidOptionError(option="use_tool_providers", reason=reason)
+    _Process.permitted = frozenset(name for name in names if name)
+
+
+def permitted_providers() -> frozenset[str] | None:
+    """Return the names of the providers that this process permits; None for all.
+
+    Raises:
+        InvalidOptionError: E75, the environment variable is not valid.
+    """
+    value = os.environ.get(VARIABLE)
+    if value is None:
+        return _Process.permitted
+    by_variable = _names_in(value)
+    if by_variable is None or _Process.permitted is None:
+        return _Process.permitted if by_variable is None else by_variable
+    return by_variable & _Process.permitted
+
+
+def _names_in(value: str) -> frozenset[str] | None:
+    names = [name.strip() for name in value.split(",")]
+    if names == ["all"]:
+        return None
+    if names == ["none"]:
+        return frozenset()
+    if not all(names) or {"all", "none"} & {*names}:
+        reason = f'must be "none", "all", or names of tool providers separated by commas, not {value!r}'
+        raise InvalidOptionError(option=VARIABLE, reason=reason)
+    return frozenset(names)
