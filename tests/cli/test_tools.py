@@ -366,6 +366,7 @@ class TestList:
         assert json.loads(kantan_agents("tools", "list", "--json").stdout) == {
             "providers": [],
             "failures": [],
+            "not_permitted": [],
         }
 
     def test_a_process_lists_what_is_installed(self, process: Any, installed: Installed) -> None:
@@ -437,6 +438,7 @@ class TestList:
                     "message": f"[kantan-agents][E22] Tool provider torn of torn-tools 0.2 failed: {reason}",
                 }
             ],
+            "not_permitted": [],
         }
 
     def test_text_from_a_provider_cannot_send_control_characters_to_the_terminal(

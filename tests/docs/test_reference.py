@@ -13,7 +13,7 @@ from kantan_agents import DEFAULT_STAGES, KantanAgentsError, Pipeline, Prompt, e
 from kantan_agents.cli.app import app
 from kantan_agents.structured.requests.families import FAMILIES
 from kantan_agents.structured.requests.forms import FORCED_TOOL, TOOL, Form
-from kantan_agents.tracing.metadata import prompt_metadata, run_metadata
+from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run_metadata
 
 from .pages import PAGES, ROOT, Page, code_spans, rows
 
@@ -49,7 +49,7 @@ def test_every_error_is_listed_with_its_class_and_message_a_cause_and_a_fix() ->
 
 def standard_keys() -> set[str]:
     prompt = Prompt("name", "version", "text", meta={"any": "thing"})
-    metadata = run_metadata({}, prompt_metadata("agent", prompt), "id")
+    metadata = run_metadata({}, prompt_metadata("agent", prompt) | origin_metadata("own: tool"), "id")
     return {"prompt_meta_*" if key.startswith("prompt_meta_") else key for key in metadata}
 
 
