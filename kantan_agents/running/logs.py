@@ -75,8 +75,8 @@ def _private_fields(event: Event) -> set[str]:
     is_of_tool = hasattr(event, "tool")
     content = _TOOL_CONTENT if is_of_tool else _MODEL_CONTENT
     variable = "OPENAI_AGENTS_DONT_LOG_TOOL_DATA" if is_of_tool else "OPENAI_AGENTS_DONT_LOG_MODEL_DATA"
-    is_known = run is not None and run.id == event.run_id
-    if is_known and run.records_sensitive_data and os.environ.get(variable, "").lower() not in ("1", "true"):
+    is_open = run is not None and run.id == event.run_id and run.records_sensitive_data
+    if is_open and os.environ.get(variable, "").lower() not in ("1", "true"):
         return set()
     # A model may have invented the name of a tool; the name of a tool that is being called is known.
     call = current_tool_call.get()

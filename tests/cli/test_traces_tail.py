@@ -97,7 +97,7 @@ def test_it_waits_for_tables_in_an_empty_file(tail: Tail, tmp_path: Path) -> Non
     assert process.stderr is not None
     assert process.stderr.readline().startswith(b"waiting for ")
     with closing(sqlite3.connect(path)) as connection, connection:
-        connection.execute("CREATE TABLE another (x TEXT)")
+        connection.execute("CREATE TABLE kantan_agents_another (x TEXT)")
     first = record(path, "hello")
     assert process.stdout is not None
     assert json.loads(process.stdout.readline())["trace_id"] == first

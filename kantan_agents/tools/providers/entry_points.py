@@ -82,8 +82,8 @@ class Collected:
     @property
     def declared(self) -> tuple[Declaration, ...]:
         """The entry points of all of them."""
-        found = (*self.providers, *self.failures)
-        return (*(outcome.declared for outcome in found), *self.withheld)
+        loaded = [provider.declared for provider in self.providers]
+        return (*loaded, *(failure.declared for failure in self.failures), *self.withheld)
 
 
 def collect(permitted: Collection[str] | None = None) -> Collected:

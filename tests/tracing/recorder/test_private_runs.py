@@ -239,7 +239,7 @@ def test_a_private_error_is_empty_unless_the_sdk_wrote_it(
             {"message": "Max turns exceeded", "data": {}},
         ):
             with agents.custom_span("mine") as span:
-                span.set_error(error)  # type: ignore[arg-type]
+                span.set_error(error)
         return ""
 
     run([[function_call("set_errors", {}, call_id="1")], END], tools=[agents.function_tool(set_errors)])

@@ -59,7 +59,7 @@ def test_agent_prompt_version_tool_and_metadata_are_compared_as_they_are(
         {"tool": value},
         {"metadata": {"tenant": value}},
     ):
-        assert [trace.trace_id for trace in store.traces(**filters)] == [exact], filters  # type: ignore[arg-type]
+        assert [trace.trace_id for trace in store.traces(**filters)] == [exact], filters
 
 
 @pytest.mark.parametrize("beginning", ["%", "_", "trace_%", "*", "trace?", "\U0010ffff", "\x00"])
