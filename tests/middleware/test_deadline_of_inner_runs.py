@@ -98,7 +98,8 @@ async def test_a_run_that_a_tool_started_as_a_task_ends_with_the_outer_run() -> 
     assert inner.begun == ["wait", "cancelled"]
 
 
-async def test_a_run_that_outlives_the_outer_one_ends_at_the_same_instant() -> None:
+async def started_by_a_run_that_is_over() -> Inner:
+    """Return an agent whose run a tool of an outer run has started; the outer one has ended in time."""
     inner = Inner()
 
     async def start() -> str:
@@ -107,6 +108,11 @@ async def test_a_run_that_outlives_the_outer_one_ends_at_the_same_instant() -> N
 
     agent = Agent("outer", "x", model=calling("start"), tools=[start], middleware=[Deadline(ENOUGH)])
     await agent.run_async("Go")
+    return inner
+
+
+async def test_a_run_that_outlives_the_outer_one_ends_at_the_same_instant() -> None:
+    inner = await started_by_a_run_that_is_over()
     await inner.waits.wait()
     assert inner.task is not None and not inner.task.done()
     let_pass()
@@ -116,14 +122,7 @@ async def test_a_run_that_outlives_the_outer_one_ends_at_the_same_instant() -> N
 
 
 async def test_a_run_that_outlives_the_outer_one_may_finish_before_the_deadline() -> None:
-    inner = Inner()
-
-    async def start() -> str:
-        inner.start()
-        return "started"
-
-    agent = Agent("outer", "x", model=calling("start"), tools=[start], middleware=[Deadline(ENOUGH)])
-    await agent.run_async("Go")
+    inner = await started_by_a_run_that_is_over()
     inner.goes_on.set()
     assert inner.task is not None
     assert (await inner.task)["result"].final_output == "Done."
