@@ -10,7 +10,9 @@ from functools import cached_property, lru_cache
 import attrs
 
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern
-from kantan_agents.tool_rules.names import CACHED_NAMES, NameSet, is_glob
+from kantan_agents.tool_rules.globs import is_glob
+from kantan_agents.tool_rules.names import CACHED_NAMES, NameSet
+from kantan_agents.tool_rules.origins import Origin
 
 _SET = re.compile(r"(\[[^\]]*\])")
 _OTHER = re.compile(r"[^a-z0-9_]")
@@ -52,28 +54,31 @@ class FoldedNameSet(NameSet):
     A glob pattern ignores case, and treats all characters other than letters and digits as ``_``.
     """
 
-    def entry_for(self, names: Iterable[str]) -> str | None:
+    def entry_for(self, names: Iterable[str], origin: Origin | None = None) -> str | None:
         """Return the entry that covers all calls of a tool with these names, or None."""
         names = tuple(names)
-        found = super().entry_for(names)
+        found = super().entry_for(names, origin)
         if found is not None or not self._folded.names:
             return found
-        folded = self._folded.entry_for(_all_folded(names))
+        folded = self._folded.entry_for(_all_folded(names), origin)
         return None if folded is None else self._originals[folded]
 
-    def calls_of(self, names: Iterable[str]) -> tuple[CallPattern, ...]:
+    def calls_of(self, names: Iterable[str], origin: Origin | None = None) -> tuple[CallPattern, ...]:
         """Return the entries for some calls of a tool with these names."""
         names = tuple(names)
-        calls = {call.entry: call for call in super().calls_of(names)}
-        for call in self._folded.calls_of(_all_folded(names)):
+        calls = {call.entry: call for call in super().calls_of(names, origin)}
+        for call in self._folded.calls_of(_all_folded(names), origin):
             entry = self._originals[call.entry]
             calls.setdefault(entry, attrs.evolve(call, entry=entry))
         return tuple(calls.values())
 
-    def entries_about(self, names: Iterable[str]) -> list[str] | str | None:
+    def entries_about(self, names: Iterable[str], origin: Origin | None = None) -> list[str] | str | None:
         """Return all entries that concern a tool with these names."""
         names = tuple(names)
-        exact, folded = super().entries_about(names), self._folded.entries_about(_all_folded(names))
+        exact, folded = (
+            super().entries_about(names, origin),
+            self._folded.entries_about(_all_folded(names), origin),
+        )
         if not isinstance(exact, list) or not isinstance(folded, list):
             return exact
         return list(dict.fromkeys([*exact, *(self._originals[entry] for entry in folded)]))

@@ -46,6 +46,7 @@ def task_of(
     text = arguments if isinstance(arguments, str) else json.dumps(arguments)
     return {
         "rules": rules.about(tool.names, tool.origin),
+        "folds_denials": rules.folds_denials,
         "names": tool.names,
         "parameter": tool.parameter,
         "schema": dict(tool.schema),
@@ -80,7 +81,7 @@ def decide(task: dict[str, Any]) -> dict[str, Any]:
     # What the function receives is decided about in a task of its own.
     received = _no_readings if task["knows_received"] else None
     tool = ToolFacts(tuple(task["names"]), task["parameter"], task["schema"], fold=fold, received=received)
-    rules = ToolRules.parse(task["rules"])
+    rules = ToolRules.parse(task["rules"], folds_denials=task["folds_denials"])
     try:
         arguments = parse_arguments(tool.name, task["arguments"])
         if task["is_received"]:

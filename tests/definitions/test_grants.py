@@ -196,5 +196,5 @@ class TestDeniedNamesInOtherSpellings:
             denied = rules(denied=(f"mcp__{name}",))
         except InvalidDefinitionError:
             return
-        assert not decide_call(denied, hosted_mcp_facts(hosted(label), tool), {}).allowed
+        assert not decide_call(denied, hosted_mcp_facts(label, tool), {}).allowed
         assert not decide_call(denied, facts_of(hosted(label)), {}).allowed

@@ -16,6 +16,7 @@ from typing import Any
 
 import agents
 import anyio
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 from kantan_agents.tool_rules import Decision, ToolFacts, ToolRules, decide_call
 from kantan_agents.tool_rules.worker import decide, decision_of, task_of
+from kantan_agents.tools.facts import hosted_mcp_facts
 from kantan_agents.tools.guards import worker_process
 from kantan_agents.tools.guards.check import check_call
 from kantan_agents.tools.guards.worker_process import run_worker
@@ -246,14 +248,47 @@ agent_calls = st.fixed_dictionaries(
 )
 
 
-@given(agent_rules, agent_calls, folds, st.sampled_from([("Task",), ("run", "Task"), ("Task", "T2")]))
+@given(
+    agent_rules,
+    agent_calls,
+    folds,
+    st.sampled_from([("Task",), ("task",), ("run", "Task"), ("Task", "T2"), ("TA_SK",)]),
+    st.booleans(),
+)
 def test_another_process_decides_alike_about_equivalent_names(
-    rules: Any, arguments: dict[str, Any], fold: Any, names: Any
+    rules: Any, arguments: dict[str, Any], fold: Any, names: Any, folds_denials: bool
 ) -> None:
-    parsed = ToolRules.parse(rules)
+    parsed = ToolRules.parse(rules, folds_denials=folds_denials)
     tool = ToolFacts(names, "subagent_type", TASK_SCHEMA, fold=fold)
     here = in_this_process(parsed, tool, arguments)
     assert as_facts(in_another_process(parsed, tool, arguments)) == as_facts(here)
+
+
+SERVER_ENTRIES = (
+    "mcp__github__*",
+    "mcp__evil__*",
+    "mcp__*",
+    "steal",
+    "mcp__github__steal",
+    "steal(a:*)",
+    "fs.*",
+)
+server_entries = st.none() | st.lists(st.sampled_from(SERVER_ENTRIES), max_size=3)
+
+
+@given(
+    st.fixed_dictionaries({"allow": server_entries, "deny": server_entries}),
+    st.sampled_from(["evil", "github", "git hub"]),
+    st.sampled_from(["steal", "mcp__github__steal", "fs.steal"]),
+    st.sampled_from(["a b", "b"]),
+)
+def test_another_process_decides_alike_about_the_tools_of_servers(
+    rules: Any, server: str, called: str, command: str
+) -> None:
+    parsed = ToolRules.parse(rules)
+    tool = attrs.evolve(hosted_mcp_facts(server, called), parameter="command")
+    here = in_this_process(parsed, tool, {"command": command})
+    assert as_facts(in_another_process(parsed, tool, {"command": command})) == as_facts(here)
 
 
 PROPERTY = st.sampled_from(
