@@ -70,7 +70,9 @@ async def check_rule_names(
                 if len(problems) == _MOST_PROBLEMS:
                     break
         if problems:
-            _log.warning("tool rules name what does not exist", agent=run.agent.name, problems=problems)
+            # In the message itself: a plain log shows no attributes, and somebody has to read these.
+            message = f"tool rules name what does not exist: {'; '.join(problems)}"
+            _log.warning(message, agent=run.agent.name, problems=problems)
     checked[layers] = tuple(errors)
     if errors:
         raise InvalidToolRulesError(problems=errors)

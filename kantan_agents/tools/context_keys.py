@@ -32,12 +32,12 @@ def check_context_keys(run: Run, reserved: str = TOOL_RULES) -> None:
         return  # the usual case; the context of a delegated run was checked in the first one
     near = near_keys(run.context, reserved)
     if near:
+        names = ", ".join(map(repr, near))
         reported = _reported.setdefault(run.agent, set())
         if not reported.issuperset(near):
             reported.update(near)
-            _log.warning("context key is almost a reserved one", keys=near, reserved=reserved)
+            _log.warning(f"context key is almost {reserved!r}: {names}", keys=near, reserved=reserved)
         if getattr(run.agent, "strict", False):
-            names = ", ".join(map(repr, near))
             reason = f"the key {names} has no effect; the rules of a run are under {reserved!r}"
             raise InvalidOptionError(option="context", reason=reason)
     elif len(fine) < _MOST_KEYS:

@@ -212,7 +212,7 @@ def notices(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [
         getattr(record, "provider", "")
         for record in caplog.records
-        if record.getMessage() == "an installed package gives new tools to agents"
+        if record.getMessage().startswith("an installed package gives new tools to agents: ")
     ]
 
 

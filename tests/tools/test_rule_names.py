@@ -180,7 +180,7 @@ async def test_a_context_key_that_is_almost_tool_rules_is_a_warning_once_and_an_
     with caplog.at_level(logging.WARNING, "kantan_agents"):
         for _ in range(3):
             await lenient.run_async("Go", {key: {"deny": ["bash"]}})
-    assert caplog.text.count("context key is almost a reserved one") == 1
+    assert caplog.text.count("context key is almost 'tool_rules': ") == 1
     with pytest.raises(InvalidOptionError, match=f"the key '{key}' has no effect"):
         await agent(strict=True).run_async("Go", {key: {}})
 

@@ -42,7 +42,7 @@ def _log_providers(collected: Collected, known: set[tuple[str, str]]) -> None:
     for provider in collected.providers:
         if not _keys([provider.declared]) <= known:
             _log.warning(
-                "an installed package gives new tools to agents",
+                f"an installed package gives new tools to agents: {provider.declared}",
                 provider=provider.name,
                 distribution=str(provider.declared),
                 tools=[tool.name for tool in provider.tools],
