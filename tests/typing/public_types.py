@@ -133,7 +133,7 @@ def bash(directory: str, command: str) -> str:
 
 
 def tool_rules() -> None:
-    Agent("a", "b", tools=[bash], tool_providers="all", on_rule_violation="raise")
+    Agent("a", "b", tools=[bash], tool_providers="all", on_rule_violation="raise", strict=True)
     Agent("a", "b", tool_providers=["shop"], on_rule_violation=decide)
     agent = Agent("a", "b", tool_providers=None, on_rule_violation=decide_later)
     assert_type(bash("a", "b"), str)
