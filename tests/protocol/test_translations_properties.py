@@ -72,6 +72,11 @@ FORMATS = [
         gemini.messages_from_gemini,
     ),
 ]
+TYPES_OF_URLS = {
+    "https://example.com/a.png": "image/png",
+    "https://example.com/a.mp4": "video/mp4",
+    "https://example.com/a.pdf": "application/pdf",
+}
 each_format = pytest.mark.parametrize("wire", FORMATS, ids=lambda wire: wire.name)
 
 
@@ -95,10 +100,8 @@ def plain_media(segment: ContentSegment, wire: Format) -> ContentSegment:
         return segment
     media = Media.of(segment)
     mime = media.mime
-    if wire.name == "gemini" and mime is None and media.url == "https://example.com/a.png":
-        mime = "image/png"
-    if wire.name == "gemini" and mime is None and media.url == "https://example.com/a.mp4":
-        mime = "video/mp4"
+    if wire.name == "gemini" and mime is None and media.url is not None:
+        mime = TYPES_OF_URLS[media.url]
     return attrs.evolve(segment, data=media.url or media.base64, mime_type=mime)
 
 
