@@ -106,6 +106,17 @@ async def test_the_blocks_of_a_paused_turn_are_sent_back_in_the_next_one(is_stre
 
 
 @EITHER
+@pytest.mark.parametrize("blank", ["", "\n\n"])
+async def test_a_blank_text_of_a_paused_turn_is_not_sent_back(is_streamed: bool, blank: str) -> None:
+    paused = body([THOUGHT, text(blank), SEARCH], "pause_turn")
+    context, requests, _ = await run(
+        [paused, body([FOUND, text("Yes.")], "end_turn")], is_streamed=is_streamed
+    )
+    assert requests[1]["messages"][1] == {"role": "assistant", "content": [THOUGHT, SEARCH]}
+    assert context["result"].final_output == f"{blank}Yes."
+
+
+@EITHER
 async def test_the_container_of_a_paused_turn_is_used_again(is_streamed: bool) -> None:
     _, requests, _ = await run([PAUSED, ENDED], is_streamed=is_streamed)
     assert "container" not in requests[0]
@@ -119,6 +130,7 @@ async def test_a_turn_that_pauses_without_end_is_e53(is_streamed: bool) -> None:
 
 
 @EITHER
-async def test_a_pause_without_content_is_e53(is_streamed: bool) -> None:
+@pytest.mark.parametrize("content", [[], [text("\n")]], ids=["nothing", "a blank text"])
+async def test_a_pause_without_content_is_e53(is_streamed: bool, content: list[Any]) -> None:
     with pytest.raises(ProviderRequestError, match="paused 1 times and gave no answer"):
-        await run([body([], "pause_turn")], is_streamed=is_streamed)
+        await run([body(content, "pause_turn")], is_streamed=is_streamed)

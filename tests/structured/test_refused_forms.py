@@ -36,6 +36,7 @@ ABOUT_SCHEMA = [
     "Request contains an invalid argument.",
     "No endpoints found that can handle the requested parameters.",
     "Model does not support formatted output.",
+    "The response schema is too large: it exceeds the limit of 100000 tokens.",
 ]
 ABOUT_SOMETHING_ELSE = [
     "prompt is too long: 210044 tokens > 200000 maximum",

@@ -41,9 +41,14 @@ class Turn:
         return is_paused
 
     @property
+    def _sendable(self) -> list[Any]:
+        # The API rejects texts without a visible character, although its models write them.
+        return [block for block in self.content if not _is_blank(block)]
+
+    @property
     def is_endless(self) -> bool:
         """Whether the turn cannot be continued: it has paused too often, or there is nothing to send back."""
-        return self.pauses > MAX_PAUSES or not self.content
+        return self.pauses > MAX_PAUSES or not self._sendable
 
     def joined(self, answer: Any) -> Any:
         """Return the last response with the content and the usage of the whole turn."""
@@ -57,7 +62,7 @@ class Turn:
         Args:
             body: The first request of the turn.
         """
-        said = {"role": "assistant", "content": list(self.content)}
+        said = {"role": "assistant", "content": self._sendable}
         more: dict[str, Any] = {"messages": [*body["messages"], said]}
         if self._container is not None:
             given = body.get("container")
@@ -65,6 +70,12 @@ class Turn:
                 {**given, "id": self._container} if isinstance(given, dict) else self._container
             )
         return {**body, **more}
+
+
+def _is_blank(block: Any) -> bool:
+    return (
+        isinstance(block, dict) and block.get("type") == "text" and not str(block.get("text") or "").strip()
+    )
 
 
 def _sum(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

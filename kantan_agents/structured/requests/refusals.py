@@ -70,7 +70,8 @@ def cause_of(error: RefusalError, form: Form) -> Cause:
         return "other"
     text = f"{message_of(error)} {_details(error)}"
     if _SIZE.search(text):
-        return "other"
+        # A provider may count the tokens of a schema, too.
+        return "unclear" if _SCHEMA.search(text) else "other"
     if _SCHEMA.search(text) or (form.mode == "tool" and _TOOL.search(text)):
         return "form"
     return "other" if status in _SERVER_ERROR or _OTHER.search(text) else "unclear"
