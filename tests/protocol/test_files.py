@@ -61,6 +61,13 @@ async def test_a_pdf_without_type_and_name_is_recognised() -> None:
     assert (await sent(gemini, part))["inlineData"]["mimeType"] == "application/pdf"
 
 
+@pytest.mark.parametrize("more", [";name=offer.pdf", ";charset=utf-8", ";charset=UTF-8;filename=a b.pdf"])
+async def test_a_data_url_with_a_name_or_a_charset_is_no_url(more: str) -> None:
+    part = {**PDF, "file_data": f"data:application/pdf{more};base64,{DATA}"}
+    assert await sent(claude, part) == await sent(claude, PDF)
+    assert await sent(gemini, part) == await sent(gemini, PDF)
+
+
 async def test_a_file_at_a_url_is_sent_as_a_url() -> None:
     assert await sent(claude, BY_URL) == {"type": "document", "source": {"type": "url", "url": URL}}
     assert await sent(gemini, BY_URL) == {"fileData": {"mimeType": "application/pdf", "fileUri": URL}}

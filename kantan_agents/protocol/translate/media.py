@@ -12,7 +12,10 @@ from kantan_agents.protocol.types import MEDIA, ContentSegment
 FILENAME = "filename"
 """The key of ``extra`` that has the name of a file."""
 
-_DATA_URL = re.compile(r"data:(?P<mime>[^;,]+);base64,", re.IGNORECASE)
+# Browsers and mail programs add the name and the charset, which say nothing that is needed.
+_DATA_URL = re.compile(
+    r"data:(?P<mime>[^;,]+)(?:;charset=(?:utf-8|us-ascii)|;(?:file)?name=[^;,]*)*;base64,", re.IGNORECASE
+)
 
 
 @attrs.frozen
