@@ -222,6 +222,20 @@ async def test_a_prefix_that_gemini_refuses_to_store_is_sent_and_not_tried_again
     ]
 
 
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_temporary_error_costs_one_request_and_not_one_with_each_call(status: int) -> None:
+    def answer(_method: str, path: str, _body: dict[str, Any]) -> Body:
+        return error(status, "limit exceeded") if path.endswith("cachedContents") else Body(TEXT)
+
+    with WireServer(answer) as server:
+        async with gemini(server.url) as provider:
+            agent = Agent("a", "Work.", model=provider, tools=TOOLS)
+            for _ in range(3):
+                await agent.run_async("Begin.", {})
+    stored = [path for path, *_ in server.requests if path.endswith("cachedContents")]
+    assert (len(stored), len(server.requests)) == (1, 4)
+
+
 async def test_a_small_prefix_is_not_stored_at_gemini() -> None:
     with WireServer([TEXT]) as server:
         async with gemini(server.url) as provider:

@@ -27,6 +27,8 @@ _MARGIN: Final = 0.9
 _NOT_FOUND: Final = (403, 404)
 _TEMPORARY: Final = (None, 408, 429)
 _SERVER_ERROR: Final = 500
+_PAUSE: Final = 60.0
+"""Seconds until a prefix is stored again after a temporary error. Without a quota, every attempt is a 429."""
 
 
 @attrs.frozen
@@ -77,14 +79,14 @@ class GeminiCache:
             if key in self._creating:  # another run stores it; this one does not wait
                 return None
             entry = await self._create(key, prefix, headers, size)
-        if entry is None or entry.name is None:
+        if entry.name is None:
             return None
         rest = {name: value for name, value in body.items() if name not in _PREFIX}
         return CachedRequest({**rest, "cachedContent": entry.name}, key)
 
     async def _create(
         self, key: str, prefix: Mapping[str, Any], headers: Mapping[str, str], size: int
-    ) -> _Entry | None:
+    ) -> _Entry:
         expires = time.monotonic() + self._seconds * _MARGIN
         body = {"model": self._model, **prefix, "ttl": f"{self._seconds:g}s"}
         self._creating.add(key)
@@ -96,7 +98,8 @@ class GeminiCache:
             _log.warning("prefix_not_cached", provider=self._api.provider, reason=reason)
             status = error.status if isinstance(error, ProviderRequestError) else 0
             if status in _TEMPORARY or (status or 0) >= _SERVER_ERROR:
-                return None
+                wait = error.retry_after if isinstance(error, ProviderRequestError) else None
+                expires = min(expires, time.monotonic() + max(wait or 0.0, _PAUSE))
             entry = _Entry(None, expires)
         finally:
             self._creating.discard(key)
