@@ -243,6 +243,13 @@ async def test_a_small_prefix_is_not_stored_at_gemini() -> None:
     assert len(server.requests) == 1
 
 
+async def test_a_prefix_in_a_script_with_a_token_per_character_is_stored_at_gemini() -> None:
+    with WireServer(GeminiCache([TEXT], smallest=300)) as server:
+        async with gemini(server.url) as provider:
+            await Agent("a", "地図を読む。" * 250, model=provider).run_async("Begin.", {})
+    assert server.requests[1][1]["cachedContent"] == "cachedContents/c1"
+
+
 async def test_other_errors_with_a_stored_prefix_are_raised_as_usual() -> None:
     cache = GeminiCache([])
 

@@ -20,7 +20,10 @@ _log = get_logger("kantan_agents.protocol")
 _PATH: Final = "/v1beta/cachedContents"
 _PREFIX: Final = ("systemInstruction", "tools", "toolConfig")
 _SMALLEST: Final = 4_096
-"""Characters of a prefix that is worth a request: the API caches no fewer than 1,024 tokens."""
+"""Bytes of a prefix that is worth a request: the API caches no fewer than 1,024 tokens.
+
+Bytes rather than characters: a character of a script such as Japanese is about one token.
+"""
 
 _MOST: Final = 64
 _MARGIN: Final = 0.9
@@ -70,10 +73,10 @@ class GeminiCache:
         prefix = {name: body[name] for name in _PREFIX if body.get(name)}
         if "cachedContent" in body or not ("systemInstruction" in prefix or "tools" in prefix):
             return None
-        text = await off_loop(lambda: json.dumps(prefix, ensure_ascii=False, sort_keys=True), size)
+        text = await off_loop(lambda: json.dumps(prefix, ensure_ascii=False, sort_keys=True).encode(), size)
         if len(text) < _SMALLEST:
             return None
-        key = hashlib.sha256(text.encode()).hexdigest()
+        key = hashlib.sha256(text).hexdigest()
         entry = self._entries.get(key)
         if entry is None or entry.expires <= time.monotonic():
             if key in self._creating:  # another run stores it; this one does not wait
