@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from agents import ModelSettings
+from agents import ModelSettings, function_tool
 
 from kantan_agents import Agent, to_provider_response
 from kantan_agents.errors import ProviderRequestError
@@ -16,6 +16,13 @@ from tests.protocol.wire_server import WireServer
 
 pytestmark = pytest.mark.anyio
 EITHER = pytest.mark.parametrize("is_streamed", [False, True])
+
+
+@function_tool
+def country_of(city: str) -> str:
+    """Return the country of a city."""
+    return f"Japan, {city}"
+
 
 SEARCH = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "wire"}}
 FOUND = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": [{"title": "Wire"}]}
@@ -47,14 +54,14 @@ ENDED = body([text("Found it.")], "end_turn")
 
 
 async def run(
-    answers: list[Any], *, is_streamed: bool, turns: int = 1
+    answers: list[Any], *, is_streamed: bool, turns: int = 1, **options: Any
 ) -> tuple[Any, list[dict[str, Any]], list[Any]]:
     """Return the context of the last run, the bodies of all requests, and the events."""
     events: list[Any] = []
     sent = [stream_of(claude, answer) for answer in answers] if is_streamed else answers
     with WireServer(sent) as server:
         async with claude(server.url) as provider:
-            agent = Agent("a", "Search.", model=provider, model_settings=WEB)
+            agent = Agent("a", "Search.", model=provider, **{"model_settings": WEB, **options})
             items: list[Any] = [{"role": "user", "content": "Find it."}]
             for _ in range(turns):
                 if is_streamed:
@@ -114,6 +121,21 @@ async def test_a_blank_text_of_a_paused_turn_is_not_sent_back(is_streamed: bool,
     )
     assert requests[1]["messages"][1] == {"role": "assistant", "content": [THOUGHT, SEARCH]}
     assert context["result"].final_output == f"{blank}Yes."
+
+
+@EITHER
+async def test_a_call_of_an_own_tool_in_a_paused_turn_is_run_before_the_turn_goes_on(
+    is_streamed: bool,
+) -> None:
+    call = {"type": "tool_use", "id": "toolu_1", "name": "country_of", "input": {"city": "Kobe"}}
+    answers = [body([text("I look."), SEARCH, call], "pause_turn"), body([FOUND, text("Japan.")], "end_turn")]
+    own: dict[str, Any] = {"tools": [country_of], "model_settings": None}
+    context, requests, _ = await run(answers, is_streamed=is_streamed, **own)
+    assert context["result"].final_output == "Japan."
+    _, said, results = requests[1]["messages"]
+    assert call in said["content"]
+    assert [block["tool_use_id"] for block in results["content"]] == ["toolu_1"]
+    assert len(requests) == 2
 
 
 @EITHER

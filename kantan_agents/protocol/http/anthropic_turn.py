@@ -36,7 +36,8 @@ class Turn:
         container = answer.get("container")
         if isinstance(container, dict) and container.get("id"):
             self._container = container["id"]
-        is_paused = answer.get("stop_reason") == _PAUSED
+        # The API takes a call of the agent's own tool back only with its result, so the agent runs it first.
+        is_paused = answer.get("stop_reason") == _PAUSED and not any(map(_is_call, answer["content"]))
         self.pauses += is_paused
         return is_paused
 
@@ -70,6 +71,10 @@ class Turn:
                 {**given, "id": self._container} if isinstance(given, dict) else self._container
             )
         return {**body, **more}
+
+
+def _is_call(block: Any) -> bool:
+    return isinstance(block, dict) and block.get("type") == "tool_use"
 
 
 def _is_blank(block: Any) -> bool:
