@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import attrs
 import pytest
@@ -337,6 +337,47 @@ def test_a_redacted_exception_is_caught_like_the_original_and_keeps_its_other_da
         restored = pickle.loads(pickle.dumps(copy))
         assert isinstance(restored, ValueError if isinstance(original, ValidationError) else type(original))
         assert str(restored) == str(copy)
+
+
+@attrs.frozen
+class FrozenError(Exception):
+    mail: str
+    number: int
+
+
+class LockedError(Exception):
+    """An exception that refuses changes of its attributes."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(name)
+
+
+class HookedError(Exception):
+    """An exception that keeps a list of its subclasses, each with a code of its own."""
+
+    classes: ClassVar[list[type]] = []
+
+    def __init_subclass__(cls, code: int) -> None:
+        cls.classes.append(cls)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [FrozenError(MAIL, 4), LockedError(MAIL), HookedError(MAIL)],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_redacted_exception_of_a_class_with_rules_of_its_own_is_caught_like_the_original(
+    error: Exception,
+) -> None:
+    BaseException.__setattr__(error, "__cause__", LookupError(MAIL))
+
+    copy = redacted_exception(error, hiding)
+
+    assert isinstance(copy, type(error))
+    assert MAIL not in "".join(traceback.format_exception(copy))
+    assert not HookedError.classes
+    if isinstance(copy, FrozenError):
+        assert copy.number == 4
 
 
 def test_an_exception_without_a_finding_stays_the_same_object() -> None:

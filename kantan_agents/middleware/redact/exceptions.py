@@ -127,7 +127,7 @@ def _copy(
             copy: BaseException = native.__new__(made, *given)
             if not isinstance(copy, made):
                 continue
-            copy.args = args if isinstance(args, tuple) else (args,)
+            _set(copy, "args", args if isinstance(args, tuple) else (args,))
             copy.__dict__.update({**attributes, _TEXTS: texts})
             return copy
     raise AssertionError("BaseException can be subclassed")
@@ -135,6 +135,18 @@ def _copy(
 
 def _has_members(base: type) -> bool:
     return any(kind.__name__ == "BaseExceptionGroup" for kind in base.__mro__)
+
+
+def _set(error: BaseException, name: str, value: Any) -> None:
+    BaseException.__setattr__(error, name, value)  # also if the class is frozen, as attrs classes may be
+
+
+class _Unhooked:
+    """Keeps ``__init_subclass__`` of a base class from being called for the class of a copy."""
+
+    __slots__ = ()
+
+    def __init_subclass__(cls) -> None: ...
 
 
 @lru_cache(maxsize=512)
@@ -147,7 +159,7 @@ def _subclass(base: Any, name: str, qualname: str, module: str) -> type:
         "__reduce__": _reduced,
         "_redacted_class": base,
     }
-    return type(name, (base,), body)
+    return type(name, (_Unhooked, base), body)
 
 
 def _reduced(self: BaseException) -> Any:
@@ -165,7 +177,7 @@ def _copy_fields(error: BaseException, copy: BaseException, change: Change) -> N
                 with suppress(
                     AttributeError, TypeError
                 ):  # not set, read-only, or of a class it has no longer
-                    setattr(copy, name, _attribute(getattr(error, name), change))
+                    _set(copy, name, _attribute(getattr(error, name), change))
 
 
 def _link(error: BaseException, copies: dict[int, BaseException]) -> None:
@@ -173,9 +185,9 @@ def _link(error: BaseException, copies: dict[int, BaseException]) -> None:
     copy, suppressed = copies[id(error)], error.__suppress_context__
     cause, context = error.__cause__, error.__context__
     if cause is not None and (copy is not error or copies[id(cause)] is not cause):
-        copy.__cause__ = copies[id(cause)]
+        _set(copy, "__cause__", copies[id(cause)])
     if context is not None and (copy is not error or copies[id(context)] is not context):
-        copy.__context__ = copies[id(context)]
-    copy.__suppress_context__ = suppressed
+        _set(copy, "__context__", copies[id(context)])
+    _set(copy, "__suppress_context__", suppressed)
     if copy is not error:
-        copy.__traceback__ = error.__traceback__
+        _set(copy, "__traceback__", error.__traceback__)
