@@ -17,11 +17,12 @@ from openai.types.responses import ResponseTextDeltaEvent
 from pydantic import BaseModel
 
 from kantan_agents import Agent
-from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError
+from kantan_agents.errors import InvalidOptionError, RedactedContentBlockedError, StructuredOutputError
 from kantan_agents.interception import Middleware, ModelCall
 from kantan_agents.middleware import Approve, Approved, Redact, resume, to_json
 from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json
 from kantan_agents.middleware.redact.places import Placeholders, Replacements
+from kantan_agents.middleware.redact.redaction import Redaction
 from kantan_agents.middleware.redact.rules import make_rules
 from kantan_agents.middleware.redact.text import TextRedaction
 from kantan_agents.testing import (
@@ -322,6 +323,50 @@ def test_values_in_json_are_changed_by_their_key_and_alike_if_streamed(value: An
     borders = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     redaction = JsonRedaction(change)
     assert "".join(redaction.feed(text[a:b]) for a, b in pairwise(borders)) + redaction.end() == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Sure! Ask aiko@example.com.", "Sure! Ask [email]."),
+        ('{"text": aiko@example.com}', '{"text": [email]}'),
+        ('{"password": hunter22, "n": 1}', '{"password": [secret], "n": 1}'),
+        ('{"a": null, "b": nullable aiko@example.com', '{"a": null, "b": nullable [email]'),
+        ('{"a": "x"} Call +81 3 1234 5678', '{"a": "x"} Call [phone]'),
+        ('```json\n{"a": "aiko@example.com"}\n```', '```json\n{"a": "[email]"}\n```'),
+        ('{"a": tru', '{"a": tru'),
+        ("null", "null"),
+        ("", ""),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_text_that_should_be_json_and_is_not_is_redacted(text: str, expected: str, size: int) -> None:
+    rules = make_rules(None, 128)
+    masks = Replacements("mask", b"", numbered=False, values={})
+    redaction = Redaction(rules, Placeholders(rules), masks)
+    rewriter = redaction.rewriter(is_json=True, restore=False)
+    pieces = [text[place : place + size] for place in range(0, len(text), size)]
+    assert "".join(map(rewriter.feed, pieces)) + rewriter.end() == expected
+    answer = redaction.answer(assistant_message(text), is_json=True)
+    assert answer.content[0].text == expected
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_an_answer_in_prose_instead_of_json_is_redacted(streamed: bool, recorded: Recorded) -> None:
+    class Out(BaseModel):
+        a: str
+
+    events: list[Any] = []
+    model = ScriptedModel([[assistant_message(f"Sure! Ask {MAIL}.")]] * 9)
+    desk = Agent("desk", "Help.", model=model, output_type=Out, middleware=[Redact()])
+    with desk.subscribe(events.append), pytest.raises(StructuredOutputError) as caught:
+        if streamed:
+            async with desk.stream("Hello") as stream:
+                events += [event async for event in stream]
+        else:
+            await desk.run_async("Hello")
+    seen = [*(event.to_json() for event in events), str(caught.value), repr(model.calls), recorded.all()]
+    assert MAIL not in "\n".join(seen)
 
 
 def test_a_number_in_json_becomes_a_string_and_escapes_are_decoded() -> None:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 
+from kantan_agents.interception import TextRewriter
+
 Change = Callable[[str, str], str]
 """Takes a string, or a number as text, and the key that it belongs to or "". Returns its replacement."""
 
@@ -14,13 +16,19 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|-?[0-9][0-9.eE+-]*', re.DOTALL
 _STRING_SIGN = re.compile(r'["\\]')
 _BEGIN = re.compile(r'["0-9-]')
 _NUMBER_END = re.compile(r"[^0-9.eE+-]")
+_VALID = re.compile(r"(?:[\s{}\[\]:,]+|(?:true|false|null)(?=[\s,}\]]))*")
+_LITERAL_BEGIN = re.compile(r"t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?")
+_KEY = re.compile(r"[\w.-]{1,64}")
 _STRUCTURE = re.compile(r"[{}\[\]:,]")
 
 
 def looks_like_json(text: str) -> bool:
     """Whether ``text`` is a JSON object or list."""
-    if not text.lstrip().startswith(("{", "[")):
-        return False
+    return text.lstrip().startswith(("{", "[")) and is_valid_json(text)
+
+
+def is_valid_json(text: str) -> bool:
+    """Whether ``text`` is JSON."""
     with suppress(ValueError, RecursionError):
         json.loads(text)
         return True
@@ -51,6 +59,11 @@ class _Changer:
         self._key = ""
         self._lists: list[str | None] = []  # the key of each open list; None for an object
 
+    @property
+    def key(self) -> str:
+        """The key that the next value belongs to."""
+        return self._key
+
     def passed(self, structure: str) -> str:
         """Take note of the text between two strings or numbers, and return it."""
         for sign in _STRUCTURE.findall(structure):
@@ -79,16 +92,51 @@ class _Changer:
         return token if changed == value else json.dumps(changed, ensure_ascii=token.isascii())
 
 
+class _Rest:
+    """Rewrites text that should be JSON and is not, such as ``{"password": hunter2}`` from the value on.
+
+    Args:
+        rewriter: Rewrites the text.
+        key: The key that the text belongs to, or "".
+    """
+
+    def __init__(self, rewriter: TextRewriter, key: str) -> None:
+        self._rewriter = rewriter
+        self._is_hidden = _KEY.fullmatch(key) is not None
+        self._hidden = rewriter.feed(f"{key}=") if self._is_hidden else ""
+
+    def feed(self, piece: str) -> str:
+        return self._without_key(self._rewriter.feed(piece))
+
+    def end(self) -> str:
+        passed = self._without_key(self._rewriter.end())
+        return self._hidden + passed if self._is_hidden else passed
+
+    def _without_key(self, text: str) -> str:
+        if not self._is_hidden:
+            return text
+        self._hidden += text
+        _, sign, passed = self._hidden.partition("=")
+        self._is_hidden = not sign
+        return passed
+
+
 class JsonRedaction:
     """Changes streamed JSON text. Each string or number is withheld until it is complete.
 
     Args:
         change: Takes a string, or a number as text, and the key that it belongs to or ""; returns its
             replacement.
+        as_text: Returns what rewrites the rest of a text that is no JSON object or list from there on; None
+            if all of it is JSON.
     """
 
-    def __init__(self, change: Change) -> None:
+    def __init__(self, change: Change, as_text: Callable[[], TextRewriter] | None = None) -> None:
         self._changer = _Changer(change)
+        self._as_text = as_text
+        self._rest: _Rest | None = None
+        self._has_begun = False
+        self._word = ""  # the beginning of `true`, `false` or `null`
         self._token: list[str] = []
         self._is_string = False
         self._is_escaped = False
@@ -98,27 +146,52 @@ class JsonRedaction:
         passed: list[str] = []
         place = 0
         while place < len(piece):
+            if self._rest is not None:
+                passed.append(self._rest.feed(piece[place:]))
+                break
             if not self._token:
                 found = _BEGIN.search(piece, place)
                 begin = found.start() if found is not None else len(piece)
-                passed.append(self._changer.passed(piece[place:begin]))
+                passed.append(self._between(piece[place:begin], is_end=found is None))
                 place = begin
-                if found is not None:
+                if found is not None and self._rest is None:
                     self._token, self._is_string = [found[0]], found[0] == '"'
                     place += 1
                 continue
             end = self._end_of_string(piece, place) if self._is_string else self._end_of_number(piece, place)
             self._token.append(piece[place : len(piece) if end is None else end])
             if end is not None:
-                passed.append(self.end())
+                passed.append(self._end_of_token())
             place = len(piece) if end is None else end
         return "".join(passed)
 
     def end(self) -> str:
         """Return the remaining text."""
+        if self._rest is not None:
+            return self._rest.end()
+        return self._end_of_token() + self._word
+
+    def _end_of_token(self) -> str:
         token, self._token, self._is_escaped = "".join(self._token), [], False
         found = _TOKEN.fullmatch(token)
         return self._changer.changed(token) if found is not None else token
+
+    def _between(self, text: str, *, is_end: bool) -> str:
+        """Return the text between two strings or numbers as far as it is certain."""
+        if self._as_text is None:
+            return self._changer.passed(text)
+        text = self._word + text
+        valid = _VALID.match(text)
+        end = valid.end() if valid is not None else 0
+        self._word = text[end:]
+        passed = self._changer.passed(text[:end])
+        begun = text[:end].lstrip()
+        is_object = self._has_begun or begun.startswith(("{", "[")) or (is_end and not text.strip())
+        self._has_begun = self._has_begun or bool(begun)
+        if is_object and (not self._word or (is_end and _LITERAL_BEGIN.fullmatch(self._word))):
+            return passed
+        self._rest = _Rest(self._as_text(), self._changer.key)
+        return passed + self._rest.feed(self._word)
 
     def _end_of_string(self, piece: str, place: int) -> int | None:
         if self._is_escaped:

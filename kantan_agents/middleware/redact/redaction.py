@@ -10,7 +10,12 @@ import attrs
 from kantan_agents.errors import RedactedContentBlockedError
 from kantan_agents.interception import TextRewriter
 from kantan_agents.middleware.redact.exceptions import redacted_exception
-from kantan_agents.middleware.redact.json_text import JsonRedaction, change_json, looks_like_json
+from kantan_agents.middleware.redact.json_text import (
+    JsonRedaction,
+    change_json,
+    is_valid_json,
+    looks_like_json,
+)
 from kantan_agents.middleware.redact.media import is_data_url
 from kantan_agents.middleware.redact.places import Placeholders, Replacements
 from kantan_agents.middleware.redact.rules import SECRET, Rule
@@ -58,7 +63,7 @@ class Redaction:
 
         Args:
             item: The item.
-            is_json: Whether the text of the answer is JSON.
+            is_json: Whether the text of the answer should be JSON.
         """
 
         def change(text: str, field: str) -> str:
@@ -92,16 +97,20 @@ class Redaction:
         """Return a rewriter that redacts the text of an answer while it is streamed.
 
         Args:
-            is_json: Whether the text is JSON.
+            is_json: Whether the text should be JSON.
             restore: Whether placeholders are replaced with their values.
         """
-        if is_json:
-            change = self._named
-            return JsonRedaction(
-                (lambda text, name: self.restored(change(text, name))) if restore else change
-            )
-        rewriter: TextRewriter = self._rewriter("the answer")
-        return _Restoring(rewriter, self.restored) if restore else rewriter
+
+        def as_text() -> TextRewriter:
+            rewriter: TextRewriter = self._rewriter("the answer")
+            return _Restoring(rewriter, self.restored) if restore else rewriter
+
+        if not is_json:
+            return as_text()
+        change = self._named
+        return JsonRedaction(
+            (lambda text, name: self.restored(change(text, name))) if restore else change, as_text
+        )
 
     def restored(self, text: str) -> str:
         """Return a text with the placeholders of this run replaced with their values."""
@@ -133,11 +142,20 @@ class Redaction:
             return self._place_for_secret(text, where)
         changed = self._redacted_whole.get(text)
         if changed is None:
-            changed = self._json(text, where) if looks_like_json(text) else self._text(text, where)
+            changed = self._valid_json(text, where) if looks_like_json(text) else self._text(text, where)
             self._redacted_whole[text] = changed
         return changed
 
     def _json(self, text: str, where: str) -> str:
+        if is_valid_json(text):
+            return self._valid_json(text, where)
+        redaction = JsonRedaction(
+            lambda part, name: self._named(part, name, where), lambda: self._rewriter(where)
+        )
+        changed = redaction.feed(text) + redaction.end()
+        return text if changed == text else changed
+
+    def _valid_json(self, text: str, where: str) -> str:
         return change_json(text, lambda part, name: self._named(part, name, where))
 
     def _named(self, text: str, name: str, where: str = "the answer") -> str:
