@@ -325,6 +325,27 @@ def test_values_in_json_are_changed_by_their_key_and_alike_if_streamed(value: An
     assert "".join(redaction.feed(text[a:b]) for a, b in pairwise(borders)) + redaction.end() == whole
 
 
+def test_a_placeholder_in_a_pair_of_names_is_no_secret() -> None:
+    once = redacted("api_key\",\"'aiko@example.com", numbered=True)
+    assert redacted(once, numbered=True) == once
+
+
+@given(
+    parts=st.lists(
+        st.sampled_from(
+            ["`", "*", "**", " ", "\n", ":", "=", '"', ",", ")", "api_key", "Password", "a1b2c3d4e5"]
+        ),
+        max_size=14,
+    ),
+    cuts=st.lists(st.integers(0, 60), max_size=12),
+)
+def test_secrets_in_markdown_are_redacted_alike_if_streamed(parts: list[str], cuts: list[int]) -> None:
+    text = "".join(parts)
+    assert redacted(text, [min(cut, len(text)) for cut in cuts], ["secret"]) == redacted(
+        text, None, ["secret"]
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -43,6 +43,13 @@ TOKENS = {
     "Stripe webhook": ("wh" + "sec_", some(32)),
     "AWS": ("AK" + "IA", some(16, BASE32)),
     "AWS session": ("AS" + "IA", some(16, BASE32)),
+    "Perplexity": ("pp" + "lx-", some(48)),
+    "NVIDIA": ("nv" + "api-", some(64)),
+    "Replicate": ("r" + "8_", some(37)),
+    "Tavily": ("tv" + "ly-", f"dev-{some(32)}"),
+    "LangSmith": ("ls" + "v2_pt_", f"{some(32, HEX)}_{some(10, HEX)}"),
+    "Docker Hub": ("dc" + "kr_pat_", some(27)),
+    "Atlassian": ("AT" + "ATT3", f"xFfGF0{some(180)}={some(8, UPPER)}"),
     "GitHub classic": ("gh" + "p_", some(36)),
     "GitHub OAuth": ("gh" + "o_", some(36)),
     "GitHub user": ("gh" + "u_", some(36)),
@@ -166,6 +173,13 @@ NAMED = [
     "GITHUB_TOKEN={}",
     "refresh_token={}",
     '{{"token": "{}"}}',
+    "`api_key`: `{}`",
+    "**password**: {}",
+    "**Password:** {}",
+    "- **DB_PASSWORD:** `{}`",
+    "*api_key* = {}",
+    "AZURE_OPENAI_KEY={}",
+    '{{"anthropic_key": "{}"}}',
 ]
 VALUE = "q7Xw9Lp2Rt5Vb8Nz3Kd6"
 
@@ -274,6 +288,14 @@ HARMLESS = [
     "ask-0123456789abc task-runner-0123456789 risk-assessment-framework",
     "2026-01-15T12:30:45.123Z 10.0.0.1 +81 3 1234 5678",
     "SELECT secret, token FROM vault WHERE key = 'name'",
+    "name = input('Password: ', stream=None)",
+    'ask("Password: ")',
+    '{"label":"password:","value":"at least 8 letters"}',
+    "`password`: the password of the user",
+    "`password`: `str`, hashed",
+    "**password**: *required*",
+    "`api_key`: `None` or a text",
+    "def connect(password: str, **options)",
     "-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ\n-----END CERTIFICATE-----",
     "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYI\n-----END PUBLIC KEY-----",
     "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGq2 aiko@host",
@@ -332,7 +354,7 @@ def test_each_format_is_also_found_by_the_search_that_comes_before() -> None:
 LIKELY = st.lists(
     st.sampled_from(
         [
-            *" \n\t\\\"'=:,-{}[]()@/.&;",
+            *" \n\t\\\"'=:,-{}[]()@/.&;`*",
             "api_key",
             "Password",
             "token",

@@ -61,6 +61,13 @@ FORMATS = (
     Format("Hugging Face token", "(?:hf|api_org)_", "[A-Za-z0-9]{30,}", "(?:hf|api_org)_[A-Za-z0-9]{12}"),
     Format("Groq API key", "gsk_", "[A-Za-z0-9]{40,}", "gsk_"),
     Format("xAI API key", "xai-", "[A-Za-z0-9]{40,}", "xai-[A-Za-z0-9]{8}"),
+    Format("Perplexity API key", "pplx-", "[A-Za-z0-9]{40,}", "pplx-"),
+    Format("NVIDIA API key", "nvapi-", "[A-Za-z0-9_-]{40,}", "nvapi-"),
+    Format("Replicate token", "r8_", "[A-Za-z0-9]{37,}", "r8_[A-Za-z0-9]{12}"),
+    Format("Tavily key", "tvly-", "[A-Za-z0-9-]{20,}", "tvly-"),
+    Format("LangSmith key", "lsv2_(?:pt|sk)_", "[a-f0-9]{32}_[a-f0-9]{10}", "lsv2_"),
+    Format("Docker Hub token", "dckr_(?:pat|oat)_", "[A-Za-z0-9_-]{27,}", "dckr_"),
+    Format("Atlassian token", "ATATT3", "[A-Za-z0-9_=-]{60,}", "ATATT3"),
     Format("SendGrid key", r"SG\.", r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{30,}", r"SG\.[A-Za-z0-9_-]{16}"),
     Format("Twilio API key", "SK", "[0-9a-f]{32}(?![A-Za-z0-9])", "SK[0-9a-f]{16}"),
     Format(

@@ -16,7 +16,10 @@ _OWNER = (
     "|session|signing|slack|storage|subscription|user|webhook|xsrf"
 )
 
-_KEEPER = "secret|private|account|auth|client|encryption|signing|storage|subscription|service|master"
+_KEEPER = (
+    "secret|private|account|auth|client|encryption|signing|storage|subscription|service|master"
+    "|openai|anthropic"
+)
 
 # Longer names first, since the first alternative that matches counts.
 _NAMES: tuple[tuple[Kind, str], ...] = (

@@ -38,18 +38,21 @@ _SHORTEST_WORD = 10
 _SPACE = r"(?:\s|\\+[nrtf])"
 _NAMES = re.compile(NAME, re.IGNORECASE | re.ASCII)
 _SEPARATOR = re.compile(
-    rf"(?P<quote>\\*[\"'])?[\])]?{_SPACE}{{0,8}}(?P<sign>:=|=>|==?|:|%3[DdAa]|,(?=\s{{0,8}}b?\\*[\"']))?"
-    rf"{_SPACE}{{0,8}}(?:b(?=\\*[\"']))?(?P<open>\\*[\"'])?"
+    rf"(?P<quote>\\*[\"'`]|\*\*?)?[\])]?{_SPACE}{{0,8}}(?P<sign>:=|=>|==?|:|%3[DdAa]|,(?=\s{{0,8}}b?\\*[\"']))?"
+    rf"(?:\*\*(?=[\s`]))?{_SPACE}{{0,8}}(?:b(?=\\*[\"']))?(?P<open>\\*[\"'`])?"
 )
 _SCHEME = re.compile(
     r"(?:Bearer|Basic|Token|Bot|Digest|Negotiate|Api-?Key|Key|AWS4-HMAC-SHA256)\s{1,8}", re.IGNORECASE
 )
 _BARE = re.compile(r"[!-~]*")
 _STOP = re.compile(r"[\"'`<>(){}\[\]\\|&]|[;,](?=\s|\Z|[\"'])|;(?=[A-Za-z ]{1,40}=)")
+# What follows the quote that ends a text such as "Password: ", rather than beginning a value.
+_AFTER_TEXT = re.compile(r"\s*(?:[,:]\s*\\*[\"']|,\s+[A-Za-z_]\w*\s*=|[)\]}]+(?:\s*\Z|[\s,;:\"'\\]))")
 _OPTION = re.compile(r"(?:^|[\s\"'\[(,`]|\\[nrt])--?[A-Za-z0-9_.-]{0,64}\Z")
-_UNDECIDED = re.compile(r"(?:%3?|,\s{0,8}b?\\*|\\+)?\Z")
+_UNDECIDED = re.compile(r"(?:%3?|\*\*?|,\s{0,8}b?\\*|\\+)?\Z")
 _NUMBER = re.compile(r"-?[0-9.eE+-]+")
 _SPACED = re.compile(_SPACE)
+_DIGIT = re.compile(r"[0-9](?![0-9a-f]*\])")  # not that of a placeholder such as `[email_1]`
 _BEARER = re.compile(
     rf"{BOUNDARY}(?P<scheme>bearer|basic)(?P<space>\s{{1,8}})(?P<value>[A-Za-z0-9._~+/=-]*)", re.IGNORECASE
 )
@@ -70,9 +73,10 @@ def _needle() -> re.Pattern[str] | str:
     space = r"(?:\s|\\+(?:[nrtf]|u[0-9A-Fa-f]{4}))"
     join, k = "[_.-]?", "[k\u212a]"
     keys = "secret|private|account|auth|client|encryption|signing|storage|subscription|service|master|access"
+    keys += "|openai|anthropic"
     names = f"ap[i\u0130\u0131]{join}{k}ey|(?:{keys}){join}key|authorization|secret|token"
     names = f"(?i:{names}|pass(?:word|wd|phrase)|pwd|[_-]pass)"
-    signed = rf"{names}(?:\\*[\"'])?[\])]?{space}*(?:[:=]|%3[DdAa])"
+    signed = rf"{names}(?:\\*[\"'`]|\*\*?)?[\])]?{space}*(?:[:=]|%3[DdAa])"
     listed = rf"{names}\\*[\"']{space}*[,}}]"
     option = rf"-[A-Za-z0-9_.-]*{names}(?:\\*[\"'])?{space}"
     scheme = rf"(?i:bearer|basic){space}+[A-Za-z0-9._~+/=-]{{8}}"
@@ -219,18 +223,32 @@ def _named(text: str, start: int, *, whole: bool) -> Iterator[Secret | int]:
         end = len(text) if end is None else end
         if not is_quoted and text[end : end + 1] in ("(", "["):
             continue  # the call of a function
-        if between["sign"] == "," and scheme is None and not any(map(str.isdigit, text[begin:end])):
+        if between["sign"] == "," and scheme is None and _DIGIT.search(text, begin, end) is None:
             continue  # two names
-        sure = is_quoted or scheme is not None
+        if (
+            is_quoted
+            and between["quote"] is None
+            and between["sign"] == ":"
+            and _AFTER_TEXT.match(text, begin)
+        ):
+            continue
+        is_markdown = between["open"] == "`"
+        if is_markdown and _SPACED.search(text, begin, end) is not None:
+            continue
+        sure = (is_quoted and not is_markdown) or scheme is not None
         may_be_code = not sure and (
             between["sign"] != "="
             or _SPACED.search(between[0]) is not None
             or text[end : end + 1] in (")", ",")
         )
-        if is_secret_value(kind_of(name), text[begin:end], quoted=sure, code=may_be_code):
+        if is_secret_value(kind_of(name), _without_stars(text[begin:end]), quoted=sure, code=may_be_code):
             is_number = not is_quoted and between["quote"] is not None and _NUMBER.fullmatch(text, begin, end)
             yield Secret(begin, end, name.start(), between["quote"] if is_number else "")
             place = end
+
+
+def _without_stars(value: str) -> str:
+    return value.strip("*") if value.startswith("*") and not value.startswith("**") else value  # Markdown
 
 
 def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
@@ -242,7 +260,8 @@ def _assigns(text: str, name: re.Match[str], between: re.Match[str]) -> bool:
         return sign != "==" or between["open"] is not None
     # An option of a command and its value, such as `--api-key value`.
     before = text[max(0, name.start() - _LONGEST_OPTION) : name.start()]
-    return _SPACED.search(between[0]) is not None and _OPTION.search(before) is not None
+    is_apart = between["quote"] not in ("`", "*", "**") and _SPACED.search(between[0]) is not None
+    return is_apart and _OPTION.search(before) is not None
 
 
 def _end_of_bare(text: str, begin: int) -> int:
