@@ -325,8 +325,17 @@ def test_values_in_json_are_changed_by_their_key_and_alike_if_streamed(value: An
     assert "".join(redaction.feed(text[a:b]) for a, b in pairwise(borders)) + redaction.end() == whole
 
 
+def test_digits_within_an_id_are_no_card_number() -> None:
+    for text in ("01a20508e4111111111111111a4786d", "sha256:0f4111111111111111b2"):
+        assert redacted(text) == text
+        assert redacted(text, list(range(len(text)))) == text
+    for text in ("card4111111111111111", "4111111111111111f", "no 4111111111111111."):
+        assert "4111" not in redacted(text)
+        assert "4111" not in redacted(text, list(range(len(text))))
+
+
 def test_a_placeholder_in_a_pair_of_names_is_no_secret() -> None:
-    once = redacted("api_key\",\"'aiko@example.com", numbered=True)
+    once = redacted('api_key","\'aiko@example.com', numbered=True)
     assert redacted(once, numbered=True) == once
 
 

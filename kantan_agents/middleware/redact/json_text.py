@@ -127,7 +127,7 @@ class JsonRedaction:
     Args:
         change: Takes a string, or a number as text, and the key that it belongs to or ""; returns its
             replacement.
-        as_text: Returns what rewrites the rest of a text that is no JSON object or list from there on; None
+        as_text: Returns what rewrites the rest of a text that is not JSON from there on; None
             if all of it is JSON.
     """
 

@@ -217,7 +217,11 @@ _PHONE = "|".join(
         rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
     )
 )
-_CARD = r"(?<!\d)(?<!\d[.,])[2-6](?:\d{12,18}(?!\d)|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
+# Digits between the letters a to f belong to an id or a hash.
+_CARD = (
+    r"(?<!\d)(?<!\d[.,])[2-6](?:(?<![a-f].)\d{12,18}(?!\d)|\d{12,18}(?![0-9a-f])"
+    r"|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
+)
 
 SECRET = "secret"  # noqa: S105 - a name
 """Name of the rule for keys, tokens and passwords."""
