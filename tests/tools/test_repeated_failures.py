@@ -160,6 +160,26 @@ async def test_attempts_of_a_middleware_count_once() -> None:
     assert (await run(model, middleware=[ThreeAttempts()]))["result"].final_output == "done"
 
 
+async def test_attempts_that_fail_in_different_ways_count_by_the_last_of_them() -> None:
+    attempts = iter(range(100))
+
+    def fetch() -> str:
+        """Fetch it."""
+        if next(attempts) % 2 == 0:
+            raise DiskError("busy")
+        raise TimeoutError("too late")
+
+    class TwoAttempts(Middleware):
+        async def tool_call(self, call: Any, call_next: Any) -> Any:
+            try:
+                return await call_next(call)
+            except DiskError:
+                return await call_next(call)
+
+    with pytest.raises(RepeatedFailureError, match="TimeoutError: too late"):
+        await run(turns(*[("fetch", {})] * 20), fetch, middleware=[TwoAttempts()])
+
+
 async def test_a_call_that_works_at_a_later_attempt_has_not_failed() -> None:
     attempts = iter(range(100))
 
@@ -237,7 +257,11 @@ async def test_redacted_data_is_not_in_the_error() -> None:
         """Send a mail."""
         raise DiskError(f"no such user: {to}")
 
-    model = turns(*[("send", {"to": "ann@example.com"})] * 20)
-    with pytest.raises(RepeatedFailureError) as caught:
-        await run(model, send, middleware=[Redact("email", restore=True)])
-    assert "ann@example.com" not in f"{caught.value} {caught.value.arguments} {caught.value.__cause__}"
+    for redact in (Redact("email"), Redact("email", restore=True)):
+        model = turns(*[("send", {"to": "ann@example.com"})] * 20)
+        with pytest.raises(RepeatedFailureError) as caught:
+            await run(model, send, middleware=[redact])
+        error = caught.value
+        assert error.count == len(model.calls) == FAILED_TURNS
+        assert "ann@example.com" not in f"{error} {error.arguments} {error.reason} {error.__cause__}"
+        assert "no such user" in error.reason

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.errors import RepeatedFailureError
-from kantan_agents.interception import end_run_with
+from kantan_agents.interception import end_run_with, redacted_data, redacted_error
 from kantan_agents.pipeline import Run
 
 FAILED_TURNS: Final = 5
@@ -42,12 +42,13 @@ class _Streak:
     """The failures of one call.
 
     Attributes:
-        kind: The type of the error.
-        reason: The text of the error.
+        kind: The type of the latest error.
+        reason: The text of the latest error, redacted.
         turn: The latest turn in which it has failed.
         count: Number of turns in which it has failed.
         failed_calls: Ids of the calls that have failed in the latest turn.
-        error: The latest exception, if any.
+        error: The latest exception, if any, redacted.
+        before: Type, text and count of the turn before, if it has failed there, too.
     """
 
     kind: str
@@ -56,10 +57,20 @@ class _Streak:
     count: int = 1
     failed_calls: set[str] = attrs.field(factory=set)
     error: BaseException | None = None
+    before: tuple[str, str, int] | None = None
 
-    def is_same(self, kind: str, reason: str) -> bool:
-        # Messages often contain times and ids of requests.
-        return self.kind == kind and _DIGITS.sub("0", self.reason) == _DIGITS.sub("0", reason)
+    def record(self, turn: int, kind: str, reason: str, error: BaseException | None) -> None:
+        """Record a failure. In a turn, the latest one counts: the others may be attempts of a middleware."""
+        if self.turn != turn:
+            self.before = (self.kind, self.reason, self.count)
+            self.turn, self.failed_calls = turn, set()
+        self.kind, self.reason, self.error = kind, reason, error
+        self.count = 1
+        if self.before is not None:
+            kind_before, reason_before, count = self.before
+            # Messages often contain times and ids of requests.
+            if kind_before == kind and _DIGITS.sub("0", reason_before) == _DIGITS.sub("0", reason):
+                self.count = count + 1
 
 
 @attrs.define
@@ -91,15 +102,13 @@ def record_failed_call(
         return
     failures: _Failures = run.state.setdefault(_FAILURES, _Failures())
     key = _key(tool_name, tool_context)
-    kind, reason = type(error).__name__ if error is not None else "", reason[:_LONGEST_SOURCE]
+    kind = type(error).__name__ if error is not None else ""
+    error = redacted_error(run, error) if error is not None else None
+    reason = redacted_data(run, reason)[:_LONGEST_SOURCE]
     streak = failures.streaks.get(key)
-    if streak is not None and error is not None and streak.error is error:
-        return  # a middleware has passed it on, perhaps with another message
-    if streak is None or not streak.is_same(kind, reason):
+    if streak is None:
         streak = failures.streaks[key] = _Streak(kind, reason, failures.turn)
-    elif streak.turn != failures.turn:
-        streak.turn, streak.count, streak.failed_calls = failures.turn, streak.count + 1, set()
-    streak.reason, streak.error = reason, error
+    streak.record(failures.turn, kind, reason, error)
     streak.failed_calls.add(_call_id(tool_context))
 
 
