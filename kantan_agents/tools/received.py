@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 from agents import FunctionTool
 from agents.function_schema import FuncSchema
-from pydantic import AliasChoices, BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, RootModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 _MISSING = object()
@@ -56,8 +56,8 @@ class _Receiver:
         """Return the arguments as JSON values, once for each way to name them; empty if they are invalid."""
         try:
             model = self.schema.params_pydantic_model(**arguments)
-        except (ValidationError, TypeError):
-            return []  # the call will fail, and the function receives nothing
+        except Exception:  # noqa: BLE001 - a validator is user code
+            return []  # the call will fail in the same way, and the function receives nothing
         reader = _Reader(by_python_name=False)
         read = [self._as_called(reader.model(model, arguments), last=False)]
         if reader.is_ambiguous or self._takes_more:
@@ -104,6 +104,8 @@ class _Reader:
                 _key(key): self.value(one, given.get(key, _MISSING) if isinstance(key, str) else _MISSING)
                 for key, one in value.items()
             }
+        if isinstance(value, RootModel):
+            return self.value(value.root, written)
         fields = _fields_of(value)
         if fields is not None:
             return self.fields(value, fields, written)
@@ -164,6 +166,9 @@ def _plain(value: Any) -> Any:
 def _number(value: Any) -> Any:
     # No number in JSON is infinite or undefined: such a value is read as one that exceeds every limit.
     if value != value or value in (float("inf"), float("-inf")):  # noqa: PLR0124 - only NaN is unequal to itself
+        return -sys.float_info.max if value < 0 else sys.float_info.max
+    if isinstance(value, Decimal) and value.adjusted() > sys.float_info.max_10_exp:
+        # As an int, `1e9999999` would need minutes.
         return -sys.float_info.max if value < 0 else sys.float_info.max
     return int(value) if value == int(value) and not isinstance(value, float) else float(value)
 

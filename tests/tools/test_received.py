@@ -16,10 +16,11 @@ import pytest
 from agents.tool_context import ToolContext
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, RootModel
 from typing_extensions import TypedDict
 
-from kantan_agents import explain
+from kantan_agents import Agent, explain
+from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tools.guards.guard import guard_function
 
 
@@ -269,7 +270,16 @@ class Converted(BaseModel):
 def converted(v: Converted) -> None: ...
 
 
+class Rows(RootModel[list[Query]]):
+    pass
+
+
+def rows(v: Rows) -> None: ...
+def priced(v: Decimal, note: str = "") -> None: ...
+
+
 AT_MOST_50 = {"maximum": 50}
+ANY_AT_MOST_50 = {"type": ["string", "number"], **AT_MOST_50}
 
 
 @pytest.mark.parametrize(
@@ -304,6 +314,10 @@ AT_MOST_50 = {"maximum": 50}
         (converted, "v.limit", AT_MOST_50, {"v": {"limit": 5}}, {"v": {"limit": 0}}),
         (day, "v", {"pattern": "Z$"}, {"v": "2024-01-01T00:00:00"}, {"v": "2024-01-01T00:00:00Z"}),
         (untyped, "limit", AT_MOST_50, {"limit": 600}, {"limit": 5}),
+        (rows, "v[].limit", AT_MOST_50, {"v": [{"lim": 600}]}, {"v": [{"lim": 5}]}),
+        # As an int, it would take hours.
+        (priced, "v", ANY_AT_MOST_50, {"v": "1e999999999999"}, {"v": "-1e999999999999"}),
+        (priced, "note", {"maxLength": 5}, {"v": "1e999999999999", "note": "long text"}, {"v": "1e99999999"}),
     ],
 )
 def test_a_rule_holds_for_what_the_function_receives(
@@ -311,3 +325,22 @@ def test_a_rule_holds_for_what_the_function_receives(
 ) -> None:
     assert not is_allowed(function, path, rule, refused)
     assert allowed is None or is_allowed(function, path, rule, allowed)
+
+
+class Checked(BaseModel):
+    name: Annotated[str, BeforeValidator(lambda value: {"a": "b"}[value])]
+
+
+@pytest.mark.anyio
+async def test_a_validator_that_fails_in_its_own_way_fails_the_call_and_not_the_run() -> None:
+    @agents.function_tool
+    def checked(v: Checked, limit: int) -> str:
+        return "done"
+
+    rules = {"params": {"checked": {"limit": AT_MOST_50}}}
+    arguments = {"v": {"name": "c"}, "limit": 5}
+    model = ScriptedModel([[function_call("checked", arguments, call_id="c1")], [assistant_message("Done.")]])
+    context = await Agent("a", "x", tools=[checked], model=model).run_async("Go.", {"tool_rules": rules})
+    assert context["result"].final_output == "Done."
+    assert model.last_call is not None
+    assert "An error occurred while running the tool" in str(model.last_call.input)
