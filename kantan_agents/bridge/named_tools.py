@@ -16,7 +16,7 @@ from kantan_agents.support.log import get_logger
 
 _LONGEST = 200
 _NEAR = 60
-_REPORTED = object()
+_CHECKED = object()
 _log = get_logger("kantan_agents.middleware")
 
 
@@ -28,7 +28,7 @@ async def check_named_tools(
     listed_by: Any = None,
     listed: Iterable[Tool] = (),
 ) -> None:
-    """Raise if a middleware names a tool that no agent has.
+    """Raise if a middleware names a tool that no agent has; once for each run.
 
     The agents are those that the run can reach, those above a delegated run, whose middleware it shares, and
     those that the same middleware object is given to.
@@ -43,7 +43,8 @@ async def check_named_tools(
     Raises:
         InvalidOptionError: E75, an entry names no tool.
     """
-    waiting = [one for one in named if one.unmatched]
+    checked: set[Any] = run.state.setdefault(_CHECKED, set())
+    waiting = [one for one in named if one.unmatched and one not in checked]
     if not waiting:
         return
     owners = [run.agent, *(agent for one in waiting for agent in one.agents)]
@@ -56,14 +57,11 @@ async def check_named_tools(
     for one in waiting:
         one.match(reach.all_names())
         missing = [entry for entry in one.unmatched if not reach.may_be_unlisted(entry)]
-        if not missing:
-            continue
-        if reach.is_complete:
+        if missing and reach.is_complete:
             problems = "; ".join(describe_unknown(entry, run.agent.name, reach) for entry in missing)
             raise InvalidOptionError(option=one.option, reason=problems)
-        reported: set[Any] = run.state.setdefault(_REPORTED, set())
-        if one not in reported:
-            reported.add(one)
+        checked.add(one)  # to list the servers of other agents in every turn would cost too much
+        if missing:
             _log.warning("names of tools cannot be checked", option=one.option, names=missing)
 
 

@@ -31,8 +31,8 @@ class Reach:
         served: The tools of MCP servers.
         servers: Names of the MCP servers.
         unlisted: Beginnings of the names of tools that a hosted MCP server does not list.
-        is_complete: Whether every tool is known. It is not if a hand-off decides at run time, or if the tools
-            of a server are unknown.
+        is_complete: Whether every tool is known. It is not if a hand-off decides at run time, if the tools
+            of a server are unknown, or if a function filters them.
     """
 
     agents: list[agents.Agent[Any]]
@@ -54,6 +54,11 @@ class Reach:
         pattern = NamePatterns([name])
         local = (facts_of_listed(tool) for agent in self.agents for tool in _local_tools(agent))
         return [tool for tool in (*local, *self.served) if any(map(pattern.covering, tool.names))]
+
+    def served_as(self, entry: str) -> Iterator[ToolFacts]:
+        """Yield the tools of servers of which an entry covers any name, even one that grants nothing."""
+        pattern = NamePatterns([entry])
+        return (tool for tool in self.served if any(map(pattern.covering, tool.names)))
 
     def may_be_unlisted(self, entry: str) -> bool:
         """Return whether an entry begins like a tool that a hosted MCP server does not list."""
@@ -114,6 +119,8 @@ async def reach_of(
             more = await _served_to(agent, wrapper) if lists_servers else None
             is_complete = is_complete and more is not None
             offered += more or ()
+        if any(callable(getattr(server, "tool_filter", None)) for server in agent.mcp_servers):
+            is_complete = False  # in another run, the filter may show other tools
         servers |= servers_of(offered) | {server.name for server in agent.mcp_servers}
         served += [facts_of_listed(tool) for tool in offered if server_of(tool) is not None]
         for tool in offered:

@@ -84,7 +84,7 @@ async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerato
         for number, entry in enumerate(entries if isinstance(entries, tuple) else ()):
             name = tool_of(entry)
             if name != EVERY and not reach.covers(name, grants=key == "allow"):
-                yield f"{key}: {describe_unknown(entry, agent, reach)}", _is_certain(name, reach)
+                yield f"{key}: {_described(entry, agent, reach)}", _is_certain(name, reach)
             if is_glob(name) or number % _AT_ONCE == _AT_ONCE - 1:
                 await anyio.lowlevel.checkpoint()  # there may be thousands of names
     for name, parameters in rules.params.items():
@@ -95,6 +95,16 @@ async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerato
         for path in parameters if tools else ():
             if not any(_may_have(tool, path) for tool in tools):
                 yield f"params.{name}.{path}: {_without(path, tools)}", True
+
+
+def _described(entry: str, agent: str, reach: Reach) -> str:
+    """Return a sentence about an entry that covers no tool."""
+    for tool in reach.served_as(tool_of(entry)):  # an entry of `allow`: for `deny`, it would cover the tool
+        prefixed = tool.origin.prefixed if tool.origin is not None else ()
+        name = max((name for name in prefixed if name.startswith(SERVER_PREFIX)), key=len, default=None)
+        better = f"; write, for example, {name!r}" if name is not None else ""
+        return f"{entry!r} covers only names that servers have chosen, which do not count here{better}"
+    return describe_unknown(entry, agent, reach)
 
 
 def _is_certain(name: str, reach: Reach) -> bool:

@@ -257,6 +257,35 @@ async def test_a_budget_inside_another_middleware_reports_a_wrong_name_before_th
     assert done == []
 
 
+async def test_a_tool_that_a_filter_function_hides_in_this_run_is_no_mistake() -> None:
+    server: Any = Server("files", "read")
+    server.tool_filter = lambda _context, tool: tool.name != "delete"
+    model = ScriptedModel([[assistant_message("Done.")]] * 2)
+    agent = Agent("a", "x", model=model, mcp_servers=[server], middleware=[Approve("mcp__files__delete")])
+    assert (await agent.run_async("Go"))["result"].final_output == "Done."
+    strict = Agent("a", "x", model=model, mcp_servers=[server], strict=True)
+    context = await strict.run_async("Go", {"tool_rules": {"deny": ["mcp__files__delete"]}})
+    assert context["result"].final_output == "Done."
+
+
+async def test_names_that_cannot_be_checked_list_the_servers_of_other_agents_once_in_a_run() -> None:
+    class Unconnected(Server):
+        listed = 0
+
+        async def list_tools(self, run_context: Any = None, agent: Any = None) -> Any:
+            self.listed += 1
+            raise ConnectionError("not connected")
+
+    server = Unconnected("files")
+    calls = [[function_call("bash", {"command": str(n)}, call_id=f"c{n}")] for n in range(4)]
+    model = ScriptedModel([*calls, [assistant_message("Done.")]])
+    other = Agent("other", "x", model=model, mcp_servers=[server])
+    middleware = [Budget(per_tool={"mcp__files__read": 1})]
+    agent = Agent("a", "x", model=model, tools=[bash], handoffs=[other], middleware=middleware)
+    assert (await agent.run_async("Go"))["result"].final_output == "Done."
+    assert server.listed == 1
+
+
 def hosted(**config: Any) -> HostedMCPTool:
     given: Any = {"type": "mcp", "server_label": "wiki", "server_url": "http://127.0.0.1:9/", **config}
     return HostedMCPTool(tool_config=given)

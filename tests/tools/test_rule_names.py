@@ -115,8 +115,10 @@ async def test_tools_of_reachable_agents_and_of_connected_servers_are_no_mistake
 async def test_an_allow_entry_that_only_a_servers_own_name_matches_is_a_mistake() -> None:
     made = agent(mcp_servers=[Server("wiki", "page_one")], strict=True)
     await made.run_async("Go", {"tool_rules": {"deny": ["page_*"]}})
-    with pytest.raises(InvalidToolRulesError, match="page_"):
+    with pytest.raises(InvalidToolRulesError) as caught:
         await made.run_async("Go", {"tool_rules": {"allow": ["page_*"]}})
+    assert "'page_*' covers only names that servers have chosen, which do not count here" in str(caught.value)
+    assert str(caught.value).endswith("write, for example, 'mcp__wiki__page_one'")
 
 
 async def test_parameters_that_a_tool_does_not_list_but_may_have_are_no_mistakes() -> None:
