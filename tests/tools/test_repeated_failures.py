@@ -128,7 +128,7 @@ async def test_a_success_of_the_same_call_resets_the_count() -> None:
     assert results(model)[FAILED_TURNS - 1] == "ok"
 
 
-async def test_other_calls_between_the_failures_do_not_reset_the_count() -> None:
+async def test_a_call_that_has_worked_before_does_not_reset_the_count() -> None:
     @function_tool
     def think() -> str:
         return "ok"
@@ -136,7 +136,24 @@ async def test_other_calls_between_the_failures_do_not_reset_the_count() -> None
     model = turns(*[FAILING, ("think", {})] * 20)
     with pytest.raises(RepeatedFailureError):
         await run(model, read_file, think)
-    assert len(model.calls) == 2 * FAILED_TURNS - 1
+    assert len(model.calls) == 2 * FAILED_TURNS + 1  # the first `think` resets it
+
+
+@pytest.mark.parametrize("is_parallel", [False, True])
+async def test_another_call_that_works_for_the_first_time_resets_the_count(is_parallel: bool) -> None:
+    @function_tool
+    def edit(line: int) -> str:
+        return "ok"
+
+    edits = [("edit", {"line": line}) for line in range(3 * FAILED_TURNS)]
+    calls = (
+        [[FAILING, edit] for edit in edits] if is_parallel else [turn for e in edits for turn in (FAILING, e)]
+    )
+    model = turns(*calls)
+    assert (await run(model, read_file, edit))["result"].final_output == "done"
+    assert not any("has failed" in result for result in results(model))
+    with pytest.raises(RepeatedFailureError):  # the same edit again does not count
+        await run(turns(*[FAILING, edits[0]] * 20), read_file, edit)
 
 
 async def test_parallel_calls_of_a_turn_count_once() -> None:

@@ -13,7 +13,7 @@ from kantan_agents.interception import end_run_with, redacted_data, redacted_err
 from kantan_agents.pipeline import Run
 
 FAILED_TURNS: Final = 5
-"""A run ends after this many turns in which the same call has failed in the same way, without a success."""
+"""A run ends after this many turns in which the same call has failed in the same way, without progress."""
 
 WARNED_FROM: Final = 3
 """From this failure on, the model reads that the same call has failed before."""
@@ -75,10 +75,32 @@ class _Streak:
 
 @attrs.define
 class _Failures:
-    """The failing calls of a run, each with its tool and its arguments."""
+    """The failing calls of a run, each with its tool and its arguments.
+
+    Attributes:
+        turn: Number of the turn.
+        streaks: The failing calls.
+        worked: Hashes of the calls that have worked since the first failure.
+    """
 
     turn: int = 0
     streaks: dict[tuple[str, str], _Streak] = attrs.field(factory=dict)
+    worked: set[int] = attrs.field(factory=set)
+
+    def record_success(self, key: tuple[str, str]) -> None:
+        """Record that a call has worked. All counts start again if it is one that has not worked before.
+
+        A model that changes a file and then runs the failing tests again makes progress.
+        """
+        self.streaks.pop(key, None)
+        if hash(key) in self.worked:
+            return
+        self.worked.add(hash(key))
+        for failing, streak in list(self.streaks.items()):
+            if streak.turn == self.turn:
+                streak.before, streak.count = None, 1
+            else:
+                del self.streaks[failing]
 
 
 def record_failed_call(
@@ -120,16 +142,14 @@ def record_working_call(run: Run | None, tool_name: str, tool_context: Any) -> N
 
 
 def end_call(run: Run, tool_name: str, tool_context: Any, output: Any) -> Any:
-    """Return the output of a call; add a warning if the call fails repeatedly. A success resets its count."""
+    """Return the output of a call; add a warning if the call fails repeatedly."""
     failures: _Failures | None = run.state.get(_FAILURES)
     if failures is None:  # the usual case
         return output
     key = _key(tool_name, tool_context)
     streak = failures.streaks.get(key)
-    if streak is None:
-        return output
-    if streak.turn != failures.turn or _call_id(tool_context) not in streak.failed_calls:
-        del failures.streaks[key]
+    if streak is None or streak.turn != failures.turn or _call_id(tool_context) not in streak.failed_calls:
+        failures.record_success(key)
         return output
     if streak.count < WARNED_FROM or not isinstance(output, str):
         return output
