@@ -27,7 +27,7 @@ from kantan_agents.errors import DeadlineExceededError, ToolInputError
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, function_call
 from kantan_agents.testing.strategies import tool_calls, tool_rules
-from kantan_agents.tool_rules import Decision, ToolFacts, ToolRules, decide_call
+from kantan_agents.tool_rules import Decision, Origin, ToolFacts, ToolRules, decide_call
 from kantan_agents.tool_rules.worker import decide, decision_of, task_of
 from kantan_agents.tools.facts import hosted_mcp_facts
 from kantan_agents.tools.guards import worker_process
@@ -300,12 +300,15 @@ PROPERTY = st.sampled_from(
 def test_another_process_decides_alike_about_all_rules_and_calls(
     data: st.DataObject, rules: Any, properties: Any
 ) -> None:
-    parsed = ToolRules.parse(rules)
+    parsed = ToolRules.parse(rules, folds_denials=data.draw(st.booleans()))
     name, arguments = data.draw(tool_calls(parsed))
     parameter = data.draw(st.sampled_from([None, "command", "query"]))
-    others = data.draw(st.lists(st.sampled_from(["search", "Bash", "fs.read", "other"]), max_size=2))
+    others = data.draw(
+        st.lists(st.sampled_from(["search", "Bash", "fs_read", "fs.read", "other"]), max_size=2)
+    )
     schema = {"type": "object", "properties": properties}
-    tool = ToolFacts((name, *others), parameter, schema, fold=data.draw(folds))
+    origin = data.draw(st.none() | st.builds(Origin, st.sampled_from([None, name])))
+    tool = ToolFacts((name, *others), parameter, schema, fold=data.draw(folds), origin=origin)
     here = in_this_process(parsed, tool, arguments)
     assert as_facts(in_another_process(parsed, tool, arguments)) == as_facts(here)
     if tool.fold is None:
@@ -321,3 +324,15 @@ async def test_an_equivalent_name_is_denied_in_another_process_too(started: Star
     decision = await check_call(rules, tool, json.dumps({"subagent_type": name, "prompt": prompt}))
     assert started.processes
     assert decision.rule == "deny: Task(code-reviewer)"
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("origin", [None, Origin("bash")])
+async def test_a_name_that_is_denied_in_any_spelling_is_denied_in_another_process_too(
+    started: Started, origin: Origin | None
+) -> None:
+    rules = ToolRules.parse({"deny": ["Bash(rm:*)"]}, folds_denials=True)
+    tool = ToolFacts(("bash",), "command", origin=origin)
+    decision = await check_call(rules, tool, json.dumps({"command": f"echo {'x ' * 20_000}; rm -rf /"}))
+    assert started.processes
+    assert decision.rule == "deny: Bash(rm:*)"
