@@ -11,7 +11,7 @@ from agents import ShellTool, WebSearchTool
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import Agent, ToolRulesMode, explain, rule_parameter
+from kantan_agents import Agent, AgentDefinition, ToolRulesMode, explain, rule_parameter
 from kantan_agents.errors import (
     InvalidOptionError,
     InvalidToolRulesError,
@@ -282,6 +282,23 @@ class TestAgent:
             "send", {"text": "", "address": "eve"}, {"tool_rules": {"deny": ["send(eve)"]}}
         )
         assert denied.rule == "deny: send(eve)"
+
+    @pytest.mark.parametrize(
+        ("denied", "rule"),
+        [("bash", "deny: bash"), ("Bash", "deny: Bash"), ("Bash(rm:*)", "deny: Bash(rm:*)")],
+    )
+    def test_the_denied_tools_of_a_file_are_explained(self, denied: str, rule: str) -> None:
+        definition = AgentDefinition(name="a", description="b", system_prompt="x", disallowed_tools=[denied])
+
+        @agents.function_tool
+        def bash(command: str) -> str:
+            return command
+
+        agent = Agent.from_definition(definition, tools=[bash, add])
+        explained = agent.explain_tool("bash", {"command": "rm -r x"})
+        assert (explained.allowed, explained.rule, explained.layer) == (False, rule, "definition")
+        assert explained.layers["definition"]["deny"] == [denied]
+        assert agent.explain_tool("add").allowed
 
     def test_any_other_tool_can_be_explained(self) -> None:
         agent = Agent("a", "b")
