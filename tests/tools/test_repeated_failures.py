@@ -84,6 +84,17 @@ async def test_before_the_run_ends_the_model_reads_that_the_call_has_failed_befo
     assert fourth.endswith("After 1 more such failure the run ends.")
 
 
+async def test_an_exception_that_is_raised_again_and_again_counts() -> None:
+    always = DiskError("no")
+
+    @function_tool
+    def fetch() -> str:
+        raise always
+
+    with pytest.raises(RepeatedFailureError):
+        await run(turns(*[("fetch", {})] * 20), fetch)
+
+
 async def test_equal_arguments_count_however_they_are_written() -> None:
     written = ['{"path":"a", "mode":1}', '{ "mode": 1, "path": "a" }', '{"path": "\\u0061", "mode": 1}']
     with pytest.raises(RepeatedFailureError):
@@ -128,32 +139,48 @@ async def test_a_success_of_the_same_call_resets_the_count() -> None:
     assert results(model)[FAILED_TURNS - 1] == "ok"
 
 
-async def test_a_call_that_has_worked_before_does_not_reset_the_count() -> None:
-    @function_tool
-    def think() -> str:
-        return "ok"
+@function_tool
+def edit(text: str) -> str:
+    """Edit."""
+    return "ok"
 
-    model = turns(*[FAILING, ("think", {})] * 20)
+
+async def test_a_call_that_works_again_and_again_between_the_failures_does_not_reset_the_count() -> None:
+    model = turns(*[FAILING, ("edit", {"text": "x"})] * 20)
     with pytest.raises(RepeatedFailureError):
-        await run(model, read_file, think)
-    assert len(model.calls) == 2 * FAILED_TURNS + 1  # the first `think` resets it
+        await run(model, read_file, edit)
+    assert len(model.calls) == 2 * (FAILED_TURNS + 1) - 1  # the first time, it is progress
 
 
-@pytest.mark.parametrize("is_parallel", [False, True])
-async def test_another_call_that_works_for_the_first_time_resets_the_count(is_parallel: bool) -> None:
-    @function_tool
-    def edit(line: int) -> str:
-        return "ok"
-
-    edits = [("edit", {"line": line}) for line in range(3 * FAILED_TURNS)]
-    calls = (
-        [[FAILING, edit] for edit in edits] if is_parallel else [turn for e in edits for turn in (FAILING, e)]
-    )
-    model = turns(*calls)
+@pytest.mark.parametrize("in_one_turn", [False, True])
+async def test_a_new_call_that_works_between_the_failures_resets_the_count(in_one_turn: bool) -> None:
+    steps: list[Any] = []
+    for number in range(3 * FAILED_TURNS):
+        work = ("edit", {"text": str(number)})
+        steps += [[FAILING, work] if number % 2 else [work, FAILING]] if in_one_turn else [FAILING, work]
+    model = turns(*steps)
     assert (await run(model, read_file, edit))["result"].final_output == "done"
-    assert not any("has failed" in result for result in results(model))
-    with pytest.raises(RepeatedFailureError):  # the same edit again does not count
-        await run(turns(*[FAILING, edits[0]] * 20), read_file, edit)
+    assert not any("Do not repeat it" in result for result in results(model))
+
+
+async def test_a_new_call_that_fails_between_the_failures_does_not_reset_the_count() -> None:
+    steps = [step for n in range(20) for step in (FAILING, ("read_file", {"path": str(n)}))]
+    with pytest.raises(RepeatedFailureError):
+        await run(turns(*steps))
+
+
+@pytest.mark.parametrize(
+    "progress", ["{} % done", "{}% done", "{}.5 % done", "{}/10 parts", "{} of 10 parts"]
+)
+async def test_progress_in_a_message_makes_it_another_failure(progress: str) -> None:
+    done = iter(range(100))
+
+    @function_tool
+    def poll() -> str:
+        raise BlockingIOError(f"job 7 is not ready after 12 s: {progress.format(next(done))}")
+
+    model = turns(*[("poll", {})] * 9)
+    assert (await run(model, poll))["result"].final_output == "done"
 
 
 async def test_parallel_calls_of_a_turn_count_once() -> None:

@@ -21,7 +21,8 @@ WARNED_FROM: Final = 3
 _FAILURES = object()
 _LONGEST_REASON: Final = 500
 _LONGEST_SOURCE: Final = 2_000
-_DIGITS = re.compile(r"[0-9]+")
+# All numbers except progress: `40 %`, `3/10`, `3 of 10`.
+_NUMBER = re.compile(r"(?<![0-9.])[0-9]+(?:\.[0-9]+)*(?!\.?[0-9])(?![ \u00a0]?%|/[0-9]|[ ]of[ ][0-9])")
 
 
 @attrs.frozen
@@ -69,7 +70,7 @@ class _Streak:
         if self.before is not None:
             kind_before, reason_before, count = self.before
             # Messages often contain times and ids of requests.
-            if kind_before == kind and _DIGITS.sub("0", reason_before) == _DIGITS.sub("0", reason):
+            if kind_before == kind and _NUMBER.sub("0", reason_before) == _NUMBER.sub("0", reason):
                 self.count = count + 1
 
 
