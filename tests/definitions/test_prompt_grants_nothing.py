@@ -67,8 +67,9 @@ def test_a_line_that_may_belong_to_tools_or_to_the_prompt_is_refused(tools: str,
     ["tools: Read\n# Role\n- Bash", "tools: Read\n\n- Bash", "tools:\n- Read\n\n# Role\n- Bash\nmodel: x"],
 )
 def test_such_a_line_above_a_rule_is_refused_if_the_yaml_is_not_valid(tools: str) -> None:
-    with pytest.raises(InvalidDefinitionError, match=r"may belong to tools or to the prompt"):
+    with pytest.raises(InvalidDefinitionError, match=r"write all of tools without blank lines") as raised:
         AgentDefinition.loads(f"{HEAD.replace(': d', ': Use: d')}{tools}\n---\n\nYou are a.\n")
+    assert "closing line" not in str(raised.value)  # the file has one
 
 
 def test_a_heading_below_denied_tools_never_ends_their_list_early() -> None:

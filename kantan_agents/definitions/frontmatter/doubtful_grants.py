@@ -24,6 +24,10 @@ _MAY_BE_PROMPT: Final = (
     "this line may belong to tools or to the prompt; "
     "write the closing line '---' where the frontmatter ends, and all of tools above it without blank lines"
 )
+_MAY_BE_PROMPT_ABOVE_DASHES: Final = (
+    "this line may belong to tools or, as the frontmatter is not valid YAML, to the prompt; "
+    "write all of tools without blank lines, and without comments that are not indented"
+)
 _ELSEWHERE: Final = (
     "tools repeats a value with a YAML alias or merge key, but the closing line '---' is missing"
 )
@@ -66,7 +70,8 @@ def refuse_doubtful_lines(front: str, start: int, end: int, *, is_closed: bool) 
     """
     found = _doubtful_line(front[start:end], is_closed=is_closed)
     if found is not None:
-        raise RefusedYamlError(start + found, _MAY_BE_PROMPT)
+        reason = _MAY_BE_PROMPT_ABOVE_DASHES if is_closed else _MAY_BE_PROMPT
+        raise RefusedYamlError(start + found, reason)
 
 
 def _doubtful_line(field: str, *, is_closed: bool) -> int | None:
