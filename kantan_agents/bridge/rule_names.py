@@ -17,8 +17,8 @@ from kantan_agents.interception import tool_of
 from kantan_agents.pipeline import Run
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolFacts, ToolRules
-from kantan_agents.tool_rules.declared import declares
 from kantan_agents.tool_rules.globs import is_glob
+from kantan_agents.tool_rules.known_parameters import declares
 from kantan_agents.tool_rules.names import EVERY
 from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tool_rules.parameters import parse_path

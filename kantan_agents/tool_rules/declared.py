@@ -67,7 +67,7 @@ class Declarations:
                 continue
             seen.add(id(one))
             if isinstance(one, Mapping):
-                most = max(most, *(len(_listed(one.get(key))) for key in ("prefixItems", "items")))
+                most = max(most, *(len(listed(one.get(key))) for key in ("prefixItems", "items")))
                 waiting += one.values()
             elif isinstance(one, list):
                 waiting += one
@@ -90,17 +90,17 @@ class Declarations:
 
     def _parts(self, schema: Mapping[str, Any], path: Path) -> Iterator[Types | None]:
         """Yield what each keyword permits; a value must satisfy all of them."""
-        yield self._below(schema, path) if path else _own(schema)
+        yield self._below(schema, path) if path else own_types(schema)
         reference = schema.get("$ref")
         if isinstance(reference, str):
-            target, is_known = _resolved(self._root, reference)
+            target, is_known = resolved(self._root, reference)
             yield self._types(target, path) if is_known else ANY
         if "$dynamicRef" in schema or "$recursiveRef" in schema:
             yield ANY
-        for one in _listed(schema.get("allOf")):
+        for one in listed(schema.get("allOf")):
             yield self._types(one, path)
         for keyword in ("anyOf", "oneOf"):
-            yield self._any_of(_listed(schema.get(keyword)), path)
+            yield self._any_of(listed(schema.get(keyword)), path)
         if "if" in schema:
             yield self._any_of([schema.get("then"), schema.get("else")], path)
         for keyword in ("dependentSchemas", "dependencies"):
@@ -112,12 +112,12 @@ class Declarations:
 
     def _below(self, schema: Mapping[str, Any], path: Path) -> Types | None:
         step, rest = path[0], path[1:]
-        own = _own(schema)
-        if own is not None and ("object" if _is_key(step) else "array") not in own:
+        own = own_types(schema)
+        if own is not None and ("object" if is_key(step) else "array") not in own:
             return _NEVER
-        inner = list(_inner(schema, step))
+        inner = list(inner_schemas(schema, step))
         if not inner:
-            other = schema.get("unevaluatedProperties" if _is_key(step) else "unevaluatedItems")
+            other = schema.get("unevaluatedProperties" if is_key(step) else "unevaluatedItems")
             return self._types(other, rest) if isinstance(other, Mapping) else None
         return _meet(self._types(one, rest) for one in inner)
 
@@ -129,29 +129,30 @@ class Declarations:
         if not path:
             yield schema
         else:
-            for one in _inner(schema, path[0]):
+            for one in inner_schemas(schema, path[0]):
                 yield from self._schemas(one, path[1:], seen)
         reference = schema.get("$ref")
-        same = [_resolved(self._root, reference)[0]] if isinstance(reference, str) else []
+        same = [resolved(self._root, reference)[0]] if isinstance(reference, str) else []
         for keyword in ("allOf", "anyOf", "oneOf"):
-            same += _listed(schema.get(keyword))
+            same += listed(schema.get(keyword))
         for one in same:
             yield from self._schemas(one, path, seen)
 
 
-def _is_key(step: Step) -> bool:
+def is_key(step: Step) -> bool:
+    """Return whether a step leads into an object, not into an array."""
     return isinstance(step, str) and step != ITEMS
 
 
-def _inner(schema: Mapping[str, Any], step: Step) -> Iterator[Any]:
+def inner_schemas(schema: Mapping[str, Any], step: Step) -> Iterator[Any]:
     """Yield the schemas of a property or of an item."""
     if isinstance(step, str) and step != ITEMS:
         yield from _of_property(schema, step)
         return
-    first = _listed(schema.get("prefixItems"))
+    first = listed(schema.get("prefixItems"))
     others = "items" if first else "additionalItems"
     if not first:
-        first = _listed(schema.get("items"))  # the form of older drafts
+        first = listed(schema.get("items"))  # the form of older drafts
         others = "additionalItems" if first else "items"
     if isinstance(step, int) and step < len(first):
         yield first[step]
@@ -177,7 +178,7 @@ def _may_match(pattern: Any, name: str) -> bool:
         return True  # unknown to the linear-time engine
 
 
-def _own(schema: Mapping[str, Any]) -> Types | None:
+def own_types(schema: Mapping[str, Any]) -> Types | None:
     """Return the types that a schema itself permits."""
     return _meet((_named(schema), _of_values(schema), _excluded(schema.get("not"))))
 
@@ -194,7 +195,7 @@ def _named(schema: Mapping[str, Any]) -> Types | None:
 
 
 def _of_values(schema: Mapping[str, Any]) -> Types | None:
-    values = [schema["const"]] if "const" in schema else _listed(schema.get("enum"))
+    values = [schema["const"]] if "const" in schema else listed(schema.get("enum"))
     return frozenset(map(type_of, values)) if values else None
 
 
@@ -227,7 +228,8 @@ def _join(parts: list[Types | None]) -> Types | None:
     return frozenset().union(*(ANY if part is None else part for part in known))
 
 
-def _listed(value: Any) -> list[Any]:
+def listed(value: Any) -> list[Any]:
+    """Return a value if it is a list, else an empty list."""
     return value if isinstance(value, list) else []
 
 
@@ -235,7 +237,7 @@ def _values(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, Mapping) else []
 
 
-def _resolved(root: Any, reference: str) -> tuple[Any, bool]:
+def resolved(root: Any, reference: str) -> tuple[Any, bool]:
     """Return the target of a reference, and whether it has been found."""
     place, *steps = unquote(reference).split("/")
     if place != "#":
@@ -295,53 +297,3 @@ def first_of_other_type(
         if found is not None:
             return found
     return None
-
-
-def declares(schema: Any, path: Path) -> bool:
-    """Return whether a tool may have a parameter: False if its schema lists others only.
-
-    An object with ``additionalProperties`` may have any. One that says nothing about them has those it lists.
-    """
-    try:
-        return _may_have(schema, schema, path, set())
-    except RecursionError:
-        return True
-
-
-def _may_have(root: Any, schema: Any, path: Path, seen: set[tuple[int, Path]]) -> bool:
-    if not isinstance(schema, Mapping):
-        return schema is not False
-    if not path:
-        return True
-    if (id(schema), path) in seen:
-        return False
-    seen.add((id(schema), path))
-    others = _same_value(root, schema)
-    return _has_itself(root, schema, path, seen, says_more=bool(others)) or any(
-        _may_have(root, one, path, seen) for one in others
-    )
-
-
-def _has_itself(
-    root: Any, schema: Mapping[str, Any], path: Path, seen: set[tuple[int, Path]], *, says_more: bool
-) -> bool:
-    step, rest = path[0], path[1:]
-    own = _own(schema)
-    if own is not None and ("object" if _is_key(step) else "array") not in own:
-        return False
-    inner = list(_inner(schema, step))
-    if inner:
-        return any(_may_have(root, one, rest, seen) for one in inner)
-    lists_others = _is_key(step) and isinstance(schema.get("properties"), Mapping)
-    return not lists_others and not says_more
-
-
-def _same_value(root: Any, schema: Mapping[str, Any]) -> list[Any]:
-    """Return the other schemas that describe the same value."""
-    found = [one for keyword in ("allOf", "anyOf", "oneOf") for one in _listed(schema.get(keyword))]
-    found += [schema[keyword] for keyword in ("then", "else") if keyword in schema]
-    reference = schema.get("$ref")
-    if isinstance(reference, str):
-        target, is_known = _resolved(root, reference)
-        found.append(target if is_known else True)
-    return found

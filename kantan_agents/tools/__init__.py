@@ -13,7 +13,8 @@ from kantan_agents.tools.facts import (
     surround,
 )
 from kantan_agents.tools.guards.executors import guard
-from kantan_agents.tools.guards.guard import Guard, GuardedInvoker, Rulebook, guard_function, is_switched_on
+from kantan_agents.tools.guards.functions import GuardedInvoker, guard_function, is_switched_on
+from kantan_agents.tools.guards.guard import Guard, Rulebook
 from kantan_agents.tools.guards.hosted import refuse_hosted_calls
 from kantan_agents.tools.guards.violations import (
     RuleViolation,

@@ -21,7 +21,7 @@ from typing_extensions import TypedDict
 
 from kantan_agents import Agent, explain
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from kantan_agents.tools.guards.guard import guard_function
+from kantan_agents.tools.guards.functions import guard_function
 
 
 class Pair(NamedTuple):

@@ -14,7 +14,8 @@ from kantan_agents.interception import ToolCall
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.computer import guard_computer
 from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call, input_of
-from kantan_agents.tools.guards.guard import Guard, Rulebook, guard_function
+from kantan_agents.tools.guards.functions import guard_function
+from kantan_agents.tools.guards.guard import Guard, Rulebook
 
 ToolT = TypeVar("ToolT")
 

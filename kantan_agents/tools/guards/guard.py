@@ -7,35 +7,19 @@ by field.
 
 from __future__ import annotations
 
-import asyncio
-import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 import attrs
-from agents import FunctionTool
-from agents.tool import default_tool_error_function, resolve_function_tool_failure_error_function
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.interception import ToolCall, checking_rules, record_failure, record_refusal, run_tool_call
-from kantan_agents.pipeline import Run, current_run
+from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
-from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.check import check_layers
-from kantan_agents.tools.guards.copies import copy_function
-from kantan_agents.tools.guards.failures import Failures, answering_with, answers_by_default, mark_answer
 from kantan_agents.tools.guards.hints import hint_for
-from kantan_agents.tools.guards.invalid_calls import (
-    malformed_arguments,
-    record_invalid_call,
-    record_valid_call,
-)
-from kantan_agents.tools.guards.repeated_failures import end_call, record_failed_call, record_working_call
 from kantan_agents.tools.guards.violations import RuleViolation, RuleViolationPolicy, refuse
-from kantan_agents.tools.guards.wrong_arguments import describe_wrong_arguments
 from kantan_agents.tools.in_force import NO_LAYERS, rules_in_force
-from kantan_agents.tools.unshown import record_call
 
 
 class Rulebook(Protocol):
@@ -174,176 +158,3 @@ class Guard:
 def _running_agent() -> Rulebook | None:
     run = current_run.get()
     return run.agent if run is not None else None
-
-
-class GuardedInvoker:
-    """Replaces ``on_invoke_tool`` of a function tool and applies the rules before each call."""
-
-    __slots__ = ("_failures", "_guard", "_invoke", "_signature", "_tool", "original")
-
-    def __init__(self, tool: FunctionTool, original: FunctionTool, guard: Guard) -> None:
-        self._tool = tool
-        self.original = original
-        self._guard = guard
-        self._invoke: Callable[..., Awaitable[Any]] = tool.on_invoke_tool
-        self._failures: Failures | None = None
-        self._signature: inspect.Signature | None = None
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        # At each call, the SDK reads from the first parameter which context the invoker wants. Of thousands
-        # of tools few are ever called, so the signature is computed at the first call.
-        if self._signature is None:
-            self._signature = inspect.signature(self._invoke)
-        return self._signature
-
-    async def __call__(self, tool_context: Any, arguments: str) -> Any:
-        """Run the tool, or return the reason for a refusal as its result."""
-        record_call(self._guard.facts.name)
-        run = current_run.get()
-        if run is None or not run.is_watched:
-            output = await self._run(tool_context, arguments)
-        else:
-            output = await self._run_watched(run, tool_context, arguments)
-        return output if run is None else end_call(run, self._guard.facts.name, tool_context, output)
-
-    async def _run_watched(self, run: Run, tool_context: Any, arguments: str) -> Any:
-        call = ToolCall(
-            run,
-            agent=getattr(getattr(tool_context, "agent", None), "name", None) or run.agent.name,
-            tool=self.original,
-            name=self._guard.facts.name,
-            arguments=arguments,
-            call_id=getattr(tool_context, "tool_call_id", ""),
-            tool_context=tool_context,
-        )
-        if not run.tool_calls:
-            return await run_tool_call(run, call, self._run_call)
-        if self._failures is None:
-            self._failures = Failures(self._tool, self._invoke)
-        return await run_tool_call(run, call, self._run_raising, self._failures.settle)
-
-    async def _run_call(self, call: ToolCall) -> Any:
-        refusal = await self._refusal_of(call)
-        if refusal is not None:
-            return refusal
-        return await self._invoke_timed(call.tool_context, call.arguments)
-
-    async def _run_raising(self, call: ToolCall) -> Any:
-        refusal = await self._refusal_of(call)
-        if refusal is not None:
-            return refusal
-        invoke = self._failures.invoke if self._failures is not None else self._invoke
-        try:
-            output = await invoke(call.tool_context, call.arguments)
-        except asyncio.CancelledError:
-            self._record_timeout(call.tool_context)
-            raise
-        except Exception as error:
-            if answers_by_default(self.original, call.tool_context):
-                describe_wrong_arguments(error, self._tool, call.arguments)
-            record_failure(call, error)
-            self._record_failed_call(call.tool_context, error)
-            raise
-        record_working_call(call.run, self._guard.facts.name, call.tool_context)
-        mark_answer(self._tool, call.tool_context, is_answer=False)
-        return output
-
-    async def _run(self, tool_context: Any, arguments: str) -> Any:
-        refusal = await self._refusal(tool_context, arguments)
-        return await self._invoke_timed(tool_context, arguments) if refusal is None else refusal
-
-    async def _invoke_timed(self, tool_context: Any, arguments: str) -> Any:
-        try:
-            return await self._invoke(tool_context, arguments)
-        except asyncio.CancelledError:
-            self._record_timeout(tool_context)
-            raise
-
-    def answer_failure(self, tool_context: Any, error: Exception) -> Any:
-        """Return the answer for the model to an exception of the tool, as the user's tool would answer it."""
-        self._record_failed_call(tool_context, error)
-        answer = resolve_function_tool_failure_error_function(self.original, tool_context)
-        if answer is None:
-            return None
-        if answer is default_tool_error_function:
-            mark_answer(self._tool, tool_context)
-            if describe_wrong_arguments(error, self._tool, getattr(tool_context, "tool_arguments", "")):
-                # Newer versions of the SDK answer nothing about an error, whatever it is.
-                return f"An error occurred while running the tool. Please try again. Error: {error}"
-        return answer(tool_context, error)
-
-    def _record_timeout(self, tool_context: Any) -> None:
-        # The SDK cancels a tool that exceeds its timeout. If the run itself is cancelled, nothing follows.
-        if self._tool.timeout_seconds is not None:
-            record_failed_call(current_run.get(), self._guard.facts.name, tool_context, reason="it timed out")
-
-    def _record_failed_call(self, tool_context: Any, error: Exception) -> None:
-        name = self._guard.facts.name
-        record_failed_call(current_run.get(), name, tool_context, reason=str(error), error=error)
-
-    async def _refusal_of(self, call: ToolCall) -> str | None:
-        with checking_rules(call):
-            return await self._refusal(call.tool_context, call.arguments)
-
-    async def _refusal(self, tool_context: Any, arguments: str) -> str | None:
-        # The SDK does not check again whether a tool outside of Agent.tools is enabled before it runs.
-        switched_on = is_switched_on(self._tool) and await self._is_enabled_now(tool_context)
-        refusal = await self._guard.refusal(tool_context, arguments, switched_on=switched_on)
-        invalid = malformed_arguments(self._guard.facts.name, self._tool.params_json_schema, arguments)
-        if invalid is None:
-            record_valid_call()
-        else:
-            record_invalid_call(invalid)
-        if refusal is not None:
-            record_failed_call(current_run.get(), self._guard.facts.name, tool_context, reason=refusal)
-        if refusal is None and invalid is not None:
-            record_refusal(invalid)
-            refusal = f"{invalid}\nThe reason is: {invalid.reason}."
-        if refusal is not None:
-            mark_answer(self._tool, tool_context)
-        return refusal
-
-    async def _is_enabled_now(self, tool_context: Any) -> bool:
-        # On a plain SDK agent, the SDK checks the user's own tool, and this copy is not on the agent.
-        enabled = self.original.is_enabled
-        if self._guard.book is not None or not callable(enabled):
-            return True
-        answer: Any = enabled(tool_context, getattr(tool_context, "agent", None))  # type: ignore[arg-type]
-        return bool(await answer if inspect.isawaitable(answer) else answer)
-
-    @property
-    def facts(self) -> ToolFacts:
-        """The tool, as the rules know it."""
-        return self._guard.facts
-
-    def __getattr__(self, attribute: str) -> Any:
-        # The SDK sets marks on invokers, for sync functions for example. Binding is excluded: bound again to
-        # a copy, the original invoker would replace this guard.
-        if attribute == "__agents_bind_function_tool__" or attribute in GuardedInvoker.__slots__:
-            raise AttributeError(attribute)  # the slots are not set yet while an instance is copied
-        return getattr(self._invoke, attribute)
-
-
-def is_switched_on(tool: FunctionTool) -> bool:
-    """Return whether both a guarded tool and the user's tool it was copied from are enabled."""
-    original: FunctionTool | None = getattr(tool.on_invoke_tool, "original", None)
-    return bool(tool.is_enabled) and (original is None or bool(original.is_enabled))
-
-
-def guard_function(
-    tool: FunctionTool, book: Rulebook | None = None, fields: Mapping[str, Any] | None = None
-) -> FunctionTool:
-    """Return a guarded copy of a function tool: a plain function, a tool of an MCP server, an agent as tool.
-
-    Args:
-        tool: The tool; returned unchanged if it is already guarded.
-        book: The agent whose rules are the layers below the explicit ones.
-        fields: An earlier ``vars(tool)`` to copy instead of the current one.
-    """
-    if isinstance(tool.on_invoke_tool, GuardedInvoker):
-        return tool
-    guarded = copy_function(tool, fields)
-    invoker = GuardedInvoker(guarded, tool, Guard(facts_of(guarded), book))
-    guarded.on_invoke_tool = invoker
-    return answering_with(guarded, invoker.answer_failure)
