@@ -25,7 +25,9 @@ from kantan_agents.tool_rules.parameters import parse_path
 from kantan_agents.tools.server_names import server_prefix
 
 _CHECKED = "_kantan_checked_rules"
+_WARNED = "_kantan_warned_names"
 _MOST_PROBLEMS = 20
+_MOST_WARNINGS = 1000
 _AT_ONCE = 200
 _log = get_logger("kantan_agents.tools")
 
@@ -33,7 +35,7 @@ _log = get_logger("kantan_agents.tools")
 async def check_rule_names(
     run: Run, agent: Any, layers: RuleLayers, wrapper: RunContextWrapper[Any], listed: Iterable[Tool]
 ) -> None:
-    """Report the first names in the explicit rules that no tool has, once for each rule set and agent.
+    """Report the first names in the explicit rules that no tool has, each once for an agent.
 
     Only what was written for this run counts: not providers' rules, and not rules inherited by delegation.
 
@@ -69,13 +71,21 @@ async def check_rule_names(
                     errors.append(problem)
                 if len(problems) == _MOST_PROBLEMS:
                     break
-        if problems:
-            # In the message itself: a plain log shows no attributes, and somebody has to read these.
-            message = f"tool rules name what does not exist: {'; '.join(problems)}"
-            _log.warning(message, agent=run.agent.name, problems=problems)
+        _warn(run, agent, problems)
     checked[layers] = tuple(errors)
     if errors:
         raise InvalidToolRulesError(problems=errors)
+
+
+def _warn(run: Run, agent: Any, problems: list[str]) -> None:
+    """Log the problems that are new for this agent: the rules of two tenants may have the same mistakes."""
+    warned: set[str] = vars(agent).setdefault(_WARNED, set())
+    new = [problem for problem in problems if problem not in warned]
+    if not new or len(warned) >= _MOST_WARNINGS:
+        return
+    warned.update(new)
+    # In the message itself: a plain log shows no attributes, and somebody has to read these.
+    _log.warning(f"tool rules name what does not exist: {'; '.join(new)}", agent=run.agent.name, problems=new)
 
 
 async def _problems(rules: ToolRules, agent: str, reach: Reach) -> AsyncGenerator[tuple[str, bool], None]:

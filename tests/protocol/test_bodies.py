@@ -106,13 +106,19 @@ def test_an_empty_list_alone_is_not_an_answer(api: str, body: Any) -> None:
     ("api", "body"),
     [
         ("openai_chat", {"choices": [{"message": {"role": "assistant", "content": None}}]}),
-        ("openai_responses", {"object": "response", "status": "failed", "error": ERROR, "output": []}),
+        ("openai_responses", {"object": "response", "status": "incomplete", "error": None, "output": []}),
         ("anthropic", {"type": "message", "role": "assistant", "content": []}),
         ("gemini", {"candidates": [{"finishReason": "SAFETY"}]}),
     ],
 )
 def test_an_answer_without_content_is_an_empty_answer(api: str, body: Any) -> None:
     assert RESPONSES[api](body).segments == ()
+
+
+def test_a_failed_response_without_output_is_the_error_that_it_names() -> None:
+    body = {"object": "response", "status": "failed", "error": ERROR, "output": []}
+    with pytest.raises(InvalidProtocolValueError, match="the API reported an error"):
+        RESPONSES["openai_responses"](body)
 
 
 @every(READERS)

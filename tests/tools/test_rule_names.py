@@ -94,6 +94,17 @@ async def test_tools_that_are_not_shown_now_are_no_mistakes() -> None:
     await made.run_async("Go", {"tool_rules": rules})
 
 
+async def test_a_mistake_in_many_different_rule_sets_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    made = agent()
+    with caplog.at_level(logging.WARNING, "kantan_agents"):
+        for length in range(3):
+            rules = {"deny": ["serch"], "params": {"bash": {"command": {"maxLength": 100 + length}}}}
+            await made.run_async("Go", {"tool_rules": rules})
+        await made.run_async("Go", {"tool_rules": {"deny": ["serch", "delte"]}})
+    assert caplog.text.count("serch") == 1
+    assert caplog.text.count("delte") == 1
+
+
 async def test_tools_of_reachable_agents_and_of_connected_servers_are_no_mistakes(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

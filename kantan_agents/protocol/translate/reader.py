@@ -46,7 +46,7 @@ class Reader(Problems):
         """
         body = self.expect(data, dict)
         error = body.get("error")
-        if body.get(content) is None and error is not None:
+        if not body.get(content) and error is not None:
             said = error.get("message") if isinstance(error, dict) else error
             # Not cut: the text may contain an API key, and half a key cannot be masked.
             self.add("error", f"the API reported an error: {said}")
