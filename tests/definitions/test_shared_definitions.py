@@ -130,13 +130,15 @@ async def test_each_run_gets_its_own_copy_of_the_context_of_a_file(tmp_path: Pat
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def opened(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     """Names of the subagent files that were opened, in order."""
     names: list[str] = []
     is_open = os.open
 
     def noted(path: Any, *rest: Any, **options: Any) -> int:
-        names.append(os.path.basename(path))  # noqa: PTH119 - it may be bytes
+        directory, name = os.path.split(os.fsdecode(path))
+        if directory == str(tmp_path):  # other threads, such as a recorder's, open other files
+            names.append(name)
         return is_open(path, *rest, **options)
 
     monkeypatch.setattr(os, "open", noted)
