@@ -6,16 +6,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from agents import RunContextWrapper, Tool
-from rapidfuzz import fuzz, process
 
 from kantan_agents.bridge.reach import Reach, reach_of
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import NamedTools, tool_of
 from kantan_agents.pipeline import Run
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.nearest import nearest
 
-_LONGEST = 200
-_NEAR = 60
 _CHECKED = object()
 _log = get_logger("kantan_agents.middleware")
 
@@ -70,14 +68,6 @@ def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
     near = nearest(tool_of(entry), set(reach.all_names()))
     hint = f"the nearest name is {near!r}" if near else "it can reach no tool with a similar name"
     return f"{entry!r} names no tool of agent {agent!r}; {hint}"
-
-
-def nearest(name: str, names: Iterable[str]) -> str | None:
-    """Return the most similar of ``names``, None if none is similar."""
-    found = process.extractOne(
-        name[:_LONGEST], sorted(names), scorer=fuzz.ratio, processor=str.lower, score_cutoff=_NEAR
-    )
-    return None if found is None else str(found[0])
 
 
 def _agents_above(run: Run) -> Iterator[Any]:

@@ -10,12 +10,13 @@ from weakref import WeakKeyDictionary
 import anyio.lowlevel
 from agents import RunContextWrapper, Tool
 
-from kantan_agents.bridge.named_tools import describe_unknown, nearest
+from kantan_agents.bridge.named_tools import describe_unknown
 from kantan_agents.bridge.reach import Reach, reach_of
 from kantan_agents.errors import InvalidToolRulesError
 from kantan_agents.interception import tool_of
 from kantan_agents.pipeline import Run
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tool_rules.globs import is_glob
 from kantan_agents.tool_rules.known_parameters import declares

@@ -87,6 +87,18 @@ def test_the_variable_and_the_call_both_limit_the_providers_of_the_process(
     assert set(get_provider_tool_rules()["deny"] or ()) == ({"refund"} if "refund" in expected else set())
 
 
+def test_a_permitted_provider_that_is_not_installed_is_logged_once_with_the_installed_ones(
+    use: Use, caplog: pytest.LogCaptureFixture
+) -> None:
+    use_tool_providers("acmee")
+    use(ACME)
+    with caplog.at_level(logging.WARNING, "kantan_agents.tools"):
+        assert "search" not in repr(agent())
+        agent()
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith("permitted tool providers are not installed: acmee (installed: acme, ")
+
+
 def test_a_provider_that_is_not_permitted_is_not_even_imported(
     installed: Installed, preloaded: Preloaded, tmp_path: Path
 ) -> None:

@@ -9,15 +9,14 @@ from typing import Any, Final
 
 from agents import FunctionTool, ModelBehaviorError
 from pydantic import ValidationError
-from rapidfuzz import fuzz, process
 
+from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules.keywords import compiled
 from kantan_agents.tools.received import schema_behind
 
 _LISTED: Final = 20
 _LONGEST_VALUE: Final = 60
 _LONGEST_NAME: Final = 100
-_NEAR: Final = 70
 _DESCRIBED: Final = "__kantan_described__"
 _PREFIX: Final = "Invalid JSON input for tool"
 _EXPECTED: Final[Mapping[str, str]] = {
@@ -141,8 +140,8 @@ def _unknown(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> Iterato
     for name in arguments:
         if name in known:
             continue
-        near = process.extractOne(name[:_LONGEST_NAME], known, scorer=fuzz.ratio, score_cutoff=_NEAR)
-        hint = f"did you mean {near[0]}?" if near else f"the parameters are {', '.join(known) or 'none'}"
+        near = nearest(name, known)
+        hint = f"did you mean {near}?" if near else f"the parameters are {', '.join(known) or 'none'}"
         yield f"{_short(name, _LONGEST_NAME)}: is not a parameter, {_short(hint, 2 * _LONGEST_NAME)}"
 
 

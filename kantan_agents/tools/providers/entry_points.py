@@ -94,11 +94,18 @@ def collect(permitted: Collection[str] | None = None) -> Collected:
     """
     outcomes: list[ToolProvider | ProviderFailure] = []
     withheld: list[Declaration] = []
-    for declaration, entry in declared_providers():
+    pairs = declared_providers()
+    for declaration, entry in pairs:
         if permitted is None or declaration.name in permitted:
             outcomes.append(_outcome(declaration, entry))
         else:
             withheld.append(declaration)
+    installed = {declaration.name for declaration, _ in pairs}
+    missing = sorted(set(permitted or ()) - installed)
+    if missing:  # a misspelt name permits nothing
+        known = ", ".join(sorted(installed)) or "none"
+        message = f"permitted tool providers are not installed: {', '.join(missing)} (installed: {known})"
+        logger.warning(message, providers=missing)
     return Collected(
         tuple(outcome for outcome in outcomes if isinstance(outcome, ToolProvider)),
         tuple(outcome for outcome in outcomes if isinstance(outcome, ProviderFailure)),
