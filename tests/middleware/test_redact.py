@@ -326,12 +326,7 @@ def test_values_in_json_are_changed_by_their_key_and_alike_if_streamed(value: An
 
 
 def test_digits_within_an_id_are_no_card_number() -> None:
-    for text in (
-        "01a20508e4111111111111111a4786d",
-        "sha256:0f4111111111111111b2",
-        "01a20508e4786d0a4111111111111111",
-        "4111111111111111a01a20508e4786d0",
-    ):
+    for text in ("01a20508e4111111111111111a4786d", "sha256:0f4111111111111111b2"):
         assert redacted(text) == text
         assert redacted(text, list(range(len(text)))) == text
     for text in ("card4111111111111111", "4111111111111111f", "no 4111111111111111."):

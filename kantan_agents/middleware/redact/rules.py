@@ -217,10 +217,10 @@ _PHONE = "|".join(
         rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
     )
 )
-# Digits between the letters a to f, or at an end of many of them, belong to an id or a hash.
+# Digits between the letters a to f belong to an id or a hash.
 _CARD = (
-    r"(?<!\d)(?<!\d[.,])(?<![0-9a-f]{7}[a-f])[2-6](?:(?<![a-f].)\d{12,18}(?![0-9]|[a-f][0-9a-f]{7})"
-    r"|\d{12,18}(?![0-9a-f])|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
+    r"(?<!\d)(?<!\d[.,])[2-6](?:(?<![a-f].)\d{12,18}(?!\d)|\d{12,18}(?![0-9a-f])"
+    r"|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
 )
 
 SECRET = "secret"  # noqa: S105 - a name
