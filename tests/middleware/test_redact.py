@@ -253,6 +253,11 @@ def test_a_text_with_secrets_split_anywhere_is_redacted_like_the_whole_text(
     assert redacted(whole, rules=rules, numbered=True) == whole
 
 
+@pytest.mark.parametrize("number", [PHONE, "10.0.0.1", "03-1234"])
+def test_a_number_that_directly_follows_an_address_is_redacted_with_it(number: str) -> None:
+    assert redacted(f"Ask {MAIL}{number}.", numbered=True) == "Ask [email_1]."
+
+
 @given(before=TEXTS, after=TEXTS, cuts=st.lists(st.integers(0, 200), max_size=20))
 def test_an_address_is_never_emitted_however_the_text_is_split(
     before: str, after: str, cuts: list[int]

@@ -150,7 +150,11 @@ class AddressRule:
 _LOCAL = r"a-zA-Z0-9\u00c0-\u024f._%+'-"
 _LOCAL_BACKWARDS = re.compile(f"[{_LOCAL}]{{0,64}}")
 _LABEL = r"[a-zA-Z0-9\u00c0-\u024f](?:[a-zA-Z0-9\u00c0-\u024f-]{0,61}[a-zA-Z0-9\u00c0-\u024f])?"
-_DOMAIN = re.compile(rf"(?:{_LABEL}\.)+(?:xn--[a-zA-Z0-9-]{{2,59}}|[a-zA-Z\u00c0-\u024f]{{2,63}})")
+# The rules for numbers take a number right after the domain for part of a word, so an address includes it.
+_DOMAIN = re.compile(
+    rf"(?:{_LABEL}\.)+(?:xn--[a-zA-Z0-9-]{{2,59}}|[a-zA-Z\u00c0-\u024f]{{2,63}})(?:\d(?:[\d.-]*\d)?)?",
+    re.ASCII,
+)
 _DOMAIN_SIGNS = re.compile(r"[a-zA-Z0-9\u00c0-\u024f.-]*")
 _LONGEST_DOMAIN = 255
 _LEADING = ".'%-"
