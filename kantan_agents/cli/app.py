@@ -14,6 +14,7 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.agents.commands import app as agents
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 from kantan_agents.cli.tools.commands import app as tools
 from kantan_agents.cli.traces.commands import app as traces
@@ -40,12 +41,12 @@ ModelOption = Annotated[
         show_default=False,
     ),
 ]
-DatabaseOption = Annotated[
+DemoDatabaseOption = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option(
         "--db",
         metavar="PATH",
-        help="SQLite database for the traces; created if it does not exist.",
+        help="SQLite database for the traces; created if it does not exist. Without it, a temporary one.",
         show_default=False,
     ),
 ]
@@ -83,7 +84,7 @@ def main_options(
 @app.command()
 def demo(
     model: ModelOption = None,
-    db: DatabaseOption = None,
+    db: DemoDatabaseOption = None,
     keep: Annotated[
         bool, typer.Option("--keep", help="Keep the temporary database when there is no --db.")
     ] = False,
@@ -99,6 +100,7 @@ def demo(
 
 @app.command()
 def run(
+    invocation: typer.Context,
     question: Annotated[
         str,
         typer.Argument(
@@ -134,7 +136,8 @@ def run(
             show_default=False,
         ),
     ] = None,
-    db: DatabaseOption = None,
+    db: DatabaseOption = DATABASE,
+    no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the completed context as one JSON object.")
     ] = False,
@@ -153,7 +156,9 @@ def run(
 
     Without --model the default model of the SDK answers.
     With --agent, --model replaces short names or a missing model in its file.
-    Without --db nothing is recorded, neither here nor on any server.
+
+    The run is recorded in the trace database that `kantan-agents traces` reads, and nowhere else.
+    If that file cannot be written, a line on standard error says so. With --db it is an error.
     """
     from kantan_agents.cli.agents.named import read_agent
     from kantan_agents.cli.run import recording
@@ -161,10 +166,12 @@ def run(
 
     if agent is not None and instructions is not None:
         raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
+    if no_record and is_named(invocation):
+        raise InvalidOptionError(option="--no-record", reason="cannot be combined with --db")
     text = inputs.read_question(question)
     prompt = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
     context = inputs.read_context(context_file)
-    recording.check_database(db)
+    target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
     named = None if agent is None else read_agent(agent)
 
     from kantan_agents.cli.run.run import answer
@@ -172,7 +179,7 @@ def run(
     # Piped text may come from anyone, so it must not run tools.
     commands = question != inputs.STDIN and not no_commands
     answer(
-        text, named or prompt, model=model, context=context, database=db, as_json=as_json, commands=commands
+        text, named or prompt, model=model, context=context, target=target, as_json=as_json, commands=commands
     )
 
 

@@ -38,13 +38,17 @@ Invoke = Callable[..., Outcome]
 
 
 @pytest.fixture(autouse=True)
-def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def _plain_environment(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     for name in list(os.environ):
         if name.startswith(PROVIDER_PREFIXES) or name.upper().endswith("_PROXY"):
             monkeypatch.delenv(name)
     for name in TERMINAL_VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("COLUMNS", "80")
+    # `run` records by default; not in the working directory of the tests.
+    recorded = tmp_path_factory.mktemp("recorded") / "traces.sqlite3"
+    monkeypatch.setenv("KANTAN_AGENTS_DB", str(recorded))
+    monkeypatch.delenv("OPENAI_AGENTS_DISABLE_TRACING", raising=False)
 
 
 @pytest.fixture

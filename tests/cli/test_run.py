@@ -116,10 +116,10 @@ class TestJson:
             "usage": {"requests": 1, "input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
         }
 
-    def test_without_a_database_there_is_no_trace_id(self, kantan_agents: Any, serve: Any) -> None:
+    def test_a_run_that_is_not_recorded_has_no_trace_id(self, kantan_agents: Any, serve: Any) -> None:
         with OfflineServer(["ok"]) as server:
             serve(server)
-            outcome = kantan_agents("run", "hi", "--json")
+            outcome = kantan_agents("run", "hi", "--json", "--no-record")
         assert json.loads(outcome.stdout)["result"]["trace_id"] is None
 
     def test_the_output_can_be_the_context_of_the_next_run(
@@ -220,20 +220,22 @@ class TestDatabase:
                 pass
 
         set_trace_processors([Elsewhere()])
-        options = ["--db", str(database.path)] if with_database else []
+        options = ["--db", str(database.path)] if with_database else ["--no-record"]
         with OfflineServer(["ok"]) as server:
             serve(server)
             assert kantan_agents("run", "hi", *options).code == 0
         assert seen == []
         assert [request.path for request in server.requests] == ["/v1/responses"]
 
-    def test_without_a_database_no_file_is_created(
+    def test_no_record_creates_no_file(
         self, kantan_agents: Any, serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
+        monkeypatch.delenv("KANTAN_AGENTS_DB")
         with OfflineServer(["ok"]) as server:
             serve(server)
-            kantan_agents("run", "hi")
+            outcome = kantan_agents("run", "hi", "--no-record")
+        assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "ok\n", "")
         assert list(tmp_path.iterdir()) == []
 
     def test_a_special_sqlite_name_is_a_plain_file_name(

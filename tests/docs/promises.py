@@ -628,6 +628,18 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         '`["shop"]`': ("tools/test_providers.py::test_names_choose_providers",),
         "`None`": ("tools/test_providers.py::test_none_chooses_no_providers",),
     },
+    ("docs/guides/traces.md", "When runs are recorded", "Program"): {
+        "your own, with `record_traces`": (
+            "tracing/recorder/test_when_recorded.py::test_record_traces_records_the_runs_after_it",
+        ),
+        "your own, without `record_traces`": (
+            "tracing/recorder/test_when_recorded.py::test_without_record_traces_no_file_is_written",
+        ),
+        "`kantan-agents run`": ("cli/test_run_recorded.py::test_show_last_works_after_a_run",),
+        "`kantan-agents demo`": (
+            "cli/test_demo.py::test_the_temporary_database_is_deleted",
+        ),
+    },
     ("docs/guides/traces.md", "What happens when", "When"): {
         "`recorder.force_flush(timeout)` or `await recorder.force_flush_async()` is called": (
             "tracing/recorder/test_recorder.py::test_after_a_flush_the_span_is_in_the_file_despite_other_threads",

@@ -2,17 +2,63 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import attrs
+import typer
+
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import FileArgumentError
 from kantan_agents.pipeline import Next, Run, Stage
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.recorder import SQLiteRecorder
+
+# The SDK's own switch. Only --db overrides it.
+DISABLING_VARIABLE = "OPENAI_AGENTS_DISABLE_TRACING"
+
+
+@attrs.frozen
+class Target:
+    """The database that a run is recorded in.
+
+    Attributes:
+        path: The file.
+        required: Whether a run that cannot be recorded is an error. Otherwise a line on standard error says so,
+            and the run goes on.
+    """
+
+    path: Path
+    required: bool
+
+    def report(self, error: FileArgumentError) -> None:
+        """Report that the run cannot be recorded.
+
+        Raises:
+            FileArgumentError: ``error``, the database is required.
+        """
+        if self.required:
+            raise error
+        _warn(str(error))
+
+
+def checked(target: Target) -> Target | None:
+    """Return ``target`` if its database can be used, else report it and return None.
+
+    Raises:
+        FileArgumentError: E79, the database is required and cannot be used.
+    """
+    try:
+        check_database(target.path)
+    except FileArgumentError as error:
+        target.report(error)
+        return None
+    return target
 
 
 def collect_runs(runs: list[Run]) -> Stage:
@@ -53,6 +99,46 @@ def check_database(path: Path | None) -> None:
             connection.close()
     except sqlite3.Error as error:
         raise FileArgumentError(path=str(path), reason=str(error)) from error
+
+
+def _warn(reason: str) -> None:
+    typer.echo(one_line(f"warning: the run is not recorded: {reason}"), err=True)
+
+
+def _is_tracing_disabled() -> bool:
+    return os.environ.get(DISABLING_VARIABLE, "").lower() in ("1", "true")  # as the SDK reads it
+
+
+@contextmanager
+def recording_to(target: Target | None) -> Iterator[SQLiteRecorder | None]:
+    """Send all traces to the database of ``target`` only; without one, discard them.
+
+    A failed run that could not be recorded is reported in any case, in a line before its own error.
+
+    Yields:
+        The recorder; None if nothing is recorded.
+
+    Raises:
+        FileArgumentError: E79, the database is required and cannot be used.
+    """
+    if target is not None and not target.required and _is_tracing_disabled():
+        _warn(f"{DISABLING_VARIABLE} is set")
+        target = None
+    if target is not None:
+        try:
+            _check_tables(target.path)
+        except FileArgumentError as error:
+            target.report(error)
+            target = None
+    with recording(None if target is None else target.path) as recorder:
+        try:
+            yield recorder
+        except Exception:
+            if target is not None and recorder is not None:
+                _check_recorded(Target(target.path, required=False), recorder)
+            raise
+        if target is not None and recorder is not None:
+            _check_recorded(target, recorder)
 
 
 @contextmanager
@@ -97,11 +183,9 @@ def _check_tables(path: Path) -> None:
         raise FileArgumentError(path=str(path), reason=str(error)) from error
 
 
-def check_recorded(recorder: SQLiteRecorder) -> None:
-    """Check that the whole run is in the database.
-
-    Raises:
-        FileArgumentError: E79, it is not, for example because the disk is full or the file is read-only.
-    """
+def _check_recorded(target: Target, recorder: SQLiteRecorder) -> None:
+    """Report if part of the run is not in the database: the disk is full, for example, or the file read-only."""
     if not recorder.force_flush() or recorder.stats().failed:
-        raise FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")
+        target.report(
+            FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")
+        )

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.named import NamedAgent
-from kantan_agents.cli.run.recording import check_recorded, collect_runs, recording
+from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
 from kantan_agents.cli.terminal.plain import json_text, printable
 from kantan_agents.definitions import MODELS
 from kantan_agents.delegation import task_tool
@@ -31,7 +30,7 @@ def answer(
     *,
     model: str | None,
     context: dict[str, Any],
-    database: Path | None,
+    target: Target | None,
     as_json: bool,
     commands: bool = False,
 ) -> None:
@@ -42,13 +41,13 @@ def answer(
         instructions: Instructions for a new agent, or an agent from a file.
         model: The model; for an agent from a file, used if the file has a short name or no model.
         context: The context of the run.
-        database: The trace database, or None.
+        target: The database that records the run, or None.
         as_json: Whether to print the completed context.
         commands: Whether a question such as ``/read notes.txt`` runs a tool.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19 for the model, E6, E18, E20 for the context,
-            E79 for the database; after the answer is printed if the run could not be recorded.
+            E79 for a required database; after the answer is printed if the run could not be recorded.
         Exception: Any error of the run.
     """
     runs: list[Run] = []
@@ -65,7 +64,7 @@ def answer(
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:
         agent = _from_file(instructions, model, middleware)
-    with recording(database) as recorder:
+    with recording_to(target) as recorder:
         agent.run(question, context)
         run = runs[0]
         if as_json:
@@ -74,8 +73,6 @@ def answer(
             text = output_text(run.result)
             # A pipe gets every byte of the answer; a terminal gets no control characters.
             typer.echo(printable(text) if sys.stdout.isatty() else text, color=True)
-        if recorder is not None:
-            check_recorded(recorder)
 
 
 def _user_rules(rules: Any) -> UserRules:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli.traces.open_store import DATABASE_VARIABLE
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 
 app = typer.Typer(rich_markup_mode="rich")
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-DatabaseOption = Annotated[
-    Path,
-    typer.Option("--db", metavar="PATH", envvar=DATABASE_VARIABLE, help="The trace database."),
-]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
 AgentOption = Annotated[
@@ -69,8 +64,6 @@ UntilOption = Annotated[
     typer.Option("--until", metavar="WHEN", help="Runs until then.", show_default=False),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the newest N.")]
-
-DATABASE = Path("traces.sqlite3")
 
 
 @app.callback(invoke_without_command=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kantan_agents.cli.terminal.database import DATABASE_VARIABLE
 from kantan_agents.errors import TraceDatabaseError
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.store import TraceStore
-
-DATABASE_VARIABLE = "KANTAN_AGENTS_DB"
 
 
 def path_exists(path: Path) -> bool:
