@@ -16,7 +16,7 @@ from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery
 
 from kantan_agents.cli.app import invoke
 from kantan_agents.testing import OfflineServer
-from tests.cli.recorded_runs import Recorded, record_hostile, record_shop
+from tests.cli.recorded_runs import Recorded, record_hostile, record_mixed, record_shop
 from tests.programs import Preloaded, Program
 
 ARGUMENTS = ("-m", "kantan_agents.cli.app")
@@ -150,6 +150,12 @@ def database(tmp_path: Path) -> Database:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """Runs of a shop, recorded once; tests that change the file use a copy."""
     return record_shop(tmp_path_factory.mktemp("shop") / "traces.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """Runs that failed, recovered or had a call refused."""
+    return record_mixed(tmp_path_factory.mktemp("mixed") / "traces.sqlite3")
 
 
 @pytest.fixture(scope="session")

@@ -54,13 +54,20 @@ def recording(path: Path) -> Iterator[None]:
         recorder.shutdown()
 
 
-def ask(agent: str, prompt: str | Prompt, question: Any, replies: Sequence[Any], **options: Any) -> str:
+def ask(
+    agent: str,
+    prompt: str | Prompt,
+    question: Any,
+    replies: Sequence[Any],
+    context: dict[str, Any] | None = None,
+    **options: Any,
+) -> str:
     """Run an agent and return its trace id, even if the run fails."""
     runs: list[Run] = []
     with OfflineServer(list(replies)) as server:
         asked = Agent(agent, prompt, model=server.bundle(), middleware=[collect_runs(runs)], **options)
         with suppress(OpenAIError):  # recorded as the error of the run
-            asked.run(question)
+            asked.run(question, context)
     return str(runs[0].trace_id)
 
 
@@ -100,6 +107,27 @@ def record_shop(path: Path) -> Recorded:
     return Recorded(path, ids)
 
 
+def record_mixed(path: Path) -> Recorded:
+    """Record runs that were fine, failed, recovered, and called a tool that the rules hide or refuse."""
+    call = ScriptedToolCall("look_up_order", {"order_id": "4711"})
+    ids: dict[str, str] = {}
+    with recording(path):
+        ids["fine"] = ask("a", "Help.", "Fine?", ["Fine."])
+        ids["failed"] = ask("a", "Help.", "Are you there?", [Reply("no such model", status=400)])
+        ids["recovered"] = ask(
+            "a", "Help.", "Try.", [ScriptedToolCall("_broken"), "Never mind."], tools=[_broken]
+        )
+        for name, rules in (
+            ("hidden", {"deny": ["look_up_order"]}),
+            ("refused", {"params": {"look_up_order": {"order_id": {"maxLength": 1}}}}),
+        ):
+            replies = [call, "Never mind."]
+            ids[name] = ask(
+                "a", "Help.", "Where?", replies, context={"tool_rules": rules}, tools=[look_up_order]
+            )
+    return Recorded(path, ids)
+
+
 def record_hostile(path: Path) -> Recorded:
     """Record a run with hostile texts, then replace the texts in the database that a run cannot set."""
     with recording(path):
@@ -123,6 +151,11 @@ def record_hostile(path: Path) -> Recorded:
         error = json.dumps({"message": f"{HALF_A_PAIR}{HOSTILE}", "data": {"x": HOSTILE}})
         connection.execute("UPDATE spans SET error_json = ? WHERE error_json != 'null'", (error,))
     return Recorded(path, {"hostile": trace_id, "judge": judge, "failed": failed})
+
+
+def _broken() -> str:
+    """Break down."""
+    raise ConnectionError("gone")
 
 
 def _echo(text: str) -> str:

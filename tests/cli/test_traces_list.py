@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import subprocess
 import sys
@@ -123,14 +124,14 @@ class TestDatabase:
     ) -> None:
         monkeypatch.delenv("KANTAN_AGENTS_DB", raising=False)
         monkeypatch.chdir(shop.path.parent)
-        assert shop.ids["v1"] in kantan_agents("traces", "list").stdout
+        assert shop.ids["v1"][-8:] in kantan_agents("traces", "list").stdout
 
     def test_an_environment_variable_names_the_database(
         self, kantan_agents: Any, shop: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(tmp_path)
         monkeypatch.setenv("KANTAN_AGENTS_DB", str(shop.path))
-        assert shop.ids["v1"] in kantan_agents("traces", "list").stdout
+        assert shop.ids["v1"][-8:] in kantan_agents("traces", "list").stdout
         monkeypatch.setenv("KANTAN_AGENTS_DB", "")
         is_one_error(kantan_agents("traces", "list"), "[E60] ")
 
@@ -186,8 +187,12 @@ class TestRows:
         )
         started = datetime.fromisoformat(run["started_at"])
         assert started.utcoffset() == timedelta(0)
+        local = started.astimezone()
         shown = kantan_agents("traces", "list", "--limit", "1", "--db", str(shop.path)).stdout
-        assert started.astimezone().strftime("%Y-%m-%d %H:%M:%S") in shown
+        assert local.strftime(" %m-%d %H:%M:%S ") in shown or local.strftime(" %Y-%m-%d ") in shown
+        monkeypatch.delenv("COLUMNS")
+        shown = kantan_agents("traces", "list", "--limit", "1", "--db", str(shop.path)).stdout
+        assert local.strftime(" %Y-%m-%d %H:%M:%S ") in shown
 
     @pytest.mark.parametrize("columns", [30, 60, 80, 120, 400])
     @pytest.mark.parametrize("command", [["list"], ["search", "a"]])
@@ -202,9 +207,8 @@ class TestRows:
         monkeypatch.setenv("COLUMNS", str(columns))
         outcome = kantan_agents("traces", *command, "--db", str(shop.path))
         assert outcome.code == 0
-        # An id is never cut, even if it is longer than the line.
-        assert max(map(cell_len, outcome.stdout.splitlines())) <= max(columns, len(shop.ids["v1"]))
-        assert shop.ids["v1"] in outcome.stdout
+        assert max(map(cell_len, outcome.stdout.splitlines())) <= columns
+        assert shop.ids["v1"][-8:] in outcome.stdout
 
     def test_wide_characters_are_aligned(
         self, kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
@@ -216,7 +220,75 @@ class TestRows:
         (wide,) = (row for row in rows if "天気予報" in row)
         assert cell_len(wide[: wide.index(WIDE[:10])]) == column
 
-    def test_the_last_question_of_a_list_of_items_is_shown(self, kantan_agents: Any, shop: Recorded) -> None:
+    @pytest.mark.parametrize("columns", [80, 100, 120])
+    @pytest.mark.parametrize("database", ["shop", "hostile"])
+    def test_at_the_usual_widths_it_is_an_aligned_table(
+        self, kantan_agents: Any, request: Any, monkeypatch: pytest.MonkeyPatch, columns: int, database: str
+    ) -> None:
+        path = request.getfixturevalue(database).path
+        monkeypatch.setenv("COLUMNS", str(columns))
+        head, *rows = kantan_agents("traces", "list", "--db", str(path)).stdout.splitlines()
+        assert head.split()[:2] == ["trace", "started"]
+        assert {"status", "agent", "input"} < set(head.split())
+        assert len(rows) == len(request.getfixturevalue(database).ids)
+        gaps = [head.index(label) - 1 for label in ("started", "status", "agent", "input")]
+        for row in rows:
+            cells = "".join(character * cell_len(character) for character in row)  # one character per column
+            assert cell_len(row) <= columns
+            assert {cells[gap : gap + 1] for gap in gaps} == {" "}, row
+
+    def test_the_id_that_is_listed_can_be_shown(self, kantan_agents: Any, shop: Recorded) -> None:
+        _, *rows = kantan_agents("traces", "list", "--db", str(shop.path)).stdout.splitlines()
+        for row, trace_id in zip(rows, sorted(shop.ids.values(), reverse=True), strict=True):
+            shown = kantan_agents("traces", "show", row.split()[0], "--db", str(shop.path))
+            assert (shown.code, shown.stderr) == (0, "")
+            assert trace_id in shown.stdout
+
+    def test_every_line_in_a_pipe_has_the_same_cells(
+        self, kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("COLUMNS")
+        for command in (["list"], ["list", "--agent", "assistant"], ["search", "a"]):
+            outcome = kantan_agents("traces", *command, "--db", str(shop.path))
+            head, *rows = [re.split(r" {2,}", line) for line in outcome.stdout.splitlines()]
+            assert head[:8] == [
+                "trace", "started", "took", "tokens", "status", "agent", "prompt", "version",
+            ]  # fmt: skip
+            assert {len(row) for row in rows} == {len(head)}
+
+    def test_errors_lists_failed_runs_and_failed_spans_those_that_recovered_too(
+        self, kantan_agents: Any, mixed: Recorded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("COLUMNS")
+        names = {trace_id: name for name, trace_id in mixed.ids.items()}
+
+        def listed(*options: str) -> dict[str, str]:
+            outcome = kantan_agents("traces", "list", "--db", str(mixed.path), *options)
+            cells = [re.split(r" {2,}", line) for line in outcome.stdout.splitlines()]
+            assert outcome.code == 0
+            return {names[row[0]]: row[4].split()[0] for row in cells if row[0] in names}
+
+        assert listed("--errors") == {"failed": "Error"}
+        assert listed("--failed-spans") == {
+            "failed": "Error",
+            "recovered": "recovered",
+            "hidden": "recovered",
+        }
+        assert listed("--no-errors") == {
+            "fine": "ok",
+            "recovered": "recovered",
+            "hidden": "recovered",
+            "refused": "ok",
+        }
+        assert listed("--failed-spans", "--no-errors").keys() == {"recovered", "hidden"}
+        assert listed("--refused").keys() == {"hidden", "refused"}
+        assert listed("--refused", "--tool", "look_up_order").keys() == {"hidden", "refused"}
+        assert listed("--refused", "--errors") == {}
+
+    def test_the_last_question_of_a_list_of_items_is_shown(
+        self, kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("COLUMNS", "100")
         outcome = kantan_agents("traces", "list", "--agent", "assistant", "--db", str(shop.path))
         assert "And the second question?" in outcome.stdout
         assert '"role"' not in outcome.stdout
@@ -376,6 +448,7 @@ def test_the_steps_of_the_documentation_page(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert kantan_agents("demo", "--db", "t.sqlite3").code == 0
+    monkeypatch.setenv("COLUMNS", "120")
     listed = kantan_agents("traces", "list", "--db", "t.sqlite3")
     assert (listed.code, listed.stderr) == (0, "")
     assert "support-answer" in listed.stdout

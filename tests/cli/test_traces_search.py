@@ -45,11 +45,31 @@ class TestSearch:
     def test_rows_show_the_text_around_the_match(
         self, kantan_agents: Any, shop: Recorded, monkeypatch: Any
     ) -> None:
-        monkeypatch.setenv("COLUMNS", "220")
+        outcome = kantan_agents("traces", "search", "paris", "--db", str(shop.path))
+        head, row, *below = outcome.stdout.splitlines()
+        assert head.split()[0] == "trace"
+        assert row.split()[0] == shop.ids["plain"][-8:]
+        assert below == ["  input: Capital of France?", "  output: Paris."]
+        monkeypatch.delenv("COLUMNS")
         outcome = kantan_agents("traces", "search", "paris", "--db", str(shop.path))
         head, row = outcome.stdout.splitlines()
-        assert head.split()[-2:] == ["input", "found"]
-        assert row.endswith("  Capital of France?  Paris.")
+        assert head.split()[-2:] == ["found", "input"]
+        assert row.endswith("  output: Paris.  Capital of France?")
+
+    @pytest.mark.parametrize("columns", ["40", "80", "120", None])
+    def test_a_match_in_the_input_is_printed_once(
+        self, kantan_agents: Any, shop: Recorded, monkeypatch: Any, columns: str | None
+    ) -> None:
+        if columns is None:
+            monkeypatch.delenv("COLUMNS")
+        else:
+            monkeypatch.setenv("COLUMNS", columns)
+        outcome = kantan_agents("traces", "search", "france", "--db", str(shop.path))
+        assert outcome.stdout.count("Capital of France?") == 1
+
+    def test_a_match_in_a_tool_names_the_tool(self, kantan_agents: Any, shop: Recorded) -> None:
+        outcome = kantan_agents("traces", "search", "lantern", "--db", str(shop.path))
+        assert "  input: Where is order 4711?\n  look_up_order: " in outcome.stdout
 
     def test_pattern_characters_are_literal(self, kantan_agents: Any, shop: Recorded) -> None:
         for word in ("(", "[", "\\", "."):

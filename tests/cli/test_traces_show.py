@@ -43,7 +43,8 @@ class TestWhich:
         outcome = kantan_agents("traces", "show", "trace_0", "--db", str(shop.path))
         assert (outcome.code, outcome.stdout) == (2, "")
         assert re.search(
-            r"\[E61\] No such trace: trace_0 in .*: \d traces have this beginning: trace_0", outcome.stderr
+            r"\[E61\] No such trace: trace_0 in .*: \d traces have this beginning or end: trace_0",
+            outcome.stderr,
         )
 
 
@@ -61,7 +62,7 @@ class TestView:
             "output    It is on its way.",
         ):
             assert line in lines
-        assert re.search(r"└─ function  look_up_order  \d+ ms$", text, re.MULTILINE)
+        assert re.search(r"├─ function  look_up_order  \d+ ms$", text, re.MULTILINE)
         assert re.search(r'in      \{"order_id": "4711"\}$', text, re.MULTILINE)
         assert re.search(r'out     \{"order": "4711",', text)
         assert "usage_total" not in text
@@ -71,15 +72,44 @@ class TestView:
         text = shown(kantan_agents, shop, shop.ids["plain"])
         tree = re.sub(r"\d+(\.\d)? m?s", "T", text[text.index("\n\n") + 2 :])
         assert tree == (
+            "├─ agent  assistant  T\n"
+            "│  └─ response  T  offline-model  15 tokens\n"
+            "│        in      user: Capital of France?\n"
+            "│        out     Paris.\n"
+            "└─ generation  T\n"
+            "      in      Capital of France?\n"
+            "      out     Paris.\n"
+        )
+
+    def test_all_shows_the_spans_of_the_sdk_too(self, kantan_agents: Any, shop: Recorded) -> None:
+        text = shown(kantan_agents, shop, shop.ids["plain"], "--all")
+        tree = re.sub(r"\d+(\.\d)? m?s", "T", text[text.index("\n\n") + 2 :])
+        assert tree.startswith(
             "├─ custom  task  T\n"
             "│  └─ agent  assistant  T\n"
             "│     └─ custom  turn 1  T\n"
             "│        └─ response  T  offline-model  15 tokens\n"
-            "│              in      user: Capital of France?\n"
-            "│              out     Paris.\n"
+        )
+
+    def test_a_turn_with_an_error_is_shown(self, kantan_agents: Any, database: Any) -> None:
+        with recording(database.path):
+            trace_id = ask("a", "Help.", "Hm?", [ScriptedToolCall("unknown"), "Never mind."])
+        text = kantan_agents("traces", "show", trace_id, "--db", str(database.path)).stdout
+        assert re.search(r"^│  ├─ custom  turn 1 .*\n│  │  │  error   Tool not found", text, re.MULTILINE)
+        assert "turn 2" not in text
+
+    def test_depth_shows_how_many_spans_are_below(self, kantan_agents: Any, shop: Recorded) -> None:
+        text = shown(kantan_agents, shop, shop.ids["v1"], "--depth", "1")
+        tree = re.sub(r"\d+(\.\d)? m?s\b", "T", text[text.index("\n\n") + 2 :])
+        assert tree == (
+            "├─ agent  support  T\n"
+            "│     3 spans below\n"
             "└─ generation  T\n"
-            "      in      Capital of France?\n"
-            "      out     Paris.\n"
+            "      in      Where is order 4711?\n"
+            "      out     It is on its way.\n"
+        )
+        assert shown(kantan_agents, shop, shop.ids["v1"], "--depth", "9") == shown(
+            kantan_agents, shop, shop.ids["v1"]
         )
 
     def test_a_hand_off_shows_source_and_target(self, kantan_agents: Any, database: Any) -> None:

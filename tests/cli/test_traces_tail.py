@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import TraceStore
+from kantan_agents.cli.traces.tail import RunLines
 from tests.cli.recorded_runs import HOSTILE, ask, recording
 from tests.programs import Program
 
@@ -72,7 +74,7 @@ def test_new_runs_are_printed_until_ctrl_c(tail: Tail, tmp_path: Path) -> None:
     while reader.is_alive():  # the process needs time to start
         record(path, "hello")
         reader.join(0.5)
-    assert lines[0].decode().endswith("  ok  assistant  assistant    hello\n")
+    assert lines[0].decode().split()[-6:] == ["15", "ok", "assistant", "assistant", "-", "hello"]
     stdout, stderr = interrupt(process)
     assert old.encode() not in lines[0] + stdout
     assert (process.returncode, stderr) == (130, b"")
@@ -139,3 +141,15 @@ def test_a_file_that_is_not_a_database_is_an_error(kantan_agents: Any, tmp_path:
         outcome = kantan_agents("traces", "tail", "--db", str(path))
         assert (outcome.code, outcome.stdout) == (2, "")
         assert outcome.stderr.startswith("error: [kantan-agents][E60] ")
+
+
+@pytest.mark.parametrize("database", ["shop", "hostile", "mixed"])
+@pytest.mark.parametrize("width", [10, 40, 80, 120, 300])
+def test_every_run_is_one_line_of_at_most_the_width_of_the_terminal(
+    request: Any, database: str, width: int
+) -> None:
+    lines = RunLines(width)
+    shown = [lines.line(trace) for trace in TraceStore(request.getfixturevalue(database).path).traces()]
+    assert shown
+    assert max(line.cell_len for line in shown) <= width
+    assert not any("\n" in line.plain for line in shown)

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -30,7 +31,7 @@ from kantan_agents.cli.terminal.show_quantities import (
 )
 from kantan_agents.cli.traces.input_items import newest_item, question_in
 from kantan_agents.cli.traces.span_details import draw_span, readable
-from kantan_agents.cli.traces.span_tree import Guides, tree_lines
+from kantan_agents.cli.traces.span_tree import Guides, is_sdk_span, tree_lines, without_sdk_spans
 from kantan_agents.errors import InvalidOptionError
 
 COLUMNS = (
@@ -171,7 +172,74 @@ class TestInputItems:
         assert newest_item(json.dumps(self.ITEMS[:count])) == text
 
 
+IDS = st.sampled_from([f"s{number}" for number in range(8)])
+
+
+class TestSdkSpans:
+    @staticmethod
+    def spans(parents: dict[str, str | None], hidden: set[str], failed: set[str]) -> list[SpanRecord]:
+        return [
+            replace(
+                _span(span_id, "", ""),
+                parent_id=parent,
+                raw={"span_data": {"data": {"sdk_span_type": "turn"} if span_id in hidden else {}}},
+                error={"message": "gone"} if span_id in failed else None,
+            )
+            for span_id, parent in parents.items()
+        ]
+
+    @given(
+        parents=st.dictionaries(IDS, st.none() | IDS, min_size=1),
+        hidden=st.sets(IDS),
+        failed=st.sets(IDS),
+        depth=st.none() | st.integers(1, 4),
+    )
+    def test_only_quiet_spans_of_the_sdk_are_hidden_and_no_other_span_is_lost(
+        self, parents: dict[str, str | None], hidden: set[str], failed: set[str], depth: int | None
+    ) -> None:
+        spans = self.spans(parents, hidden, failed)
+        kept = without_sdk_spans(spans)
+        assert {one.span_id for one in kept} == parents.keys() - (hidden - failed)
+        assert not any(is_sdk_span(one) and not one.error for one in kept)
+        for one in kept:
+            parent, seen = parents[one.span_id], set()
+            while parent in hidden - failed and parent in parents and parent not in seen:
+                seen.add(parent)
+                parent = parents[parent]
+            assert one.parent_id == (None if parent in seen else parent)
+        drawn = tree_lines(
+            Console(),
+            kept,
+            lambda one: (Text(f"<{one.span_id}>"), ()),
+            width=None,
+            guides=Guides(),
+            depth=depth,
+        )
+        text = "\n".join(line.plain for line in drawn)
+        below = sum(int(number) for number in re.findall(r"(\d+) spans? below", text))
+        assert len(re.findall("<", text)) + below == len(kept)
+
+
 class TestRows:
+    @given(
+        st.lists(st.tuples(st.text(), st.integers(), st.text(), st.text()), min_size=1, max_size=4),
+        st.integers(min_value=20, max_value=200),
+    )
+    def test_columns_are_narrowed_and_left_out_before_a_table_is_given_up(
+        self, values: list[tuple[str, int, str, str]], width: int
+    ) -> None:
+        columns = (
+            Column("id"),
+            Column("count", right=True, drop=2),
+            Column("name", longest=20, narrow=6, drop=1),
+            Column("text", rest=True, own_line=True, narrowest=4),
+        )
+        rows = [[cell(f"x{row[0]}", longest=10), *map(cell, row[1:])] for row in values]
+        head, *lines = row_lines(columns, rows, width)
+        assert len(lines) == len(rows)
+        assert head.plain.split()[0] == "id"
+        assert max(line.cell_len for line in (head, *lines)) <= width
+
     @given(
         st.lists(st.tuples(st.text(), st.integers(), st.text(), st.text()), min_size=1, max_size=4),
         st.integers(min_value=20, max_value=200),
@@ -184,12 +252,12 @@ class TestRows:
         assert max(line.cell_len for line in lines) <= max(width, 16)
         assert not any("\n" in line.plain for line in lines)
 
-    def test_in_a_pipe_only_texts_are_cut(self) -> None:
+    def test_in_a_pipe_nothing_is_cut(self) -> None:
         rows = [[cell("x" * 50), cell(1), cell("a long name"), cell("word " * 100)]]
         head, line = row_lines(COLUMNS, rows, None)
         assert head.plain.split() == ["id", "count", "name", "text"]
         assert line.plain.startswith("x" * 50 + "      1  a long name  word word")
-        assert line.plain.endswith(" wo...")
+        assert line.plain.endswith(("word " * 100).rstrip())
 
     @given(st.text(), st.integers(min_value=0, max_value=40))
     def test_a_text_is_cut_to_its_column_width(self, text: str, cells: int) -> None:

@@ -636,9 +636,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tracing/recorder/test_when_recorded.py::test_without_record_traces_no_file_is_written",
         ),
         "`kantan-agents run`": ("cli/test_run_recorded.py::test_show_last_works_after_a_run",),
-        "`kantan-agents demo`": (
-            "cli/test_demo.py::test_the_temporary_database_is_deleted",
-        ),
+        "`kantan-agents demo`": ("cli/test_demo.py::test_the_temporary_database_is_deleted",),
     },
     ("docs/guides/traces.md", "What happens when", "When"): {
         "`recorder.force_flush(timeout)` or `await recorder.force_flush_async()` is called": (
@@ -686,7 +684,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             (
                 "`agent`, `prompt`, `version`",
                 '`tool="get_weather"`',
+                "`has_failed=True`",
                 "`has_error=True`",
+                "`has_refusal=True`",
                 "`rubric_below=0.5`",
                 "`started_from`, `started_to`",
                 "`limit=20`",

@@ -29,8 +29,8 @@ class Target:
 
     Attributes:
         path: The file.
-        required: Whether a run that cannot be recorded is an error. Otherwise a line on standard error says so,
-            and the run goes on.
+        required: Whether a run that cannot be recorded is an error. Otherwise a line on standard error says
+            so, and the run goes on.
     """
 
     path: Path
@@ -184,7 +184,7 @@ def _check_tables(path: Path) -> None:
 
 
 def _check_recorded(target: Target, recorder: SQLiteRecorder) -> None:
-    """Report if part of the run is not in the database: the disk is full, for example, or the file read-only."""
+    """Report if part of the run is not in the database, for example because the disk is full."""
     if not recorder.force_flush() or recorder.stats().failed:
         target.report(
             FileArgumentError(path=str(recorder.path), reason="the run could not be recorded in it")

@@ -1,4 +1,4 @@
-"""The rule that names the trace database, the same for every command: ``--db``, the environment, the default."""
+"""The rule that names the trace database: ``--db``, the environment, the default; for every command."""
 
 from __future__ import annotations
 

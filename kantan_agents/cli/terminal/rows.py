@@ -30,6 +30,10 @@ class Column:
         named: Whether its cells show the label when there is no table.
         own_line: Whether its cells have their own line when there is no table.
         rest: Whether it takes the remaining width; only for the last column.
+        narrowest: Minimum width of a column that takes the remaining width.
+        narrow: Maximum width in a table that is otherwise too wide.
+        drop: Its place in the order in which columns are left out of a table that is still too wide; 0 for a
+            column that is always shown.
     """
 
     label: str
@@ -39,6 +43,9 @@ class Column:
     named: bool = False
     own_line: bool = False
     rest: bool = False
+    narrowest: int = NARROWEST_REST
+    narrow: int | None = None
+    drop: int = 0
 
 
 def line_width(console: Console) -> int | None:
@@ -74,10 +81,21 @@ def cut(text: Text, cells: int) -> Text:
     return beginning.append(_DOTS[:cells])
 
 
-def row_lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: int | None) -> Iterator[Text]:
+def row_lines(
+    columns: Sequence[Column],
+    rows: Sequence[Sequence[Text]],
+    width: int | None,
+    below: Sequence[Sequence[Text]] = (),
+) -> Iterator[Text]:
     """Yield a table with a heading or, if it is wider than ``width``, a few lines for each row.
 
     Columns without content are left out.
+
+    Args:
+        columns: The columns.
+        rows: The cells of each row.
+        width: The maximum length of a line; None in a pipe.
+        below: For each row, further lines below it, which are cut to the width.
     """
     used = [index for index in range(len(columns)) if any(row[index].plain for row in rows)]
     columns = [columns[index] for index in used]
@@ -90,21 +108,48 @@ def row_lines(columns: Sequence[Column], rows: Sequence[Sequence[Text]], width: 
         min(natural, _longest(column, width) or natural)
         for natural, column in zip(widths, columns, strict=True)
     ]
-    fixed = sum(widths) + len(GAP) * (len(widths) - 1)
-    if width is None or fixed <= width:
-        yield from _table(columns, rows, widths, in_pipe=width is None)
-        return
-    if columns[-1].rest and fixed - widths[-1] + NARROWEST_REST <= width:
-        widths[-1] = width - (fixed - widths[-1])
-        yield from _table(columns, rows, widths)
-        return
-    for row in rows:
-        yield from _card(columns, row, width)
+    shown = dict(enumerate(widths)) if width is None else fitted(columns, widths, width)
+    for number, row in enumerate(rows):
+        if shown is None:
+            yield from _card(columns, row, width or 0)
+        else:
+            heads = [Text(column.label, style=LABEL) for column in columns]
+            for cells in (row,) if number else (heads, row):
+                yield _shown_line(columns, cells, shown, in_pipe=width is None)
+        for line in below[number] if below else ():
+            yield Text.assemble(GAP, line if width is None else cut(line, width - len(GAP)))
+
+
+def fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> dict[int, int] | None:
+    """Return the indexes of the columns that fit into ``width`` and their widths; None if too few fit.
+
+    Columns are first made narrower and then left out, in the order that they say themselves.
+    """
+    shown = dict(enumerate(widths))
+    if (fitting := _with_rest(columns, shown, width)) is not None:
+        return fitting
+    shown = {index: min(shown[index], columns[index].narrow or shown[index]) for index in shown}
+    for _, index in [(0, None), *sorted((column.drop, i) for i, column in enumerate(columns) if column.drop)]:
+        shown = {kept: shown[kept] for kept in shown if kept != index}
+        if (fitting := _with_rest(columns, shown, width)) is not None:
+            return fitting
+    return None
+
+
+def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> dict[int, int] | None:
+    """Return the widths with the last one fitted to the remaining width; None if that is too small."""
+    last = max(shown)
+    taken = sum(shown.values()) - shown[last] + len(GAP) * (len(shown) - 1)
+    if taken + shown[last] <= width:
+        return shown
+    if columns[last].rest and taken + columns[last].narrowest <= width:
+        return {**shown, last: width - taken}
+    return None
 
 
 def _longest(column: Column, width: int | None) -> int | None:
-    """Return the maximum width of a column; in a pipe, names are not limited but texts are."""
-    if column.own_line:
+    """Return the maximum width of a column; in a pipe, neither names nor the last text are limited."""
+    if column.own_line and not (column.rest and width is None):
         return column.longest or LONGEST_REST
     return column.aligned if width is None else column.longest
 
@@ -120,20 +165,14 @@ def table_line(columns: Sequence[Column], cells: Sequence[Text], widths: Sequenc
     return line
 
 
-def _table(
-    columns: Sequence[Column],
-    rows: Iterable[Sequence[Text]],
-    widths: Sequence[int],
-    *,
-    in_pipe: bool = False,
-) -> Iterator[Text]:
-    head = [Text(column.label, style=LABEL) for column in columns]
-    for row in (head, *rows):
-        yield table_line(columns, row, [*map(_pipe_width, columns, row, widths)] if in_pipe else widths)
-
-
-def _pipe_width(column: Column, text: Text, width: int) -> int:
-    return max(width, text.cell_len) if column.aligned else width
+def _shown_line(
+    columns: Sequence[Column], cells: Sequence[Text], shown: dict[int, int], *, in_pipe: bool
+) -> Text:
+    widths = [
+        max(width, cells[index].cell_len) if in_pipe and columns[index].aligned else width
+        for index, width in shown.items()
+    ]
+    return table_line([columns[index] for index in shown], [cells[index] for index in shown], widths)
 
 
 def _card(columns: Sequence[Column], row: Sequence[Text], width: int) -> Iterator[Text]:

@@ -20,6 +20,13 @@ def local_time(moment: datetime | None) -> str:
         return aware.isoformat()  # the first or last day of the calendar, from a damaged row
 
 
+def short_time(moment: datetime | None) -> str:
+    """Return a time as local time in 14 columns: without the year or, for another year, only the day."""
+    text = local_time(moment)
+    this_year = f"{datetime.now().astimezone().year:04}-"
+    return text.removeprefix(this_year) if text.startswith(this_year) else text.partition(" ")[0]
+
+
 def iso_time(moment: datetime | None) -> str | None:
     """Return a time as ISO 8601 in UTC, for programs."""
     return None if moment is None else _aware(moment).astimezone(timezone.utc).isoformat()

@@ -7,63 +7,24 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.traces.options import (
+    AgentOption,
+    ErrorsOption,
+    FailedSpansOption,
+    JsonLinesOption,
+    JsonOption,
+    LimitOption,
+    MetaOption,
+    PromptOption,
+    RefusedOption,
+    RubricOption,
+    SinceOption,
+    ToolOption,
+    UntilOption,
+    VersionOption,
+)
 
 app = typer.Typer(rich_markup_mode="rich")
-
-# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
-AgentOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--agent", metavar="NAME", help="Runs of this agent.", show_default=False),
-]
-PromptOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--prompt", metavar="NAME", help="Runs of this prompt.", show_default=False),
-]
-VersionOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--version", metavar="VERSION", help="Runs of this version of a prompt.", show_default=False
-    ),
-]
-ToolOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--tool", metavar="NAME", help="Runs that called this tool.", show_default=False),
-]
-MetaOption = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option(
-        "--meta",
-        metavar="KEY=VALUE",
-        help="Runs with this metadata; may be repeated. A JSON number, true, false or null is read as such; "
-        "use double quotes for text.",
-        show_default=False,
-    ),
-]
-ErrorsOption = Annotated[
-    Optional[bool],  # noqa: UP045
-    typer.Option("--errors/--no-errors", help="Runs with errors, or without.", show_default=False),
-]
-RubricOption = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option("--rubric-below", metavar="SCORE", help="Runs with a lower score.", show_default=False),
-]
-SinceOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--since",
-        metavar="WHEN",
-        help="Runs since then: a duration ago, such as 90s, 2h or 30d, or a time, such as 2026-11-20 or "
-        "2026-11-20T09:30, local by default.",
-        show_default=False,
-    ),
-]
-UntilOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--until", metavar="WHEN", help="Runs until then.", show_default=False),
-]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the newest N.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -82,6 +43,8 @@ def list_(
     tool: ToolOption = None,
     meta: MetaOption = None,
     errors: ErrorsOption = None,
+    failed_spans: FailedSpansOption = False,
+    refused: RefusedOption = False,
     rubric_below: RubricOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -101,6 +64,8 @@ def list_(
         tool=tool,
         meta=meta,
         errors=errors,
+        failed_spans=failed_spans,
+        refused=refused,
         rubric_below=rubric_below,
         since=since,
         until=until,
@@ -117,20 +82,35 @@ def show(
         str,
         typer.Argument(
             metavar="ID",
-            help="A trace id, a run id, a unique prefix of one, or LAST for the newest run.",
+            help="The id that `list` shows, a trace id, a run id, the unique beginning of either, or LAST for"
+            " the newest run.",
         ),
     ],
     db: DatabaseOption = DATABASE,
     full: Annotated[bool, typer.Option("--full", help="Show complete inputs and outputs.")] = False,
+    depth: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--depth",
+            metavar="N",
+            min=1,
+            help="Show N levels of the tree, and how many spans are below them.",
+            show_default="all",
+        ),
+    ] = None,
+    all_spans: Annotated[
+        bool, typer.Option("--all", help="Show the SDK's own task and turn spans too.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show one run: its metadata, and its spans as a tree with their inputs and outputs.
 
+    The SDK's own task and turn spans are left out, unless one has an error; --all shows them.
     Exit codes: 0 shown, 2 no such run, or a bad database.
     """
-    from kantan_agents.cli.traces.show import show_trace
+    from kantan_agents.cli.traces.show import View, show_trace
 
-    show_trace(db, trace_id, full=full, as_json=as_json)
+    show_trace(db, trace_id, View(full=full, depth=depth, sdk_spans=all_spans), as_json=as_json)
 
 
 @app.command()
@@ -145,6 +125,8 @@ def search(
     tool: ToolOption = None,
     meta: MetaOption = None,
     errors: ErrorsOption = None,
+    failed_spans: FailedSpansOption = False,
+    refused: RefusedOption = False,
     rubric_below: RubricOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -165,6 +147,8 @@ def search(
         tool=tool,
         meta=meta,
         errors=errors,
+        failed_spans=failed_spans,
+        refused=refused,
         rubric_below=rubric_below,
         since=since,
         until=until,
@@ -257,6 +241,8 @@ def export(
     tool: ToolOption = None,
     meta: MetaOption = None,
     errors: ErrorsOption = None,
+    failed_spans: FailedSpansOption = False,
+    refused: RefusedOption = False,
     rubric_below: RubricOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -280,6 +266,8 @@ def export(
         tool=tool,
         meta=meta,
         errors=errors,
+        failed_spans=failed_spans,
+        refused=refused,
         rubric_below=rubric_below,
         since=since,
         until=until,

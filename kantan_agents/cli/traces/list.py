@@ -11,7 +11,7 @@ from kantan_agents.cli.terminal.console import wide_terminal
 from kantan_agents.cli.terminal.plain import json_text
 from kantan_agents.cli.terminal.rows import line_width, print_lines, row_lines
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.cli.traces.records import COLUMNS, row_of, summary_data
+from kantan_agents.cli.traces.records import COLUMNS, rows_of, summary_data
 
 
 def list_traces(path: Path, filters: dict[str, Any], *, limit: int, as_json: bool) -> None:
@@ -25,7 +25,8 @@ def list_traces(path: Path, filters: dict[str, Any], *, limit: int, as_json: boo
         typer.echo(json_text([summary_data(trace) for trace in traces], default=str))
     elif traces:
         console = wide_terminal()
-        print_lines(console, row_lines(COLUMNS, [row_of(trace) for trace in traces], line_width(console)))
+        width = line_width(console)
+        print_lines(console, row_lines(COLUMNS, rows_of(traces, width), width))
     else:
         typer.echo(nothing_found(filters))
 

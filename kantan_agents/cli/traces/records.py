@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, NOTICE
 from kantan_agents.cli.terminal.rows import Column, cell
-from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time
+from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time, short_time
 from kantan_agents.cli.traces.input_items import question_in
 
 if TYPE_CHECKING:
@@ -17,39 +20,72 @@ if TYPE_CHECKING:
 COLUMNS = (
     Column("trace"),
     Column("started"),
-    Column("took", right=True),
-    Column("tokens", right=True, named=True),
-    Column("status", longest=20),
-    Column("agent", longest=20),
-    Column("prompt", longest=20),
-    Column("version", longest=12),
-    Column("input", own_line=True, rest=True),
+    Column("took", right=True, drop=4),
+    Column("tokens", right=True, named=True, drop=3),
+    Column("status", longest=20, narrow=12, aligned=32),
+    Column("agent", longest=20, narrow=12, aligned=32),
+    Column("prompt", longest=20, narrow=12, aligned=32, drop=2),
+    Column("version", longest=12, aligned=12, drop=1),
+    Column("input", own_line=True, rest=True, narrowest=16),
 )
-_MAX_NAME = 32
-_MAX_STATUS = 48
+EMPTY = "-"
+_RANDOM_ID = re.compile("trace_[0-9a-f]{32}")
+_SHORT_ID = 8
 
 
-def row_of(trace: TraceSummary) -> list[Text]:
-    """Return the cells of a run, in the order of ``COLUMNS``."""
+def rows_of(traces: Sequence[TraceSummary], width: int | None) -> list[list[Text]]:
+    """Return the cells of runs, in the order of ``COLUMNS``.
+
+    On a terminal, ids are as short as ``traces show`` accepts them. In a pipe, ids and times are complete,
+    and no cell is empty, so that each line has the same number of cells.
+
+    Args:
+        traces: The runs.
+        width: The width of the terminal; None in a pipe.
+    """
+    if width is None:
+        return [[text if text.plain else Text(EMPTY) for text in _cells(trace)] for trace in traces]
+    ends = Counter(short_id(trace.trace_id) for trace in traces)
+    rows = [_cells(trace) for trace in traces]
+    for row, trace in zip(rows, traces, strict=True):
+        shown = short_id(trace.trace_id)
+        row[:2] = (
+            cell(shown if ends[shown] == 1 else trace.trace_id, ACCENT),
+            cell(short_time(trace.started_at)),
+        )
+    return rows
+
+
+def short_id(trace_id: str) -> str:
+    """Return the end of a random id, which ``traces show`` accepts; any other id is returned unchanged."""
+    return trace_id[-_SHORT_ID:] if _RANDOM_ID.fullmatch(trace_id) else trace_id
+
+
+def _cells(trace: TraceSummary) -> list[Text]:
     metadata = trace.metadata or {}
     return [
         cell(trace.trace_id, ACCENT),
         cell(local_time(trace.started_at)),
         cell(duration_text(trace.duration)),
         cell(count_text(trace.total_tokens) if trace.total_tokens else ""),
-        status(trace, longest=_MAX_STATUS),
-        cell(metadata.get("agent_name") or trace.workflow_name, longest=_MAX_NAME),
-        cell(metadata.get("prompt_name") or "", longest=_MAX_NAME),
-        cell(metadata.get("prompt_version") or "", longest=_MAX_NAME),
+        status(trace),
+        cell(metadata.get("agent_name") or trace.workflow_name),
+        cell(metadata.get("prompt_name") or ""),
+        cell(metadata.get("prompt_version") or ""),
         cell(question_in(str(trace.input or ""))),
     ]
 
 
-def status(trace: TraceSummary, *, longest: int | None = None) -> Text:
-    """Return how a run ended: ``ok``, its error, or ``unfinished``."""
+def status(trace: TraceSummary) -> Text:
+    """Return how a run ended: ``ok``, ``recovered``, its error, or ``unfinished``.
+
+    A run that recovered ended well, although something inside it has failed, such as a tool.
+    """
     if trace.error is not None:
-        return cell(trace.error or "failed", BAD, longest=longest)
-    return cell("ok", GOOD) if trace.ended_at is not None else cell("unfinished", NOTICE)
+        return cell(trace.error or "failed", BAD)
+    if trace.ended_at is None:
+        return cell("unfinished", NOTICE)
+    return cell("recovered", NOTICE) if trace.failed_spans else cell("ok", GOOD)
 
 
 def trace_data(trace: StoredTrace) -> dict[str, Any]:

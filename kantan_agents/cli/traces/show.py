@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -18,7 +19,7 @@ from kantan_agents.cli.traces.input_items import question_in
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import status, trace_data
 from kantan_agents.cli.traces.span_details import draw_span, readable, rubric_view, text_of
-from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines
+from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines, without_sdk_spans
 from kantan_agents.cli.traces.view import prompt_label
 
 if TYPE_CHECKING:
@@ -29,7 +30,22 @@ _GAP = 2
 _OWN_LINES = ("agent_name", "prompt_name", "prompt_version", "agent_run_id", "usage_total")
 
 
-def show_trace(path: Path, trace_id: str, *, full: bool, as_json: bool) -> None:
+@attrs.frozen
+class View:
+    """What to show of a run.
+
+    Attributes:
+        full: Whether to show complete inputs and outputs.
+        depth: How many levels of the tree; None for all.
+        sdk_spans: Whether to show the SDK's own task and turn spans.
+    """
+
+    full: bool = False
+    depth: int | None = None
+    sdk_spans: bool = False
+
+
+def show_trace(path: Path, trace_id: str, view: View, *, as_json: bool) -> None:
     """Print a run.
 
     Raises:
@@ -41,12 +57,12 @@ def show_trace(path: Path, trace_id: str, *, full: bool, as_json: bool) -> None:
         typer.echo(json_text(trace_data(trace), default=str))
         return
     console = terminal()
-    print_lines(console, _lines(console, trace, full=full))
+    print_lines(console, _lines(console, trace, view))
 
 
-def _lines(console: Console, trace: StoredTrace, *, full: bool) -> Iterator[Text]:
+def _lines(console: Console, trace: StoredTrace, view: View) -> Iterator[Text]:
     width = line_width(console)
-    facts = [(label, text) for label, text in _facts(trace.summary, full=full) if text.plain]
+    facts = [(label, text) for label, text in _facts(trace.summary, full=view.full) if text.plain]
     width_of_labels = max(Text(label).cell_len for label, _ in facts) + _GAP
     for label, text in facts:
         first = plain(label, LABEL)
@@ -56,7 +72,9 @@ def _lines(console: Console, trace: StoredTrace, *, full: bool) -> Iterator[Text
         return
     yield Text()
     guides = ASCII_GUIDES if console.options.ascii_only else Guides()
-    yield from tree_lines(console, trace.spans, draw_span(full=full), width=width, guides=guides)
+    spans = trace.spans if view.sdk_spans else without_sdk_spans(trace.spans)
+    draw = draw_span(full=view.full)
+    yield from tree_lines(console, spans, draw, width=width, guides=guides, depth=view.depth)
 
 
 def _facts(trace: TraceSummary, *, full: bool) -> Iterator[tuple[str, Text]]:

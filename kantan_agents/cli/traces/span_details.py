@@ -12,7 +12,7 @@ from kantan_agents.cli.terminal.console import BAD, LABEL, plain
 from kantan_agents.cli.terminal.plain import one_line, printable
 from kantan_agents.cli.terminal.show_quantities import count_text, counted
 from kantan_agents.cli.traces.input_items import newest_item
-from kantan_agents.cli.traces.span_tree import Block
+from kantan_agents.cli.traces.span_tree import Block, is_sdk_span
 from kantan_agents.cli.traces.view import span_head
 
 if TYPE_CHECKING:
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 _MAX_READABLE = 240
 _LABEL_WIDTH = 8
-# The SDK's own custom spans, whose data repeats what the line shows.
-_SDK_SPANS = ("task", "turn")
 
 
 def draw_span(*, full: bool) -> Callable[[SpanRecord], tuple[Text, Sequence[Block]]]:
@@ -95,7 +93,8 @@ def _blocks(span: SpanRecord, *, full: bool) -> Iterator[Block]:
         yield _block("out", readable(str(span.output), full=full))
     data = _span_data(span)
     own = data.get("data")
-    if span.span_type == "custom" and own and not span.rubric and not _is_sdk_span(data):
+    # The data of the SDK's own spans repeats what the line shows.
+    if span.span_type == "custom" and own and not span.rubric and not is_sdk_span(span):
         yield _block("data", readable(text_of(own), full=full))
 
 
@@ -111,12 +110,7 @@ def _span_data(span: SpanRecord) -> Mapping[str, Any]:
 
 def _name(span: SpanRecord, data: Mapping[str, Any]) -> str | None:
     # The SDK records the number of a turn next to its name.
-    return f"{span.name} {data['data'].get('turn', '')}".rstrip() if _is_sdk_span(data) else span.name
-
-
-def _is_sdk_span(data: Mapping[str, Any]) -> bool:
-    own = data.get("data")
-    return isinstance(own, Mapping) and own.get("sdk_span_type") in _SDK_SPANS
+    return f"{span.name} {data['data'].get('turn', '')}".rstrip() if is_sdk_span(span) else span.name
 
 
 def _arrow(data: Mapping[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import attrs
@@ -11,11 +12,14 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from kantan_agents.cli.terminal.console import LABEL
+from kantan_agents.cli.terminal.show_quantities import counted
 
 if TYPE_CHECKING:
     from kantan_llm.tracing import SpanRecord
 
 _NARROWEST_TEXT = 30
+_GUIDE_WIDTH = 3
+_SDK_SPANS = ("task", "turn")
 
 
 @attrs.frozen
@@ -50,17 +54,20 @@ class SpanTree:
         title: The line above the tree.
         spans: The spans of one trace, in any order.
         draw: Returns the line of a span and the blocks below it.
+        sdk_spans: Whether to show the SDK's own task and turn spans.
     """
 
     title: Text
     spans: Sequence[SpanRecord]
     draw: Draw
+    sdk_spans: bool = False
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the lines, none longer than the available width."""
         guides = ASCII_GUIDES if options.ascii_only else Guides()
         yield from wrapped(console, self.title, options.max_width)
-        yield from tree_lines(console, self.spans, self.draw, width=options.max_width, guides=guides)
+        spans = self.spans if self.sdk_spans else without_sdk_spans(self.spans)
+        yield from tree_lines(console, spans, self.draw, width=options.max_width, guides=guides)
 
 
 def tree_lines(
@@ -70,13 +77,16 @@ def tree_lines(
     *,
     width: int | None,
     guides: Guides,
+    depth: int | None = None,
 ) -> Iterator[Text]:
     """Yield the lines of a tree; without a ``width``, lines are not wrapped.
 
-    If the guides of a deep trace do not fit into the width, the outermost ones are cut off.
+    If the guides of a deep trace do not fit into the width, the outermost ones are cut off. Of spans below
+    ``depth``, only the number is shown.
     """
     guide_width = None if width is None else max(width - _NARROWEST_TEXT, 0) // 3 * 3
-    for span, above, is_last, has_children in _in_order(spans, guides):
+    kept, hidden = _cut_off(spans, depth)
+    for span, above, is_last, has_children in _in_order(kept, guides):
         head, blocks = draw(span)
         first = above + (guides.last if is_last else guides.branch)
         below = above + (guides.nothing if is_last else guides.through)
@@ -93,6 +103,9 @@ def tree_lines(
             label = Text.assemble((guide, LABEL), block.label)
             space = Text(guide + " " * block.label.cell_len, LABEL)
             yield from hanging(console, label, space, block.text, width)
+        if count := hidden.get(span.span_id):
+            label = Text(_clipped(inner, guide_width), LABEL)
+            yield from hanging(console, label, label, Text(f"{counted(count, 'span')} below", LABEL), width)
 
 
 def wrapped(console: Console, text: Text, width: int | None) -> Iterable[Text]:
@@ -114,6 +127,48 @@ def hanging(console: Console, first: Text, rest: Text, text: Text, width: int | 
         whole.rstrip()
         yield whole
         before = rest
+
+
+def without_sdk_spans(spans: Sequence[SpanRecord]) -> list[SpanRecord]:
+    """Return the spans without the SDK's own, whose children move to the nearest span that is left.
+
+    A span of the SDK stays if it has an error, which may be recorded nowhere else.
+    """
+    hidden = {span.span_id: span.parent_id for span in spans if is_sdk_span(span) and not span.error}
+    kept = [span for span in spans if span.span_id not in hidden]
+    return [replace(span, parent_id=_shown_parent(span.parent_id, hidden)) for span in kept]
+
+
+def _shown_parent(parent: str | None, hidden: dict[str, str | None]) -> str | None:
+    seen: set[str | None] = set()
+    while parent in hidden and parent not in seen:  # only a damaged database has cycles
+        seen.add(parent)
+        parent = hidden[parent]
+    return None if parent in seen else parent
+
+
+def is_sdk_span(span: SpanRecord) -> bool:
+    """Return whether this is one of the spans that the SDK adds around its tasks and turns."""
+    raw = span.raw if isinstance(span.raw, Mapping) else {}
+    data = raw.get("span_data")
+    own = data.get("data") if isinstance(data, Mapping) else None
+    return isinstance(own, Mapping) and own.get("sdk_span_type") in _SDK_SPANS
+
+
+def _cut_off(spans: Sequence[SpanRecord], depth: int | None) -> tuple[Sequence[SpanRecord], dict[str, int]]:
+    """Return the spans of the first ``depth`` levels, and how many are below each span of the last level."""
+    if depth is None:
+        return spans, {}
+    kept, hidden = [], Counter[str]()
+    path: list[str] = []
+    for span, above, _, _ in _in_order(spans, Guides()):
+        level = len(above) // _GUIDE_WIDTH
+        path[level:] = [span.span_id]
+        if level < depth:
+            kept.append(span)
+        else:
+            hidden[path[depth - 1]] += 1
+    return kept, hidden
 
 
 def _clipped(guides: str, width: int | None) -> str:

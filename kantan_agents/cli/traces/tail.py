@@ -14,9 +14,9 @@ from rich.text import Text
 
 from kantan_agents.cli.terminal.console import wide_terminal
 from kantan_agents.cli.terminal.plain import json_line, one_line
-from kantan_agents.cli.terminal.rows import GAP, LONGEST_REST, NARROWEST_REST, line_width, table_line
+from kantan_agents.cli.terminal.rows import cut, fitted, line_width, table_line
 from kantan_agents.cli.traces.open_store import path_exists
-from kantan_agents.cli.traces.records import COLUMNS, row_of, summary_data
+from kantan_agents.cli.traces.records import COLUMNS, rows_of, summary_data
 from kantan_agents.errors import TraceDatabaseError
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 POLL = 0.5
 _PATIENCE = 10.0
+# The first lines leave room for what later ones usually need.
+_USUAL_WIDTHS = [8, 14, 6, 6, 9, 12, 12, 7, 16]
 
 
 def tail_traces(path: Path, *, as_json: bool) -> None:
@@ -37,7 +39,7 @@ def tail_traces(path: Path, *, as_json: bool) -> None:
     since = None if _has_content(path) else datetime.now(timezone.utc)
     store = _open(path, waiting=since is not None)
     console = wide_terminal()
-    lines = _Lines(line_width(console))
+    lines = RunLines(line_width(console))
     for trace in store.follow(poll=POLL, started_after=since):
         if as_json:
             typer.echo(json_line(summary_data(trace), default=str))
@@ -67,17 +69,23 @@ def _open(path: Path, *, waiting: bool) -> TraceStore:
     return TraceStore(path)
 
 
-class _Lines:
-    """Aligns the lines of runs as well as possible: columns only grow, since later runs are unknown."""
+class RunLines:
+    """Puts each run on one line, and aligns the lines as well as possible: columns only grow."""
 
     def __init__(self, width: int | None) -> None:
         self.width = width
-        self.widths = [0] * len(COLUMNS)
+        self.widths = _USUAL_WIDTHS
 
     def line(self, trace: TraceSummary) -> Text:
         """Return a run on one line; the input takes the remaining width."""
-        cells = row_of(trace)
-        self.widths = [max(width, text.cell_len) for width, text in zip(self.widths, cells, strict=True)]
-        taken = sum(self.widths[:-1]) + len(GAP) * (len(cells) - 1)
-        rest = LONGEST_REST if self.width is None else max(self.width - taken, NARROWEST_REST)
-        return table_line(COLUMNS, cells, [*self.widths[:-1], rest])
+        (cells,) = rows_of([trace], self.width)
+        self.widths = [
+            max(width, min(text.cell_len, column.longest or text.cell_len))
+            for column, width, text in zip(COLUMNS, self.widths, cells, strict=True)
+        ]
+        if self.width is None:
+            widths = [max(width, text.cell_len) for width, text in zip(self.widths, cells, strict=True)]
+            return table_line(COLUMNS, cells, widths)
+        shown = fitted(COLUMNS, self.widths, self.width) or dict(enumerate(self.widths))
+        line = table_line([COLUMNS[index] for index in shown], [cells[i] for i in shown], [*shown.values()])
+        return cut(line, self.width)

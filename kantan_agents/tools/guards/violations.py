@@ -13,11 +13,11 @@ from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.interception import end_run_with, forget_pending_error, pending_error, record_refusal
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.span_names import REFUSAL_SPAN
 
 logger = get_logger("kantan_agents.tools")
 
 Answer = Literal["feedback", "raise"]
-REFUSAL_SPAN = "tool_refused"
 
 
 @attrs.frozen

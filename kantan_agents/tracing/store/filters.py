@@ -30,6 +30,8 @@ class TraceFilters(TypedDict, total=False):
     version: str | None
     tool: str | None
     has_error: bool | None
+    has_failed: bool | None
+    has_refusal: bool | None
     rubric_below: float | None
     started_from: datetime | None
     started_to: datetime | None
@@ -44,6 +46,8 @@ class Filters:
         metadata: Values by key, including agent, prompt and version.
         tool: Name of a tool that was called.
         has_error: Whether a span has an error.
+        has_failed: Whether an error ended the run.
+        has_refusal: Whether the tool rules refused a call.
         rubric_below: A verdict has a score below this.
         started_from: Earliest start of a span.
         started_to: Latest start of a span.
@@ -53,6 +57,8 @@ class Filters:
     metadata: Mapping[str, Any] = attrs.field(factory=dict)
     tool: str | None = None
     has_error: bool | None = None
+    has_failed: bool | None = None
+    has_refusal: bool | None = None
     rubric_below: float | None = None
     started_from: datetime | None = None
     started_to: datetime | None = None
@@ -66,7 +72,8 @@ class Filters:
         """Return the query for kantan-llm's search, without keywords; None if it would match every trace."""
         query = TraceQuery(
             metadata={self._json_key(key): value for key, value in self.metadata.items()} or None,
-            has_error=self.has_error,
+            # A run that failed has a span with an error, which kantan-llm finds faster.
+            has_error=self.has_error if self.has_error is not None else self.has_failed or None,
             started_from=self.started_from,
             started_to=self.started_to,
         )
@@ -86,6 +93,8 @@ def checked_filters(
     version: str | None = None,
     tool: str | None = None,
     has_error: bool | None = None,
+    has_failed: bool | None = None,
+    has_refusal: bool | None = None,
     rubric_below: float | None = None,
     started_from: datetime | None = None,
     started_to: datetime | None = None,
@@ -101,8 +110,9 @@ def checked_filters(
         check_text("keywords", keyword)
     if tool is not None:
         check_text("tool", tool)
-    if has_error is not None and not isinstance(has_error, bool):
-        _reject("has_error", f"must be True, False or None, not {type(has_error).__name__}")
+    for name, flag in (("has_error", has_error), ("has_failed", has_failed), ("has_refusal", has_refusal)):
+        if flag is not None and not isinstance(flag, bool):
+            _reject(name, f"must be True, False or None, not {type(flag).__name__}")
     if rubric_below is not None:
         check_number("rubric_below", rubric_below)
     for name, time in (("started_from", started_from), ("started_to", started_to)):
@@ -112,6 +122,8 @@ def checked_filters(
         metadata=_checked_metadata(metadata, agent=agent, prompt=prompt, version=version),
         tool=tool,
         has_error=has_error,
+        has_failed=has_failed,
+        has_refusal=has_refusal,
         rubric_below=rubric_below,
         started_from=started_from,
         started_to=started_to,

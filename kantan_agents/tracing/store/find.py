@@ -18,10 +18,12 @@ from typing import Any
 
 from kantan_llm.tracing import TraceQuery
 
+from kantan_agents.support.span_names import REFUSAL_SPAN
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.store.filters import Filters
 from kantan_agents.tracing.store.runs import traces_with_inner_runs
 from kantan_agents.tracing.store.span_records import KantanSearch, mapping_of
+from kantan_agents.tracing.store.summarise import has_failed
 from kantan_agents.tracing.store.tables import storable_json, storable_text, valid_json
 
 _FIRST_WINDOW = 256
@@ -40,6 +42,10 @@ _CALL = f"""EXISTS (
 
 _CALLED = f"""(
 EXISTS (SELECT 1 FROM spans s WHERE s.trace_id = t.id AND s.span_type = 'function' AND s.name = :tool)
+OR EXISTS (
+  SELECT 1 FROM spans s
+  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{REFUSAL_SPAN}'
+  AND json_extract({valid_json("s.raw_json")}, '$.span_data.data.tool') = :tool)
 OR {_CALL.format(calls=valid_json("s.tool_calls_json"), types="'response', 'generation'")}
 OR {_CALL.format(calls=valid_json("s.structured_json"), types="'response'")})"""  # noqa: S608
 
@@ -47,6 +53,10 @@ _JUDGED_BELOW = f"""EXISTS (
   SELECT 1 FROM spans s
   WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
   AND json_extract({valid_json("s.rubric_json")}, '$.score') < :score)"""  # noqa: S608
+
+_REFUSED = f"""EXISTS (
+  SELECT 1 FROM spans s
+  WHERE s.trace_id = t.id AND s.span_type = 'custom' AND s.name = '{REFUSAL_SPAN}')"""  # noqa: S608
 
 # Not LIKE, which has wildcards, a limit on the length of the word, and no case outside ASCII.
 _CONTAINS = """EXISTS (
@@ -73,7 +83,8 @@ def find(
     _define_functions(connection, filters)
     if query is None:
         with closing(_candidates(connection, filters)) as candidates:
-            return [row["id"] for row in islice(candidates, limit)]
+            ids = (row["id"] for row in candidates)
+            return [*islice(_ended_as_wanted(connection, ids, filters), limit)]
     with (
         closing(_Window(connection, inner_runs=bool(filters.metadata))) as window,
         closing(_candidates(connection, filters)) as candidates,
@@ -81,7 +92,17 @@ def find(
         search = KantanSearch(connection, tz)
         # For a common filter the first traces suffice; a larger window would be read in vain.
         first = _FIRST_WINDOW if limit is None else min(max(limit, 1), _FIRST_WINDOW)
-        return [*islice(_passing(candidates, window, search, query, first), limit)]
+        found = _passing(candidates, window, search, query, first)
+        return [*islice(_ended_as_wanted(connection, found, filters), limit)]
+
+
+def _ended_as_wanted(
+    connection: sqlite3.Connection, trace_ids: Iterator[str], filters: Filters
+) -> Iterator[str]:
+    """Yield the traces that failed, or those that did not; which error ended a run is not found by SQL."""
+    for trace_id in trace_ids:
+        if filters.has_failed in (None, has_failed(connection, trace_id)):
+            yield trace_id
 
 
 def _passing(
@@ -100,6 +121,8 @@ def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cur
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
         conditions.append(_CALLED)
+    if filters.has_refusal is not None:
+        conditions.append(_REFUSED if filters.has_refusal else f"NOT {_REFUSED}")
     if filters.rubric_below is not None:
         conditions.append(_JUDGED_BELOW)
     for number, keyword in enumerate(filters.keywords):

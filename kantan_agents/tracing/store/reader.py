@@ -54,6 +54,8 @@ class TraceReader(SearchService):
         version: str | None = None,
         tool: str | None = None,
         has_error: bool | None = None,
+        has_failed: bool | None = None,
+        has_refusal: bool | None = None,
         rubric_below: float | None = None,
         started_from: datetime | None = None,
         started_to: datetime | None = None,
@@ -72,6 +74,8 @@ class TraceReader(SearchService):
             version: Version of the prompt; short for ``prompt_version``.
             tool: Name of a tool that the model called.
             has_error: Whether a span of the trace has an error, including errors that the run recovered from.
+            has_failed: Whether an error ended the run, so that the summary has an ``error``.
+            has_refusal: Whether the tool rules refused a call in the trace.
             rubric_below: A verdict in the trace has a score below this.
             started_from: A span of the trace started then or later.
             started_to: The same span started then or earlier.
@@ -90,6 +94,8 @@ class TraceReader(SearchService):
             version=version,
             tool=tool,
             has_error=has_error,
+            has_failed=has_failed,
+            has_refusal=has_refusal,
             rubric_below=rubric_below,
             started_from=started_from,
             started_to=started_to,
@@ -103,8 +109,8 @@ class TraceReader(SearchService):
         """Return a trace with all its spans.
 
         Args:
-            trace_id: A trace id, a run id, or a unique beginning of either, with or without ``trace_``.
-                ``"LAST"`` is the newest trace.
+            trace_id: A trace id, a run id, or a unique beginning of either, with or without ``trace_``; or
+                the end of a trace id, of at least 8 characters. ``"LAST"`` is the newest trace.
 
         Raises:
             TraceNotFoundError: E61, no trace matches, or several do.

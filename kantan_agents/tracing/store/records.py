@@ -78,6 +78,7 @@ class TraceSummary:
             input found.
         output: The final answer from the same span; without that span, the last output found.
         error: Message of the error that ended the run; without a final span, the first error found.
+        failed_spans: Number of spans with an error, including errors that the run recovered from.
         rubric: The verdict, if the trace has one.
         input_tokens: Sum over the model calls.
         output_tokens: Sum over the model calls.
@@ -94,6 +95,7 @@ class TraceSummary:
     input: str | None
     output: str | None
     error: str | None
+    failed_spans: int
     rubric: Mapping[str, Any] | None
     input_tokens: int
     output_tokens: int

@@ -13,6 +13,8 @@ from kantan_agents.tracing.store.tables import valid_json
 
 LAST = "LAST"
 _LISTED = 3
+# So many characters of an id `kantan-agents traces list` shows. Shorter endings would be found by accident.
+SHORT_ID = 8
 _HIGHEST = "\U0010ffff"
 
 _RUN_IDS = f"""
@@ -31,7 +33,7 @@ def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Path) ->
 
     Args:
         connection: From ``reading``.
-        wanted: A trace id, a run id, a unique beginning of either, or ``LAST``.
+        wanted: A trace id, a run id, a unique beginning of either, the unique end of a trace id, or ``LAST``.
         path: The file, for the error.
 
     Raises:
@@ -46,7 +48,11 @@ def resolve_trace_id(connection: sqlite3.Connection, wanted: str, path: Path) ->
         return found[0]
     if _ids(connection, "SELECT id FROM all_traces WHERE id = ?", (wanted,)):
         return wanted
-    found = _beginning_with(connection, wanted) or _with_run(connection, wanted)
+    found = (
+        _beginning_with(connection, wanted)
+        or _ending_with(connection, wanted)
+        or _with_run(connection, wanted)
+    )
     if len(found) != 1:
         raise TraceNotFoundError(trace_id=wanted, path=str(path), reason=_reason(found))
     return found[0]
@@ -59,6 +65,17 @@ def _beginning_with(connection: sqlite3.Connection, beginning: str) -> list[str]
         connection,
         "SELECT id FROM all_traces WHERE id >= ? AND id < ? OR id >= ? AND id < ? ORDER BY rowid DESC",
         (beginning, beginning + _HIGHEST, with_prefix, with_prefix + _HIGHEST),
+    )
+
+
+def _ending_with(connection: sqlite3.Connection, end: str) -> list[str]:
+    """Return the ids of the traces whose id has this end, unless it is too short; newest first."""
+    if len(end) < SHORT_ID:
+        return []
+    return _ids(
+        connection,
+        "SELECT id FROM all_traces WHERE substr(id, -length(?)) = ? ORDER BY rowid DESC",
+        (end, end),
     )
 
 
@@ -78,6 +95,6 @@ def _ids(connection: sqlite3.Connection, sql: str, parameters: tuple[str, ...]) 
 
 def _reason(found: list[str]) -> str:
     if not found:
-        return "no trace or run has an id with this beginning"
+        return "no trace or run has an id with this beginning or end"
     more = ", ..." if len(found) > _LISTED else ""
-    return f"{len(found)} traces have this beginning: {', '.join(found[:_LISTED])}{more}"
+    return f"{len(found)} traces have this beginning or end: {', '.join(found[:_LISTED])}{more}"

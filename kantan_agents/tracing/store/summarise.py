@@ -35,6 +35,15 @@ def read_summary(connection: sqlite3.Connection, trace_id: str) -> TraceSummary 
     return summarise(trace, light_spans(connection, trace_id, texts=True))
 
 
+def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool:
+    """Return whether an error ended the run of a trace; that is, whether its summary has an error."""
+    row = connection.execute("SELECT metadata_json FROM all_traces WHERE id = ?", (trace_id,)).fetchone()
+    if row is None:
+        return False
+    spans = light_spans(connection, trace_id, texts=False)
+    return _input_output_error(TraceRuns(mapping_of(row["metadata_json"]), spans), spans)[2] is not None
+
+
 def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
     """Return the summary of a trace; ``spans`` are its spans in the order in which they were stored."""
     metadata = mapping_of(trace.metadata)
@@ -52,6 +61,7 @@ def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
         input=input_text,
         output=output_text,
         error=error,
+        failed_spans=sum(bool(span.error) for span in spans),
         rubric=verdicts[-1] if verdicts else None,
         **tokens(spans),
     )

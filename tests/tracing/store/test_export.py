@@ -41,6 +41,7 @@ async def test_a_trace_is_one_flat_dict_with_its_spans(traces: Any) -> None:
         "input": "q",
         "output": summary.output,
         "error": None,
+        "failed_spans": 0,
         "input_tokens": 0,
         "output_tokens": 0,
         "total_tokens": 0,

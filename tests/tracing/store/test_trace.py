@@ -64,9 +64,9 @@ def test_spans_are_in_storage_order_with_times_in_utc(db: SampleDatabase, store:
 def test_the_error_for_an_unknown_id_names_the_reason(db: SampleDatabase, store: TraceStore) -> None:
     assert reason_of(store, "LAST") == "it has no traces yet"
     db.run()
-    assert reason_of(store, "nothing") == "no trace or run has an id with this beginning"
-    assert reason_of(store, "last") == "no trace or run has an id with this beginning"
-    assert reason_of(store, "%") == "no trace or run has an id with this beginning"
+    assert reason_of(store, "nothing") == "no trace or run has an id with this beginning or end"
+    assert reason_of(store, "last") == "no trace or run has an id with this beginning or end"
+    assert reason_of(store, "%") == "no trace or run has an id with this beginning or end"
 
 
 def test_the_error_for_an_ambiguous_beginning_lists_the_newest_traces(
@@ -74,9 +74,10 @@ def test_the_error_for_an_ambiguous_beginning_lists_the_newest_traces(
 ) -> None:
     for number in range(4):
         db.trace(f"trace_ab{number}")
-    assert reason_of(store, "ab") == "4 traces have this beginning: trace_ab3, trace_ab2, trace_ab1, ..."
+    listed = "trace_ab3, trace_ab2, trace_ab1, ..."
+    assert reason_of(store, "ab") == f"4 traces have this beginning or end: {listed}"
     store.prune(keep=2)
-    assert reason_of(store, "trace_a") == "2 traces have this beginning: trace_ab3, trace_ab2"
+    assert reason_of(store, "trace_a") == "2 traces have this beginning or end: trace_ab3, trace_ab2"
 
 
 def test_a_complete_id_is_never_treated_as_a_beginning(db: SampleDatabase, store: TraceStore) -> None:
@@ -92,6 +93,18 @@ def test_an_id_that_is_not_a_valid_str_is_an_error(
 ) -> None:
     with pytest.raises(InvalidOptionError, match="trace_id"):
         store.trace(wanted)
+
+
+def test_the_end_of_an_id_is_accepted_if_it_is_unique_and_long_enough(
+    db: SampleDatabase, store: TraceStore
+) -> None:
+    for digits in ("0" * 24 + "abcd1234", "1" * 24 + "abcd1234", "2" * 24 + "11111111"):
+        db.trace(f"trace_{digits}")
+    assert store.trace("11111111").summary.trace_id.startswith("trace_1")  # a beginning goes first
+    assert store.trace("211111111").summary.trace_id.startswith("trace_2")
+    assert reason_of(store, "abcd1234").startswith("2 traces have this beginning or end: trace_1")
+    assert reason_of(store, "abcd123").startswith("no trace or run")
+    assert reason_of(store, "bcd1234").startswith("no trace or run")
 
 
 IDS = st.text("0a", min_size=1, max_size=4)
@@ -118,6 +131,6 @@ def test_a_beginning_is_accepted_exactly_if_it_is_unique(
         if len(expected) == 1:
             assert {store.trace(wanted).summary.trace_id} == expected
         elif expected:
-            assert reason_of(store, wanted).startswith(f"{len(expected)} traces have this beginning: ")
+            assert reason_of(store, wanted).startswith(f"{len(expected)} traces have this beginning or end: ")
         else:
             assert reason_of(store, wanted).startswith("no trace or run")

@@ -72,6 +72,10 @@ async def test_runs_are_found_by_every_filter(traces: Any) -> None:
         ([], {"tool": "look"}),
         ([failing], {"has_error": True}),
         ([judge_run, second, first], {"has_error": False}),
+        ([failing], {"has_failed": True}),
+        ([judge_run, second, first], {"has_failed": False}),
+        ([], {"has_refusal": True}),
+        (everything, {"has_refusal": False}),
         ([judge_run], {"rubric_below": 0.5}),
         ([], {"rubric_below": 0.25}),
         ([failing, judge_run], {"limit": 2}),
@@ -81,6 +85,47 @@ async def test_runs_are_found_by_every_filter(traces: Any) -> None:
         ([first], {"keywords": ["late"], "tool": "look_up", "prompt": "support", "has_error": False}),
     ]:
         assert store.traces(**filters) == expected, filters
+
+
+@pytest.mark.anyio
+async def test_a_run_that_recovered_has_an_error_but_did_not_fail(traces: Any) -> None:
+    async def break_down() -> str:
+        """Break down."""
+        raise ConnectionError("gone")
+
+    def calling(tool: str) -> Any:
+        return ScriptedModel([[function_call(tool, {}, call_id="c")], [assistant_message("Never mind.")]])
+
+    await Agent("recovers", "x", model=calling("break_down"), tools=[break_down]).run_async("Hm?")
+    with pytest.raises(ConnectionError):
+        await Agent("fails", "x", model=ScriptedModel([ConnectionError("gone")])).run_async("Hello?")
+    store = TraceStore(traces.path)
+    failed, recovered = store.traces(has_error=True)
+    assert (recovered.metadata["agent_name"], recovered.error) == ("recovers", None)
+    assert recovered.failed_spans == 1
+    assert store.traces(has_failed=True) == [failed]
+    assert store.traces(has_failed=False) == [recovered]
+    assert store.traces(has_error=True, has_failed=False) == [recovered]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("rules", [{"deny": ["look_up"]}, {"params": {"look_up": {"order": {"maximum": 1}}}}])
+async def test_runs_with_refused_calls_are_found(traces: Any, rules: dict[str, Any]) -> None:
+    async def look_up(order: int) -> str:
+        """Look up."""
+        return f"order {order}"
+
+    def calls() -> Any:
+        call = function_call("look_up", {"order": 7}, call_id="c")
+        return ScriptedModel([[call], [assistant_message("Late.")]])
+
+    await Agent("a", "x", model=calls(), tools=[look_up]).run_async("Hm?")
+    await Agent("a", "x", model=calls(), tools=[look_up]).run_async("Hm?", {"tool_rules": rules})
+    store = TraceStore(traces.path)
+    refused, allowed = store.traces()
+    assert store.traces(has_refusal=True) == [refused]
+    assert store.traces(has_refusal=False) == [allowed]
+    assert store.traces(has_refusal=True, tool="look_up", has_failed=False) == [refused]
 
 
 @pytest.mark.anyio
@@ -128,7 +173,8 @@ async def test_a_tool_is_found_if_it_ran_or_was_only_requested(traces: Any, api:
         agent = Agent("a", "b", model=server.bundle(api=api), tools=[secret])
         await agent.run_async("hi", {"tool_rules": {"deny": ["secret"]}})
     found = TraceStore(traces.path).traces(tool="secret")
-    assert len(found) == (1 if api == "chat" else 0)  # kantan-llm's tracer sees no calls in `response` spans
+    # kantan-llm's tracer sees no calls in `response` spans, but the refusal has a span of its own.
+    assert len(found) == 1
 
 
 def test_tools_are_found_in_calls_of_both_apis_and_of_hosted_tools(
@@ -301,6 +347,8 @@ def test_keywords_are_found_ignoring_case_in_any_script(db: SampleDatabase, stor
         ("version", {"version": 2}),
         ("tool", {"tool": ["search"]}),
         ("has_error", {"has_error": 1}),
+        ("has_failed", {"has_failed": "yes"}),
+        ("has_refusal", {"has_refusal": 0}),
         ("rubric_below", {"rubric_below": "0.5"}),
         ("rubric_below", {"rubric_below": float("nan")}),
         ("rubric_below", {"rubric_below": True}),
@@ -355,6 +403,8 @@ class Stored:
     tools: list[str]
     scores: list[float]
     failed: bool
+    recovered: bool
+    refused: bool
     start: int
 
 
@@ -366,6 +416,8 @@ STORED = st.builds(
     tools=st.lists(st.sampled_from(["search", "shell"]), max_size=1),
     scores=st.lists(st.sampled_from([0.0, 0.5, 1.0]), max_size=2),
     failed=st.booleans(),
+    recovered=st.booleans(),
+    refused=st.booleans(),
     start=st.integers(0, 3),
 )
 FILTERS = st.fixed_dictionaries(
@@ -375,6 +427,8 @@ FILTERS = st.fixed_dictionaries(
         "metadata": st.dictionaries(st.sampled_from(NAMES), SCALARS, max_size=2),
         "tool": st.sampled_from(["search", "shell", "none"]),
         "has_error": st.booleans(),
+        "has_failed": st.booleans(),
+        "has_refusal": st.booleans(),
         "rubric_below": st.sampled_from([0.25, 0.5, 2]),
         "started_from": st.integers(0, 4).map(lambda s: NOON + timedelta(seconds=s)),
         "limit": st.integers(1, 4),
@@ -390,7 +444,9 @@ def passes(trace: Stored, filters: dict[str, Any]) -> bool:
         all(any(word in text for text in trace.texts) for word in filters.get("keywords", ()))
         and any(all(run.get(key) == value for key, value in wanted.items()) for run in runs)
         and filters.get("tool", "") in ("", *trace.tools)
-        and filters.get("has_error", trace.failed) == trace.failed
+        and filters.get("has_error", has_error := trace.failed or trace.recovered) == has_error
+        and filters.get("has_failed", trace.failed) == trace.failed
+        and filters.get("has_refusal", trace.refused) == trace.refused
         and ("rubric_below" not in filters or any(score < filters["rubric_below"] for score in trace.scores))
         and NOON + timedelta(seconds=trace.start) >= start
     )
@@ -401,6 +457,11 @@ def write(database: SampleDatabase, trace: Stored) -> str:
     for text in trace.texts:
         error = {"message": "gone", "data": None} if trace.failed else None
         database.span(trace_id, input=text, start=trace.start, error=error)
+    if trace.recovered:
+        broken = {"message": "Error running tool (non-fatal)", "data": None}
+        database.span(trace_id, "custom", name="broken", data={}, start=trace.start, error=broken)
+    if trace.refused:
+        database.span(trace_id, "custom", name="tool_refused", data={"tool": "x"}, start=trace.start)
     for tool in trace.tools:
         database.tool(trace_id, tool, start=trace.start)
     for score in trace.scores:

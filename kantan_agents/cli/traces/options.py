@@ -1,0 +1,69 @@
+"""The options that several commands of ``kantan-agents traces`` share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+JsonLinesOption = Annotated[bool, typer.Option("--json", help="Print JSON Lines, one object a run.")]
+AgentOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--agent", metavar="NAME", help="Runs of this agent.", show_default=False),
+]
+PromptOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--prompt", metavar="NAME", help="Runs of this prompt.", show_default=False),
+]
+VersionOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--version", metavar="VERSION", help="Runs of this version of a prompt.", show_default=False
+    ),
+]
+ToolOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--tool", metavar="NAME", help="Runs that called this tool.", show_default=False),
+]
+MetaOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--meta",
+        metavar="KEY=VALUE",
+        help="Runs with this metadata; may be repeated. A JSON number, true, false or null is read as such; "
+        "use double quotes for text.",
+        show_default=False,
+    ),
+]
+ErrorsOption = Annotated[
+    Optional[bool],  # noqa: UP045
+    typer.Option("--errors/--no-errors", help="Runs that an error ended, or other runs.", show_default=False),
+]
+FailedSpansOption = Annotated[
+    bool,
+    typer.Option("--failed-spans", help="Runs in which anything failed, even if the run recovered."),
+]
+RefusedOption = Annotated[
+    bool, typer.Option("--refused", help="Runs in which the tool rules refused a call.")
+]
+RubricOption = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--rubric-below", metavar="SCORE", help="Runs with a lower score.", show_default=False),
+]
+SinceOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--since",
+        metavar="WHEN",
+        help="Runs since then: a duration ago, such as 90s, 2h or 30d, or a time, such as 2026-11-20 or "
+        "2026-11-20T09:30, local by default.",
+        show_default=False,
+    ),
+]
+UntilOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--until", metavar="WHEN", help="Runs until then.", show_default=False),
+]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the newest N.")]
