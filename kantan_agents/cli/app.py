@@ -14,8 +14,10 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.agents.commands import app as agents
+from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
+from kantan_agents.cli.terminal.new_app import new_app
 from kantan_agents.cli.tools.commands import app as tools
 from kantan_agents.cli.traces.commands import app as traces
 from kantan_agents.errors import InvalidOptionError
@@ -23,12 +25,11 @@ from kantan_agents.errors import InvalidOptionError
 PROGRAM = "kantan-agents"
 INSTRUCTIONS = "You are a helpful assistant."
 
-app = typer.Typer(
+app = new_app(
     name=PROGRAM,
-    add_completion=False,
+    add_completion=False,  # `completion` prints the script instead of writing to the user's files
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
 )
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
@@ -75,7 +76,7 @@ def main_options(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
     ] = False,
 ) -> None:
-    """Run agents on the OpenAI Agents SDK; record every run and find it again."""
+    """Run agents on the OpenAI Agents SDK; record their runs and find them again."""
     del show_version  # handled by its callback
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
@@ -111,8 +112,8 @@ def run(
         Optional[str],  # noqa: UP045
         typer.Option(
             "--agent",
-            metavar="NAME",
-            help="Run this agent from `agents list`; it may delegate to the others.",
+            metavar="NAME|FILE",
+            help="Run this agent from `agents list`, or of a .md file; it may delegate to the others.",
             show_default=False,
         ),
     ] = None,
@@ -136,6 +137,15 @@ def run(
             show_default=False,
         ),
     ] = None,
+    rules: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--rules",
+            metavar="FILE",
+            help="Tool rules of the run, as for `tools check`; - reads standard input.",
+            show_default=False,
+        ),
+    ] = None,
     db: DatabaseOption = DATABASE,
     no_record: Annotated[bool, typer.Option("--no-record", help="Do not record the run.")] = False,
     as_json: Annotated[
@@ -151,18 +161,21 @@ def run(
     The answer goes to standard output, an error as one line to standard error.
     Exit codes: 0 answered, 1 the run failed, 2 bad arguments, 130 interrupted.
 
-    A question such as /read notes.txt runs the tool read without a model. /help lists the commands; begin a
-    question with // if it starts with /. Questions from - are never commands, nor are any with --no-commands.
+    A question such as /read notes.txt runs the tool read without a model.
+    /help lists the commands. Write // to ask a question that begins with /.
+    A question from - is never a command, and none is with --no-commands.
 
     Without --model the default model of the SDK answers.
     With --agent, --model replaces short names or a missing model in its file.
 
-    The run is recorded in the trace database that `kantan-agents traces` reads, and nowhere else.
-    If that file cannot be written, a line on standard error says so. With --db it is an error.
+    The run is recorded in the database that `kantan-agents traces` reads.
+    If that file cannot be written, a line on standard error says so, and the
+    run goes on. It is an error if --db names the file.
     """
     from kantan_agents.cli.agents.named import read_agent
     from kantan_agents.cli.run import recording
     from kantan_agents.cli.terminal import inputs
+    from kantan_agents.cli.tools.rules_file import add_rules
 
     if agent is not None and instructions is not None:
         raise InvalidOptionError(option="--agent", reason="cannot be combined with --instructions")
@@ -171,6 +184,8 @@ def run(
     text = inputs.read_question(question)
     prompt = inputs.read_instructions(INSTRUCTIONS if instructions is None else instructions)
     context = inputs.read_context(context_file)
+    if rules is not None:
+        add_rules(context, rules, question)
     target = None if no_record else recording.checked(recording.Target(db, required=is_named(invocation)))
     named = None if agent is None else read_agent(agent)
 
@@ -183,6 +198,22 @@ def run(
     )
 
 
+@app.command()
+def completion(
+    invocation: typer.Context,
+    shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh, fish or powershell.")],
+) -> None:
+    """Print a script that completes commands and options in a shell.
+
+    bash: add  eval "$(kantan-agents completion bash)"  to ~/.bashrc
+    zsh:  add  eval "$(kantan-agents completion zsh)"  to ~/.zshrc, after compinit
+    fish: kantan-agents completion fish > ~/.config/fish/completions/kantan-agents.fish
+
+    Exit codes: 0 printed, 2 unknown shell.
+    """
+    print_script(invocation.find_root().command, PROGRAM, shell)
+
+
 app.add_typer(agents, name="agents")
 app.add_typer(tools, name="tools")
 app.add_typer(traces, name="traces")
@@ -191,6 +222,7 @@ app.add_typer(traces, name="traces")
 def invoke(arguments: Sequence[str]) -> int:
     """Run the program with ``arguments`` and return its exit code; print errors to stderr."""
     command = typer.main.get_command(app)
+    enable_completion(PROGRAM)
     try:
         code = command.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()

@@ -7,7 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
-app = typer.Typer(rich_markup_mode="rich")
+from kantan_agents.cli.terminal.new_app import new_app
+
+app = new_app()
 
 # Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -43,12 +43,18 @@ def find_agent(catalog: AgentCatalog, name: str) -> AgentDefinition:
 def read_agent(name: str) -> NamedAgent:
     """Return the agent to run, and the loader for agents it may delegate to.
 
+    Args:
+        name: The name of an agent, or the path of a file that ends with ``.md``.
+
     Raises:
         AgentNotFoundError, AgentFileError, InvalidDefinitionError: E32, E30, E31, as ``find_agent``.
         InvalidOptionError: E75, the agent has no prompt.
     """
     loader = AgentLoader()
-    definition = find_agent(loader.load_agents_now(), name)
+    if name.endswith(".md"):
+        definition = AgentDefinition.load(name)
+    else:
+        definition = find_agent(loader.load_agents_now(), name)
     if not definition.system_prompt.strip():
         reason = f"{definition.name} has no prompt, its file ends with the frontmatter: {definition.path}"
         raise InvalidOptionError(option="--agent", reason=reason)

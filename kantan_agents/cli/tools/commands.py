@@ -6,7 +6,9 @@ from typing import Annotated, Optional
 
 import typer
 
-app = typer.Typer(rich_markup_mode="rich")
+from kantan_agents.cli.terminal.new_app import new_app
+
+app = new_app()
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -39,11 +41,21 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    agent: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--agent",
+            metavar="NAME|FILE",
+            help="Explain it for this agent from `agents list`, or of a .md file, as in `run --agent`.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show whether a tool may be used, and which rule of which layer decides.
 
     The rules of installed providers apply below those of --rules, as in a run.
+    With --agent, the tools that its file allows limit them.
     Exit codes: 0 allowed, 1 refused, 2 bad arguments, files or providers.
     """
     from kantan_agents.cli.terminal import inputs
@@ -51,10 +63,15 @@ def explain(
 
     explicit = rules_file.read_rules(rules) if rules is not None else None
     called = inputs.text_or_file(arguments) if arguments is not None else None
+    named = None
+    if agent is not None:
+        from kantan_agents.cli.agents.named import read_agent
+
+        named = read_agent(agent)
 
     from kantan_agents.cli.tools.explain import explain_tool
 
-    explain_tool(name, called, explicit, as_json=as_json)
+    explain_tool(name, called, explicit, agent=named, as_json=as_json)
 
 
 @app.command()

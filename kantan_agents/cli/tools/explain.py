@@ -4,27 +4,49 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import typer
 
+from kantan_agents.agent import Agent
+from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, printable
+from kantan_agents.delegation import task_tool
 from kantan_agents.errors import KantanAgentsError, ToolInputError
+from kantan_agents.testing import ScriptedModel
 from kantan_agents.tools import Explanation, explain
 
 
-def explain_tool(name: str, arguments: str | None, rules: dict[str, Any] | None, *, as_json: bool) -> None:
-    """Print the explanation for a tool, or for one call.
+def explain_tool(
+    name: str,
+    arguments: str | None,
+    rules: dict[str, Any] | None,
+    *,
+    agent: NamedAgent | None = None,
+    as_json: bool,
+) -> None:
+    """Print the explanation for a tool, or for one call; for an agent from a file, as in its runs.
 
     Raises:
         KantanAgentsError: E7, E20, E22 for an installed provider.
         Exit: With code 1, the tool or the call is refused.
     """
     with suppress_output():
-        explanation = explain(name, arguments, tool_rules=rules)
+        if agent is None:
+            explanation = explain(name, arguments, tool_rules=rules)
+        else:
+            context = {} if rules is None else {"tool_rules": rules}
+            explanation = _agent_of(agent).explain_tool(name, arguments, context)
     typer.echo(json_text(as_data(explanation)) if as_json else printable(str(explanation)))
     if not explanation.allowed:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _agent_of(named: NamedAgent) -> Agent[Any]:
+    """Return the agent as ``run --agent`` builds it, with a model that needs no key."""
+    definition = attrs.evolve(named.definition, model=None)
+    return Agent.from_definition(definition, tools=[task_tool(named.loader)], model=ScriptedModel([]))
 
 
 def as_data(explanation: Explanation) -> dict[str, Any]:

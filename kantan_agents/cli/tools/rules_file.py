@@ -17,7 +17,7 @@ import typer
 from kantan_agents.cli.terminal.failures import exit_code
 from kantan_agents.cli.terminal.inputs import STDIN, read_stdin, read_text
 from kantan_agents.cli.terminal.plain import one_line
-from kantan_agents.errors import FileArgumentError, InvalidToolRulesError
+from kantan_agents.errors import FileArgumentError, InvalidOptionError, InvalidToolRulesError
 from kantan_agents.tool_rules import ToolRules
 
 CONTEXT_KEY = "tool_rules"
@@ -64,6 +64,26 @@ def read_rules(file: str) -> dict[str, Any]:
     if problems:
         raise InvalidToolRulesError(problems=problems)
     return (content[CONTEXT_KEY] or {}) if CONTEXT_KEY in content else content
+
+
+def add_rules(context: dict[str, Any], file: str, question: str) -> None:
+    """Put the rules in ``file`` into ``context`` as its ``tool_rules``.
+
+    Raises:
+        FileArgumentError, InvalidToolRulesError: E79, E20, as ``read_rules``.
+        InvalidOptionError: E75, the context has other rules, or the question is read from standard input too.
+    """
+    if file == STDIN == question:
+        raise InvalidOptionError(option="--rules", reason="standard input is already read for the question")
+    rules, present = read_rules(file), context.get(CONTEXT_KEY)
+    if (
+        present is not None
+        and ToolRules.parse(present) != ToolRules.parse(rules)
+        and ToolRules.parse(present) != ToolRules()
+    ):
+        # Merging them could allow what the context does not, and replacing them what it denies.
+        raise InvalidOptionError(option="--rules", reason=f"the context has other rules in {CONTEXT_KEY}")
+    context[CONTEXT_KEY] = rules
 
 
 def _parse(file: str) -> _Object:

@@ -7,14 +7,18 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.new_app import new_app
 from kantan_agents.cli.traces.options import (
     AgentOption,
     ErrorsOption,
     FailedSpansOption,
     JsonLinesOption,
     JsonOption,
+    KeepOption,
     LimitOption,
+    MaxSizeOption,
     MetaOption,
+    OlderThanOption,
     PromptOption,
     RefusedOption,
     RubricOption,
@@ -24,7 +28,7 @@ from kantan_agents.cli.traces.options import (
     VersionOption,
 )
 
-app = typer.Typer(rich_markup_mode="rich")
+app = new_app()
 
 
 @app.callback(invoke_without_command=True)
@@ -105,7 +109,7 @@ def show(
 ) -> None:
     """Show one run: its metadata, and its spans as a tree with their inputs and outputs.
 
-    The SDK's own task and turn spans are left out, unless one has an error; --all shows them.
+    The SDK's own task and turn spans are left out, unless one has an error.
     Exit codes: 0 shown, 2 no such run, or a bad database.
     """
     from kantan_agents.cli.traces.show import View, show_trace
@@ -170,7 +174,8 @@ def prompts(
 ) -> None:
     """Compare prompt versions: runs, failures, scores, tokens, latency.
 
-    Without NAME, print a row for each version of each prompt; with it, the versions side by side.
+    Without NAME, print a row for each version of each prompt.
+    With it, print its versions side by side.
     Exit codes: 0 compared, even if there is none, 2 bad arguments or database.
     """
     from kantan_agents.cli.traces.prompts import compare_prompts
@@ -281,28 +286,9 @@ def export(
 @app.command()
 def prune(
     db: DatabaseOption = DATABASE,
-    older_than: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--older-than",
-            metavar="AGE",
-            help="Delete runs older than this, such as 12h or 30d.",
-            show_default=False,
-        ),
-    ] = None,
-    keep: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option("--keep", metavar="N", min=0, help="Keep the newest N runs.", show_default=False),
-    ] = None,
-    max_size: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--max-size",
-            metavar="SIZE",
-            help="Delete the oldest runs until the database fits this size, such as 500MB or 2GiB.",
-            show_default=False,
-        ),
-    ] = None,
+    older_than: OlderThanOption = None,
+    keep: KeepOption = None,
+    max_size: MaxSizeOption = None,
     yes: Annotated[bool, typer.Option("--yes", help="Delete, instead of only showing the effect.")] = False,
     as_json: JsonOption = False,
 ) -> None:

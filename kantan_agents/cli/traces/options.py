@@ -1,4 +1,4 @@
-"""The options that several commands of ``kantan-agents traces`` share."""
+"""The types of the options of ``kantan-agents traces``: those that commands share, and the limits of prune."""
 
 from __future__ import annotations
 
@@ -67,3 +67,25 @@ UntilOption = Annotated[
     typer.Option("--until", metavar="WHEN", help="Runs until then.", show_default=False),
 ]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="At most the newest N.")]
+OlderThanOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--older-than",
+        metavar="AGE",
+        help="Delete runs older than this, such as 12h or 30d.",
+        show_default=False,
+    ),
+]
+KeepOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--keep", metavar="N", min=0, help="Keep the newest N runs.", show_default=False),
+]
+MaxSizeOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--max-size",
+        metavar="SIZE",
+        help="Delete the oldest runs until the database fits this size, such as 500MB or 2GiB.",
+        show_default=False,
+    ),
+]
