@@ -133,7 +133,6 @@ class TestExplainForAnAgent:
         tool: str,
         arguments: str | None,
         code: int,
-        layer: str,
     ) -> None:
         named = str(reviewer) if by == "file" else "Reviewer"
         options = [] if arguments is None else ["--args", arguments]

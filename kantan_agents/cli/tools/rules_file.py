@@ -76,11 +76,7 @@ def add_rules(context: dict[str, Any], file: str, question: str) -> None:
     if file == STDIN == question:
         raise InvalidOptionError(option="--rules", reason="standard input is already read for the question")
     rules, present = read_rules(file), context.get(CONTEXT_KEY)
-    if (
-        present is not None
-        and ToolRules.parse(present) != ToolRules.parse(rules)
-        and ToolRules.parse(present) != ToolRules()
-    ):
+    if present is not None and ToolRules.parse(present) not in (ToolRules.parse(rules), ToolRules()):
         # Merging them could allow what the context does not, and replacing them what it denies.
         raise InvalidOptionError(option="--rules", reason=f"the context has other rules in {CONTEXT_KEY}")
     context[CONTEXT_KEY] = rules

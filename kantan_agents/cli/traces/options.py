@@ -1,4 +1,4 @@
-"""The types of the options of ``kantan-agents traces``: those that commands share, and the limits of prune."""
+"""The options of ``kantan-agents traces``: those that commands share, and the limits of ``prune``."""
 
 from __future__ import annotations
 
