@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from tests.cli.conftest import PROGRAM
 from tests.cli.recorded_runs import MARKUP, WIDE, Recorded
 
 COMMANDS = ("list", "show", "search", "prompts", "failed", "tail", "export", "prune")
@@ -456,3 +457,42 @@ def test_the_steps_of_the_documentation_page(
     assert (shown.code, shown.stderr) == (0, "")
     assert "answer-quality v1" in shown.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["t.sqlite3"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no sh there")
+@pytest.mark.parametrize(
+    "command", [["list"], ["show", "LAST"], ["search", "a"], ["prompts"], ["failed"], ["export"]]
+)
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_reader_that_closes_the_pipe_sees_no_error(
+    shop: Recorded, command: list[str], as_json: bool
+) -> None:
+    arguments = ["traces", *command, "--db", str(shop.path), *(["--json"] if as_json else [])]
+    shell = ["sh", "-c", '{ "$@"; echo $? >&2; } | :', "sh", *PROGRAM, *arguments]
+    finished = subprocess.run(shell, capture_output=True, check=False, timeout=120)
+    # Whether the pipe is closed before the first line is written is not certain.
+    assert finished.stderr in (b"0\n", b"1\n")
+
+
+@pytest.mark.parametrize(
+    "command", [["list"], ["show", "LAST"], ["search", "a"], ["prompts"], ["failed"], ["export"]]
+)
+def test_json_in_a_pipe_is_one_value_on_each_line(
+    kantan_agents: Any, shop: Recorded, hostile: Recorded, command: list[str]
+) -> None:
+    for path in (shop.path, hostile.path):
+        outcome = kantan_agents("traces", *command, "--json", "--db", str(path))
+        assert (outcome.code, outcome.stderr) == (0, "")
+        for line in outcome.stdout.splitlines():
+            json.loads(line, parse_constant=pytest.fail)
+
+
+@pytest.mark.parametrize("command", [["list"], ["show", "LAST"], ["search", "a"], ["prompts"], ["failed"]])
+def test_no_color_takes_colours_from_a_terminal_too(
+    kantan_agents: Any, shop: Recorded, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setenv("NO_COLOR", "1")
+    shown = kantan_agents("traces", *command, "--db", str(shop.path)).stdout
+    assert not re.search(r"\x1b\[(?:\d+;)*(?:3|4|9|10)[0-8]", shown)
