@@ -190,7 +190,7 @@ class TestRows:
         assert started.utcoffset() == timedelta(0)
         local = started.astimezone()
         shown = kantan_agents("traces", "list", "--limit", "1", "--db", str(shop.path)).stdout
-        assert local.strftime(" %m-%d %H:%M:%S ") in shown or local.strftime(" %Y-%m-%d ") in shown
+        assert local.strftime(" %m-%d %H:%M ") in shown or local.strftime(" %Y-%m-%d ") in shown
         monkeypatch.delenv("COLUMNS")
         shown = kantan_agents("traces", "list", "--limit", "1", "--db", str(shop.path)).stdout
         assert local.strftime(" %Y-%m-%d %H:%M:%S ") in shown
@@ -221,7 +221,7 @@ class TestRows:
         (wide,) = (row for row in rows if "天気予報" in row)
         assert cell_len(wide[: wide.index(WIDE[:10])]) == column
 
-    @pytest.mark.parametrize("columns", [80, 100, 120])
+    @pytest.mark.parametrize("columns", [61, 80, 100, 120])
     @pytest.mark.parametrize("database", ["shop", "hostile"])
     def test_at_the_usual_widths_it_is_an_aligned_table(
         self, kantan_agents: Any, request: Any, monkeypatch: pytest.MonkeyPatch, columns: int, database: str
@@ -231,6 +231,8 @@ class TestRows:
         head, *rows = kantan_agents("traces", "list", "--db", str(path)).stdout.splitlines()
         assert head.split()[:2] == ["trace", "started"]
         assert {"status", "agent", "input"} < set(head.split())
+        if database == "shop" and columns >= 80:
+            assert {"took", "tokens"} < set(head.split())
         assert len(rows) == len(request.getfixturevalue(database).ids)
         gaps = [head.index(label) - 1 for label in ("started", "status", "agent", "input")]
         for row in rows:

@@ -21,10 +21,10 @@ def local_time(moment: datetime | None) -> str:
 
 
 def short_time(moment: datetime | None) -> str:
-    """Return a time as local time in 14 columns: without the year or, for another year, only the day."""
-    text = local_time(moment)
+    """Return a time as local time to the minute, without the year; of another year, only the day."""
+    day, _, time = local_time(moment).partition(" ")
     this_year = f"{datetime.now().astimezone().year:04}-"
-    return text.removeprefix(this_year) if text.startswith(this_year) else text.partition(" ")[0]
+    return f"{day.removeprefix(this_year)} {time[:5]}" if day.startswith(this_year) else day
 
 
 def iso_time(moment: datetime | None) -> str | None:

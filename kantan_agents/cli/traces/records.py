@@ -22,11 +22,11 @@ COLUMNS = (
     Column("started"),
     Column("took", right=True, drop=4),
     Column("tokens", right=True, named=True, drop=3),
-    Column("status", longest=20, narrow=12, aligned=32),
+    Column("status", longest=20, narrow=10, aligned=32),
     Column("agent", longest=20, narrow=12, aligned=32),
-    Column("prompt", longest=20, narrow=12, aligned=32, drop=2),
-    Column("version", longest=12, aligned=12, drop=1),
-    Column("input", own_line=True, rest=True, narrowest=16),
+    Column("prompt", longest=20, narrow=12, aligned=32, drop=2, room=24),
+    Column("version", longest=12, aligned=12, drop=1, room=24),
+    Column("input", own_line=True, rest=True, narrowest=12),
 )
 EMPTY = "-"
 _RANDOM_ID = re.compile("trace_[0-9a-f]{32}")

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 POLL = 0.5
 _PATIENCE = 10.0
 # The first lines leave room for what later ones usually need.
-_USUAL_WIDTHS = [8, 14, 6, 6, 9, 12, 12, 7, 16]
+_USUAL_WIDTHS = [8, 11, 6, 6, 9, 12, 12, 7, 16]
 
 
 def tail_traces(path: Path, *, as_json: bool) -> None:
