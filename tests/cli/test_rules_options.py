@@ -21,7 +21,7 @@ class Provider:
     def list_tools(self): return [greet]
     def get_tool_rules(self): return None
 """
-PROVIDER = Distribution("greeter-tools", "1.0", {"greeter": ":Provider"}, GREET)
+PROVIDER = Distribution("brief-greeter-tools", "1.0", {"brief-greeter": ":Provider"}, GREET)
 SHORT = {"params": {"greet": {"name": {"maxLength": 3}}}}
 
 

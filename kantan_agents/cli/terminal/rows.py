@@ -34,7 +34,7 @@ class Column:
         narrow: Maximum width in a table that is otherwise too wide.
         drop: Its place in the order in which columns are left out of a table that is still too wide; 0 for a
             column that is always shown.
-        room: The width that it must leave for the last column; otherwise it is left out.
+        leaves: The width that it must leave for the last column; otherwise it is left out.
     """
 
     label: str
@@ -47,7 +47,7 @@ class Column:
     narrowest: int = NARROWEST_REST
     narrow: int | None = None
     drop: int = 0
-    room: int = 0
+    leaves: int = 0
 
 
 def line_width(console: Console) -> int | None:
@@ -141,11 +141,11 @@ def fitted(columns: Sequence[Column], widths: Sequence[int], width: int) -> dict
 def _with_rest(columns: Sequence[Column], shown: dict[int, int], width: int) -> dict[int, int] | None:
     """Return the widths with the last one fitted to the remaining width; None if that is too small."""
     last = max(shown)
-    room = max(columns[index].room for index in shown)
+    leaves = max(columns[index].leaves for index in shown)
     taken = sum(shown.values()) - shown[last] + len(GAP) * (len(shown) - 1)
     if taken + shown[last] <= width:
         return shown
-    if columns[last].rest and taken + max(columns[last].narrowest, room) <= width:
+    if columns[last].rest and taken + max(columns[last].narrowest, leaves) <= width:
         return {**shown, last: width - taken}
     return None
 

@@ -24,8 +24,8 @@ COLUMNS = (
     Column("tokens", right=True, named=True, drop=3),
     Column("status", longest=20, narrow=10, aligned=32),
     Column("agent", longest=20, narrow=12, aligned=32),
-    Column("prompt", longest=20, narrow=12, aligned=32, drop=2, room=24),
-    Column("version", longest=12, aligned=12, drop=1, room=24),
+    Column("prompt", longest=20, narrow=12, aligned=32, drop=2, leaves=24),
+    Column("version", longest=12, aligned=12, drop=1, leaves=24),
     Column("input", own_line=True, rest=True, narrowest=12),
 )
 EMPTY = "-"
