@@ -263,7 +263,3 @@ def main() -> None:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     sys.exit(invoke(sys.argv[1:]))
-
-
-if __name__ == "__main__":
-    main()

@@ -19,7 +19,7 @@ from kantan_agents.testing import OfflineServer
 from tests.cli.recorded_runs import Recorded, record_hostile, record_mixed, record_shop
 from tests.programs import Preloaded, Program
 
-ARGUMENTS = ("-m", "kantan_agents.cli.app")
+ARGUMENTS = ("-m", "kantan_agents")
 PROGRAM = (sys.executable, *ARGUMENTS)
 PROVIDER_PREFIXES = ("OPENAI_", "CLAUDE_", "GOOGLE_", "KANTAN_LLM_", "LMSTUDIO_", "OLLAMA_", "OPENROUTER_")
 TERMINAL_VARIABLES = ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE", "PYTHONIOENCODING")
