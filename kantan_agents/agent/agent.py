@@ -349,8 +349,12 @@ class Agent(Generic[OutputT_co]):
         """Run the agent synchronously; arguments, result and errors are those of ``run_async``.
 
         Works from any thread, with or without a running event loop, through one background loop per process.
-        Ctrl-C cancels the run. It blocks an event loop that is already running: use
-        ``await agent.run_async(...)`` there.
+        Ctrl-C cancels the run. What the run raises, also ``SystemExit``, reaches the caller. It blocks an
+        event loop that is already running: use ``await agent.run_async(...)`` there.
+
+        Raises:
+            RunInCollectorError: E25, the garbage collector calls it, in ``__del__`` for example.
+            InterpreterExitError: E26, the interpreter exits before the run has ended.
         """
         share_sqlite_tracers()
         return background_loop.run(lambda: self.run_async(input, context, **runner_options))

@@ -1,4 +1,4 @@
-"""E70 to E89: pipeline, options, streams and middleware."""
+"""E70 to E89, E25 and E26: pipeline, options, streams, middleware and sync runs."""
 
 from __future__ import annotations
 
@@ -239,3 +239,24 @@ class NoRunResultError(KantanAgentsError):
     code = "E86"
     template = "The context has no run result: {reason}"
     reason: str
+
+
+class RunInCollectorError(KantanAgentsError):
+    """The sync ``run`` was called by the garbage collector, which may have stopped the thread anywhere."""
+
+    code = "E25"
+    template = (
+        "run was called by the garbage collector, in __del__ or a weakref callback; "
+        "the code that the collector has interrupted may hold a lock that the run needs, "
+        "so call run from a method such as close() instead"
+    )
+
+
+class InterpreterExitError(KantanAgentsError):
+    """A sync run was cancelled because the interpreter exits."""
+
+    code = "E26"
+    template = (
+        "The run was cancelled because the interpreter is exiting; "
+        "wait for the threads that run agents before the program ends"
+    )

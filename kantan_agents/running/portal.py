@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import os
 import threading
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Future
 from contextvars import ContextVar
-from typing import Generic, TypeVar, cast
+from typing import TypeVar
 
-import anyio
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from kantan_agents.errors import RunInCollectorError
+from kantan_agents.running.call import Call
+from kantan_agents.running.collector import is_collecting
+from kantan_agents.running.loops import LoopThread, run_in_place
 
 T = TypeVar("T")
 
-# How long an interrupted caller waits for its run to clean up before the interrupt is raised again.
-_CLEANUP_SECONDS = 5.0
+# How long the background loop has to begin a call. If something blocks it, the call gets another loop.
+_PATIENCE_SECONDS = 1.0
 
 _loop_waits: ContextVar[bool] = ContextVar("kantan_agents_loop_waits", default=False)
 
@@ -30,112 +30,96 @@ class BackgroundLoop:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._portal: BlockingPortal | None = None
-        self._thread: threading.Thread | None = None
+        # Reentrant: a signal handler may run an agent while its own thread is starting the loop.
+        self._lock = threading.RLock()
+        self._is_starting = False
+        self._current: LoopThread | None = None
+        self._before_fork: LoopThread | None = None
 
     def run(self, function: Callable[[], Awaitable[T]]) -> T:
         """Await ``function()`` on the background loop and return its result.
 
-        ``function`` sees the caller's context variables, including the current trace. ``KeyboardInterrupt``
-        cancels it, waits for its end and is raised again.
-        """
-        if _loop_waits.get() or threading.current_thread() is self._thread:
-            # An async tool calls the sync `run`. The background loop waits for this call, so waiting for that
-            # loop would never end. Runs started in here inherit the mark at any depth.
-            token = _loop_waits.set(True)
-            try:
-                with start_blocking_portal() as portal:
-                    return _Call(function).through(portal)
-            finally:
-                _loop_waits.reset(token)
-        started = self._started()
-        if started is None:
-            return anyio.run(function)
-        return _Call(function).through(started)
+        ``function`` sees the caller's context variables, including the current trace. What it raises reaches
+        the caller, also ``SystemExit`` and ``KeyboardInterrupt``; the loop continues. ``KeyboardInterrupt``
+        in the calling thread cancels it, waits for its end and is raised again.
 
-    def _started(self) -> BlockingPortal | None:
-        """Return the portal, started if necessary; None if threads can no longer be started."""
+        Raises:
+            RunInCollectorError: E25, the garbage collector is running in this thread.
+            InterpreterExitError: E26, the interpreter exits before ``function`` is done.
+        """
+        if is_collecting():
+            raise RunInCollectorError
+        current = self._current
+        is_waiting = current is not None and threading.current_thread() is current.thread
+        if not is_waiting and not _loop_waits.get():
+            call = Call(function)
+            served = self._started()
+            if served is None:
+                run_in_place(call)
+                return call.outcome()
+            if served.call(call, _PATIENCE_SECONDS):
+                return call.outcome(is_lost=served.is_stopping)
+        # An async tool calls the sync `run`. The background loop waits for this call, so waiting for that
+        # loop would never end. Runs started in here inherit the mark at any depth.
+        token = _loop_waits.set(True)
+        try:
+            return _run_apart(function)
+        finally:
+            _loop_waits.reset(token)
+
+    def _started(self) -> LoopThread | None:
+        """Return the thread of the loop, started if necessary; None if this thread cannot start it now."""
         with self._lock:
-            if self._portal is None or self._thread is None or not self._thread.is_alive():
-                ready: Future[BlockingPortal] = Future()
-                thread = threading.Thread(target=_serve, args=(ready,), name="kantan_agents", daemon=True)
-                try:
-                    thread.start()
-                except RuntimeError:
-                    # The interpreter is shutting down.
-                    return None
-                self._portal, self._thread = ready.result(), thread
-                atexit.register(self.stop)
-            return self._portal
+            if self._is_starting:
+                return None  # this is a signal handler, and the start that it interrupts cannot go on
+            self._is_starting = True
+            try:
+                if self._current is None or self._current.is_over:
+                    starting = LoopThread()
+                    try:
+                        starting.start()
+                    except RuntimeError:
+                        # The interpreter is shutting down.
+                        return None
+                    except BaseException:
+                        starting.stop_soon()  # interrupted: the thread may have started
+                        raise
+                    self._current = starting
+                    atexit.register(self.stop)
+                return self._current
+            finally:
+                self._is_starting = False
 
     def stop(self) -> None:
         """Cancel the running calls and end the loop. The next run starts a new one."""
         with self._lock:
-            portal, thread = self._portal, self._thread
-            self._portal = self._thread = None
-        if portal is None or thread is None:
-            return
-        atexit.unregister(self.stop)
-        portal.start_task_soon(portal.stop, True)
-        thread.join(_CLEANUP_SECONDS)
+            current, self._current = self._current, None
+        if current is not None:
+            atexit.unregister(self.stop)
+            current.stop()
 
     def forget(self) -> None:
         """Reset the state in a forked child, where the thread does not exist."""
+        left = self._current or self._before_fork
         self.__init__()  # type: ignore[misc]
+        # Closing the loop in here would take the parent's away, as both share what the loop waits with.
+        self._before_fork = left
 
 
-def _serve(ready: Future[BlockingPortal]) -> None:
-    is_stopped = False
-
-    async def serve() -> None:
-        nonlocal is_stopped
-        async with BlockingPortal() as portal:
-            ready.set_result(portal)
-            await portal.sleep_until_stopped()
-        is_stopped = True
-
+def _run_apart(function: Callable[[], Awaitable[T]]) -> T:
+    """Await ``function()`` on a loop of its own, which nothing else can block."""
+    call = Call(function)
+    own = LoopThread()
     try:
-        anyio.run(serve)
-    except RuntimeError:
-        # After a name resolution, the loop starts a thread to shut down its executor. From Python 3.12 on, no
-        # thread can be started while the interpreter exits. The rest of the loop is closed by then.
-        if not is_stopped:
-            raise
-
-
-class _Call(Generic[T]):
-    """One call of an async function through a portal."""
-
-    def __init__(self, function: Callable[[], Awaitable[T]]) -> None:
-        self._function = function
-        self._ended = threading.Event()
-        self._error: BaseException | None = None
-
-    async def _run(self) -> T | None:
-        try:
-            return await self._function()
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
-            # A BaseException such as SystemExit in a tool would end the portal for all callers.
-            self._error = error
-            return None
-        finally:
-            self._ended.set()
-
-    def through(self, portal: BlockingPortal) -> T:
-        """Run the function in ``portal`` and wait for its result; an interrupt cancels it first."""
-        future = portal.start_task_soon(self._run)
-        try:
-            result = future.result()
-        except BaseException:
-            future.cancel()
-            self._ended.wait(_CLEANUP_SECONDS)
-            raise
-        if self._error is not None:
-            raise self._error
-        return cast("T", result)
+        own.start()
+    except RuntimeError:  # no thread can be started while the interpreter is shutting down
+        run_in_place(call)
+        return call.outcome()
+    try:
+        own.call(call, float(threading.TIMEOUT_MAX))
+    finally:
+        own.stop()
+    return call.outcome()
 
 
 background_loop = BackgroundLoop()

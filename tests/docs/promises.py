@@ -183,6 +183,42 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "protocol/test_http_providers.py::test_an_unreadable_response_raises_e51_or_becomes_a_text",
         ),
     },
+    ("docs/guides/deploying.md", "The synchronous run", "Where `run` is called, or what happens to it"): {
+        "in any thread, with or without a running event loop": (
+            "running/test_sync_run.py::test_all_sync_runs_share_one_long_lived_loop",
+            "running/test_sync_run.py::test_many_threads_may_run_agents_concurrently",
+        ),
+        "`SystemExit`, `KeyboardInterrupt` or `GeneratorExit` is raised inside the run": (
+            "running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
+            "running/test_exits.py::test_the_caller_gets_what_the_plain_sdk_raises",
+        ),
+        "Ctrl-C": ("running/test_sync_run.py::test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging",),
+        "in an async tool of another sync run": (
+            "running/test_sync_run.py::test_a_sync_run_inside_an_async_tool_of_a_sync_run_does_not_deadlock",
+        ),
+        "something blocks the background loop": (
+            "running/test_unusual_callers.py::test_a_blocked_loop_does_not_block_the_run_it_waits_for",
+        ),
+        "in a signal handler": (
+            "running/test_unusual_callers.py::test_a_signal_handler_may_run_an_agent_during_the_first_run",
+        ),
+        "in a finalizer that the garbage collector calls": (
+            "running/test_unusual_callers.py::test_a_run_in_a_finalizer_that_the_collector_calls_is_refused",
+            "running/test_unusual_callers.py::test_a_run_in_a_collection_on_the_loops_own_thread_is_refused",
+        ),
+        "in an `atexit` handler, or in a thread while the interpreter exits": (
+            "running/test_sync_run.py::test_it_works_at_interpreter_exit_and_does_not_delay_it",
+            "running/test_unusual_callers.py::test_a_sync_tool_works_at_interpreter_exit",
+            "running/test_unusual_callers.py::test_a_thread_may_run_an_agent_while_the_interpreter_exits",
+        ),
+        "in a daemon thread that is still in `run` when the interpreter exits": (
+            "running/test_unusual_callers.py::test_a_run_that_the_end_of_the_loop_cancels_says_so",
+        ),
+        "in a forked process": (
+            "running/test_sync_run.py::test_after_a_fork_the_child_has_a_loop_of_its_own",
+            "running/test_unusual_callers.py::test_a_tool_may_fork_and_the_child_may_run_an_agent",
+        ),
+    },
     ("docs/guides/deploying.md", "What happens when", "When"): {
         "the client closes the connection": (
             "service/test_service.py::test_clients_that_disconnect_leave_nothing_behind_and_the_others_get_their_answers",

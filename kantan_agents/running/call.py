@@ -1,0 +1,139 @@
+"""``Call``: one call of an async function that a thread sends to an event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from _thread import allocate_lock
+from collections.abc import Awaitable, Callable
+from contextvars import copy_context
+from typing import Generic, TypeVar, cast
+
+from kantan_agents.errors import InterpreterExitError
+
+try:
+    from sniffio import current_async_library_cvar
+except ImportError:  # anyio then recognizes the library without it
+    current_async_library_cvar = None  # type: ignore[assignment]
+
+T = TypeVar("T")
+
+CLEANUP_SECONDS = 5.0
+"""How long an interrupted caller waits for its run to clean up before the interrupt is raised again."""
+
+
+class Call(Generic[T]):
+    """One call. It sees the context variables of the thread that creates it.
+
+    Its two locks are plain ones, which are taken and released in one step each. A signal handler may
+    interrupt the waiting thread between any two steps and make a call of its own: no lock that the event loop
+    needs is held then, as it would be with a ``Future`` or an ``Event``.
+
+    Args:
+        function: The function.
+    """
+
+    def __init__(self, function: Callable[[], Awaitable[T]]) -> None:
+        self._function = function
+        self._context = copy_context()
+        if current_async_library_cvar is not None:
+            self._context.run(
+                current_async_library_cvar.set, "asyncio"
+            )  # the caller may be in another library
+        self._claim = allocate_lock()
+        self._end = allocate_lock()
+        self._end.acquire()
+        self._task: asyncio.Task[None] | None = None
+        self._is_over = False
+        self._result: T | None = None
+        self._error: BaseException | None = None
+
+    def begin(self) -> None:
+        """Begin the call in the running event loop, unless it has begun or the caller has withdrawn it."""
+        if self._claim.acquire(blocking=False):
+            self._task = asyncio.get_running_loop().create_task(self._run())
+            self._task.add_done_callback(self._over)
+
+    def send(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin the call in the event loop of another thread.
+
+        Raises:
+            RuntimeError: The loop is closed.
+        """
+        loop.call_soon_threadsafe(self.begin, context=self._context)
+
+    def in_context(self, function: Callable[[], None]) -> None:
+        """Call a function with the context variables of the call."""
+        self._context.run(function)
+
+    def lose_if_begun(self) -> None:
+        """End the call if it has begun and is not over: its event loop has ended."""
+        if self._task is not None and not self._is_over:
+            self._error = InterpreterExitError()
+            self._is_over = True
+            self._end.release()
+
+    @property
+    def task(self) -> asyncio.Task[None] | None:
+        """The task that runs the call, once it has begun."""
+        return self._task
+
+    async def _run(self) -> None:
+        try:
+            self._result = await self._function()
+        except BaseException as error:  # noqa: BLE001 - raised again in the calling thread
+            self._error = error
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        if task.cancelled():  # before its first step
+            self._error = asyncio.CancelledError()
+        self._is_over = True
+        self._end.release()
+
+    def wait(self, loop: asyncio.AbstractEventLoop, patience: float) -> bool:
+        """Wait for the end of the call; an interrupt of this thread cancels it first.
+
+        Args:
+            loop: The loop the call was sent to.
+            patience: How many seconds the loop has to begin the call.
+
+        Returns:
+            Whether the call is over. False if the loop has not begun it in time: then it never will.
+        """
+        try:
+            if not self._end.acquire(timeout=patience):
+                if self._claim.acquire(blocking=False):
+                    return False
+                self._end.acquire()
+        except BaseException:
+            self._cancel(loop)
+            raise
+        return True
+
+    def _cancel(self, loop: asyncio.AbstractEventLoop) -> None:
+        if self._is_over or self._claim.acquire(blocking=False):
+            return
+        try:
+            loop.call_soon_threadsafe(self._cancel_task)
+        except RuntimeError:
+            return  # the loop is closed, so the call has ended
+        self._end.acquire(timeout=CLEANUP_SECONDS)
+
+    def _cancel_task(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def outcome(self, *, is_lost: bool = False) -> T:
+        """Return the result of a call that is over, or raise its error.
+
+        Args:
+            is_lost: Whether its event loop was stopped.
+        """
+        error, self._error = self._error, None
+        if error is None:
+            return cast("T", self._result)
+        try:
+            if is_lost and isinstance(error, asyncio.CancelledError):
+                raise InterpreterExitError from error
+            raise error
+        finally:
+            del error  # otherwise this frame, which the traceback keeps, would keep the error
