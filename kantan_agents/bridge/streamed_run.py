@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from kantan_agents.pipeline import Run
+from kantan_agents.support.cancelling import cancellations_of
 from kantan_agents.support.waiting import wait_for_end
 
 _RUN_LOOP = object()
@@ -28,12 +29,20 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
     """
     if only_reader:
         run.state[_RUN_LOOP] = streamed.run_loop_task
+    cancellations = cancellations_of(asyncio.current_task())
     try:
         async for _ in streamed.stream_events():
             continue
     except BaseException:
         await _cancelled(streamed)
         raise
+    # The SDK ends the stream in silence if a model or a middleware raises CancelledError, or if the run is
+    # cancelled while the SDK waits for the end of its task. There is no answer then.
+    task: asyncio.Task[Any] | None = streamed.run_loop_task
+    if task is not None and task.cancelled():
+        await task
+    if cancellations_of(asyncio.current_task()) > cancellations:
+        raise asyncio.CancelledError
     return streamed
 
 

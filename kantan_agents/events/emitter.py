@@ -100,21 +100,31 @@ class Emitter:
     async def emit_end(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
     ) -> None:
-        """Emit the event of an end. Every handler receives it, even while the run is being cancelled."""
+        """Emit the event of an end.
+
+        Every handler receives it, even while the run is being cancelled, and even if one raises ``SystemExit``
+        or ``KeyboardInterrupt``.
+        """
         if self._is_over:
             return
         count = self._add(kind, agent or self.agent, internal, fields)
-        cancelled: asyncio.CancelledError | None = None
-        pending = self._deliver(count)
-        while pending is not None:
+        raised: BaseException | None = None
+        deliver = self._deliver
+        while True:
             try:
-                with anyio.CancelScope(shield=True):
-                    await pending
-                pending = None
-            except asyncio.CancelledError as error:  # noqa: PERF203 - one try per cancellation
-                cancelled, pending = error, self._deliver_in_turn(count)
-        if cancelled is not None:
-            raise cancelled
+                pending = deliver(count)
+                if pending is not None:
+                    with anyio.CancelScope(shield=True):
+                        await pending
+                break
+            except GeneratorExit:
+                raise  # if this coroutine is being closed, it must not await anything
+            except BaseException as error:  # noqa: BLE001 - raised below
+                if raised is None or isinstance(raised, asyncio.CancelledError):
+                    raised = error
+                deliver = self._deliver_in_turn
+        if raised is not None:
+            raise raised
 
     def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:
         """Queue an event for all handlers; return how many deliveries have been queued so far."""

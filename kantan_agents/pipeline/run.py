@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.events import Emitter
+from kantan_agents.events import Emitter, Outcome
 from kantan_agents.pipeline.result import RunResult
 
 
@@ -42,6 +42,7 @@ class Run:
         delegation: Its place in the chain of delegating runs, with the rules that they impose on it.
         is_nested: Whether it began inside another run, for example in a tool; its input may then be a model's
             text rather than a user's.
+        outcome: How the run has ended: ``"finished"``, ``"failed"`` or ``"cancelled"``; None while it is running.
         mistake: An error from before the trace was opened; it is raised inside the middleware.
     """
 
@@ -66,6 +67,7 @@ class Run:
     delegation: Any = None
     is_nested: bool = False
     mistake: Exception | None = None
+    outcome: Outcome | None = None
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
 
@@ -102,8 +104,7 @@ class Run:
 
     def __repr__(self) -> str:
         name = getattr(self.agent, "name", None)
-        state = "finished" if self.result is not None else "open"
-        return f"<Run {self.id} of {name!r}, {state}>"
+        return f"<Run {self.id} of {name!r}, {self.outcome or 'open'}>"
 
 
 def _unpickled(text: str | None, run_id: str, trace_id: str | None, metadata: dict[str, Any]) -> Run:

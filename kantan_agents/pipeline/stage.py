@@ -100,7 +100,7 @@ async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
 class _CallNext:
     """The ``call_next`` of one stage in one run; rejects calls that would corrupt the run."""
 
-    __slots__ = ("_before", "_name", "_next", "_open", "_pending", "_task")
+    __slots__ = ("_before", "_name", "_next", "_open", "_pending", "_rejected", "_task")
 
     def __init__(self, name: str, following: Next) -> None:
         self._name = name
@@ -109,10 +109,12 @@ class _CallNext:
         self._before: tuple[int, Any] | None = None
         self._pending: Coroutine[Any, Any, None] | None = None
         self._task: asyncio.Task[Any] | None = None
+        self._rejected: tuple[Run, Any, Any] | None = None
 
     def __call__(self, run: Run) -> Awaitable[None]:
         if self._open:
             raise ConcurrentCallNextError(stage=self._name)
+        self._rejected = None
         if self._before is None:
             self._before = (run.mark(), run.result)
         else:
@@ -125,15 +127,24 @@ class _CallNext:
 
     async def _forward(self, run: Run) -> None:
         self._task = asyncio.current_task()
-        mark = run.mark()
+        mark, result = run.mark(), run.result
         try:
             await self._next(run)
         except BaseException:
-            # A stage that handles the failure must see the context of before the call.
+            # A stage that handles the failure must see the context and the result of before the call.
             run.roll_back(mark)
+            self._rejected = (run, run.result, result)
+            run.result = result
             raise
         finally:
             self._open = False
+
+    def give_back(self) -> None:
+        """Give the result back to a run whose failure the stage passes on: it is what is known of the run."""
+        if self._rejected is not None:
+            run, result, before = self._rejected
+            if run.result is before:
+                run.result = result
 
     def abandon(self) -> bool:
         """Cancel a call that outlives its stage; return whether there was one."""
@@ -221,6 +232,7 @@ def link(named: NamedStage, following: Chain) -> Chain:
                 await _observed(run, name, stage, call_next)
         except BaseException:
             call_next.abandon()
+            call_next.give_back()
             raise
         if call_next.abandon():
             raise CallNextNotAwaitedError(stage=name)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kantan_agents.context import check_context
@@ -12,6 +15,7 @@ from kantan_agents.interception import current_tool_call, error_message
 from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import json_data
+from kantan_agents.support.cancelling import cancel_later, is_about_to_be_cancelled
 from kantan_agents.tracing.spans import RunTrace
 
 
@@ -29,22 +33,26 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     token, names = current_run.set(run), bind_names(run)
     watch = Stopwatch()
     error: BaseException | None = None
+    late: BaseException | None = None
     try:
         with RunTrace(run):
             if run.events is None:
                 await _run(run, pipeline)
             else:
                 try:
-                    await _run_with_events(run.events, run, pipeline)
+                    late = await _run_with_events(run.events, run, pipeline)
                 finally:
                     run.events.close()
     except BaseException as raised:
         error = raised
         raise
     finally:
+        run.outcome = "finished" if error is None else outcome_of(error)
         log_end(run, watch.seconds, error)
         unbind_names(names)
         current_run.reset(token)
+    if late is not None:
+        raise late
     return run.context  # type: ignore[return-value]  # a plain dict at run time: RunContext is for type checkers
 
 
@@ -64,13 +72,24 @@ async def _run(run: Run, pipeline: Pipeline) -> None:
         if check_context(run.context).get("result") is result_before:
             # A stage ended the run before `call_sdk`, so the stored result is an earlier run's.
             run.context["result"] = run.result
+        # `is_about_to_be_cancelled`, without a call in every run.
+        if getattr(asyncio.current_task(), "_must_cancel", False):
+            await asyncio.sleep(0)
     except BaseException as error:
         run.roll_back()
         _attach(error, run)
         raise
 
 
-async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> None:
+async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> BaseException | None:
+    """Run with events; the last one says how the run ends.
+
+    A cancellation or an exit that arrives while this event is delivered is too late to change that. A
+    cancellation reaches the caller when it next awaits something.
+
+    Returns:
+        An exit that a handler of the last event has raised; it is to be raised once the run is over.
+    """
     watch = Stopwatch()
     await _emit_delegated(events, run)  # before the start: a run cancelled here emits neither start nor end
     try:
@@ -80,22 +99,39 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Non
         if outcome_of(error) == "cancelled":
             await events.emit_end(RunCancelled, seconds=watch.seconds)
         else:
-            await events.emit_end(
-                RunFailed,
-                seconds=watch.seconds,
-                error_type=type(error).__name__,
-                code=code_of(error),
-                message=error_message(run, error),
-            )
+            with _too_late():
+                await events.emit_end(
+                    RunFailed,
+                    seconds=watch.seconds,
+                    error_type=type(error).__name__,
+                    code=code_of(error),
+                    message=error_message(run, error),
+                )
         raise
     output = getattr(run.result, "final_output", run.result)
-    await events.emit_end(
-        RunFinished,
-        seconds=watch.seconds,
-        output=json_data(output),
-        usage=run_usage(run),
-        waits_for_approval=bool(getattr(run.result, "interruptions", None)),
-    )
+    try:
+        with _too_late():
+            await events.emit_end(
+                RunFinished,
+                seconds=watch.seconds,
+                output=json_data(output),
+                usage=run_usage(run),
+                waits_for_approval=bool(getattr(run.result, "interruptions", None)),
+            )
+            if is_about_to_be_cancelled():
+                await asyncio.sleep(0)
+    except BaseException as exit_:  # noqa: BLE001 - raised by the caller
+        return exit_
+    return None
+
+
+@contextmanager
+def _too_late() -> Iterator[None]:
+    """Let a cancellation take effect after the run."""
+    try:
+        yield
+    except asyncio.CancelledError as error:
+        cancel_later(error)
 
 
 async def _emit_delegated(events: Emitter, run: Run) -> None:

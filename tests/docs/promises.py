@@ -29,6 +29,14 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "a handler is async": (
             "events/test_observers.py::test_a_slow_observer_delays_the_run_and_misses_no_event",
         ),
+        "a handler raises `SystemExit` or `KeyboardInterrupt`": (
+            "running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
+            "running/test_one_outcome.py::test_an_exit_in_an_observer_of_run_finished_reaches_the_caller",
+        ),
+        "the run is cancelled while a handler receives `run_finished` or `run_failed`": (
+            "running/test_one_outcome.py::test_a_cancellation_during_run_finished_reaches_the_caller_next",
+            "running/test_one_outcome.py::test_a_run_cancelled_while_run_failed_is_delivered_has_failed",
+        ),
         "a handler raises": (
             "events/test_observers.py::test_an_observer_that_fails_is_logged_and_the_others_receive_all_events",
         ),

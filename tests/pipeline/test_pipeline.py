@@ -299,7 +299,7 @@ def test_a_stage_may_pass_on_another_run() -> None:
 def test_the_repr_of_a_run_shows_its_id_and_state() -> None:
     run = new_run()
     assert repr(run) == f"<Run {'0' * 32} of None, open>"
-    run.result = object()
+    run.outcome = "finished"
     assert "finished" in repr(run)
 
 

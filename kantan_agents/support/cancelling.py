@@ -1,0 +1,45 @@
+"""Cancellations of a task that arrive as its work ends."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+import anyio
+
+
+def cancellations_of(task: asyncio.Task[Any] | None) -> int:
+    """Return how many cancellations of a task are in force; 0 before Python 3.11, which does not count them."""
+    count = getattr(task, "cancelling", None)
+    return count() if count is not None else 0
+
+
+def is_about_to_be_cancelled() -> bool:
+    """Return whether the current task was cancelled in this step, so that its next ``await`` is cancelled."""
+    # Private, but in every version. asyncio itself looks at it when a coroutine returns: a task whose coroutine
+    # returns a result is cancelled nevertheless.
+    return getattr(asyncio.current_task(), "_must_cancel", False)
+
+
+def cancel_later(error: asyncio.CancelledError) -> None:
+    """Cancel what the current task awaits next: ``error`` has reached work that was already done.
+
+    Nothing happens if the task ends before, or if the scope that has cancelled it, such as
+    ``asyncio.timeout``, has ended.
+
+    Args:
+        error: The cancellation that was caught.
+    """
+    task = asyncio.current_task()
+    # A scope of anyio cancels each await until it ends.
+    if task is not None and anyio.current_effective_deadline() != -math.inf:
+        asyncio.get_running_loop().call_soon(_cancel_again, task, error.args)
+
+
+def _cancel_again(task: asyncio.Task[Any], message: tuple[Any, ...]) -> None:
+    if hasattr(task, "uncancel"):
+        if task.cancelling() == 0:
+            return
+        task.uncancel()  # counted once: whoever has cancelled the task takes back one cancellation
+    task.cancel(*message)
