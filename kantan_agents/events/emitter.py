@@ -102,8 +102,8 @@ class Emitter:
     ) -> None:
         """Emit the event of an end.
 
-        Every handler receives it, even while the run is being cancelled, and even if one raises ``SystemExit``
-        or ``KeyboardInterrupt``.
+        Every handler receives it, even while the run is being cancelled, and even if one raises
+        ``SystemExit`` or ``KeyboardInterrupt``.
         """
         if self._is_over:
             return

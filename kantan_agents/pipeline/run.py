@@ -42,7 +42,8 @@ class Run:
         delegation: Its place in the chain of delegating runs, with the rules that they impose on it.
         is_nested: Whether it began inside another run, for example in a tool; its input may then be a model's
             text rather than a user's.
-        outcome: How the run has ended: ``"finished"``, ``"failed"`` or ``"cancelled"``; None while it is running.
+        outcome: How the run has ended: ``"finished"``, ``"failed"`` or ``"cancelled"``; None while it is
+            running.
         mistake: An error from before the trace was opened; it is raised inside the middleware.
     """
 

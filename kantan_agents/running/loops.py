@@ -94,8 +94,8 @@ class LoopThread:
 def run_in_place(call: Call[T]) -> None:
     """Make a call in this thread, with an event loop of its own.
 
-    Where no thread can be started or waited for. This thread may be running another event loop, which stands
-    still meanwhile.
+    Where no thread can be started or waited for. This thread may be running another event loop, which
+    makes no progress meanwhile.
     """
     loop, interrupted = _new_loop(), asyncio._get_running_loop()
     # Not in the documentation, but exported for event loops: without it, asyncio refuses to run a second one.
@@ -149,7 +149,7 @@ def _complete(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Any]) -
     while not task.done():
         try:
             loop.run_until_complete(task)
-        except BaseException as error:  # noqa: BLE001, PERF203 - whoever awaits the task gets it as well
+        except BaseException as error:  # noqa: BLE001, PERF203 - the code that awaits the task gets it
             _log.debug("event loop continues", error_type=type(error).__name__)
 
 

@@ -10,15 +10,15 @@ import anyio
 
 
 def cancellations_of(task: asyncio.Task[Any] | None) -> int:
-    """Return how many cancellations of a task are in force; 0 before Python 3.11, which does not count them."""
+    """Return how many cancellations of a task are in force; 0 in Python 3.10, which does not count them."""
     count = getattr(task, "cancelling", None)
     return count() if count is not None else 0
 
 
 def is_about_to_be_cancelled() -> bool:
-    """Return whether the current task was cancelled in this step, so that its next ``await`` is cancelled."""
-    # Private, but in every version. asyncio itself looks at it when a coroutine returns: a task whose coroutine
-    # returns a result is cancelled nevertheless.
+    """Return whether the current task was cancelled in this step, so that its next ``await`` raises."""
+    # Private, but in every version. asyncio itself looks at it when a coroutine returns: a task whose
+    # coroutine returns a result is cancelled nevertheless.
     return getattr(asyncio.current_task(), "_must_cancel", False)
 
 
@@ -41,5 +41,5 @@ def _cancel_again(task: asyncio.Task[Any], message: tuple[Any, ...]) -> None:
     if hasattr(task, "uncancel"):
         if task.cancelling() == 0:
             return
-        task.uncancel()  # counted once: whoever has cancelled the task takes back one cancellation
+        task.uncancel()  # counted once: the scope that has cancelled the task takes back one cancellation
     task.cancel(*message)
