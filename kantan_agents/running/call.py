@@ -20,6 +20,8 @@ T = TypeVar("T")
 CLEANUP_SECONDS = 5.0
 """How long an interrupted caller waits for its run to clean up before the interrupt is raised again."""
 
+_PARTS = 4
+
 
 class Call(Generic[T]):
     """One call. It sees the context variables of the thread that creates it.
@@ -100,7 +102,8 @@ class Call(Generic[T]):
             Whether the call is over. False if the loop has not begun it in time: then it never will.
         """
         try:
-            if not self._end.acquire(timeout=patience):
+            # In parts: if the machine suspends the process, only the part of that moment is lost.
+            if not any(self._end.acquire(timeout=patience / _PARTS) for _ in range(_PARTS)):
                 if self._claim.acquire(blocking=False):
                     return False
                 self._end.acquire()
