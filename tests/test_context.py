@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents import Agent
 from kantan_agents.context import append_history, check_context, fill_defaults, store
 from kantan_agents.errors import ContextTypeError, HistoryTypeError, ToolRulesTypeError
+from kantan_agents.testing import ScriptedModel, assistant_message
 
 entries = st.lists(st.fixed_dictionaries({"role": st.sampled_from(["user", "assistant"]), "text": st.text()}))
 
@@ -28,6 +30,23 @@ def test_spec_2_6_an_empty_context_is_completed() -> None:
         "result": None,
         "history": [],
     }
+
+
+@given(st.dictionaries(st.sampled_from(["tool_rules", "result", "other"]), st.none()))
+def test_completing_a_context_changes_no_value_that_the_caller_has_set(given_by_caller: Any) -> None:
+    context = dict(given_by_caller)
+    fill_defaults(context, keep_history=True)
+    assert {key: context[key] for key in given_by_caller} == given_by_caller
+    assert {"tool_rules", "result", "history"} <= context.keys()
+
+
+def test_tool_rules_that_are_none_are_still_none_after_a_run() -> None:
+    agent = Agent("a", "b", model=ScriptedModel([[assistant_message("hi")]] * 2))
+    context = {"tool_rules": None}
+    agent.run("x", context)
+    agent.run("x", context)
+    assert context["tool_rules"] is None
+    assert context["result"] is not None
 
 
 @pytest.mark.parametrize("rules", [[], "x", 1, True])
