@@ -20,6 +20,7 @@ from kantan_agents.agent.options import (
     checked_items,
     checked_metadata,
     checked_output_dest,
+    checked_pipeline,
     checked_renderer,
 )
 from kantan_agents.bridge import (
@@ -89,7 +90,8 @@ class Agent(Generic[OutputT_co]):
         model_provider_factory: Returns the SDK ``ModelProvider`` of a run. ``model`` is then a model name
             for that provider.
         model_settings: The SDK's ``ModelSettings`` (temperature, ...).
-        tools: Plain functions, or tools of the SDK.
+        tools: Plain functions, tools of the SDK, or agents, each of which becomes a tool with the name and
+            the ``handoff_description`` of the agent.
         handoffs: Agents, SDK agents or ``agents.handoff(...)`` objects that may take over the run.
         mcp_servers: MCP servers of the SDK. The agent may use their tools.
         tool_providers: The tool providers from installed packages whose tools and rules are used (spec 9):
@@ -117,7 +119,8 @@ class Agent(Generic[OutputT_co]):
         history: How many of the newest entries ``context["history"]`` keeps; 0 keeps none (spec 10).
         middleware: Your own code around the run, the first entry outermost: stages, or ``Middleware``
             objects, which may also wrap each model call and each tool call.
-        pipeline: Replaces the standard pipeline, ``Pipeline(DEFAULT_STAGES)``.
+        pipeline: Replaces the standard pipeline, ``Pipeline(DEFAULT_STAGES)``: a ``Pipeline``, or a list of
+            all its stages.
         runner: The runner of the SDK agent, by default ``agents.Runner``.
         **sdk_agent_options: Any other argument of ``agents.Agent``: ``handoff_description``,
             ``input_guardrails``, ``hooks``, ...
@@ -125,13 +128,14 @@ class Agent(Generic[OutputT_co]):
     Raises:
         InstructionsRequiredError: E1, there are no instructions.
         ToolNameRequiredError: E4, a tool has no name.
+        ToolSchemaError: E29, no schema can describe the parameters of a function in ``tools``.
         ToolProviderInterfaceError: E7, a tool provider lacks a method.
         ToolProviderFailedError: E22, a tool provider cannot be imported or its methods fail.
         DuplicateToolError: E23, two tool providers have a tool of the same name.
         UnknownToolProviderError: E24, ``tool_providers`` names a provider that is not installed.
         ModelNotFoundError: E19, kantan-llm cannot resolve ``model``.
         OutputSchemaError: E41, ``output_type`` cannot be expressed as a JSON schema.
-        NotAStageError: E73, an entry of ``middleware`` is not a stage.
+        NotAStageError: E73, an entry of ``middleware`` or ``pipeline`` is not a stage.
         DuplicateStageError: E71, two stages have the same name.
         UnknownRetrievedToolError: E58, ``tool_retrieval`` names tools that the agent does not have.
         InvalidOptionError: E75, another option has an invalid value.
@@ -161,7 +165,7 @@ class Agent(Generic[OutputT_co]):
         output_dest: str | None = None,
         history: int = 50,
         middleware: Iterable[Stage | Middleware | tuple[str, Stage | Middleware]] = (),
-        pipeline: Pipeline | None = None,
+        pipeline: Pipeline | Iterable[Stage | tuple[str, Stage]] | None = None,
         runner: Any = agents.Runner,
         **sdk_agent_options: Any,
     ) -> None:
@@ -180,6 +184,7 @@ class Agent(Generic[OutputT_co]):
         self.standing_rules = provider_layers(providers)
         own_tools = tools_with_providers(checked_items("tools", tools), providers)
         own_middleware = checked_items("middleware", middleware)
+        own_pipeline = checked_pipeline(pipeline)
         self.inherited: dict[str, Any] = {
             "tools": own_tools,
             "mcp_servers": checked_items("mcp_servers", mcp_servers),
@@ -191,13 +196,13 @@ class Agent(Generic[OutputT_co]):
             "renderer": renderer,
             "metadata": self.metadata,
             "middleware": own_middleware,
-            "pipeline": pipeline,
+            "pipeline": own_pipeline,
             "runner": runner,
         }
         self.layers = layers_of(own_middleware)
         for named in self.layers.named_tools:
             named.add_agent(self)
-        self.pipeline = (pipeline or _DEFAULT_PIPELINE).prepend(*self.layers.stages)
+        self.pipeline = (own_pipeline or _DEFAULT_PIPELINE).prepend(*self.layers.stages)
         self.observers = Observers()
         self.runner = runner
         self._text = instructions.text if isinstance(instructions, Prompt) else instructions

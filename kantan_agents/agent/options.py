@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from kantan_agents.context import RESERVED_KEYS, Context, is_reserved
 from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
+from kantan_agents.pipeline import Pipeline
 from kantan_agents.prompt import Prompt
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.templating import render_template
@@ -75,6 +76,24 @@ def checked_metadata(metadata: Any) -> Any:
     raise InvalidOptionError(
         option="metadata",
         reason=f"must be a mapping or a function of the context, not {type(metadata).__name__}",
+    )
+
+
+def checked_pipeline(pipeline: Any) -> Pipeline | None:
+    """Return ``pipeline``, a list of stages as a ``Pipeline``; E75 if it is something else.
+
+    Raises:
+        NotAStageError: E73, an entry of the list is not a stage.
+        DuplicateStageError: E71, two stages of the list have the same name.
+    """
+    if pipeline is None or isinstance(pipeline, Pipeline):
+        return pipeline
+    if isinstance(pipeline, Iterable) and not isinstance(pipeline, (str, bytes, Mapping)):
+        return Pipeline(pipeline)
+    raise InvalidOptionError(
+        option="pipeline",
+        reason=f"must be a Pipeline or a list of stages, not {pipeline!r} "
+        "(to add one stage to the standard ones, pass middleware=[stage])",
     )
 
 

@@ -84,6 +84,7 @@ from kantan_agents.errors.tool_rules import (
     InvalidToolRulesError,
     RepeatedFailureError,
     ToolProviderFailedError,
+    ToolSchemaError,
     UnknownToolError,
     UnknownToolProviderError,
 )
@@ -161,6 +162,7 @@ __all__ = [
     "ToolProviderFailedError",
     "ToolProviderInterfaceError",
     "ToolRulesTypeError",
+    "ToolSchemaError",
     "TraceDatabaseError",
     "TraceNotFoundError",
     "TracesNotWrittenError",

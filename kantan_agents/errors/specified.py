@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 from typing import Any, ClassVar
 
 from kantan_agents.errors.root import KantanAgentsError
+
+_shown = reprlib.Repr()
+_shown.maxother = 120
 
 
 class InstructionsRequiredError(KantanAgentsError):
@@ -38,6 +42,12 @@ class ToolNameRequiredError(KantanAgentsError):
     code = "E4"
     template = "Tool must define name"
     tool: Any
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        # The specification fixes the message to the letter; Python 3.11 shows notes below it.
+        to_do = "Write a function with `def`, or make a tool with agents.function_tool(name_override=...)."
+        self.__notes__ = [f"The tool is {_shown.repr(self.tool)}. {to_do}"]
 
 
 class ContextTypeError(KantanAgentsError):

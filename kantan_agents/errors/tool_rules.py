@@ -99,3 +99,21 @@ class RepeatedFailureError(KantanAgentsError):
     arguments: str
     reason: str
     count: int
+
+
+class ToolSchemaError(KantanAgentsError):
+    """A function cannot become a tool: no JSON schema can describe its parameters.
+
+    The SDK's own error is the ``__cause__``.
+
+    Attributes:
+        tool_name: Name of the function.
+        parameters: The parameters that cause it; empty if it is not a single one.
+        reason: What is wrong, and what to do.
+    """
+
+    code = "E29"
+    template = "Tool {tool_name} has no usable schema: {reason}"
+    tool_name: str
+    parameters: tuple[str, ...]
+    reason: str

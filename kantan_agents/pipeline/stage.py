@@ -13,6 +13,9 @@ from kantan_agents.errors import CallNextNotAwaitedError, ConcurrentCallNextErro
 from kantan_agents.events import StageEntered, StageLeft
 from kantan_agents.events.emitter import Emitter, Stopwatch, outcome_of
 from kantan_agents.pipeline.run import Run
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.run")
 
 Next = Callable[[Run], Awaitable[None]]
 """Runs the rest of the pipeline: ``await call_next(run)``."""
@@ -146,6 +149,11 @@ class _CallNext:
             if run.result is before:
                 run.result = result
 
+    @property
+    def was_called(self) -> bool:
+        """Whether the stage has called it."""
+        return self._before is not None
+
     def abandon(self) -> bool:
         """Cancel a call that outlives its stage; return whether there was one."""
         if not self._open:
@@ -236,5 +244,10 @@ def link(named: NamedStage, following: Chain) -> Chain:
             raise
         if call_next.abandon():
             raise CallNextNotAwaitedError(stage=name)
+        if run.result is None and not call_next.was_called:
+            # Not an error: a stage may end a run. But a forgotten `await call_next(run)` looks the same.
+            _log.warning(
+                f"stage {name} ended the run without a result: it did not call call_next", run_id=run.id
+            )
 
     return enter

@@ -1,28 +1,48 @@
-"""Converts the tools that users pass, SDK tools or plain functions, to SDK tools."""
+"""Converts the tools that users pass, SDK tools, plain functions or agents, to SDK tools."""
 
 from __future__ import annotations
 
+import re
+import reprlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, get_args, get_origin
 
 import agents
+from agents.mcp import MCPServer
 
-from kantan_agents.errors import ToolNameRequiredError
+from kantan_agents.errors import InvalidOptionError, ToolNameRequiredError
 from kantan_agents.tools.facts import copy_declaration
+from kantan_agents.tools.function_tools import make_function_tool
+
+_KINDS = tuple(get_origin(kind) or kind for kind in get_args(agents.Tool))
+_shown = reprlib.Repr()
+_shown.maxother = 120
+_NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_]")
 
 
 def coerce_tool(tool: Any) -> Any:
-    """Return SDK tools unchanged and convert plain functions with ``agents.function_tool``.
+    """Return SDK tools unchanged, and convert plain functions and agents to tools.
+
+    An agent, of this library or of the SDK, becomes a tool as by its ``as_tool``: the tool has the name of
+    the agent and its ``handoff_description``.
 
     Raises:
         ToolNameRequiredError: E4, the object has no usable tool name.
+        ToolSchemaError: E29, no schema can describe the parameters of a function.
+        InvalidOptionError: E75, the object belongs to another option of the agent.
     """
+    if isinstance(tool, agents.FunctionTool):  # the usual case
+        return _named(tool)
+    agent = _agent_in(tool)
+    if agent is not None:
+        return _agent_as_tool(agent)
+    _check_is_tool(tool)
     name = getattr(tool, "name", None)
     if name and isinstance(name, str):
         return tool
     name = getattr(tool, "__name__", None)
     if callable(tool) and isinstance(name, str) and name.isidentifier():
-        made = agents.function_tool(tool)
+        made = make_function_tool(tool)
         copy_declaration(made, tool)
         return made
     raise ToolNameRequiredError(tool=tool)
@@ -48,3 +68,43 @@ def function_name(tool: Any) -> str | None:
     if not isinstance(tool, agents.FunctionTool):
         return None
     return tool.qualified_name
+
+
+def _named(tool: agents.FunctionTool) -> agents.FunctionTool:
+    if tool.name and isinstance(tool.name, str):
+        return tool
+    raise ToolNameRequiredError(tool=tool)
+
+
+def _agent_in(tool: Any) -> agents.Agent[Any] | None:
+    """Return the SDK agent that ``tool`` is or, for an agent of this library, represents; else None."""
+    if isinstance(tool, agents.Agent):
+        return tool
+    # On the class: an attribute of any other object may do anything.
+    if not isinstance(getattr(type(tool), "sdk_agent", None), property):
+        return None
+    agent = tool.sdk_agent
+    return agent if isinstance(agent, agents.Agent) else None
+
+
+def _agent_as_tool(agent: agents.Agent[Any]) -> agents.FunctionTool:
+    description = agent.handoff_description or f"Ask the agent {agent.name} to do a task, and get its answer."
+    name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # as the SDK does, which logs a warning about it
+    if not name.strip("_"):
+        raise ToolNameRequiredError(tool=agent)
+    return agent.as_tool(name, description)
+
+
+def _check_is_tool(tool: Any) -> None:
+    """Raise E75 for an object with a name that is not a tool: the model could never call it."""
+    if isinstance(tool, MCPServer):
+        reason = f"{tool.name!r} is an MCP server; pass it as mcp_servers=[...]"
+    elif isinstance(tool, agents.Handoff):
+        reason = f"{tool.tool_name!r} is a hand-off; pass it as handoffs=[...]"
+    elif type(tool).__name__ == "AgentDefinition" and hasattr(tool, "system_prompt"):
+        reason = f"{tool.name!r} is an AgentDefinition; pass task_tool([definition]), which delegates to it"
+    elif isinstance(getattr(tool, "name", None), str) and not isinstance(tool, _KINDS):
+        reason = f"must be functions, agents or tools of the SDK, not {_shown.repr(tool)}"
+    else:
+        return
+    raise InvalidOptionError(option="tools", reason=reason)

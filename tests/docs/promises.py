@@ -309,6 +309,28 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
         ),
     },
+    ("docs/guides/middleware.md", "What a method returns", "The method"): {
+        "`tool_call` returns None, and `call_next` returned something else": (
+            "interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
+            "interception/test_returns.py::test_a_result_is_lost_only_with_an_error",
+        ),
+        "`tool_call` returns None, and `call_next` returned None": (
+            "interception/test_returns.py::test_a_middleware_may_return_the_none_that_a_tool_has_returned",
+        ),
+        "`tool_call` returns None without awaiting `call_next`": (
+            "interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
+        ),
+        "`tool_call` or `model_call` returns `call_next(call)` without `await`": (
+            "interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
+        ),
+        "`model_call` returns something other than a `ModelResponse`": (
+            "interception/test_returns.py::test_a_model_call_middleware_without_return_is_an_error_that_names_it",
+            "interception/test_model_calls.py::test_a_result_that_is_not_a_response_is_e80",
+        ),
+        "`run` does not call `call_next`, and sets no `run.result`": (
+            "interception/test_returns.py::test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log",
+        ),
+    },
     ("docs/guides/pipeline.md", "End a run early", "Stage that returns early"): {
         "before `normalize_context` (middleware)": (
             "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",

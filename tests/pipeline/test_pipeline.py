@@ -7,16 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents import DEFAULT_STAGES, Pipeline, Run
+from kantan_agents import DEFAULT_STAGES, Agent, Pipeline, Run
 from kantan_agents.errors import (
     CallNextNotAwaitedError,
     ConcurrentCallNextError,
     DuplicateStageError,
+    InvalidOptionError,
     NotAStageError,
     UnknownStageError,
 )
 from kantan_agents.pipeline import calls_next_last
 from kantan_agents.stages import call_sdk, store_output
+from kantan_agents.testing import ScriptedModel, assistant_message
 
 
 def new_run() -> Run:
@@ -311,3 +313,32 @@ def test_writes_are_undone_in_reverse_order() -> None:
     run.roll_back()
     run.roll_back()
     assert log == [2, 1]
+
+
+@pytest.mark.parametrize("form", [list, tuple, iter, Pipeline])
+def test_an_agent_takes_its_pipeline_as_a_list_or_any_iterable_of_stages(form: Any) -> None:
+    entered: list[str] = []
+
+    async def first(run: Any, call_next: Any) -> None:
+        entered.append("first")
+        await call_next(run)
+
+    stages = [("mine", first), *DEFAULT_STAGES]
+    agent = Agent("a", "b", model=ScriptedModel([[assistant_message("x")]] * 2), pipeline=form(stages))
+    assert agent.pipeline.names == Pipeline(stages).names
+    for _ in range(2):
+        assert agent.run("hi")["result"].final_output == "x"
+    assert entered == ["first", "first"]
+
+
+@pytest.mark.parametrize("wrong", ["call_sdk", 7, {}, DEFAULT_STAGES[0]])
+def test_a_pipeline_that_is_no_list_of_stages_is_e75(wrong: Any) -> None:
+    with pytest.raises(
+        InvalidOptionError, match=r"\[E75\] Invalid option pipeline: must be a Pipeline or a list"
+    ):
+        Agent("a", "b", pipeline=wrong)
+
+
+def test_an_entry_of_the_list_that_is_no_stage_is_e73() -> None:
+    with pytest.raises(NotAStageError):
+        Agent("a", "b", pipeline=["call_sdk"])  # type: ignore[list-item]
