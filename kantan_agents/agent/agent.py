@@ -34,7 +34,7 @@ from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError, RendererResultError
 from kantan_agents.events import Handler, Observers, Subscription
 from kantan_agents.interception import Middleware, layers_of
-from kantan_agents.models import resolve_model
+from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage
 from kantan_agents.prompt import Prompt
 from kantan_agents.retrieval import ToolRetrieval, ToolSelection
@@ -133,7 +133,8 @@ class Agent(Generic[OutputT_co]):
         ToolProviderFailedError: E22, a tool provider cannot be imported or its methods fail.
         DuplicateToolError: E23, two tool providers have a tool of the same name.
         UnknownToolProviderError: E24, ``tool_providers`` names a provider that is not installed.
-        ModelNotFoundError: E19, kantan-llm cannot resolve ``model``.
+        ModelNotFoundError: E19, the name of the ``model`` is unknown. If only its key is missing, the run
+            raises E47.
         OutputSchemaError: E41, ``output_type`` cannot be expressed as a JSON schema.
         NotAStageError: E73, an entry of ``middleware`` or ``pipeline`` is not a stage.
         DuplicateStageError: E71, two stages have the same name.
@@ -213,6 +214,7 @@ class Agent(Generic[OutputT_co]):
         self.standard_metadata = prompt_metadata(name, self.instructions) | origin_metadata(self._origins)
         self.provider_factory = model_provider_factory
         resolved = resolve_model(model, model_provider_factory)
+        self._model = resolved.model
         if model_settings is not None:
             sdk_agent_options["model_settings"] = model_settings
         self._sdk_agent = SDKAgent.make(
@@ -291,7 +293,8 @@ class Agent(Generic[OutputT_co]):
                 ``run_config``, ``previous_response_id``, ...
 
         Raises:
-            KantanAgentsError: E5, E6, E18, E20 for the context, E70 to E78 for stages and options.
+            KantanAgentsError: E5, E6, E18, E20 for the context, E47 for a model without a key, E70 to E78 for
+                stages and options.
             Exception: The error of the SDK, the model's client, a tool that may raise, or a middleware,
                 unchanged. ``run_of(error)`` is the failed ``Run``.
 
@@ -363,6 +366,16 @@ class Agent(Generic[OutputT_co]):
         """
         share_sqlite_tracers()
         return background_loop.run(lambda: self.run_async(input, context, **runner_options))
+
+    def check_model(self) -> None:
+        """Raise the error of a missing key or URL now, not in the first run. A service calls it at startup.
+
+        Nothing is sent. This checks what a name or None needs from the environment, and no other ``model``.
+
+        Raises:
+            ModelNotConfiguredError: E47, a key or URL is missing or cannot be used.
+        """
+        check_configured(self._model)
 
     async def render(self, context: Context) -> str:
         """Return the instructions, filled from ``context``.

@@ -1,4 +1,4 @@
-"""E1 to E19: codes and messages of the specification's error table."""
+"""E1 to E19: codes and messages of the specification's error table, and E47, which specialises E19."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class ToolRulesTypeError(KantanAgentsError):
 
 
 class ModelNotFoundError(KantanAgentsError):
-    """kantan-llm cannot resolve the model name; its own error is the ``__cause__``.
+    """The model name cannot be resolved; kantan-llm's own error is the ``__cause__``.
 
     Attributes:
         model: The given name.
@@ -250,3 +250,18 @@ class ModelNotFoundError(KantanAgentsError):
     code = "E19"
     template = "Model not found: {model}"
     model: str
+
+
+class ModelNotConfiguredError(ModelNotFoundError):
+    """The provider of a model name is known, but its key or its URL is missing or cannot be used.
+
+    Attributes:
+        model: The given name.
+        variable: The environment variable to set; None if it is unknown.
+        reason: What is wrong, and what to do.
+    """
+
+    code = "E47"
+    template = "Model {model} is not configured: {reason}"
+    variable: str | None
+    reason: str

@@ -14,11 +14,12 @@ from kantan_agents.errors import (
     AgentPainException,
     InvalidOptionError,
     KantanAgentsError,
+    ModelNotConfiguredError,
     ProviderRequestError,
     StructuredOutputError,
 )
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
-from kantan_agents.models import resolve_model
+from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.support.log import get_logger
 
 FALLBACK_SPAN = "fallback"
@@ -51,7 +52,8 @@ class Fallback(Middleware):
             ``Agent(model=...)``.
 
     Raises:
-        ModelNotFoundError: E19, kantan-llm cannot resolve one of the names.
+        ModelNotFoundError: E19, one of the names is unknown. A missing key is logged, and is E47 when the
+            model is called.
         InvalidOptionError: E75, no model is given, or an argument is not a model.
     """
 
@@ -98,6 +100,11 @@ def _substitute(model: object) -> _Substitute:
     resolved = resolve_model(model)
     if resolved.model is None:
         raise InvalidOptionError(option="models", reason=f"must be models, not {model!r}")
+    try:
+        check_configured(resolved.model)
+    except ModelNotConfiguredError as error:
+        # It would be missed only when another model fails, so it is logged now.
+        _log.warning(f"a fallback cannot be called: {error}", model=error.model)
     name = name_of(resolved.model)
     return _Substitute(resolved.model, resolved.settings or get_default_model_settings(name))
 

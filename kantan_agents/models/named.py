@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, Protocol
 
 from agents import Model, ModelProvider, ModelResponse, MultiProvider
+from agents.models import get_default_model
 from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest
+from openai import OpenAIError
 
-from kantan_agents.models.client_pool import ClientPool
+from kantan_agents.errors import ModelNotConfiguredError
+from kantan_agents.models.configuration import OPENAI, check_key, check_url, missing
 from kantan_agents.pipeline import Run, current_run
+
+
+class Clients(Protocol):
+    """Finds the model of the running loop or run."""
+
+    def model(self) -> Model:
+        """Return the model.
+
+        Raises:
+            ModelNotConfiguredError: E47, its key or URL is missing.
+        """
+        ...
+
 
 ProviderFactory = Callable[[], ModelProvider]
 
@@ -26,7 +44,7 @@ class NamedModel(Model):
         clients: Finds the model of the running loop or run.
     """
 
-    def __init__(self, name: str | None, clients: ClientPool | FactoryClients) -> None:
+    def __init__(self, name: str | None, clients: Clients) -> None:
         self.name = name
         self.clients = clients
 
@@ -51,7 +69,8 @@ class NamedModel(Model):
         return self.current_model().get_retry_advice(request)
 
     async def _cleanup_on_run_end(self, owner: object) -> None:
-        await self.current_model()._cleanup_on_run_end(owner)
+        with suppress(ModelNotConfiguredError):  # the run has ended with this error
+            await self.current_model()._cleanup_on_run_end(owner)
 
     async def close(self) -> None:
         """Close the running loop's model."""
@@ -60,12 +79,56 @@ class NamedModel(Model):
     def __getattr__(self, attribute: str) -> Any:
         try:
             model = self.current_model()
-        except RuntimeError:  # no running loop, so no model yet
+        except (RuntimeError, ModelNotConfiguredError):  # no running loop or no key, so no model yet
             raise AttributeError(attribute) from None
         return getattr(model, attribute)
 
     def __repr__(self) -> str:
         return f"NamedModel({self.name!r})"
+
+
+class AnthropicModels:
+    """Finds the model of a Claude name: one ``AnthropicProvider``, which has a client for each event loop.
+
+    Args:
+        model: The model.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def model(self) -> Model:
+        """Return the model."""
+        return self._model
+
+
+class LaterClients:
+    """Resolves a name at each call until its provider has been configured.
+
+    Args:
+        name: The name.
+        resolve: Returns the model's name at its provider, and what finds its clients; raises E47.
+    """
+
+    def __init__(self, name: str, resolve: Callable[[str], tuple[str, Clients]]) -> None:
+        self._name = name
+        self._resolve = resolve
+        self._found: Clients | None = None
+
+    def model(self) -> Model:
+        """Return the model.
+
+        Raises:
+            ModelNotConfiguredError: E47, the key or the URL of its provider is still missing.
+            ModelNotFoundError: E19, the model is unknown.
+        """
+        return self.resolve().model()
+
+    def resolve(self) -> Clients:
+        """Return what finds the clients; E47 and E19 as for ``model``."""
+        if self._found is None:
+            self._found = self._resolve(self._name)[1]
+        return self._found
 
 
 class FactoryClients:
@@ -114,9 +177,53 @@ class DefaultProvider(ModelProvider):
         """Return the SDK's model for ``model_name``."""
         if self._provider is None:
             self._provider = MultiProvider()
-        return self._provider.get_model(model_name)
+        try:
+            model = self._provider.get_model(model_name)
+        except Exception as error:
+            # The client's own messages name options that an agent does not have.
+            failed = _environment_error(model_name, error)
+            if failed is None:
+                raise
+            raise failed from error
+        _check_environment_of(model, model_name)
+        return model
 
     async def aclose(self) -> None:
         """Close the SDK's provider, if it was created."""
         if self._provider is not None:
             await self._provider.aclose()
+
+
+def _environment_error(name: str | None, error: Exception) -> ModelNotConfiguredError | None:
+    """Return the error of the environment that made a client of the SDK fail; None if there is none."""
+    model, url = name or get_default_model(), os.environ.get("OPENAI_BASE_URL")
+    if type(error) is OpenAIError and not os.environ.get(OPENAI.key):
+        return missing(model, OPENAI)
+    try:
+        if url:
+            check_url(model, "OPENAI_BASE_URL", url)
+    except ModelNotConfiguredError as failed:
+        return failed
+    return None
+
+
+def _check_environment_of(model: Model, name: str | None) -> None:
+    """Check the key and the URL of a model of the SDK that come from the environment; E47 if one is wrong."""
+    client = getattr(model, "_client", None)
+    key, url = os.environ.get(OPENAI.key), os.environ.get("OPENAI_BASE_URL")
+    if key is not None and getattr(client, "api_key", None) == key:
+        check_key(name or get_default_model(), OPENAI.key, key)
+        if url:
+            check_url(name or get_default_model(), "OPENAI_BASE_URL", url)
+
+
+def check_configured(model: Model | None) -> None:
+    """Check that a model can be called as far as the environment shows; None is the SDK's default model.
+
+    Raises:
+        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
+    """
+    if model is None:
+        DefaultProvider().get_model(None)
+    elif isinstance(model, NamedModel) and isinstance(model.clients, LaterClients):
+        model.clients.resolve()

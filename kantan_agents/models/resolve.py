@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from threading import Lock
 
 import anyio.to_thread
@@ -10,15 +11,33 @@ from agents import Model, ModelSettings
 from agents.models import get_default_model_settings
 from cachetools import LRUCache
 from kantan_llm import AsyncClientBundle, KantanAsyncLLM, KantanLLMError, get_async_llm_client
+from kantan_llm.errors import MissingConfigError
+from kantan_llm.providers import split_model_prefix
 from kantan_llm.resolver import ResolvedLLM, resolve_llm
 from openai import AsyncOpenAI
 
-from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
+from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError, ModelNotFoundError
 from kantan_agents.models.client_pool import ClientPool, sdk_model
-from kantan_agents.models.named import FactoryClients, NamedModel, ProviderFactory
-from kantan_agents.protocol import ProviderModel, is_provider
+from kantan_agents.models.configuration import (
+    ANTHROPIC,
+    check_key,
+    check_resolved,
+    check_url,
+    missing,
+    not_configured,
+)
+from kantan_agents.models.named import (
+    AnthropicModels,
+    Clients,
+    FactoryClients,
+    LaterClients,
+    NamedModel,
+    ProviderFactory,
+)
+from kantan_agents.protocol import AnthropicProvider, ProviderModel, is_provider
 
 _pools: LRUCache[ResolvedLLM, ClientPool] = LRUCache(maxsize=128)
+_anthropic: LRUCache[tuple[str, str, str | None], AnthropicModels] = LRUCache(maxsize=128)
 _pools_lock = Lock()
 
 
@@ -26,10 +45,17 @@ def pool_for(name: str) -> tuple[str, ClientPool]:
     """Return a model's name at its provider, and the clients for it.
 
     Raises:
-        ModelNotFoundError: E19, kantan-llm does not know the model or its configuration is missing.
+        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
+        ModelNotFoundError: E19, kantan-llm does not know the model.
     """
     try:
         resolved = resolve_llm(name, provider=None, providers=None, api_key=None, base_url=None)
+    except MissingConfigError as error:
+        raise (missing(name, ANTHROPIC) if _claude_in(name) else not_configured(name, error)) from error
+    except (KantanLLMError, TypeError, ValueError, AttributeError) as error:
+        raise ModelNotFoundError(model=name) from error
+    check_resolved(name, resolved)
+    try:
         with _pools_lock:
             pool = _pools.get(resolved)
         if pool is None:
@@ -41,13 +67,55 @@ def pool_for(name: str) -> tuple[str, ClientPool]:
     return resolved.model, pool
 
 
+def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
+    """Return the name of a Claude model and its clients if ``ANTHROPIC_API_KEY`` is the key to use.
+
+    ``CLAUDE_API_KEY`` goes first: it is kantan-llm's variable, and calls the model over chat completions.
+
+    Raises:
+        ModelNotConfiguredError: E47, the key or the URL cannot be used.
+    """
+    claude = _claude_in(name)
+    key = os.environ.get(ANTHROPIC.key)
+    if claude is None or not key or os.environ.get("CLAUDE_API_KEY"):
+        return None
+    check_key(name, ANTHROPIC.key, key)
+    url = os.environ.get("ANTHROPIC_BASE_URL") or None
+    if url is not None:
+        check_url(name, "ANTHROPIC_BASE_URL", url)
+    with _pools_lock:
+        found = _anthropic.get((claude, key, url))
+        if found is None:
+            provider = AnthropicProvider(claude, api_key=key, base_url=url)
+            found = _anthropic[claude, key, url] = AnthropicModels(ProviderModel(provider))
+    return claude, found
+
+
+def clients_for(name: str) -> tuple[str, Clients]:
+    """Return a model's name at its provider, and what finds its client.
+
+    Raises:
+        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
+        ModelNotFoundError: E19, the model is unknown.
+    """
+    return anthropic_for(name) or pool_for(name)
+
+
+def _claude_in(name: str) -> str | None:
+    """Return the name of a model at Anthropic, of a name that means one; else None."""
+    provider, model = split_model_prefix(name.strip())
+    is_claude = provider == "anthropic" or (provider is None and model.lower().startswith("claude-"))
+    return model if is_claude else None
+
+
 async def embedding_client(name: str) -> tuple[AsyncOpenAI, str]:
     """Return the running loop's client for an embedding model, and the model's name at its provider.
 
     A name that begins with ``text-embedding-`` and has no provider prefix is an OpenAI model.
 
     Raises:
-        ModelNotFoundError: E19, kantan-llm does not know the model or its configuration is missing.
+        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
+        ModelNotFoundError: E19, kantan-llm does not know the model.
     """
     full_name = f"openai/{name}" if name.startswith("text-embedding-") else name
     # In a thread: creating the first client reads certificates, which takes a while.
@@ -77,7 +145,8 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
         provider_factory: Creates a custom SDK model provider, which then resolves names.
 
     Raises:
-        ModelNotFoundError: E19, kantan-llm does not know the model or its configuration is missing.
+        ModelNotFoundError: E19, the model is unknown. If only its key or URL is missing, the first call
+            raises E47, so that a module with an agent can be imported without a key.
         InvalidOptionError: E75, ``model`` is of another type.
     """
     if provider_factory is not None and (model is None or isinstance(model, str)):
@@ -86,8 +155,12 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
     if model is None or isinstance(model, Model):
         return ResolvedModel(model)
     if isinstance(model, str):
-        name, pool = pool_for(model)
-        return ResolvedModel(NamedModel(name, pool), get_default_model_settings(name))
+        clients: Clients
+        try:
+            name, clients = clients_for(model)
+        except ModelNotConfiguredError:
+            name, clients = split_model_prefix(model.strip())[1], LaterClients(model, clients_for)
+        return ResolvedModel(NamedModel(name, clients), get_default_model_settings(name))
     if isinstance(model, KantanAsyncLLM):
         base_url = str(model.client.base_url)
         model = AsyncClientBundle(model.client, model.model, model.provider, base_url)

@@ -18,7 +18,7 @@ _TO_DO = (
 
 
 def make_function_tool(function: Callable[..., Any]) -> agents.FunctionTool:
-    """Return the tool that ``agents.function_tool`` makes of a function.
+    """Return what ``agents.function_tool`` returns for a function.
 
     Raises:
         ToolSchemaError: E29, the SDK cannot describe a parameter. Its own error names neither the tool nor

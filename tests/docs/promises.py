@@ -331,6 +331,29 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "interception/test_returns.py::test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log",
         ),
     },
+    ("docs/guides/models.md", "A missing key", "What happens when"): {
+        "the key of the provider is missing or empty": (
+            "models/test_configuration.py::test_a_missing_key_or_url_names_the_model_and_the_variable_to_set",
+            "models/test_configuration.py::test_an_empty_variable_is_as_good_as_none_and_the_error_says_that_it_is_empty",
+            "models/test_configuration.py::test_the_default_model_without_a_key_is_the_same_error",
+        ),
+        "the URL of a local server (`ollama/...`) is missing": (
+            "models/test_configuration.py::test_a_missing_key_or_url_names_the_model_and_the_variable_to_set",
+        ),
+        "the key is blank, in quotes, or has a space or a line end": (
+            "models/test_configuration.py::test_a_key_that_cannot_be_sent_is_named_before_anything_is_sent",
+            "models/test_configuration.py::test_a_key_is_accepted_if_and_only_if_a_header_can_hold_it",
+        ),
+        "the URL is not an http(s) URL": (
+            "models/test_configuration.py::test_a_variable_that_holds_no_url_is_named_with_what_it_holds",
+        ),
+        "the key is set after the agent was created": (
+            "models/test_configuration.py::test_a_key_that_is_set_after_the_agent_was_created_is_used",
+        ),
+        "no provider is known for the name": (
+            "models/test_resolve.py::test_creating_an_agent_with_an_unknown_model_name_raises_e19",
+        ),
+    },
     ("docs/guides/pipeline.md", "End a run early", "Stage that returns early"): {
         "before `normalize_context` (middleware)": (
             "agent/test_agent.py::test_what_the_context_holds_after_an_early_end_depends_on_the_stages_that_ran",

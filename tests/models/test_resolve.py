@@ -58,7 +58,7 @@ def test_each_provider_gets_its_own_address(monkeypatch: Any) -> None:
         assert google.requests[0].headers["authorization"] == "Bearer google-key"
 
 
-@pytest.mark.parametrize("name", ["gpt-4.1", "gemini-2.5-pro", "nonsense", "", "  "])
+@pytest.mark.parametrize("name", ["nonsense", "gpt-oss", "", "  "])
 def test_creating_an_agent_with_an_unknown_model_name_raises_e19(name: Any) -> None:
     with pytest.raises(ModelNotFoundError) as caught:
         Agent("a", "b", model=name)

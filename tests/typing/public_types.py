@@ -115,6 +115,7 @@ async def use() -> None:
     Agent("a", "b", renderer=three, metadata=lambda context: {"k": context["k"]})
     as_stage: Stage = Counting()
     Agent("a", "b", middleware=[("name", as_stage)])
+    Agent("a", "b", pipeline=[stage, ("name", as_stage)], tools=[agent]).check_model()
 
 
 def decide(violation: RuleViolation) -> Literal["feedback", "raise"]:

@@ -21,6 +21,7 @@ from kantan_agents.errors import (
     InvalidOptionError,
     InvalidToolRulesError,
     KantanAgentsError,
+    ModelNotConfiguredError,
     ModelNotFoundError,
     ToolProviderFailedError,
     ToolProviderInterfaceError,
@@ -111,7 +112,8 @@ def _with_reason(error: ModelNotFoundError) -> str:
     from kantan_llm.errors import ProviderInferenceError
 
     cause = error.__cause__
-    if cause is None or isinstance(cause, ProviderInferenceError):
+    has_reason = isinstance(error, ModelNotConfiguredError)
+    if has_reason or cause is None or isinstance(cause, ProviderInferenceError):
         return str(error)
     return f"{error} ({cause})"
 

@@ -1,0 +1,131 @@
+"""What the environment must hold for a model name: the variables of its provider, and mistakes in them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import attrs
+from kantan_llm.resolver import ResolvedLLM
+
+from kantan_agents.errors import ModelNotConfiguredError
+
+_QUOTES: Final = "\"'"
+_SHOWN: Final = 100
+_DOTENV: Final = "A .env file is not read by itself."
+
+
+@attrs.frozen
+class Variables:
+    """The environment variables of a provider.
+
+    Attributes:
+        key: The variable with the API key.
+        url: The variable with the base URL.
+        needs_url: Whether the provider has no URL of its own.
+    """
+
+    key: str
+    url: str | None = None
+    needs_url: bool = False
+
+
+ANTHROPIC: Final = Variables("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")
+"""The variables of ``AnthropicProvider``."""
+
+OPENAI: Final = Variables("OPENAI_API_KEY", "OPENAI_BASE_URL")
+"""The variables of OpenAI."""
+
+_BY_PROVIDER: Final = {
+    "openai": OPENAI,
+    "anthropic": Variables("CLAUDE_API_KEY", "CLAUDE_BASE_URL"),
+    "google": Variables("GOOGLE_API_KEY", "GOOGLE_BASE_URL"),
+    "openrouter": Variables("OPENROUTER_API_KEY"),
+    "compat": Variables("KANTAN_LLM_API_KEY", "KANTAN_LLM_BASE_URL", needs_url=True),
+    "lmstudio": Variables("KANTAN_LLM_API_KEY", "LMSTUDIO_BASE_URL", needs_url=True),
+    "ollama": Variables("KANTAN_LLM_API_KEY", "OLLAMA_BASE_URL", needs_url=True),
+}
+"""The variables of each provider of kantan-llm."""
+
+
+def not_configured(model: str, error: Exception) -> ModelNotConfiguredError:
+    """Return the error for a name whose provider lacks its key or its URL.
+
+    Args:
+        model: The name.
+        error: kantan-llm's error.
+    """
+    context: Any = getattr(error, "kantan_llm_context", None)
+    provider = context.get("provider") if isinstance(context, dict) else None
+    variables = _BY_PROVIDER.get(str(provider))
+    if variables is None:
+        return ModelNotConfiguredError(model=model, variable=None, reason=str(error))
+    return missing(model, variables)
+
+
+def missing(model: str, variables: Variables) -> ModelNotConfiguredError:
+    """Return the error for a missing key or, for a provider on a machine of the user, a missing URL."""
+    variable = variables.url if variables.needs_url and variables.url is not None else variables.key
+    state = "is empty" if variable in os.environ else "is not set"
+    if variables.needs_url:
+        example = f"Set it to the URL of the server, such as http://127.0.0.1:8000/v1. {_DOTENV}"
+    else:
+        example = (
+            f"Set it to your API key, for example with `export {variable}=...`, or pass a client that has a "
+            f"key as `model`. {_DOTENV}"
+        )
+    reason = f"the environment variable {variable} {state}. {example}"
+    return ModelNotConfiguredError(model=model, variable=variable, reason=reason)
+
+
+def check_resolved(model: str, resolved: ResolvedLLM) -> None:
+    """Check the key and the URL that kantan-llm has found.
+
+    Raises:
+        ModelNotConfiguredError: E47, one of them cannot be used.
+    """
+    variables = _BY_PROVIDER.get(resolved.provider)
+    if variables is not None:
+        check_key(model, variables.key, resolved.api_key)
+        if resolved.base_url is not None and variables.url is not None:
+            check_url(model, variables.url, resolved.base_url)
+
+
+def check_key(model: str, variable: str, key: str) -> None:
+    """Check that a key can be sent in the header of a request, which is all that can be known about it.
+
+    Raises:
+        ModelNotConfiguredError: E47, the key cannot be sent. The message does not contain it.
+    """
+    if not key.strip():
+        wrong = "is blank"
+    elif key != key.strip():
+        wrong = "begins or ends with white space or a line end"
+    elif not key.isascii() or not key.isprintable() or " " in key:
+        wrong = "contains a space or another character that no key has"
+    elif key[0] in _QUOTES and key[-1] == key[0]:
+        wrong = "is in quotes, which are part of the value"
+    else:
+        return
+    reason = f"the environment variable {variable} {wrong}. Set it to the API key alone."
+    raise ModelNotConfiguredError(model=model, variable=variable, reason=reason)
+
+
+def check_url(model: str, variable: str, url: str) -> None:
+    """Check that a base URL is one.
+
+    Raises:
+        ModelNotConfiguredError: E47, it is not.
+    """
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable()
+        _ = parts.port
+    except ValueError:
+        is_url = False
+    if is_url and " " not in url:
+        return
+    given = os.environ.get(variable, url)[:_SHOWN]
+    reason = f"the environment variable {variable} must be an http(s) URL, not {given!r}"
+    raise ModelNotConfiguredError(model=model, variable=variable, reason=reason)
