@@ -10,7 +10,7 @@ import agents
 from agents import ModelProvider, ModelSettings
 from typing_extensions import TypeVar
 
-from kantan_agents.agent.from_definition import DEFINITION, agent_options, rules_of
+from kantan_agents.agent.from_definition import DEFINITION, agent_options, check_tools, rules_of
 from kantan_agents.agent.options import (
     Metadata,
     Renderer,
@@ -245,7 +245,8 @@ class Agent(Generic[OutputT_co]):
         """Create an agent from a subagent file (Markdown).
 
         The agent may use only those of ``tools`` that the file allows. The rules of a run cannot extend this
-        limit. The file's ``context`` is copied into the run's context, without replacing the caller's values,
+        limit. A tool that the file names and that does not exist is logged, or error E20 with ``strict``. The
+        file's ``context`` is copied into the run's context, without replacing the caller's values,
         and shown to the model after the instructions. The file's ``maxTurns`` applies unless the caller
         passes ``max_turns``. The other entries have no effect: no hook is run, no MCP server is started.
 
@@ -261,11 +262,15 @@ class Agent(Generic[OutputT_co]):
 
         Raises:
             EmptyPromptTextError: E2, the file has no prompt.
+            InvalidToolRulesError: E20, the file names tools that do not exist, and ``strict`` is True.
             KantanAgentsError: Any error of ``Agent``.
         """
         all_options = {**options, "tools": tools, "output_type": output_type}
         agent: Agent[Any] = cls(**agent_options(definition, model=model, models=models, options=all_options))
         agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules_of(definition)))
+        finder = getattr(agent._sdk_agent.tool_index, "finder", None)
+        existing = [*agent.inherited["tools"], *([] if finder is None else [finder])]
+        check_tools(definition, existing, strict=agent.strict)
         # Its subagents inherit the caller's options, and nothing from the file.
         own = {"middleware": checked_items("middleware", options.get("middleware"))}
         agent.inherited |= {"renderer": options.get("renderer"), "models": models, **own}

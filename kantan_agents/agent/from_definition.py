@@ -11,11 +11,13 @@ from typing import Any
 from kantan_agents.agent.options import checked_items, checked_renderer
 from kantan_agents.context import store
 from kantan_agents.definitions import AgentDefinition, grants_of, model_of
-from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError
+from kantan_agents.definitions.unknown_tools import UnknownTool, names_no_tool, unknown_tools
+from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError, InvalidToolRulesError
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules
+from kantan_agents.tools import facts_of_listed
 
 DEFINITION = "definition"
 """Name of the rule limit with a file's tools, and of the stage that applies its context."""
@@ -95,6 +97,37 @@ def rules_of(definition: AgentDefinition) -> ToolRules:
     for remark in grants.remarks:
         _log.warning("tools of an agent", agent=definition.name, path=str(definition.path), remark=remark)
     return grants.rules
+
+
+def missing_tools(definition: AgentDefinition, tools: Iterable[Any]) -> tuple[UnknownTool, ...]:
+    """Return the tools in a definition's list that none of ``tools`` has the name of.
+
+    Args:
+        definition: The definition.
+        tools: The tools of the SDK that its agent could use without a limit.
+    """
+    given = list(tools)
+    names = {tool.name for tool in given}
+    if not unknown_tools(definition, names):  # the usual case
+        return ()
+    names.update(name for tool in given for name in facts_of_listed(tool).names)
+    return unknown_tools(definition, names)
+
+
+def check_tools(definition: AgentDefinition, tools: Iterable[Any], *, strict: bool) -> None:
+    """Log the tools in a definition's list that do not exist.
+
+    Raises:
+        InvalidToolRulesError: E20, there are such tools, and ``strict``.
+    """
+    unknown = missing_tools(definition, tools)
+    if not unknown:
+        return
+    problem = names_no_tool(unknown, where=f"of agent {definition.name!r}")
+    if strict:
+        raise InvalidToolRulesError(problems=[problem])
+    # In the message itself: a plain log shows no attributes, and somebody has to read the names.
+    _log.warning(problem, agent=definition.name, path=str(definition.path))
 
 
 def is_from_file(run: Run | None, key: str, value: Any) -> bool:

@@ -60,6 +60,12 @@ def grants_of(definition: AgentDefinition) -> Grants:
     return Grants(rules, tuple(remarks))
 
 
+def named_tools(entry: str) -> list[str]:
+    """Return the tools in an entry of ``tools``, by name or pattern; none if it grants nothing."""
+    rules = _allow_rules(entry, [])
+    return [parse_call_pattern(rule).tool if is_call_pattern(rule) else rule for rule in rules]
+
+
 def _allowed(entries: tuple[str, ...], remarks: list[str]) -> list[str]:
     return [name for entry in entries for name in _allow_rules(entry, remarks)]
 

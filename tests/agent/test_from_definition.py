@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 from pathlib import Path
@@ -11,9 +12,15 @@ import agents
 import pytest
 from agents.mcp import MCPServerStdio
 
-from kantan_agents import Agent, Prompt, get_context_with_tool_rules
+from kantan_agents import Agent, Prompt, ToolRetrieval, get_context_with_tool_rules
 from kantan_agents.definitions import MODELS, AgentDefinition, model_of
-from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError, ModelNotFoundError
+from kantan_agents.delegation import task_tool
+from kantan_agents.errors import (
+    EmptyPromptTextError,
+    InvalidOptionError,
+    InvalidToolRulesError,
+    ModelNotFoundError,
+)
 from kantan_agents.prompt import hash_text
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
 
@@ -42,6 +49,11 @@ def tool(name: str) -> Any:
 
 
 TOOLS = [tool(name) for name in ("FileRead", "Grep", "Bash", "Write")]
+
+
+def read(value: str = "") -> str:
+    """Read it."""
+    return value
 
 
 def define(**fields: Any) -> AgentDefinition:
@@ -352,3 +364,51 @@ async def test_a_subclass_returns_an_instance_of_itself() -> None:
         """A custom subclass."""
 
     assert type(Mine.from_definition(define(), model=model_answering())) is Mine
+
+
+class TestToolsThatDoNotExist:
+    """A file names tools that the agent does not have."""
+
+    @pytest.mark.parametrize("brought", [(), (read,)])
+    def test_they_are_logged_by_name_with_the_nearest_one(
+        self, caplog: pytest.LogCaptureFixture, brought: Any
+    ) -> None:
+        with caplog.at_level(logging.WARNING, "kantan_agents.definitions"):
+            Agent.from_definition(define(tools=["Read", "Grep"]), tools=brought, model=model_answering())
+        [record] = caplog.records
+        near = " (the nearest name is 'read')" if brought else ""
+        assert record.message == f"tools: no tool of agent 'a' is named 'Read'{near}, 'Grep'"
+
+    def test_they_are_an_error_if_the_agent_is_strict(self) -> None:
+        with pytest.raises(InvalidToolRulesError, match=r"\[E20\].*'Grep'") as caught:
+            Agent.from_definition(
+                define(tools=["read", "Grep"]), tools=[read], model=model_answering(), strict=True
+            )
+        assert len(caught.value.problems) == 1
+
+    def test_those_that_exist_or_may_come_later_are_not_named(self, caplog: pytest.LogCaptureFixture) -> None:
+        tools = ["read", "r*", "mcp__github__get", "Task", "Agent(tester)", "ask_geo", "find_tools"]
+        retrieval = ToolRetrieval(1)
+        Agent.from_definition(
+            define(tools=tools),
+            tools=[read, *TOOLS, Agent("ask geo", "x", model=model_answering())],
+            model=model_answering(),
+            strict=True,
+            tool_retrieval=retrieval,
+        )
+        assert not caplog.records
+
+    async def test_a_subagent_whose_parent_lacks_its_tools_names_them(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        call = {"description": "d", "prompt": "p", "subagent_type": "a"}
+        script = [[function_call("Task", call, call_id="c")], [assistant_message("done")]]
+        child = define(tools=["Grep"])
+        parent = Agent(
+            "boss", "x", model=ScriptedModel(script), tools=[task_tool([child], model=model_answering())]
+        )
+        with caplog.at_level(logging.WARNING, "kantan_agents.definitions"):
+            await parent.run_async("hi")
+        assert [record.message for record in caplog.records] == [
+            "tools: no tool of agent 'a' is named 'Grep'"
+        ]

@@ -16,10 +16,12 @@ from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError
 from tests.cli.agent_folder import agent_file
 from tests.cli.test_agents import is_one_error
+from tests.distributions import ACME, Use
 
 
 def made(outcome: Any) -> Path:
-    assert (outcome.code, outcome.stderr) == (0, "")
+    assert outcome.code == 0
+    assert not outcome.stderr or outcome.stderr.startswith("warning: tools: no tool here is named ")
     return Path(outcome.stdout.removesuffix("\n"))
 
 
@@ -32,7 +34,7 @@ def test_new_then_validate_then_show(kantan_agents: Any, project: Path) -> None:
     )
     path = made(outcome)
     assert path == project / ".claude" / "agents" / "code-reviewer-c.md"
-    assert kantan_agents("agents", "validate", "--strict").code == 0
+    assert kantan_agents("agents", "validate", "--strict", "--tools", "Read, Bash").code == 0
     shown = json.loads(kantan_agents("agents", "show", "code reviewer c++", "--json").stdout)
     assert (shown["name"], shown["description"]) == ("Code Reviewer: C++", "Reviews: code\nwell")
     assert (shown["tools"], shown["model"]) == (["Read", "Bash(git diff:*)"], "sonnet")
@@ -240,3 +242,27 @@ def test_a_slug_is_a_plain_file_name(name: str) -> None:
     assert all(char.isalnum() or char == "-" for char in slug)
     assert slug == slug.strip("-")
     assert 0 < len(f"{slug}.md".encode()) < 256
+
+
+@pytest.mark.usefixtures("project")
+def test_tools_that_do_not_exist_here_are_named_on_stderr_and_the_file_is_written(kantan_agents: Any) -> None:
+    outcome = kantan_agents("agents", "new", "x", "--description", "y", "--tools", "Read, Grep, mcp__a, Task")
+    assert outcome.code == 0
+    assert outcome.stderr == (
+        "warning: tools: no tool here is named 'Read', 'Grep'; "
+        "a program that runs the agent must bring them\n"
+    )
+    assert AgentDefinition.load(Path(outcome.stdout.strip())).tools == ("Read", "Grep", "mcp__a", "Task")
+
+
+@pytest.mark.usefixtures("project")
+def test_tools_of_installed_providers_exist_and_the_nearest_one_is_named(
+    kantan_agents: Any, use: Use
+) -> None:
+    use(ACME)
+    new = ("agents", "new", "--description", "y", "--tools")
+    assert kantan_agents(*new, "search, s*", "x").stderr == ""
+    assert kantan_agents(*new, "Search", "z").stderr == (
+        "warning: tools: no tool here is named 'Search' (the nearest name is 'search'); "
+        "a program that runs the agent must bring them\n"
+    )

@@ -531,6 +531,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "delegation/test_narrowing.py::test_a_permitted_agent_is_permitted_in_every_spelling",
         ),
     },
+    ("docs/guides/subagent-files.md", "Tools that do not exist", "Where the file is used"): {
+        "`Agent.from_definition(...)`, also for a subagent": (
+            "agent/test_from_definition.py::test_they_are_logged_by_name_with_the_nearest_one",
+            "agent/test_from_definition.py::test_a_subagent_whose_parent_lacks_its_tools_names_them",
+        ),
+        "`Agent.from_definition(..., strict=True)`": (
+            "agent/test_from_definition.py::test_they_are_an_error_if_the_agent_is_strict",
+        ),
+        "`kantan-agents run --agent`": (
+            "cli/test_agents_validate.py::test_run_names_them_on_stderr_and_answers",
+        ),
+        "`kantan-agents agents new`, `validate`, `show`": (
+            "cli/test_agents_new.py::test_tools_that_do_not_exist_here_are_named_on_stderr_and_the_file_is_written",
+            "cli/test_agents_validate.py::test_each_is_named_on_the_line_of_the_list",
+            "cli/test_agents_validate.py::test_show_names_them",
+        ),
+    },
     ("docs/guides/subagent-files.md", "Models", "In the file"): {
         "no `model`, or `inherit`, `default`, `main`, `task`, `reasoning`, `quick`": (
             "agent/test_from_definition.py::test_without_a_model_in_the_file_the_given_model_is_used",

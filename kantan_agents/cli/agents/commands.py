@@ -83,6 +83,15 @@ def search(
 def validate(
     paths: PathsArgument = None,
     strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
+    tools: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--tools",
+            metavar="NAMES",
+            help="Tools that your program brings, which are not missing here.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check agent files; print one line per problem: path, line, error or warning, message.
@@ -91,7 +100,7 @@ def validate(
     """
     from kantan_agents.cli.agents.validate import validate_agents
 
-    validate_agents(paths or (), strict=strict, as_json=as_json)
+    validate_agents(paths or (), strict=strict, as_json=as_json, tools=tools)
 
 
 @app.command()

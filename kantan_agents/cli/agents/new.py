@@ -11,7 +11,9 @@ import typer
 
 from kantan_agents.cli.agents.below import boundary_of, place_below
 from kantan_agents.cli.agents.problems import path_text
+from kantan_agents.cli.agents.tools_here import ToolsHere
 from kantan_agents.cli.terminal.inputs import text_or_file
+from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.definitions import AgentDefinition, AgentLoader, ToolFilter, grants_of
 from kantan_agents.definitions.frontmatter.writing import quote
 from kantan_agents.definitions.loading.directories import BaseDirectories, given_directories
@@ -39,7 +41,7 @@ def new_agent(
     prompt: str | None,
     directory: Path,
 ) -> None:
-    """Write a subagent file into ``directory`` and print its path.
+    """Write a subagent file into ``directory`` and print its path; name tools that do not exist on stderr.
 
     Raises:
         InvalidDefinitionError: E31, name or description are blank, or a text is not valid Unicode.
@@ -60,6 +62,9 @@ def new_agent(
     _check_name(definition.name, path, directory)
     _write(path, definition.dump())
     typer.echo(path_text(path))
+    unknown = ToolsHere().remark_on(definition)
+    if unknown is not None:
+        typer.echo(f"warning: {one_line(unknown.message)}", err=True)
 
 
 def agents_directory(directory: Path | None, *, user: bool) -> Path:

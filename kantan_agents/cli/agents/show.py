@@ -11,6 +11,7 @@ from rich.text import Text
 
 from kantan_agents.cli.agents.named import find_agent
 from kantan_agents.cli.agents.problems import path_text, problem_line
+from kantan_agents.cli.agents.tools_here import ToolsHere
 from kantan_agents.cli.terminal.console import ACCENT, LABEL, NOTICE, plain, terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.cli.terminal.rows import line_width, print_lines
@@ -39,7 +40,9 @@ def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
     catalog = AgentLoader().load_agents_now()
     definition = find_agent(catalog, name)
     if as_json:
-        data = {**catalog.details(definition.name), "tool_providers": [*_provider_names()]}
+        unknown = [tool.name for tool in ToolsHere().unknown_in(definition)]
+        providers = [*_provider_names()]
+        data = {**catalog.details(definition.name), "tool_providers": providers, "unknown_tools": unknown}
         typer.echo(json_text(data, default=str))
     elif not only_prompt:
         print_lines(terminal(), _lines(catalog, definition))
@@ -78,7 +81,8 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
             yield "providers", plain(", ".join(map(one_line, _provider_names())))
     for key, value in definition.extra.items():
         yield key, plain(text_of(value).strip())
-    for number, remark in enumerate(remarks_of(definition)):
+    unknown = ToolsHere().remark_on(definition)
+    for number, remark in enumerate([*remarks_of(definition), *([] if unknown is None else [unknown])]):
         yield "" if number else "remarks", plain(one_line(remark.message), NOTICE)
     for number, repair in enumerate(definition.repairs):
         yield "" if number else "repairs", problem_line(repair)

@@ -9,6 +9,7 @@ import typer
 
 from kantan_agents.cli.agents.files import AgentFile, FoundFiles, find_files, read_files
 from kantan_agents.cli.agents.problems import counts_text, errors_in, path_text, problem_data, problem_line
+from kantan_agents.cli.agents.tools_here import ToolsHere
 from kantan_agents.cli.terminal.console import wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text
@@ -17,10 +18,17 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.definitions import AgentDefinition, Problem, name_key
 from kantan_agents.definitions.loading.catalog import warnings_of
 from kantan_agents.definitions.remarks import remarks_of
+from kantan_agents.definitions.tool_lists import split_text
 
 
-def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> None:
+def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool, tools: str | None = None) -> None:
     """Print the problems of the files at ``paths``, and a summary on stderr.
+
+    Args:
+        paths: Files and directories; the usual directories if there are none.
+        strict: Whether warnings count as errors.
+        as_json: Whether to print JSON.
+        tools: Names of the tools that the user's program brings.
 
     Raises:
         FileArgumentError: E79, a path does not exist.
@@ -28,7 +36,8 @@ def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> No
     """
     found = find_files(paths)
     files = list(read_files(found.files))
-    problems = [*found.problems, *problems_in(files)]
+    here = ToolsHere(() if tools is None else split_text(tools))
+    problems = [*found.problems, *problems_in(files, here)]
     if as_json:
         errors = errors_in(problems)
         counts = {"files": len(files), "errors": errors, "warnings": len(problems) - errors}
@@ -40,7 +49,7 @@ def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool) -> No
         raise typer.Exit(EXIT_FAILED)
 
 
-def problems_in(files: Iterable[AgentFile]) -> Iterator[Problem]:
+def problems_in(files: Iterable[AgentFile], here: ToolsHere) -> Iterator[Problem]:
     """Yield the problems of files, in the order of the files and of their lines."""
     named: dict[tuple[Path, str], AgentFile] = {}
     for file in files:
@@ -48,9 +57,10 @@ def problems_in(files: Iterable[AgentFile]) -> Iterator[Problem]:
         definition = file.definition
         if definition is not None:
             problems += warnings_of(definition)
+            unknown = here.remark_on(definition)
+            remarks = [*remarks_of(definition), *([] if unknown is None else [unknown])]
             problems += [
-                Problem(file.path, file.line_of(remark.key), remark.message, "warning")
-                for remark in remarks_of(definition)
+                Problem(file.path, file.line_of(remark.key), remark.message, "warning") for remark in remarks
             ]
             first = named.setdefault((file.tree, name_key(definition.name)), file)
             if first is not file:

@@ -8,10 +8,12 @@ from typing import Any
 import typer
 
 from kantan_agents.agent import Agent
+from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
-from kantan_agents.cli.terminal.plain import json_text, printable
+from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.definitions import MODELS
+from kantan_agents.definitions.unknown_tools import names_no_tool
 from kantan_agents.delegation import task_tool
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands, UserRules
@@ -86,7 +88,7 @@ def _user_rules(rules: Any) -> UserRules:
 
 
 def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Middleware]) -> Agent:
-    return Agent.from_definition(
+    agent: Agent = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader)],
         model=model,
@@ -96,6 +98,11 @@ def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Mi
         allow_env=False,
         middleware=middleware,
     )
+    unknown = missing_tools(named.definition, agent.inherited["tools"])
+    if unknown:
+        sentence = names_no_tool(unknown, where=f"of agent {named.definition.name!r}")
+        typer.echo(f"warning: {one_line(sentence)}; the agent runs without them", err=True)
+    return agent
 
 
 def context_json(run: Run, *, recorded: bool) -> str:

@@ -1,0 +1,59 @@
+"""Which of the tools that a subagent file names exist here: those of the installed tool providers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from functools import cached_property
+
+from kantan_agents.cli.terminal.console import suppress_output
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.definitions.remarks import Remark
+from kantan_agents.definitions.unknown_tools import (
+    UnknownTool,
+    local_tools,
+    names_no_tool,
+    unknown_tools,
+)
+from kantan_agents.support.provider_choice import declared_providers, permitted_providers
+
+_BROUGHT = "a program that runs the agent must bring them"
+
+
+class ToolsHere:
+    """The tools that exist here. The providers are loaded only if a file names a tool.
+
+    Args:
+        brought: The tools that a program brings, by name.
+    """
+
+    def __init__(self, brought: Iterable[str] = ()) -> None:
+        self._brought = frozenset(brought)
+
+    def remark_on(self, definition: AgentDefinition) -> Remark | None:
+        """Return the remark on the tools that a definition names and that do not exist; None if all do."""
+        unknown = self.unknown_in(definition)
+        if not unknown:
+            return None
+        return Remark("tools", f"{names_no_tool(unknown, where='here')}; {_BROUGHT}")
+
+    def unknown_in(self, definition: AgentDefinition) -> tuple[UnknownTool, ...]:
+        """Return the tools that a definition names and that do not exist."""
+        return unknown_tools(definition, self._names) if local_tools(definition) else ()
+
+    @cached_property
+    def _names(self) -> Collection[str]:
+        return self._brought | _provided_names()
+
+
+def _provided_names() -> frozenset[str]:
+    permitted = permitted_providers()
+    if not any(permitted is None or declared.name in permitted for declared, _ in declared_providers()):
+        return frozenset()  # without importing the SDK
+    with suppress_output():
+        from kantan_agents.tools import facts_of_listed
+        from kantan_agents.tools.providers.providers import collected_providers
+
+        providers = collected_providers().providers
+    return frozenset(
+        name for provider in providers for tool in provider.tools for name in facts_of_listed(tool).names
+    )
