@@ -9,6 +9,7 @@ from typing import Any
 import attrs
 
 from kantan_agents.errors import EmptyPromptNameError, EmptyPromptTextError, InvalidOptionError
+from kantan_agents.support.arguments import checked_bool
 
 
 def hash_text(text: str) -> str:
@@ -31,11 +32,13 @@ class Prompt:
         meta: Data to record with the prompt. Scalars (str, int, float, bool) go into the trace
             metadata as ``prompt_meta_<key>``; everything else stays here only (spec 2.8).
         id: Identifier from a prompt registry; by default the hash of ``text`` (spec 3).
+        strict: Whether a marker whose value does not exist is error E48 in the run. Otherwise it renders as
+            the empty string (spec 8.1). Has no effect on a custom ``renderer``.
 
     Raises:
         EmptyPromptNameError: E3, ``name`` or ``version`` is empty or not a str.
         EmptyPromptTextError: E2, ``text`` is empty or not a str.
-        InvalidOptionError: E75, ``meta`` is not a mapping.
+        InvalidOptionError: E75, ``meta`` is not a mapping, or ``strict`` is not a bool.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Prompt:
     text: str
     meta: Mapping[str, Any] | None = attrs.field(default=None, hash=False)
     id: str | None = None
+    strict: bool = attrs.field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if _is_blank(self.name) or _is_blank(self.version):
@@ -53,6 +57,8 @@ class Prompt:
             raise InvalidOptionError(
                 option="Prompt.meta", reason=f"must be a mapping or None, not {type(self.meta).__name__}"
             )
+
+        checked_bool("Prompt.strict", self.strict)
 
     def resolve_id(self) -> str:
         """Return ``id``, or the SHA-256 of ``text`` if it is missing (spec 3.1, 3.2)."""

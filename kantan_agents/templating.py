@@ -13,15 +13,21 @@ from functools import lru_cache
 from typing import Any
 
 import attrs
+from cachetools import LRUCache
 
-from kantan_agents.errors import RenderError
+from kantan_agents.errors import RenderError, UndefinedMarkerError
 from kantan_agents.support.key_variable import KEY_VARIABLE
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.near_keys import near_keys
 
 # A path cannot contain braces, so the scan is linear in the length of the text.
 _MARKER = re.compile(r"\{\{\s*\$(ctx|env)(?:\.([^{}]*)|\s*)\}\}")
 _INDEX = re.compile(r"[0-9]{1,18}")
 
 _UNDEFINED = object()
+_SHORTEST = 4  # of shorter keys, many are one letter apart
+_warned: LRUCache[Any, None] = LRUCache(maxsize=1024)
+_log = get_logger("kantan_agents.run")
 
 
 @attrs.frozen
@@ -40,10 +46,72 @@ class Marker:
             return os.environ.get(self.path, "") if is_readable else ""
         try:
             found = _look_up(context, self.path)
-            return "" if found is _UNDEFINED else str(found)
+            if found is _UNDEFINED:
+                _warn_if_mistyped(self, context)
+                return ""
+            return str(found)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
             raise RenderError(expression=self.expression, reason=reason) from error
+
+    def problem(self, context: Mapping[str, Any], allow_env: bool) -> str | None:
+        """Return why the value does not exist, with the nearest name that does; None if it exists."""
+        if self.source == "env":
+            if self.path.upper() == KEY_VARIABLE:
+                return "this variable is never readable"
+            if not allow_env:
+                return "environment variables are not allowed; create the agent with allow_env=True"
+            return None if self.path in os.environ else f"the environment variable {self.path!r} is not set"
+        if self.path in context:
+            return None
+        return _missing_key(context, self.path)
+
+
+def _missing_key(context: Mapping[str, Any], path: str) -> str | None:
+    """Return which key of a path does not exist; None if all do."""
+    value: Any = context
+    parents: list[str] = []
+    for segment in path.split("."):
+        place = f"$ctx.{'.'.join(parents)}" if parents else "the context"
+        if isinstance(value, Mapping):
+            if segment not in value:
+                keys = [key for key in value if isinstance(key, str)]
+                near = _nearest(segment, keys)
+                hint = f"; the nearest key is {near!r}" if near is not None else ""
+                return f"{place} has no key {segment!r}{hint}"
+            value = value[segment]
+        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+            if not _INDEX.fullmatch(segment) or int(segment) >= len(value):
+                return f"{place} is a list of {len(value)}, and has no index {segment!r}"
+            value = value[int(segment)]
+        else:
+            return f"{place} is of type {type(value).__name__}, and has no key {segment!r}"
+        parents.append(segment)
+    return None
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """Return the most similar of ``names``; None if none is similar."""
+    from kantan_agents.support.nearest import nearest  # not at the top: most texts have no mistake
+
+    return nearest(name, names) if names else None
+
+
+def _warn_if_mistyped(marker: Marker, context: Mapping[str, Any]) -> None:
+    """Log an undefined marker once if its first key is almost a key of the context.
+
+    A key may be missing on purpose: an undefined value is the empty string (spec 8.1).
+    """
+    first = marker.path.partition(".")[0]
+    if marker in _warned or len(first) < _SHORTEST or first in context:
+        return
+    near = near_keys(context, first)
+    if near:
+        _warned[marker] = None
+        _log.warning(
+            f"{marker.expression} renders as empty text: the context has no key {first!r}; "
+            f"the nearest key is {near[0]!r}"
+        )
 
 
 def _look_up(context: Mapping[str, Any], path: str) -> Any:
@@ -78,6 +146,35 @@ def compile_template(text: str) -> tuple[str | Marker, ...]:
     if end < len(text) or not parts:
         parts.append(text[end:])
     return tuple(parts)
+
+
+def render_strictly(
+    text: str, context: Mapping[str, Any] | None, allow_env: bool = False, *, prompt: str = "the text"
+) -> str:
+    """Fill the markers of ``text`` as ``render_template`` does, and refuse a marker without a value.
+
+    Args:
+        text: A template.
+        context: The run's context.
+        allow_env: Whether ``$env`` markers are filled.
+        prompt: What the text is, for the error.
+
+    Raises:
+        UndefinedMarkerError: E48, the value of a marker does not exist.
+        RenderError: E77, as ``render_template``.
+    """
+    values = context if context is not None else {}
+    for part in compile_template(text):
+        if isinstance(part, str):
+            continue
+        try:
+            problem = part.problem(values, allow_env)
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise RenderError(expression=part.expression, reason=reason) from error
+        if problem is not None:
+            raise UndefinedMarkerError(expression=part.expression, prompt=prompt, reason=problem)
+    return render_template(text, context, allow_env)
 
 
 def render_template(text: str, context: Mapping[str, Any] | None, allow_env: bool = False) -> str:

@@ -1,15 +1,21 @@
 from __future__ import annotations
 
+import logging
 import re
 from collections import UserDict, UserList
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kantan_agents.errors import RenderError
-from kantan_agents.templating import compile_template, render_template
+from kantan_agents import Agent, AgentDefinition, Prompt
+from kantan_agents.errors import InvalidOptionError, RenderError, UndefinedMarkerError
+from kantan_agents.templating import compile_template, render_strictly, render_template
+from kantan_agents.testing import ScriptedModel
+
+pytestmark = pytest.mark.anyio
 
 keys = st.text(st.characters(exclude_characters="{}.", exclude_categories=["Z", "C"]), min_size=1)
 leaves = st.one_of(st.text(), st.integers(), st.booleans(), st.floats(allow_nan=False))
@@ -132,3 +138,88 @@ def test_a_long_hostile_text_is_scanned_in_linear_time() -> None:
     for piece in ("{{", "{{ $ctx.", "{{ " + " " * 50, "{{ $ctx." + " " * 199_000, "{{ $ctx" + " " * 199_000):
         text = piece * (200_000 // len(piece))
         assert render_template(text, {}) == text
+
+
+class TestStrict:
+    """A marker without a value is E48, which names the key, the nearest one and the prompt."""
+
+    @pytest.mark.parametrize(
+        ("marker", "reason"),
+        [
+            ("$ctx.usr.name", "the context has no key 'usr'; the nearest key is 'user'"),
+            ("$ctx.user.nmae", "$ctx.user has no key 'nmae'; the nearest key is 'name'"),
+            ("$ctx.user.zzz", "$ctx.user has no key 'zzz'"),
+            ("$ctx.items.2", "$ctx.items is a list of 2, and has no index '2'"),
+            ("$ctx.items.first", "$ctx.items is a list of 2, and has no index 'first'"),
+            ("$ctx.user.name.first", "$ctx.user.name is of type str, and has no key 'first'"),
+            ("$env.REGION", "environment variables are not allowed; create the agent with allow_env=True"),
+        ],
+    )
+    @pytest.mark.parametrize("by_agent", [True, False])
+    async def test_a_marker_without_a_value_ends_the_run_before_a_model_is_called(
+        self, marker: str, reason: str, by_agent: bool
+    ) -> None:
+        model = ScriptedModel([])
+        prompt = Prompt("support", "v4", f"Help {{{{ {marker} }}}}.", strict=not by_agent)
+        agent = Agent("a", prompt, model=model, strict=by_agent)
+        context = {"user": {"name": "Aiko"}, "items": ["lamp", "rug"]}
+        with pytest.raises(UndefinedMarkerError) as caught:
+            await agent.run_async("hi", context)
+        assert str(caught.value) == (
+            f"[kantan-agents][E48] Cannot render {{{{ {marker} }}}} of prompt 'support' (v4): {reason}"
+        )
+        assert isinstance(caught.value, RenderError)
+        assert not model.calls
+
+    async def test_the_instructions_of_an_agent_without_a_prompt_are_named_after_the_agent(self) -> None:
+        agent = Agent("geo", "Hi {{ $ctx.nmae }}", strict=True)
+        with pytest.raises(UndefinedMarkerError, match=r"of the instructions of agent 'geo': .* 'name'"):
+            await agent.render({"name": "Aiko"})
+
+    async def test_the_prompt_of_a_subagent_file_is_strict_if_its_agent_is(self) -> None:
+        definition = AgentDefinition("geo", "Knows.", "Hi {{ $ctx.citty }}", context={"city": "Oslo"})
+        for agent in (
+            Agent.from_definition(definition, strict=True),
+            Agent.from_definition(attrs.evolve(definition, context=None), strict=True),
+        ):
+            with pytest.raises(UndefinedMarkerError, match="of prompt 'geo'"):
+                await agent.render({"city": "Oslo"})
+
+    def test_an_environment_variable_that_is_not_set_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("REGION", "")
+        assert render_strictly("<{{ $env.REGION }}>", {}, allow_env=True) == "<>"
+        monkeypatch.delenv("REGION")
+        with pytest.raises(UndefinedMarkerError, match="the environment variable 'REGION' is not set"):
+            render_strictly("<{{ $env.REGION }}>", {}, allow_env=True)
+        with pytest.raises(UndefinedMarkerError, match="never readable"):
+            render_strictly("{{ $env.KANTAN_AGENTS_KEY }}", {}, allow_env=True)
+
+    @given(st.dictionaries(keys, trees), st.lists(keys, min_size=1, max_size=3))
+    def test_strict_differs_only_where_a_marker_has_no_value(self, tree: Any, path: list[str]) -> None:
+        known = {".".join(one) for one, _ in paths(tree)}
+        text = "<{{ $ctx." + ".".join(path) + " }}>"
+        if ".".join(path) in known:
+            assert render_strictly(text, tree) == render_template(text, tree)
+        else:
+            assert render_template(text, tree) == "<>"
+            with pytest.raises(UndefinedMarkerError):
+                render_strictly(text, tree)
+
+    @pytest.mark.parametrize("wrong", ["yes", 1, None])
+    def test_strict_of_a_prompt_is_a_bool(self, wrong: Any) -> None:
+        with pytest.raises(InvalidOptionError, match=r"Prompt\.strict"):
+            Prompt("a", "v1", "b", strict=wrong)
+
+
+def test_an_almost_existing_key_is_logged_once_and_renders_as_empty_text(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.WARNING, "kantan_agents.run"):
+        for _ in range(3):
+            assert render_template("<{{ $ctx.custmer.name }}>", {"customer": {"name": "A"}}) == "<>"
+        assert render_template("<{{ $ctx.optional_key }}{{ $ctx.x }}>", {"customer": {}, "y": 1}) == "<>"
+    [record] = caplog.records
+    assert record.message == (
+        "{{ $ctx.custmer.name }} renders as empty text: the context has no key 'custmer'; "
+        "the nearest key is 'customer'"
+    )

@@ -22,6 +22,7 @@ from kantan_agents.agent.options import (
     checked_output_dest,
     checked_pipeline,
     checked_renderer,
+    standard_renderer,
 )
 from kantan_agents.bridge import (
     HandoffLinks,
@@ -103,7 +104,8 @@ class Agent(Generic[OutputT_co]):
             the model, ``"raise"`` ends the run, and a function of the ``RuleViolation`` returns one of these.
         strict: Whether a mistake in the names of a run's rules is an error instead of a warning: a tool in
             ``allow``, ``deny`` or ``params`` or a parameter in ``params`` that does not exist (E20), or a key
-            of the context that is almost ``tool_rules`` (E75).
+            of the context that is almost ``tool_rules`` (E75). A marker of the instructions whose value does
+            not exist is error E48 instead of empty text.
         renderer: Replaces the template engine: ``(text, context)`` or ``(text, context, allow_env)``,
             sync or async.
         allow_env: Whether ``{{ $env.NAME }}`` may read environment variables (spec 8.1).
@@ -207,7 +209,9 @@ class Agent(Generic[OutputT_co]):
         self.observers = Observers()
         self.runner = runner
         self._text = instructions.text if isinstance(instructions, Prompt) else instructions
-        self._render, self._render_args = checked_renderer(renderer)
+        self._render, self._render_args = checked_renderer(
+            renderer, standard_renderer(name, self.instructions, strict=self.strict)
+        )
         # Of the loaded providers too: a delegated agent has inherited their tools in its own list.
         known = (*loaded_providers(), *providers)
         self._origins = origins_text(tool_origins(own_tools, known, self.inherited["mcp_servers"]))

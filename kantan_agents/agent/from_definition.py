@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kantan_agents.agent.options import checked_items, checked_renderer
+from kantan_agents.agent.options import Renderer, checked_items, checked_renderer, standard_renderer
 from kantan_agents.context import store
 from kantan_agents.definitions import AgentDefinition, grants_of, model_of
 from kantan_agents.definitions.unknown_tools import UnknownTool, names_no_tool, unknown_tools
@@ -65,7 +65,10 @@ def agent_options(
     }
     values = _context_of(definition)
     if values:
-        result["renderer"] = _WithContext(values, options.get("renderer"))
+        standard = standard_renderer(
+            definition.name, result["instructions"], strict=options.get("strict") is True
+        )
+        result["renderer"] = _WithContext(values, options.get("renderer"), standard)
     return result
 
 
@@ -167,9 +170,9 @@ class _WithContext:
     The values are not rendered as templates: they may come from untrusted sources.
     """
 
-    def __init__(self, values: Mapping[str, Any], renderer: Any) -> None:
+    def __init__(self, values: Mapping[str, Any], renderer: Any, standard: Renderer) -> None:
         self._values = values
-        self._render, self._arguments = checked_renderer(renderer)
+        self._render, self._arguments = checked_renderer(renderer, standard)
 
     async def __call__(self, text: str, context: dict[str, Any], allow_env: bool) -> Any:
         rendered = self._render(*(text, context, allow_env)[: self._arguments])

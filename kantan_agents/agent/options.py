@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, cast
 
 from kantan_agents.context import RESERVED_KEYS, Context, is_reserved
@@ -11,7 +12,7 @@ from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
 from kantan_agents.pipeline import Pipeline
 from kantan_agents.prompt import Prompt
 from kantan_agents.support.arguments import checked_int
-from kantan_agents.templating import render_template
+from kantan_agents.templating import render_strictly, render_template
 from kantan_agents.tracing.metadata import finite
 
 Renderer = Callable[..., "str | Awaitable[str]"]
@@ -97,10 +98,32 @@ def checked_pipeline(pipeline: Any) -> Pipeline | None:
     )
 
 
-def checked_renderer(renderer: Renderer | None) -> tuple[Renderer, int]:
-    """Return the renderer and the number of its arguments, two or three; E75 if it takes neither."""
+def standard_renderer(name: str, instructions: str | Prompt, *, strict: bool) -> Renderer:
+    """Return the template engine of an agent.
+
+    Args:
+        name: Name of the agent, for errors.
+        instructions: Its instructions.
+        strict: Whether a marker without a value is an error, even if the prompt is not strict.
+    """
+    if isinstance(instructions, Prompt):
+        if strict or instructions.strict:
+            shown = f"prompt {instructions.name!r} ({instructions.version})"
+            return partial(render_strictly, prompt=shown)
+    elif strict:
+        return partial(render_strictly, prompt=f"the instructions of agent {name!r}")
+    return render_template
+
+
+def checked_renderer(renderer: Renderer | None, standard: Renderer = render_template) -> tuple[Renderer, int]:
+    """Return the renderer and the number of its arguments, two or three; E75 if it takes neither.
+
+    Args:
+        renderer: The user's renderer, or None.
+        standard: The renderer to use for None.
+    """
     if renderer is None:
-        return render_template, 3
+        return standard, 3
     if not callable(renderer):
         reason = f"must be callable, not {type(renderer).__name__}"
         raise InvalidOptionError(option="renderer", reason=reason)

@@ -48,6 +48,7 @@ from kantan_agents.errors.running import (
     RenderError,
     RunInCollectorError,
     StreamUsageError,
+    UndefinedMarkerError,
     UnknownStageError,
 )
 from kantan_agents.errors.specified import (
@@ -168,6 +169,7 @@ __all__ = [
     "TraceDatabaseError",
     "TraceNotFoundError",
     "TracesNotWrittenError",
+    "UndefinedMarkerError",
     "UnknownCommandError",
     "UnknownRetrievedToolError",
     "UnknownStageError",

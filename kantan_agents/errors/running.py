@@ -112,6 +112,20 @@ class RenderError(KantanAgentsError):
     reason: str
 
 
+class UndefinedMarkerError(RenderError):
+    """A marker of a strict template names a value that does not exist.
+
+    Attributes:
+        expression: The marker in the template.
+        prompt: The prompt, such as ``prompt 'support' (v4)``.
+        reason: The missing key, and the nearest existing one.
+    """
+
+    code = "E48"
+    template = "Cannot render {expression} of {prompt}: {reason}"
+    prompt: str
+
+
 class InputTypeError(KantanAgentsError):
     """The input of a run is neither a str, nor a list of input items, nor a ``RunState``.
 

@@ -116,6 +116,7 @@ async def use() -> None:
     as_stage: Stage = Counting()
     Agent("a", "b", middleware=[("name", as_stage)])
     Agent("a", "b", pipeline=[stage, ("name", as_stage)], tools=[agent]).check_model()
+    Agent("a", Prompt("p", "v1", "text", strict=True))
 
 
 def decide(violation: RuleViolation) -> Literal["feedback", "raise"]:
