@@ -402,7 +402,7 @@ class TestToolsThatDoNotExist:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         call = {"description": "d", "prompt": "p", "subagent_type": "a"}
-        script = [[function_call("Task", call, call_id="c")], [assistant_message("done")]]
+        script: list[Any] = [[function_call("Task", call, call_id="c")], [assistant_message("done")]]
         child = define(tools=["Grep"])
         parent = Agent(
             "boss", "x", model=ScriptedModel(script), tools=[task_tool([child], model=model_answering())]

@@ -341,4 +341,4 @@ def test_a_pipeline_that_is_no_list_of_stages_is_e75(wrong: Any) -> None:
 
 def test_an_entry_of_the_list_that_is_no_stage_is_e73() -> None:
     with pytest.raises(NotAStageError):
-        Agent("a", "b", pipeline=["call_sdk"])  # type: ignore[list-item]
+        Agent("a", "b", pipeline=["call_sdk"])
