@@ -48,8 +48,9 @@ def answer(
         commands: Whether a question such as ``/read notes.txt`` runs a tool.
 
     Raises:
-        KantanAgentsError: E8, E54, E55, E56 for a command, E19 for the model, E6, E18, E20 for the context,
-            E79 for a required database; after the answer is printed if the run could not be recorded.
+        KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
+            context, E79 for a required database; after the answer is printed if the run could not be
+            recorded.
         Exception: Any error of the run.
     """
     runs: list[Run] = []
