@@ -60,7 +60,7 @@ class RuledAgent(agents.Agent[Any]):
         """Its model, wrapped in an ``ObservedModel`` while a run with observers or middleware is active."""
         # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
-        if run is None or (run.events is None and not run.model_calls):
+        if run is None or (run.events is None and not run.model_calls and not run.sends_once):
             return model
         return observed(model, self.name)
 

@@ -22,7 +22,7 @@ from kantan_agents.events import (
 )
 from kantan_agents.events.emitter import Stopwatch, outcome_of
 from kantan_agents.interception import ModelCall, error_message, redacted_error, track_call
-from kantan_agents.models import resolve_model
+from kantan_agents.models import answer_sent_once, makes_all_retries, resolve_model, stream_sent_once
 from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request
 
@@ -150,6 +150,11 @@ def _fetch(call: ModelCall) -> Any:
     return fetch if fetch is not None and call.options.get("output_schema") is fetch.schema else None
 
 
+def _opened(model: Model, request: Request) -> Any:
+    events = request.stream(model)
+    return stream_sent_once(model, events) if makes_all_retries(request.settings) else events
+
+
 async def call_model(call: ModelCall) -> ModelResponse:
     """Call the model without streaming."""
     track_call(call.run)
@@ -167,7 +172,8 @@ async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelRe
     answer: ModelResponse | None = None
     try:
         await call_events.started()
-        answer = await request.answer(model)
+        asked = request.answer(model)
+        answer = await (answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked)
     except BaseException as raised:
         error = redacted_error(call.run, raised)
         if error is raised:
@@ -212,7 +218,7 @@ class _CallStream:
         usage: Usage | None = None
         last: Any = None
         has_begun = False
-        streamed: Any = with_final_tool(request.stream(self._model), final_tool)
+        streamed: Any = with_final_tool(_opened(self._model, request), final_tool)
         events: Any = rewritten(streamed, call.rewriters) if call.rewriters else streamed
         try:
             await call_events.started()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from contextvars import ContextVar
 from typing import Any
@@ -123,6 +124,12 @@ class _Limit(Middleware):
 
 _INHERITED = "deadline of the outer run"
 _limit: ContextVar[_Limit | None] = ContextVar("kantan_agents_deadline", default=None)
+
+
+def seconds_left() -> float:
+    """Return the seconds until the deadline of the current run; infinity without one."""
+    limit = _limit.get()
+    return math.inf if limit is None else limit.at - time.monotonic()
 
 
 class Deadline(Middleware):

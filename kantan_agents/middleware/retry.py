@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import inspect
 import random
 from collections.abc import Iterable
 from typing import Any
 
 import anyio
-from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings, retry_policies
+from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
 from agents.exceptions import AgentsException
-from agents.retry import RetryDecision, RetryPolicyContext
 
-from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ProviderRequestError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext
+from kantan_agents.middleware.retry_policy import backoff_delay, only_policy, retry_policy
 from kantan_agents.pipeline import Next, Run, loggable
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
 
-_STATUSES = (408, 409, 429, *range(500, 600))
 _log = get_logger("kantan_agents.middleware")
 
 
@@ -29,9 +26,10 @@ class Retry(Middleware):
 
     Model calls are retried after rate limits, server errors, timeouts and lost connections, also with
     ``AnthropicProvider`` and ``GeminiProvider``. The delay grows from ``initial_delay`` by ``multiplier`` up
-    to ``max_delay``, with random jitter. If the server sends ``Retry-After``, that delay is used. The SDK
-    makes these retries: the options are added as ``ModelSettings.retry``, and values set in the ``RunConfig``
-    or the agent take precedence.
+    to ``max_delay``, with random jitter. If the server sends ``Retry-After``, the delay is never shorter, and
+    the jitter is added to it. A delay that would end after the run's ``Deadline`` is not begun. The SDK makes
+    these retries: the options are added as ``ModelSettings.retry``, and values set in the ``RunConfig`` or
+    the agent take precedence. The clients of models do not retry by themselves.
 
     Tools are retried after any exception except errors of this library and of the SDK, such as invalid
     arguments, which a retry cannot fix.
@@ -43,6 +41,7 @@ class Retry(Middleware):
         max_delay: Maximum number of seconds between attempts.
         multiplier: Factor by which the delay grows.
         longest_wait: Maximum ``Retry-After`` in seconds. A call is not retried if the server asks for more.
+            The jitter is added to it, at most ``max_delay``.
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value.
@@ -67,19 +66,33 @@ class Retry(Middleware):
             jitter=True,
         )
         self._longest_wait = checked_number("longest_wait", longest_wait)
-        settings = ModelRetrySettings(
-            max_retries=attempts - 1, backoff=self._backoff, policy=_policy(self._longest_wait)
+        self._settings = ModelRetrySettings(
+            max_retries=attempts - 1,
+            backoff=self._backoff,
+            policy=retry_policy(self._backoff, self._longest_wait),
         )
-        self._settings = ModelSettings(retry=settings)
 
     async def run(self, run: Run, call_next: Next) -> None:
         """Add the retry settings beneath those of the agent and the ``RunConfig``."""
         config = run.run_config
         given = config.model_settings or ModelSettings()
-        agent_settings = ModelSettings(retry=run.agent.sdk_agent.model_settings.retry)
-        retry = self._settings.resolve(agent_settings).resolve(ModelSettings(retry=given.retry)).retry
+        retry = self._merged(run.agent.sdk_agent.model_settings.retry, given.retry)
         config.model_settings = dataclasses.replace(given, retry=retry)
         await call_next(run)
+
+    def _merged(self, *given: ModelRetrySettings | None) -> ModelRetrySettings:
+        """Return the retry settings with the user's values, of which the later ones win, field by field."""
+        if given == (None, None):
+            return self._settings
+        merged: Any = ModelSettings(retry=self._settings)
+        for settings in given:
+            merged = merged.resolve(ModelSettings(retry=settings))
+        retry: Any = merged.retry
+        if retry.policy is self._settings.policy:
+            policy: Any = retry_policy(retry.backoff, self._longest_wait)
+        else:
+            policy = only_policy(retry.policy)
+        return dataclasses.replace(retry, policy=policy)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
         """Run the tool, and retry it if it fails and is named in ``tools``."""
@@ -95,39 +108,11 @@ class Retry(Middleware):
         return await call_next(call)
 
     def _delay(self, attempt: int) -> float:
-        backoff = self._backoff
-        max_delay = backoff.max_delay or 0.0
-        delay = (backoff.initial_delay or 0.0) * (backoff.multiplier or 0.0) ** (attempt - 1)
-        return min(delay, max_delay) * random.uniform(0.875, 1.0)  # noqa: S311 - nothing secret
+        return backoff_delay(self._backoff, attempt) * random.uniform(0.875, 1.0)  # noqa: S311 - nothing secret
 
     def __repr__(self) -> str:
         tools = f", tools={sorted(self.tools)}" if self.tools else ""
         return f"Retry({self.attempts}{tools})"
-
-
-def _policy(longest_wait: float) -> Any:
-    transient: Any = retry_policies.any(
-        retry_policies.provider_suggested(),
-        retry_policies.network_error(),
-        retry_policies.http_status(_STATUSES),
-    )
-
-    @functools.wraps(transient)  # the SDK reads attributes of a policy
-    async def decide(context: RetryPolicyContext) -> Any:
-        error, wait = context.error, context.normalized.retry_after
-        is_request = isinstance(error, ProviderRequestError)
-        if isinstance(error, ProviderRequestError):
-            wait = error.retry_after
-        is_library_error = isinstance(error, KantanAgentsError) and not is_request
-        if is_library_error or (wait is not None and wait > longest_wait):
-            return False
-        decision = transient(context)
-        decision = await decision if inspect.isawaitable(decision) else decision
-        if is_request and wait is not None and getattr(decision, "retry", decision):
-            return RetryDecision(retry=True, delay=wait)
-        return decision
-
-    return decide
 
 
 def _names(tools: Any) -> frozenset[str]:

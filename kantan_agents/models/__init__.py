@@ -1,17 +1,23 @@
 """Resolve the ``model`` option of an Agent to an SDK model and its HTTP client."""
 
+from kantan_agents.models.client_retries import claim_all_retries, makes_all_retries
 from kantan_agents.models.named import DefaultProvider, ProviderFactory, check_configured, use_provider
 from kantan_agents.models.origin import Origin, origin_of
 from kantan_agents.models.resolve import ResolvedModel, embedding_client, resolve_model
+from kantan_agents.models.sent_once import answer_sent_once, stream_sent_once
 
 __all__ = [
     "DefaultProvider",
     "Origin",
     "ProviderFactory",
     "ResolvedModel",
+    "answer_sent_once",
+    "claim_all_retries",
     "check_configured",
     "embedding_client",
+    "makes_all_retries",
     "origin_of",
     "resolve_model",
+    "stream_sent_once",
     "use_provider",
 ]

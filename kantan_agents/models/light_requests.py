@@ -20,6 +20,7 @@ from openai import AsyncOpenAI
 from openai.resources.chat.completions import AsyncCompletions
 from openai.resources.responses import AsyncResponses
 
+from kantan_agents.models.client_retries import client_retries_off
 from kantan_agents.support.plain_data import is_plain
 
 _CLIENT = f"{Path(openai.__file__).parent}{os.sep}"
@@ -73,6 +74,16 @@ def use_light_requests(client: AsyncOpenAI, model: Model) -> None:
             chat.completions = _LightCompletions(client)  # type: ignore[misc]
 
 
+def sends_light_requests(model: object) -> bool:
+    """Return whether the requests of ``model`` go through the resources that this module has replaced."""
+    client = getattr(model, "_client", None)
+    if isinstance(model, OpenAIResponsesModel):
+        return isinstance(getattr(client, "responses", None), _LightResponses)
+    if isinstance(model, OpenAIChatCompletionsModel):
+        return isinstance(getattr(getattr(client, "chat", None), "completions", None), _LightCompletions)
+    return False
+
+
 def _is_unmodified(
     resource: object, kind: type[AsyncResponses | AsyncCompletions], client: AsyncOpenAI
 ) -> bool:
@@ -97,6 +108,8 @@ def _restore_lists(post: Callable[..., Awaitable[Any]]) -> Callable[..., Any]:
             options = {name: option for name, option in options.items() if name != _EXTRA}
             if deferred.extra is not None:
                 options[_EXTRA] = deferred.extra
+        if client_retries_off.get():
+            options = {**(options or {}), "max_retries": 0}
         return await post(path, body=body, options=options or {}, **more)
 
     return restore

@@ -39,6 +39,7 @@ class Run:
         is_streamed: Whether models stream their answers.
         model_calls: The agent's middleware around each model call, outermost first.
         tool_calls: The agent's middleware around each tool call, outermost first.
+        sends_once: Whether the clients of models must not retry by themselves, because ``Retry`` does.
         delegation: Its place in the chain of delegating runs, with the rules that they impose on it.
         is_nested: Whether it began inside another run, for example in a tool; its input may then be a model's
             text rather than a user's.
@@ -65,6 +66,7 @@ class Run:
     is_streamed: bool = False
     model_calls: tuple[Any, ...] = ()
     tool_calls: tuple[Any, ...] = ()
+    sends_once: bool = False
     delegation: Any = None
     is_nested: bool = False
     mistake: Exception | None = None
@@ -75,7 +77,7 @@ class Run:
     @property
     def is_watched(self) -> bool:
         """Whether model calls and tool calls have observers or middleware."""
-        return self.events is not None or bool(self.model_calls or self.tool_calls)
+        return self.events is not None or bool(self.model_calls or self.tool_calls or self.sends_once)
 
     @property
     def records_sensitive_data(self) -> bool:

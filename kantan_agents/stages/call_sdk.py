@@ -18,6 +18,7 @@ from kantan_agents.bridge import (
 from kantan_agents.context import store
 from kantan_agents.events import ApprovalNeeded
 from kantan_agents.interception import active_agent, tracked_calls
+from kantan_agents.models import makes_all_retries
 from kantan_agents.pipeline import Next, Run, calls_next_last, current_run
 from kantan_agents.protocol.results import set_run_id
 from kantan_agents.tools import (
@@ -41,6 +42,10 @@ async def call_sdk(run: Run, call_next: Next) -> None:
         try:
             forget_violation(run)
             guard_resumed(run.input)
+            # Read here, because a delegated run takes the settings over from the run that started it.
+            settings = None if run.run_config is None else run.run_config.model_settings
+            if settings is not None and settings.retry is not None:
+                run.sends_once = makes_all_retries(settings)
             run.result = await (_watched_run(run) if run.is_watched else _run_by_sdk(run, run.options))
         except Exception as error:
             violation = pending_violation(run) or await hidden_tool_called(error)

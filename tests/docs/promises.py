@@ -227,6 +227,36 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "running/test_unusual_callers.py::test_a_tool_may_fork_and_the_child_may_run_an_agent",
         ),
     },
+    ("docs/guides/models.md", "If a model fails", "Agent"): {
+        "with `Retry`": (
+            "middleware/test_retry_bounds.py::test_each_attempt_of_a_clients_model_is_one_request",
+            "middleware/test_retry_bounds.py::test_each_attempt_of_a_named_model_is_one_request",
+            "middleware/test_retry_bounds.py::test_each_attempt_of_a_model_of_the_sdk_is_one_request",
+        ),
+        "without `Retry`": (
+            "middleware/test_retry_bounds.py::test_without_retry_the_client_retries_as_in_the_plain_sdk",
+        ),
+        "without `Retry`, with `AnthropicProvider` or `GeminiProvider`": (
+            "middleware/test_retry_bounds.py::test_providers_over_http_do_not_retry_by_themselves",
+        ),
+    },
+    ("docs/guides/ready-made-middleware.md", "Retry", "Option"): {
+        "`attempts`": (
+            "middleware/test_retry_bounds.py::test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_than_asked_or_beyond_the_bounds",
+        ),
+        "`tools`": (
+            "middleware/test_retry.py::test_a_named_tool_is_retried",
+            "middleware/test_retry.py::test_a_tool_that_is_not_named_is_run_once",
+        ),
+        "`initial_delay`": (
+            "middleware/test_retry.py::test_without_retry_after_the_delay_grows_up_to_a_limit",
+        ),
+        "`multiplier`": ("middleware/test_retry.py::test_without_retry_after_the_delay_grows_up_to_a_limit",),
+        "`max_delay`": ("middleware/test_retry.py::test_without_retry_after_the_delay_grows_up_to_a_limit",),
+        "`longest_wait`": (
+            "middleware/test_retry_bounds.py::test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_than_asked_or_beyond_the_bounds",
+        ),
+    },
     ("docs/guides/deploying.md", "What happens when", "When"): {
         "the client closes the connection": (
             "service/test_service.py::test_clients_that_disconnect_leave_nothing_behind_and_the_others_get_their_answers",

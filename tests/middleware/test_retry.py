@@ -65,14 +65,6 @@ async def test_the_number_of_attempts_is_limited() -> None:
     assert len(server.requests) == 4
 
 
-async def test_the_clients_own_retries_apply_to_the_first_attempt_only() -> None:
-    with OfflineServer([Reply("later", status=500, headers=NOW)] * 9) as server:
-        agent = Agent("a", "x", model=bundle(server, client_retries=2), middleware=[quick(3)])
-        with pytest.raises(Exception, match="later"):
-            await agent.run_async("Go")
-    assert len(server.requests) == 3 + 1 + 1
-
-
 async def test_the_delay_is_the_one_the_server_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     slept = record_sleeps(monkeypatch)
     with OfflineServer([Reply("later", status=429, headers={"retry-after": "7"}), "Done."]) as server:

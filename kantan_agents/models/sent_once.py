@@ -1,0 +1,73 @@
+"""Calls a model with the retries of its client turned off."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
+from importlib import import_module
+from typing import Any, TypeVar, cast
+
+from kantan_agents.models.client_retries import client_retries_off
+from kantan_agents.support.log import get_logger
+
+T = TypeVar("T")
+_END: Any = object()
+_log = get_logger("kantan_agents.models")
+
+
+@contextmanager
+def _retries_off(model: Any) -> Iterator[None]:
+    """Make the client of ``model`` send each request once.
+
+    Clients of this library read the context variable for each request. For all other models the SDK does it:
+    it copies an OpenAI client for each request, and sets the options of LiteLLM and any-llm.
+    """
+    # Imported here: it imports the client's resources, see client_pool.
+    from kantan_agents.models.light_requests import sends_light_requests
+
+    find = getattr(type(model), "current_model", None)  # of a NamedModel
+    is_own = sends_light_requests(model if find is None else find(model))
+    token = client_retries_off.set(True)
+    try:
+        with _sdk_switch()(not is_own):
+            yield
+    finally:
+        client_retries_off.reset(token)
+
+
+async def answer_sent_once(model: Any, answer: Awaitable[T]) -> T:
+    """Return the answer of a model, requested with the retries of its client turned off."""
+    with _retries_off(model):
+        return await answer
+
+
+async def stream_sent_once(model: Any, events: Any) -> AsyncIterator[Any]:
+    """Yield the events of a model's stream, opened with the retries of its client turned off.
+
+    The client retries only until the stream is open, so the context variables are set for the first event
+    only. During a ``yield`` they would apply to the consumer as well.
+    """
+    steps = aiter(events)
+    try:
+        with _retries_off(model):
+            event = await anext(steps, _END)
+        while event is not _END:
+            yield event
+            event = await anext(steps, _END)
+    finally:
+        close = getattr(events, "aclose", None)
+        if close is not None:
+            await close()
+
+
+@cache
+def _sdk_switch() -> Callable[[bool], AbstractContextManager[None]]:
+    """Return the SDK's context manager for the retries of clients; the SDK has no public one."""
+    name = "provider_managed_retries_disabled"
+    try:
+        switch = getattr(import_module("agents.models._retry_runtime"), name)
+    except (ImportError, AttributeError) as error:
+        _log.warning("clients of SDK models keep their own retries in the first attempt", error=repr(error))
+        return lambda _: nullcontext()
+    return cast("Callable[[bool], AbstractContextManager[None]]", switch)
