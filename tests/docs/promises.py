@@ -257,6 +257,18 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_retry_bounds.py::test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_than_asked_or_beyond_the_bounds",
         ),
     },
+    ("docs/start/first-service.md", "What happens when", "When"): {
+        "the client goes away": (
+            "docs/test_first_service.py::test_a_client_that_disconnects_ends_the_run_and_frees_its_place",
+        ),
+        "a run has not finished after 60 seconds": (
+            "docs/test_first_service.py::test_a_run_that_takes_too_long_is_ended",
+        ),
+        "a run fails": ("docs/test_first_service.py::test_a_failed_run_is_one_line_of_the_services_log",),
+        "100 runs are under way": (
+            "docs/test_first_service.py::test_a_request_without_a_place_is_answered_with_503_and_starts_no_run",
+        ),
+    },
     ("docs/guides/deploying.md", "What happens when", "When"): {
         "the client closes the connection": (
             "service/test_service.py::test_clients_that_disconnect_leave_nothing_behind_and_the_others_get_their_answers",
@@ -264,8 +276,20 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the client vanishes without closing the connection": (
             "service/test_service.py::test_during_silence_heartbeats_are_sent_and_no_event_is_lost",
         ),
-        "the client reads slowly": ("service/test_service.py::test_a_slow_client_slows_its_run_down",),
-        "the run fails": ("service/test_service.py::test_of_a_failed_run_the_client_receives_only_the_code",),
+        "the client reads slowly": (
+            "service/test_service.py::test_a_slow_client_slows_its_run_down",
+            "service/test_service.py::test_the_place_of_a_client_that_does_not_read_is_free_in_the_end",
+        ),
+        "a run has not finished after `SECONDS`": (
+            "service/test_service.py::test_a_run_that_takes_too_long_ends_with_e82",
+        ),
+        "`RUNS` runs are under way": (
+            "service/test_service.py::test_a_request_without_a_place_is_answered_with_503_and_starts_no_run",
+        ),
+        "the run fails": (
+            "service/test_service.py::test_of_a_failed_run_the_client_receives_only_the_code",
+            "service/test_service.py::test_a_failed_run_is_one_line_of_the_services_log_and_one_of_the_sdk",
+        ),
         "the server receives the signal to shut down": (
             "service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
         ),

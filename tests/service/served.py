@@ -87,6 +87,8 @@ def main(script: str, options: dict[str, Any]) -> None:
     """Serve until a signal arrives; the first line of the output is the port."""
     service = load(script)
     service.HEARTBEAT = options.get("heartbeat", service.HEARTBEAT)
+    if "runs" in options:
+        service.places = asyncio.BoundedSemaphore(options["runs"])
     add_endpoints(service.app)
     refuse_mallory(service)
     if options.get("middleware"):

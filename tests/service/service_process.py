@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -85,9 +86,13 @@ class Service:
 def serve(
     preloaded: Preloaded, folder: Path, environment: dict[str, str], options: dict[str, Any]
 ) -> Service:
-    """Start the application in ``folder``."""
+    """Start the application in ``folder``; ``options["constants"]`` replaces constants of the page."""
+    source = PAGE.script
+    for name, value in options.get("constants", {}).items():
+        source, count = re.subn(rf"(?m)^{name} = [0-9.]+", f"{name} = {value}", source)
+        assert count == 1, name
     script = folder / "service.py"
-    script.write_text(PAGE.script, encoding="utf-8")
+    script.write_text(source, encoding="utf-8")
     errors = folder / "errors.txt"
     with errors.open("w", encoding="utf-8") as sink:
         process = preloaded.popen(

@@ -123,7 +123,7 @@ async def test_the_run_ends_before_the_request_does(
         await client.ask(service.app)
 
     assert isinstance(observed[-1], RunCancelled), "at once, not in a garbage collection later"
-    assert client.received[-1].startswith(b"id: 15\nevent: text_delta")
+    assert client.received[-1].startswith(b"id: 16\nevent: text_delta")
     await until(is_quiet(before, model_server))
 
 
