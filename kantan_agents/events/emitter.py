@@ -18,6 +18,7 @@ from kantan_agents.events.kinds import Event, Outcome
 from kantan_agents.events.observers import Handler, everywhere
 from kantan_agents.support.log import get_logger
 
+_ERRORS = 20  # of observers, logged for one run
 _log = get_logger("kantan_agents.events")
 
 _notifying: ContextVar[Emitter | None] = ContextVar("kantan_agents_notifying", default=None)
@@ -38,6 +39,7 @@ class Emitter:
     __slots__ = (
         "_added",
         "_deliveries",
+        "_failures",
         "_is_over",
         "_lock",
         "_loop",
@@ -72,6 +74,7 @@ class Emitter:
         self._lock = asyncio.Lock()
         self._queued = 0
         self._is_over = False
+        self._failures: dict[str, int] = {}
 
     async def emit(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
@@ -96,6 +99,10 @@ class Emitter:
     def close(self) -> None:
         """Emit nothing more: the run is over, although a thread it started may still be running."""
         self._is_over = True
+        for error, times in self._failures.items():
+            if times > 1:
+                _log.error("observer failed again", run_id=self.run_id, error=error, times=times - 1)
+        self._failures.clear()
 
     async def emit_end(
         self, kind: type[Event], *, agent: str | None = None, internal: bool = False, **fields: Any
@@ -171,7 +178,7 @@ class Emitter:
         while pending is not None:
             _notifying.set(self)
             try:
-                await _await_handler(*pending)
+                await self._await_handler(*pending)
             finally:
                 _notifying.set(before)
             pending = self._deliver_until_async(count)
@@ -189,7 +196,7 @@ class Emitter:
                 try:
                     returned = handler(event)
                 except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - must not break the run
-                    _log_failure(event, error)
+                    self._log_failure(event, error)
                     continue
                 if returned is not None and inspect.isawaitable(returned):
                     return returned, event
@@ -197,29 +204,33 @@ class Emitter:
             _notifying.set(before)
         return None
 
+    async def _await_handler(self, returned: Awaitable[None], event: Event) -> None:
+        try:
+            await returned
+        except asyncio.CancelledError as error:
+            if _is_being_cancelled():
+                raise
+            self._log_failure(event, error)  # something the handler waited for was cancelled
+        except Exception as error:  # noqa: BLE001 - must not break the run
+            self._log_failure(event, error)
+
+    def _log_failure(self, event: Event, error: BaseException) -> None:
+        """Log a failure. The same error again is counted, as a run may have thousands of events."""
+        key = text = repr(error)
+        if key not in self._failures and len(self._failures) >= _ERRORS:
+            key = "other errors"
+        times = self._failures[key] = self._failures.get(key, 0) + 1
+        if times == 1 or self._is_over:
+            _log.error("observer failed", event_type=event.type, run_id=event.run_id, error=text)
+
 
 _Pending = tuple[Awaitable[None], Event]
 """The awaitable that a handler returned, and the event it was called with."""
 
 
-async def _await_handler(returned: Awaitable[None], event: Event) -> None:
-    try:
-        await returned
-    except asyncio.CancelledError as error:
-        if _is_being_cancelled():
-            raise
-        _log_failure(event, error)  # something the handler waited for was cancelled
-    except Exception as error:  # noqa: BLE001 - must not break the run
-        _log_failure(event, error)
-
-
 def _is_being_cancelled() -> bool:
     cancelling = getattr(asyncio.current_task(), "cancelling", None)  # new in Python 3.11
     return cancelling is None or cancelling() > 0
-
-
-def _log_failure(event: Event, error: BaseException) -> None:
-    _log.error("observer failed", event_type=event.type, run_id=event.run_id, error=repr(error))
 
 
 def outcome_of(error: BaseException | None) -> Outcome:

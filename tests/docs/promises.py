@@ -39,6 +39,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "a handler raises": (
             "events/test_observers.py::test_an_observer_that_fails_is_logged_and_the_others_receive_all_events",
+            "events/test_observers.py::test_each_failure_of_an_observer_is_logged_or_counted",
         ),
         "the run, or the tool call an event is about, is cancelled while an async handler waits": (
             "events/test_emitter.py::test_the_event_of_an_end_reaches_every_handler_despite_repeated_cancellation",

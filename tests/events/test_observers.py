@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 import threading
 from typing import Any
@@ -11,6 +12,8 @@ import agents
 import anyio
 import pytest
 from agents import function_tool
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kantan_agents import Agent
 from kantan_agents.errors import DeadlineExceededError, InvalidOptionError
@@ -23,6 +26,7 @@ from kantan_agents.events import (
     TextDelta,
     subscribe,
 )
+from kantan_agents.events.emitter import Emitter
 from kantan_agents.middleware import Deadline
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.clocks import ENOUGH, let_pass
@@ -202,11 +206,42 @@ async def test_an_observer_that_fails_is_logged_and_the_others_receive_all_event
         context = await agent.run_async("hi")
     assert context["result"].final_output == "a0 a1 a2"
     check_whole(received)
-    lines = [record for record in caplog.records if record.message == "observer failed"]
-    assert len(lines) == 2 * len(received)
-    assert {(line.levelname, line.error, line.run_id) for line in lines} == {
-        ("ERROR", "LookupError('no such dashboard')", received[0].run_id)
-    }
+    first, again = [record for record in caplog.records if record.message.startswith("observer failed")]
+    for line in (first, again):
+        assert line.levelname == "ERROR"
+        assert line.error == "LookupError('no such dashboard')"
+        assert line.run_id == received[0].run_id
+    assert first.message == "observer failed"
+    assert (again.message, again.times) == ("observer failed again", 2 * len(received) - 1)
+
+
+@given(errors=st.lists(st.integers(0, 40), max_size=200))
+def test_each_failure_of_an_observer_is_logged_or_counted(errors: list[int]) -> None:
+    lines: list[Any] = []
+
+    class Kept(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            lines.append(record)
+
+    async def emit_all() -> None:
+        numbers = iter(errors)
+
+        def fails(_: Event) -> None:
+            raise LookupError(next(numbers))
+
+        emitter = Emitter("r", None, "a", (fails,))
+        for _ in errors:
+            await emitter.emit(TextDelta, text="x", call_id="c")
+        emitter.close()
+
+    logger, kept = logging.getLogger("kantan_agents.events"), Kept()
+    logger.addHandler(kept)
+    try:
+        anyio.run(emit_all)
+    finally:
+        logger.removeHandler(kept)
+    assert sum(getattr(line, "times", 1) for line in lines) == len(errors)
+    assert len(lines) <= 2 * 21
 
 
 async def test_a_slow_observer_delays_the_run_and_misses_no_event() -> None:
