@@ -19,7 +19,9 @@ from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI
 
 from kantan_agents import Agent
+from kantan_agents.delegation import task_tool
 from kantan_agents.errors import DeadlineExceededError, ProviderRequestError
+from kantan_agents.judges import StatusJudge
 from kantan_agents.middleware import Deadline, Fallback, Retry
 from kantan_agents.models import sent_once
 from kantan_agents.protocol import AnthropicProvider, GeminiProvider
@@ -32,6 +34,7 @@ from kantan_agents.testing import (
     function_call,
 )
 from tests.clocks import ENOUGH, let_pass
+from tests.delegation.cast import definition, delegate
 from tests.protocol.wire_server import Body, WireServer
 
 NOW = {"retry-after-ms": "1"}
@@ -443,3 +446,33 @@ async def test_each_retry_is_logged(waits: list[float], caplog: pytest.LogCaptur
         ("model call failed, trying again", 1),
         ("model call failed, trying again", 2),
     ]
+
+
+@pytest.mark.parametrize("options", [{}, {"middleware": []}], ids=["with its middleware", "without"])
+async def test_each_attempt_of_a_subagent_is_one_request(options: dict[str, Any], waits: list[float]) -> None:
+    with OfflineServer([BUSY] * 9) as server:
+        first = ScriptedModel([delegate("helper"), [assistant_message("Done.")]])
+        tool = task_tool([definition("helper")], model=bundle(server), **options)
+        await Agent("a", "x", model=first, tools=[tool], middleware=[quick]).run_async("Go")
+    assert len(server.requests) == 3
+
+
+async def test_each_attempt_of_a_judge_is_one_request(waits: list[float]) -> None:
+    with OfflineServer([BUSY, BUSY, {"step": 1, "reason": "so"}] + [BUSY] * 9) as server:
+        judge = StatusJudge(["done", "open"], model=bundle(server), middleware=[quick])
+        await judge.judge("All is done.")
+    assert len(server.requests) == 3
+
+
+async def test_the_clients_of_this_library_are_not_copied_for_a_request(
+    monkeypatch: pytest.MonkeyPatch, waits: list[float]
+) -> None:
+    with OfflineServer([BUSY, BUSY, "Done."]) as server:
+        agent = Agent("a", "x", model=bundle(server), middleware=[quick])
+
+        def copied(*_: Any, **__: Any) -> Any:
+            raise AssertionError("the client was copied")
+
+        monkeypatch.setattr(AsyncOpenAI, "with_options", copied)
+        await agent.run_async("Go")
+    assert len(server.requests) == 3
