@@ -92,7 +92,8 @@ class Retry(Middleware):
             policy: Any = retry_policy(retry.backoff, self._longest_wait)
         else:
             policy = only_policy(retry.policy)
-        return dataclasses.replace(retry, policy=policy)
+        complete: ModelRetrySettings = dataclasses.replace(retry, policy=policy)
+        return complete
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
         """Run the tool, and retry it if it fails and is named in ``tools``."""
