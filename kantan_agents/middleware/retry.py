@@ -13,6 +13,7 @@ from agents.exceptions import AgentsException
 
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext
+from kantan_agents.middleware.deadline import seconds_left
 from kantan_agents.middleware.retry_policy import backoff_delay, only_policy, retry_policy
 from kantan_agents.pipeline import Next, Run, loggable
 from kantan_agents.support.arguments import checked_int, checked_number
@@ -104,8 +105,14 @@ class Retry(Middleware):
             except Exception as error:
                 if error is not call.error or isinstance(error, (KantanAgentsError, AgentsException)):
                     raise
+                delay = self._delay(attempt)
+                if delay >= seconds_left():
+                    _log.info(
+                        "tool not retried: deadline", tool=call.name, delay=delay, error=loggable(error)
+                    )
+                    raise
                 _log.info("tool failed, trying again", tool=call.name, attempt=attempt, error=loggable(error))
-            await anyio.sleep(self._delay(attempt))
+            await anyio.sleep(delay)
         return await call_next(call)
 
     def _delay(self, attempt: int) -> float:

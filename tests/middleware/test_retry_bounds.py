@@ -250,6 +250,34 @@ async def test_each_attempt_of_a_model_of_the_sdk_is_one_request(
     assert len(waits) == 2
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+async def test_models_that_ask_the_sdk_whether_to_retry_learn_that_they_must_not(is_streamed: bool) -> None:
+    # The SDK's models for LiteLLM and any-llm ask with this function.
+    from agents.models._retry_runtime import should_disable_provider_managed_retries
+
+    asked: list[bool] = []
+
+    class Asking(ScriptedModel):
+        async def get_response(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append(should_disable_provider_managed_retries())
+            return await super().get_response(*args, **kwargs)
+
+        async def stream_response(self, *args: Any, **kwargs: Any) -> Any:
+            asked.append(should_disable_provider_managed_retries())
+            async for event in super().stream_response(*args, **kwargs):
+                yield event
+
+    for middleware in ([], [quick]):
+        agent = Agent("a", "x", model=Asking([[assistant_message("Done.")]]), middleware=middleware)
+        if is_streamed:
+            async with agent.stream("Go") as stream:
+                async for _ in stream:
+                    assert not should_disable_provider_managed_retries()
+        else:
+            await agent.run_async("Go")
+    assert asked == [False, True]
+
+
 async def test_each_attempt_of_a_structured_answer_is_one_request(waits: list[float]) -> None:
     schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     with OfflineServer([BUSY, BUSY, {"n": 1}]) as server:
@@ -413,6 +441,26 @@ async def test_a_wait_that_would_end_after_the_deadline_is_not_begun(
     assert len(server.requests) == 2
     assert waits == []
     assert [one.message for one in logged(caplog)] == ["model call not retried: deadline"] * 2
+
+
+async def test_a_wait_for_a_tool_that_would_end_after_the_deadline_is_not_begun(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level("INFO", logger="kantan_agents.middleware")
+    calls: list[str] = []
+
+    def fetch() -> str:
+        """Fetch a page."""
+        calls.append("fetch")
+        raise ConnectionError("lost")
+
+    retry = Retry(3, tools={"fetch"}, initial_delay=3600, max_delay=3600)
+    model = ScriptedModel([[function_call("fetch", {}, call_id="1")], [assistant_message("Done.")]])
+    agent = Agent("a", "x", model=model, tools=[fetch], middleware=[Deadline(ENOUGH), retry])
+    context = await agent.run_async("Go")
+    assert context["result"].final_output == "Done."
+    assert calls == ["fetch"]
+    assert [one.message for one in logged(caplog)] == ["tool not retried: deadline"]
 
 
 @pytest.mark.parametrize("middleware", [[], [Retry()]], ids=["the client waits", "Retry waits"])
