@@ -48,6 +48,20 @@ def bundle(server: OfflineServer, api: str = "responses", client_retries: int = 
     return AsyncClientBundle(client, made.model, made.provider, made.base_url)
 
 
+async def run(agent: Agent, is_streamed: bool) -> None:
+    if is_streamed:
+        async with agent.stream("Go") as stream:
+            async for _ in stream:
+                pass
+    else:
+        await agent.run_async("Go")
+
+
+async def run_in_vain(agent: Agent, is_streamed: bool = False) -> None:
+    with pytest.raises(openai.InternalServerError):
+        await run(agent, is_streamed)
+
+
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between the attempts of model calls, which are not slept; the client must not wait at all."""
@@ -166,18 +180,12 @@ def test_the_server_gets_as_many_requests_as_attempts_and_no_wait_is_shorter_tha
     waits.clear()
     retry = Retry(attempts, longest_wait=longest_wait)
 
-    async def run() -> None:
-        agent = Agent("a", "x", model=bundle(server, api, client_retries), middleware=[retry])
-        if is_streamed:
-            async with agent.stream("Go") as stream:
-                async for _ in stream:
-                    pass
-        else:
-            await agent.run_async("Go")
+    async def go() -> None:
+        await run(Agent("a", "x", model=bundle(server, api, client_retries), middleware=[retry]), is_streamed)
 
     error: Exception | None = None
     try:
-        anyio.run(run)
+        anyio.run(go)
     except openai.APIStatusError as raised:
         error = raised
 
@@ -208,13 +216,7 @@ async def test_each_attempt_of_a_clients_model_is_one_request(
 ) -> None:
     with OfflineServer([BUSY] * 9) as server:
         agent = Agent("a", "x", model=bundle(server, api), middleware=[quick])
-        with pytest.raises(openai.InternalServerError):
-            if is_streamed:
-                async with agent.stream("Go") as stream:
-                    async for _ in stream:
-                        pass
-            else:
-                await agent.run_async("Go")
+        await run_in_vain(agent, is_streamed)
     assert len(server.requests) == 3
     assert len(waits) == 2
 
@@ -225,8 +227,7 @@ async def test_each_attempt_of_a_named_model_is_one_request(
     with OfflineServer([BUSY] * 9) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
-        with pytest.raises(openai.InternalServerError):
-            await Agent("a", "x", model="gpt-6.1-terra", middleware=[quick]).run_async("Go")
+        await run_in_vain(Agent("a", "x", model="gpt-6.1-terra", middleware=[quick]))
     assert len(server.requests) == 3
     assert len(waits) == 2
 
@@ -239,13 +240,7 @@ async def test_each_attempt_of_a_model_of_the_sdk_is_one_request(
     with OfflineServer([BUSY] * 9) as server:
         client = AsyncOpenAI(base_url=server.base_url, api_key="offline")
         agent = Agent("a", "x", model=kind("m", client), middleware=[quick])
-        with pytest.raises(openai.InternalServerError):
-            if is_streamed:
-                async with agent.stream("Go") as stream:
-                    async for _ in stream:
-                        pass
-            else:
-                await agent.run_async("Go")
+        await run_in_vain(agent, is_streamed)
     assert len(server.requests) == 3
     assert len(waits) == 2
 
@@ -294,8 +289,7 @@ async def test_each_attempt_of_a_handoff_target_and_of_an_agent_used_as_a_tool_i
     with OfflineServer([BUSY] * 9) as server:
         target = Agent("b", "x", model=bundle(server))
         first = ScriptedModel([[function_call("transfer_to_b", {}, call_id="0")]])
-        with pytest.raises(openai.InternalServerError):
-            await Agent("a", "x", model=first, handoffs=[target], middleware=[quick]).run_async("Go")
+        await run_in_vain(Agent("a", "x", model=first, handoffs=[target], middleware=[quick]))
         assert len(server.requests) == 3
 
     with OfflineServer([BUSY, BUSY, "From b."]) as server:
@@ -336,11 +330,9 @@ async def test_without_retry_the_client_retries_as_in_the_plain_sdk(monkeypatch:
 
     monkeypatch.setattr(openai.AsyncOpenAI, "_sleep_for_retry", sleep)
     with OfflineServer([BUSY] * 9) as server:
-        with pytest.raises(openai.InternalServerError):
-            await Agent("a", "x", model=bundle(server)).run_async("Go")
+        await run_in_vain(Agent("a", "x", model=bundle(server)))
         assert len(server.requests) == 3
-        with pytest.raises(openai.InternalServerError):
-            await Agent("a", "x", model=bundle(server), middleware=[Fallback(bundle(server))]).run_async("Go")
+        await run_in_vain(Agent("a", "x", model=bundle(server), middleware=[Fallback(bundle(server))]))
         assert len(server.requests) == 3 + 6
 
 
@@ -362,8 +354,7 @@ async def test_a_policy_of_the_user_decides_alone(waits: list[float]) -> None:
     own = ModelSettings(retry=agents.ModelRetrySettings(policy=policy))
     with OfflineServer([BUSY] * 9) as server:
         agent = Agent("a", "x", model=bundle(server), model_settings=own, middleware=[quick])
-        with pytest.raises(openai.InternalServerError):
-            await agent.run_async("Go")
+        await run_in_vain(agent)
     assert len(server.requests) == 3
     assert own.retry is not None
     assert own.retry.policy is policy
@@ -374,8 +365,7 @@ async def test_the_delays_of_the_user_apply(waits: list[float]) -> None:
     own = ModelSettings(retry=agents.ModelRetrySettings(backoff=backoff))
     with OfflineServer([Reply("later", status=500)] * 9) as server:
         agent = Agent("a", "x", model=bundle(server), model_settings=own, middleware=[quick])
-        with pytest.raises(openai.InternalServerError):
-            await agent.run_async("Go")
+        await run_in_vain(agent)
     assert [87 < wait <= 100 for wait in waits] == [True, True]
 
 
@@ -390,8 +380,7 @@ async def test_an_sdk_without_the_switch_is_logged_and_the_librarys_own_clients_
     try:
         with OfflineServer([BUSY] * 9) as server:
             agent = Agent("a", "x", model=bundle(server), middleware=[quick])
-            with pytest.raises(openai.InternalServerError):
-                await agent.run_async("Go")
+            await run_in_vain(agent)
     finally:
         sent_once._sdk_switch.cache_clear()
     assert len(server.requests) == 3
@@ -421,8 +410,7 @@ async def test_runs_that_fail_together_do_not_come_back_together(waits: list[flo
 async def test_a_multiplier_without_bounds_does_not_overflow(waits: list[float]) -> None:
     with OfflineServer([Reply("later", status=500)] * 9) as server:
         retry = Retry(4, initial_delay=1, multiplier=1e300, max_delay=2)
-        with pytest.raises(openai.InternalServerError):
-            await Agent("a", "x", model=bundle(server), middleware=[retry]).run_async("Go")
+        await run_in_vain(Agent("a", "x", model=bundle(server), middleware=[retry]))
     assert [wait <= 2 for wait in waits] == [True] * 3
 
 
@@ -477,12 +465,7 @@ async def test_the_deadline_ends_a_run_that_waits_for_its_next_attempt(
     with OfflineServer([BUSY] * 9) as server:
         agent = Agent("a", "x", model=bundle(server), middleware=[Deadline(ENOUGH), *middleware])
         with pytest.raises(DeadlineExceededError):
-            if is_streamed:
-                async with agent.stream("Go") as stream:
-                    async for _ in stream:
-                        pass
-            else:
-                await agent.run_async("Go")
+            await run(agent, is_streamed)
     assert len(server.requests) == 1
 
 
