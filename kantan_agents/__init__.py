@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from kantan_agents.running.stream import RunStream
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.structured import OutputAttempt, OutputMode, parse_structured_output
+    from kantan_agents.support.http_pools import ConnectionStats, connection_stats
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.tools import (
         Explanation,
@@ -90,6 +91,7 @@ __all__ = [
     "AgentDefinition",
     "AgentLoader",
     "AnthropicProvider",
+    "ConnectionStats",
     "ContentSegment",
     "Event",
     "Explanation",
@@ -137,6 +139,7 @@ __all__ = [
     "TraceSummary",
     "UserRules",
     "add_trace_processor",
+    "connection_stats",
     "detect_matched_rule",
     "explain",
     "find_tag",
@@ -169,6 +172,7 @@ _HOMES = {
     "AgentDefinition": "kantan_agents.definitions",
     "AgentLoader": "kantan_agents.definitions",
     "AnthropicProvider": "kantan_agents.protocol",
+    "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.protocol",
     "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
@@ -216,6 +220,7 @@ _HOMES = {
     "TraceSummary": "kantan_agents.tracing.store",
     "UserRules": "kantan_agents.middleware",
     "add_trace_processor": "agents",
+    "connection_stats": "kantan_agents.support.http_pools",
     "detect_matched_rule": "kantan_agents.judges",
     "explain": "kantan_agents.tools",
     "find_tag": "kantan_agents.judges",

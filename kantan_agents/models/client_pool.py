@@ -15,6 +15,7 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents.models.origin import register_origin
 from kantan_agents.support.connections import shield_closing
+from kantan_agents.support.http_pools import reclaim_connections
 
 OPENAI = "openai"
 
@@ -29,7 +30,7 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     # first request. They would add a tenth to the time of `import kantan_agents`.
     from kantan_agents.models.light_requests import use_light_requests
 
-    _shield_responses(bundle.client)
+    _own_connections(bundle)
     use_responses = None if bundle.provider == OPENAI else False
     provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
     model = provider.get_model(bundle.model)
@@ -38,14 +39,16 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     return model
 
 
-def _shield_responses(client: AsyncOpenAI) -> None:
-    """Make a client finish closing each response even if the run is cancelled, so that no connection leaks.
+def _own_connections(bundle: AsyncClientBundle) -> None:
+    """Make cancelled requests of a client give back their connections, whenever they are cancelled.
 
     A client without httpx event hooks is left unchanged.
     """
-    hooks = getattr(getattr(client, "_client", None), "event_hooks", None)
+    http_client = getattr(bundle.client, "_client", None)
+    hooks = getattr(http_client, "event_hooks", None)
     if isinstance(hooks, dict) and shield_closing not in hooks.setdefault("response", []):
         hooks["response"].append(shield_closing)
+        reclaim_connections(http_client, str(bundle.client.base_url))
 
 
 class ClientPool:

@@ -1,28 +1,37 @@
-"""Keeps one HTTP client for each event loop, and closes responses completely even when cancelled."""
+"""Keeps one HTTP client for each event loop, and closes clients and responses completely."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, Generic, TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
+from kantan_agents.support.log import get_logger
 from kantan_agents.support.waiting import wait_for_end
 
 T = TypeVar("T")
+_log = get_logger("kantan_agents.connections")
 
 
 class PerLoop(Generic[T]):
     """Holds one object per event loop and drops it when the loop is closed.
 
     Args:
-        make: Creates the object. Called on the loop it is for, at the first ``get``.
+        make: Creates the object. Called on the loop it is for, at the first ``get``. If it refers to the owner
+            of this ``PerLoop``, both wait for the garbage collector, and so does ``close``.
+        close: Closes an object. Called on the loop it is for, once this ``PerLoop`` is no longer used.
     """
 
-    def __init__(self, make: Callable[[], T]) -> None:
+    def __init__(
+        self, make: Callable[[], T], close: Callable[[T], Coroutine[Any, Any, None]] | None = None
+    ) -> None:
         self._make = make
         self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
+        if close is not None:
+            # Not at the end of the interpreter: no loop would run the closing.
+            finalize(self, _close_all, self._made, close).atexit = False
 
     def get(self) -> T:
         """Return the object of the running loop; create it if needed."""
@@ -49,6 +58,34 @@ class PerLoop(Generic[T]):
                 self._made.pop(loop, None)
 
 
+_closing: set[asyncio.Task[None]] = set()
+"""The loop refers to its tasks only weakly."""
+
+
+def _close_all(
+    made: WeakKeyDictionary[asyncio.AbstractEventLoop, T], close: Callable[[T], Coroutine[Any, Any, None]]
+) -> None:
+    for loop, item in list(made.items()):
+        try:
+            loop.call_soon_threadsafe(_start_closing, loop, close, item)
+        except RuntimeError:  # noqa: PERF203 - the loop is closed, and with it all of its connections
+            continue
+
+
+def _start_closing(
+    loop: asyncio.AbstractEventLoop, close: Callable[[T], Coroutine[Any, Any, None]], item: T
+) -> None:
+    task = loop.create_task(close(item))
+    _closing.add(task)
+    task.add_done_callback(_closed)
+
+
+def _closed(task: asyncio.Task[None]) -> None:
+    _closing.discard(task)
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.warning("client_not_closed", error=f"{type(error).__name__}: {error}")
+
+
 async def shield_closing(response: Any) -> None:
     """Finish closing a response even if the task is cancelled meanwhile; an httpx response hook.
 
@@ -58,8 +95,17 @@ async def shield_closing(response: Any) -> None:
     response.stream.aclose = partial(_close_shielded, response.stream.aclose)
 
 
-async def _close_shielded(close: Callable[[], Awaitable[None]]) -> None:
-    task = asyncio.ensure_future(close())
+async def _close_shielded(close: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await finish_closing(close())
+
+
+async def finish_closing(closing: Coroutine[Any, Any, None]) -> None:
+    """Await ``closing`` to its end, however often the task is cancelled meanwhile.
+
+    Raises:
+        asyncio.CancelledError: The task was cancelled. ``closing`` has ended nevertheless.
+    """
+    task = asyncio.ensure_future(closing)
     try:
         await asyncio.shield(task)
     except asyncio.CancelledError:

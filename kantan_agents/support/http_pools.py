@@ -1,0 +1,153 @@
+"""Keeps every place in an HTTP client's connection pool usable when requests are cancelled, and counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from functools import cache
+from threading import Lock
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import attrs
+
+from kantan_agents.support.connections import finish_closing
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.connections")
+
+
+class _Reclaiming:
+    """Mixed into the class of a pool: a connection without a request is either idle or leaves the pool.
+
+    If a request is cancelled between two steps, the HTTP library forgets the request but keeps its connection:
+    one that nobody opens, that has sent nothing, or whose closing was cancelled as well. None of these ever
+    becomes idle or closed, so each would take up a place in the pool until the process ends.
+
+    The two methods are private. The library offers no other place between the end of a request and the search
+    for a connection for the next one. ``reclaim_connections`` checks that a pool has them.
+    """
+
+    _connections: list[Any]
+    _requests: list[Any]
+
+    def _assign_requests_to_connections(self) -> list[Any]:
+        used = {request.connection for request in self._requests}
+        unused = [connection for connection in self._connections if connection not in used]
+        lost = [connection for connection in unused if not (connection.is_idle() or connection.is_closed())]
+        for connection in lost:
+            self._connections.remove(connection)
+            _log.debug("connection_reclaimed", connection=connection.info())
+        closing: list[Any] = super()._assign_requests_to_connections()  # type: ignore[misc]
+        return [*lost, *closing]
+
+    def _close_connections(self, closing: list[Any]) -> Coroutine[Any, Any, None]:
+        close: Coroutine[Any, Any, None] = super()._close_connections(closing)  # type: ignore[misc]
+        # The library shields the closing from anyio's cancellation but not from asyncio's.
+        return finish_closing(close) if closing else close
+
+
+_NEEDED = ("_assign_requests_to_connections", "_close_connections", "_connections", "_requests")
+
+
+@cache
+def _reclaiming(kind: type) -> type:
+    return type(kind.__name__, (_Reclaiming, kind), {})
+
+
+def reclaim_connections(client: Any, base_url: str) -> None:
+    """Make the pools of an HTTP client reclaim the connections of cancelled requests, and count them.
+
+    Args:
+        client: An ``AsyncClient`` of httpx or httpx2. A client with a transport of another kind is left
+            unchanged.
+        base_url: URL of the API that the client is for, under which its connections are counted.
+    """
+    default = getattr(client, "_transport", None)
+    mounts = getattr(client, "_mounts", None) or {}
+    for transport in (default, *mounts.values()):
+        pool = getattr(transport, "_pool", None)
+        if pool is None or isinstance(pool, _Reclaiming):
+            continue
+        if all(hasattr(pool, name) for name in _NEEDED):
+            pool.__class__ = _reclaiming(type(pool))
+        else:
+            _log.warning("connections_not_reclaimed", pool=f"{type(pool).__module__}.{type(pool).__name__}")
+    if default is not None:
+        used = client._transport_for_url(client.build_request("GET", base_url).url)
+        _count(getattr(used, "_pool", None), base_url)
+
+
+@attrs.frozen
+class ConnectionStats:
+    """The HTTP connections to one API, over all pools of this process.
+
+    Each client has one pool for each event loop. A connection counts as one of ``active``, ``idle`` and
+    ``opening``.
+
+    Attributes:
+        base_url: URL of the API, without user and password.
+        active: Connections with a request.
+        idle: Connections that are open for the next request.
+        opening: Connections that are being opened.
+        pending_requests: Requests that wait for a connection.
+        max_connections: How many connections the pools may have together.
+        pools: Number of pools.
+    """
+
+    base_url: str
+    active: int = 0
+    idle: int = 0
+    opening: int = 0
+    pending_requests: int = 0
+    max_connections: int = 0
+    pools: int = 0
+
+
+_pools: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
+_pools_lock = Lock()
+
+
+def connection_stats() -> list[ConnectionStats]:
+    """Return the numbers of HTTP connections of this process, one entry for each URL of an API.
+
+    Export them as gauges: a pool that is full (``active + opening`` equals ``max_connections``) makes further
+    requests wait (``pending_requests``). Counted are the clients that this library creates for model names,
+    those of ``AnthropicProvider`` and ``GeminiProvider``, and those passed to an agent in an
+    ``AsyncClientBundle`` or a ``KantanAsyncLLM``. May be called from any thread.
+    """
+    with _pools_lock:
+        pools = list(_pools.items())
+    found: dict[str, ConnectionStats] = {}
+    for pool, url in pools:
+        found[url] = _add(found.get(url) or ConnectionStats(url), pool)
+    return sorted(found.values(), key=lambda stats: stats.base_url)
+
+
+def _add(stats: ConnectionStats, pool: Any) -> ConnectionStats:
+    # `list` copies in one step, while another thread may change the lists.
+    states = [_state(connection) for connection in list(pool._connections)]
+    return ConnectionStats(
+        stats.base_url,
+        active=stats.active + states.count("active"),
+        idle=stats.idle + states.count("idle"),
+        opening=stats.opening + states.count("opening"),
+        pending_requests=stats.pending_requests + sum(r.is_queued() for r in list(pool._requests)),
+        max_connections=stats.max_connections + pool._max_connections,
+        pools=stats.pools + 1,
+    )
+
+
+def _state(connection: Any) -> str:
+    if connection.is_closed():
+        return "closed"
+    if connection.is_idle():
+        return "idle"
+    return "opening" if connection.info() == "CONNECTING" else "active"
+
+
+def _count(pool: Any, base_url: str) -> None:
+    if isinstance(pool, _Reclaiming):
+        scheme, separator, rest = base_url.partition("://")
+        host, slash, path = rest.partition("/")
+        with _pools_lock:
+            _pools[pool] = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
