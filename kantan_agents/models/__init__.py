@@ -3,7 +3,7 @@
 from kantan_agents.models.client_retries import claim_all_retries, makes_all_retries
 from kantan_agents.models.named import DefaultProvider, ProviderFactory, check_configured, use_provider
 from kantan_agents.models.origin import Origin, origin_of
-from kantan_agents.models.resolve import ResolvedModel, embedding_client, resolve_model
+from kantan_agents.models.resolve import ResolvedModel, embedding_clients, resolve_model
 from kantan_agents.models.sent_once import answer_sent_once, stream_sent_once
 
 __all__ = [
@@ -12,9 +12,9 @@ __all__ = [
     "ProviderFactory",
     "ResolvedModel",
     "answer_sent_once",
-    "claim_all_retries",
     "check_configured",
-    "embedding_client",
+    "claim_all_retries",
+    "embedding_clients",
     "makes_all_retries",
     "origin_of",
     "resolve_model",

@@ -1,21 +1,23 @@
-"""``ClientPool``: the HTTP clients of one resolved model name, one per event loop."""
+"""``Clients``: the HTTP clients of an API, one per event loop; ``ClientPool``: a model that uses them."""
 
 from __future__ import annotations
 
-import asyncio
+import os
 import ssl
-from functools import cache
-from importlib import import_module
-from typing import cast
-from weakref import WeakKeyDictionary, ref
+from functools import partial
+from threading import Lock
+from weakref import WeakValueDictionary
 
 from agents import Model, OpenAIProvider
+from cachetools import LRUCache
 from kantan_llm import AsyncClientBundle
+from kantan_llm.resolver import ResolvedLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents.models.origin import register_origin
-from kantan_agents.support.connections import shield_closing
-from kantan_agents.support.http_pools import reclaim_connections
+from kantan_agents.support.connections import PerLoop, shield_closing
+from kantan_agents.support.http_pools import close_idle_connections, reclaim_connections
+from kantan_agents.support.tls import tls_settings
 
 OPENAI = "openai"
 
@@ -51,53 +53,110 @@ def _own_connections(bundle: AsyncClientBundle) -> None:
         reclaim_connections(http_client, str(bundle.client.base_url))
 
 
-class ClientPool:
-    """Holds one client per event loop for one resolved model, because connections belong to a loop."""
+class Clients:
+    """The clients of one API and key, one per event loop, because connections belong to a loop.
 
-    def __init__(self, bundle: AsyncClientBundle) -> None:
-        self._bundle = bundle
-        self._owner: dict[str, ref[asyncio.AbstractEventLoop]] = {}
-        self._models: WeakKeyDictionary[asyncio.AbstractEventLoop, Model] = WeakKeyDictionary()
-        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncOpenAI] = WeakKeyDictionary()
+    All models of the API share them. When nothing uses them any longer, they are closed.
+
+    Args:
+        resolved: A model of the API, as kantan-llm resolved its name.
+    """
+
+    def __init__(self, resolved: ResolvedLLM) -> None:
+        # openai 2 is built on httpx, openai 3 on httpx2.
+        tls = tls_settings(DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0])
+        # What kantan-llm's `get_async_llm_client` creates, apart from the TLS settings, of which it reads new
+        # ones for each client.
+        first = AsyncOpenAI(
+            api_key=resolved.api_key,
+            base_url=resolved.base_url,
+            timeout=None,
+            http_client=DefaultAsyncHttpxClient(verify=tls, timeout=None),
+        )
+        self._clients = PerLoop(partial(_next_client, first, [first], tls), AsyncOpenAI.close)
+
+    def get(self) -> AsyncOpenAI:
+        """Return the client for the running loop."""
+        return self._clients.get()
+
+    def close_idle(self) -> None:
+        """Close the connections that no request uses, on all loops; a later request opens a new one."""
+        self._clients.on_each_loop(_close_idle)
+
+
+async def _close_idle(client: AsyncOpenAI) -> None:
+    await close_idle_connections(client._client)
+
+
+def _next_client(first: AsyncOpenAI, unused: list[AsyncOpenAI], tls: ssl.SSLContext) -> AsyncOpenAI:
+    try:
+        return unused.pop()  # atomic: of two loops in two threads, only one gets the first client
+    except IndexError:
+        return first.copy(http_client=DefaultAsyncHttpxClient(verify=tls, timeout=None))
+
+
+_shared: WeakValueDictionary[object, Clients] = WeakValueDictionary()
+_shared_lock = Lock()
+
+
+def shared_clients(resolved: ResolvedLLM) -> Clients:
+    """Return the clients for the API and key of a resolved model name."""
+    key = (resolved.base_url, resolved.api_key, _settings_in_environment())
+    with _shared_lock:
+        clients = _shared.get(key)
+    if clients is None:
+        created = Clients(resolved)
+        with _shared_lock:
+            clients = _shared.setdefault(key, created)
+    return clients
+
+
+def _settings_in_environment() -> tuple[tuple[str, str], ...]:
+    """Return the variables that the OpenAI client and its HTTP library read when a client is created."""
+    read = (item for item in os.environ.items() if item[0].upper().startswith(("OPENAI_", "SSL_CERT_")))
+    proxies = (item for item in os.environ.items() if item[0].upper().endswith("_PROXY"))
+    return (*sorted(read), *sorted(proxies))
+
+
+class ClientPool:
+    """Holds the model of one resolved name for each event loop.
+
+    Args:
+        resolved: The model, as kantan-llm resolved its name.
+        clients: The clients of its API and key.
+    """
+
+    def __init__(self, resolved: ResolvedLLM, clients: Clients) -> None:
+        self.clients = clients
+        self._models = PerLoop(partial(_new_model, resolved, clients))
 
     def model(self) -> Model:
         """Return the SDK model for the running loop."""
-        loop = asyncio.get_running_loop()
-        model = self._models.get(loop)
-        if model is None:
-            self._drop_closed_loops()
-            bundle = self._bundle_for(loop)
-            self._clients[loop] = bundle.client
-            model = self._models[loop] = sdk_model(bundle)
-        return model
+        return self._models.get()
 
     def client(self) -> AsyncOpenAI:
-        """Return the client for the running loop, for requests that do not go through the SDK."""
+        """Return the client for the running loop, for requests that do not go through the SDK.
+
+        Keep this object while the client is used: when nothing refers to it, the client is closed.
+        """
         self.model()
-        return self._clients[asyncio.get_running_loop()]
-
-    def _drop_closed_loops(self) -> None:
-        # An idle connection refers to its loop, so a weak reference alone never releases them: a program
-        # that runs many loops one after another would run out of sockets.
-        for reference in self._models.keyrefs():
-            loop = reference()
-            if loop is not None and loop.is_closed():
-                self._models.pop(loop, None)
-                self._clients.pop(loop, None)
-
-    def _bundle_for(self, loop: asyncio.AbstractEventLoop) -> AsyncClientBundle:
-        # setdefault is atomic: of two loops in two threads, only one gets the first client.
-        if self._owner.setdefault("loop", ref(loop))() is loop:
-            return self._bundle
-        http_client = DefaultAsyncHttpxClient(verify=_tls_settings())
-        client = self._bundle.client.copy(http_client=http_client)
-        return AsyncClientBundle(client, self._bundle.model, self._bundle.provider, self._bundle.base_url)
+        return self.clients.get()
 
 
-@cache
-def _tls_settings() -> ssl.SSLContext:
-    """Return the HTTP library's TLS settings, cached: creating them takes 60 ms, and loops can share them."""
-    # openai 2 is built on httpx, openai 3 on httpx2; both offer the same function.
-    http_library = DefaultAsyncHttpxClient.__base__.__module__.partition(".")[0]
-    context = import_module(http_library).create_ssl_context()
-    return cast("ssl.SSLContext", context)
+class RecentPools(LRUCache[ResolvedLLM, ClientPool]):
+    """The pools used last. If none of them uses an API any longer, its idle connections are closed.
+
+    The clients themselves stay open, since an agent may still use them.
+    """
+
+    def popitem(self) -> tuple[ResolvedLLM, ClientPool]:
+        """Remove the pool that was not used for the longest time."""
+        resolved, pool = super().popitem()
+        if all(kept.clients is not pool.clients for kept in self.values()):
+            pool.clients.close_idle()
+        return resolved, pool
+
+
+def _new_model(resolved: ResolvedLLM, clients: Clients) -> Model:
+    client = clients.get()
+    return sdk_model(AsyncClientBundle(client, resolved.model, resolved.provider, str(client.base_url)))

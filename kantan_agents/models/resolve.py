@@ -10,14 +10,13 @@ import attrs
 from agents import Model, ModelSettings
 from agents.models import get_default_model_settings
 from cachetools import LRUCache
-from kantan_llm import AsyncClientBundle, KantanAsyncLLM, KantanLLMError, get_async_llm_client
+from kantan_llm import AsyncClientBundle, KantanAsyncLLM, KantanLLMError
 from kantan_llm.errors import MissingConfigError
 from kantan_llm.providers import split_model_prefix
-from kantan_llm.resolver import ResolvedLLM, resolve_llm
-from openai import AsyncOpenAI
+from kantan_llm.resolver import resolve_llm
 
 from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError, ModelNotFoundError
-from kantan_agents.models.client_pool import ClientPool, sdk_model
+from kantan_agents.models.client_pool import ClientPool, RecentPools, sdk_model, shared_clients
 from kantan_agents.models.configuration import (
     ANTHROPIC,
     check_key,
@@ -36,7 +35,7 @@ from kantan_agents.models.named import (
 )
 from kantan_agents.protocol import AnthropicProvider, ProviderModel, is_provider
 
-_pools: LRUCache[ResolvedLLM, ClientPool] = LRUCache(maxsize=128)
+_pools = RecentPools(maxsize=128)
 _anthropic: LRUCache[tuple[str, str, str | None], AnthropicModels] = LRUCache(maxsize=128)
 _pools_lock = Lock()
 
@@ -59,7 +58,7 @@ def pool_for(name: str) -> tuple[str, ClientPool]:
         with _pools_lock:
             pool = _pools.get(resolved)
         if pool is None:
-            created = ClientPool(get_async_llm_client(name))
+            created = ClientPool(resolved, shared_clients(resolved))
             with _pools_lock:
                 pool = _pools.setdefault(resolved, created)
     except (KantanLLMError, TypeError, ValueError) as error:
@@ -108,8 +107,8 @@ def _claude_in(name: str) -> str | None:
     return model if is_claude else None
 
 
-async def embedding_client(name: str) -> tuple[AsyncOpenAI, str]:
-    """Return the running loop's client for an embedding model, and the model's name at its provider.
+async def embedding_clients(name: str) -> tuple[ClientPool, str]:
+    """Return the clients for an embedding model, and the model's name at its provider.
 
     A name that begins with ``text-embedding-`` and has no provider prefix is an OpenAI model.
 
@@ -120,7 +119,7 @@ async def embedding_client(name: str) -> tuple[AsyncOpenAI, str]:
     full_name = f"openai/{name}" if name.startswith("text-embedding-") else name
     # In a thread: creating the first client reads certificates, which takes a while.
     model, pool = await anyio.to_thread.run_sync(pool_for, full_name)
-    return pool.client(), model
+    return pool, model
 
 
 @attrs.frozen

@@ -19,8 +19,8 @@ class PerLoop(Generic[T]):
     """Holds one object per event loop and drops it when the loop is closed.
 
     Args:
-        make: Creates the object. Called on the loop it is for, at the first ``get``. If it refers to the owner
-            of this ``PerLoop``, both wait for the garbage collector, and so does ``close``.
+        make: Creates the object. Called on the loop it is for, at the first ``get``. It should not refer to
+            the owner of this ``PerLoop``: the cycle would keep both until a garbage collection.
         close: Closes an object. Called on the loop it is for, once this ``PerLoop`` is no longer used.
     """
 
@@ -31,7 +31,7 @@ class PerLoop(Generic[T]):
         self._made: WeakKeyDictionary[asyncio.AbstractEventLoop, T] = WeakKeyDictionary()
         if close is not None:
             # Not at the end of the interpreter: no loop would run the closing.
-            finalize(self, _close_all, self._made, close).atexit = False
+            finalize(self, _on_each_loop, self._made, close).atexit = False
 
     def get(self) -> T:
         """Return the object of the running loop; create it if needed."""
@@ -46,6 +46,10 @@ class PerLoop(Generic[T]):
         """Remove and return the object of the running loop; None if it has no object."""
         return self._made.pop(asyncio.get_running_loop(), None)
 
+    def on_each_loop(self, do: Callable[[T], Coroutine[Any, Any, None]]) -> None:
+        """Start ``do`` for each object, on the loop it is for; may be called from any thread."""
+        _on_each_loop(self._made, do)
+
     def __len__(self) -> int:
         return len(self._made)
 
@@ -58,32 +62,30 @@ class PerLoop(Generic[T]):
                 self._made.pop(loop, None)
 
 
-_closing: set[asyncio.Task[None]] = set()
+_started: set[asyncio.Task[None]] = set()
 """The loop refers to its tasks only weakly."""
 
 
-def _close_all(
-    made: WeakKeyDictionary[asyncio.AbstractEventLoop, T], close: Callable[[T], Coroutine[Any, Any, None]]
+def _on_each_loop(
+    made: WeakKeyDictionary[asyncio.AbstractEventLoop, T], do: Callable[[T], Coroutine[Any, Any, None]]
 ) -> None:
     for loop, item in list(made.items()):
         try:
-            loop.call_soon_threadsafe(_start_closing, loop, close, item)
+            loop.call_soon_threadsafe(_start, loop, do, item)
         except RuntimeError:  # noqa: PERF203 - the loop is closed, and with it all of its connections
             continue
 
 
-def _start_closing(
-    loop: asyncio.AbstractEventLoop, close: Callable[[T], Coroutine[Any, Any, None]], item: T
-) -> None:
-    task = loop.create_task(close(item))
-    _closing.add(task)
-    task.add_done_callback(_closed)
+def _start(loop: asyncio.AbstractEventLoop, do: Callable[[T], Coroutine[Any, Any, None]], item: T) -> None:
+    task = loop.create_task(do(item))
+    _started.add(task)
+    task.add_done_callback(_ended)
 
 
-def _closed(task: asyncio.Task[None]) -> None:
-    _closing.discard(task)
+def _ended(task: asyncio.Task[None]) -> None:
+    _started.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
-        _log.warning("client_not_closed", error=f"{type(error).__name__}: {error}")
+        _log.warning("connections_not_closed", error=f"{type(error).__name__}: {error}")
 
 
 async def shield_closing(response: Any) -> None:

@@ -1,4 +1,4 @@
-"""Keeps every place in an HTTP client's connection pool usable when requests are cancelled, and counts them."""
+"""Keeps every place in the connection pool of an HTTP client usable, and counts the connections."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _log = get_logger("kantan_agents.connections")
 class _Reclaiming:
     """Mixed into the class of a pool: a connection without a request is either idle or leaves the pool.
 
-    If a request is cancelled between two steps, the HTTP library forgets the request but keeps its connection:
-    one that nobody opens, that has sent nothing, or whose closing was cancelled as well. None of these ever
-    becomes idle or closed, so each would take up a place in the pool until the process ends.
+    If a request is cancelled between two steps, the HTTP library forgets the request but keeps its
+    connection: one that nobody opens, that has sent nothing, or whose closing was cancelled as well. None of
+    these ever becomes idle or closed, so each would take up a place in the pool until the process ends.
 
     The two methods are private. The library offers no other place between the end of a request and the search
     for a connection for the next one. ``reclaim_connections`` checks that a pool has them.
@@ -40,18 +40,64 @@ class _Reclaiming:
         closing: list[Any] = super()._assign_requests_to_connections()  # type: ignore[misc]
         return [*lost, *closing]
 
+    async def close_idle(self) -> None:
+        """Close the connections that no request uses."""
+        used = {request.connection for request in self._requests}
+        idle = [
+            connection for connection in self._connections if connection.is_idle() and connection not in used
+        ]
+        for connection in idle:
+            self._connections.remove(connection)
+        await self._close_connections(idle)
+
     def _close_connections(self, closing: list[Any]) -> Coroutine[Any, Any, None]:
         close: Coroutine[Any, Any, None] = super()._close_connections(closing)  # type: ignore[misc]
         # The library shields the closing from anyio's cancellation but not from asyncio's.
         return finish_closing(close) if closing else close
 
 
-_NEEDED = ("_assign_requests_to_connections", "_close_connections", "_connections", "_requests")
+class _ClosingBackend:
+    """Mixed into the class of a pool's network backend: its sockets close if the TLS handshake is cancelled.
+
+    The HTTP library closes them only if the handshake fails.
+    """
+
+    async def connect_tcp(self, *args: Any, **options: Any) -> Any:
+        stream = await super().connect_tcp(*args, **options)  # type: ignore[misc]
+        _mix(_ClosingStream, stream)
+        return stream
+
+
+class _ClosingStream:
+    async def start_tls(self, *args: Any, **options: Any) -> Any:
+        try:
+            return await super().start_tls(*args, **options)  # type: ignore[misc]
+        except BaseException:
+            await finish_closing(self.aclose())  # type: ignore[attr-defined]
+            raise
+
+
+_NEEDED = (
+    "_assign_requests_to_connections",
+    "_close_connections",
+    "_connections",
+    "_network_backend",
+    "_requests",
+)
+
+
+def _mix(mixin: type, target: Any) -> bool:
+    """Add a mixin to the class of an object; return False if the class does not allow it."""
+    try:
+        target.__class__ = _mixed(mixin, type(target))
+    except TypeError:  # it has slots
+        return False
+    return True
 
 
 @cache
-def _reclaiming(kind: type) -> type:
-    return type(kind.__name__, (_Reclaiming, kind), {})
+def _mixed(mixin: type, kind: type) -> type:
+    return kind if issubclass(kind, mixin) else type(kind.__name__, (mixin, kind), {})
 
 
 def reclaim_connections(client: Any, base_url: str) -> None:
@@ -62,19 +108,29 @@ def reclaim_connections(client: Any, base_url: str) -> None:
             unchanged.
         base_url: URL of the API that the client is for, under which its connections are counted.
     """
-    default = getattr(client, "_transport", None)
-    mounts = getattr(client, "_mounts", None) or {}
-    for transport in (default, *mounts.values()):
-        pool = getattr(transport, "_pool", None)
-        if pool is None or isinstance(pool, _Reclaiming):
+    for pool in _pools_of(client):
+        if isinstance(pool, _Reclaiming):
             continue
-        if all(hasattr(pool, name) for name in _NEEDED):
-            pool.__class__ = _reclaiming(type(pool))
+        if all(hasattr(pool, name) for name in _NEEDED) and _mix(_Reclaiming, pool):
+            _mix(_ClosingBackend, pool._network_backend)
         else:
             _log.warning("connections_not_reclaimed", pool=f"{type(pool).__module__}.{type(pool).__name__}")
-    if default is not None:
+    if hasattr(client, "_transport_for_url"):  # a proxy has a pool of its own
         used = client._transport_for_url(client.build_request("GET", base_url).url)
         _count(getattr(used, "_pool", None), base_url)
+
+
+async def close_idle_connections(client: Any) -> None:
+    """Close the connections of a client that no request uses; the next request opens a new one."""
+    for pool in _pools_of(client):
+        if isinstance(pool, _Reclaiming):
+            await pool.close_idle()
+
+
+def _pools_of(client: Any) -> list[Any]:
+    transports = (getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values())
+    pools = (getattr(transport, "_pool", None) for transport in transports)
+    return [pool for pool in pools if pool is not None]
 
 
 @attrs.frozen

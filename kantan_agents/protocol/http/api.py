@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import anyio.to_thread
@@ -17,6 +16,8 @@ from kantan_agents.protocol.http.error_bodies import parse_error_body, retry_aft
 from kantan_agents.protocol.http.options import checked_url
 from kantan_agents.protocol.http.sse import events_of
 from kantan_agents.support.connections import PerLoop, shield_closing
+from kantan_agents.support.http_pools import reclaim_connections
+from kantan_agents.support.tls import no_tls, tls_settings
 
 T = TypeVar("T")
 _CONNECT_SECONDS: Final = 20.0
@@ -43,7 +44,8 @@ class UnreadableAnswerError(Exception):
 class Api:
     """Sends requests to one HTTP API.
 
-    Connections belong to an event loop, so each loop has its own HTTP client, released with the loop.
+    Connections belong to an event loop, so each loop has its own HTTP client, released with the loop. When
+    nothing uses this object any longer, its connections are closed.
 
     Args:
         provider: Name of the provider, for errors.
@@ -59,22 +61,17 @@ class Api:
         self.provider = provider
         self.base_url = checked_url(base_url)
         self._key = key
-        self._headers = dict(headers)
-        self._timeout = httpx.Timeout(timeout, connect=_CONNECT_SECONDS)
         url = httpx.URL(self.base_url)
-        self._is_local = url.host in _LOOPBACK
-        self._tls = _tls() if url.scheme == "https" else _no_tls()
-        self._clients = PerLoop(self._client)
-
-    def _client(self) -> httpx.AsyncClient:
-        return httpx.AsyncClient(
-            headers=self._headers,
-            timeout=self._timeout,
-            verify=self._tls,
+        create = partial(
+            httpx.AsyncClient,
+            headers=dict(headers),
+            timeout=httpx.Timeout(timeout, connect=_CONNECT_SECONDS),
+            verify=tls_settings() if url.scheme == "https" else no_tls(),
             # A proxy set in the environment cannot reach this machine's loopback interface.
-            trust_env=not self._is_local,
+            trust_env=url.host not in _LOOPBACK,
             event_hooks={"response": [shield_closing]},
         )
+        self._clients = PerLoop(partial(_new_client, create, self.base_url), httpx.AsyncClient.aclose)
 
     async def post(self, path: str, content: bytes, headers: Mapping[str, str]) -> bytes:
         """Send a request and return the body of the response.
@@ -158,6 +155,12 @@ class Api:
             await client.aclose()
 
 
+def _new_client(create: Callable[[], httpx.AsyncClient], base_url: str) -> httpx.AsyncClient:
+    client = create()
+    reclaim_connections(client, base_url)
+    return client
+
+
 async def off_loop(work: Callable[[], T], size: int) -> T:
     """Return the result of ``work``, called in a thread if its data are too large for the event loop."""
     return work() if size < LARGE else await anyio.to_thread.run_sync(work)
@@ -174,15 +177,3 @@ def parse_json(data: bytes) -> Any:
     except (ValueError, RecursionError) as error:
         reason = f"it is not valid JSON ({shorten(str(error), 100)})"
         raise UnreadableAnswerError(reason, data.decode(errors="replace")) from None
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Return the HTTP library's TLS settings, cached: creating them takes 60 ms, and loops can share them."""
-    return httpx.create_ssl_context()
-
-
-@cache
-def _no_tls() -> ssl.SSLContext:
-    """Return TLS settings without certificates, for a server without TLS: it saves reading them."""
-    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -12,7 +12,7 @@ import anyio.to_thread
 import attrs
 
 from kantan_agents.errors import InvalidOptionError, RetrievalError
-from kantan_agents.models import embedding_client
+from kantan_agents.models import embedding_clients
 from kantan_agents.retrieval.retrievers.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
 from kantan_agents.retrieval.retrievers.vector_cache import VectorCache
 from kantan_agents.support.arguments import checked_int
@@ -125,8 +125,10 @@ class EmbeddingRetriever:
 
     async def _ask(self, texts: list[str]) -> Any:
         if isinstance(self.embed, str):
-            client, model = await embedding_client(self.embed)
-            answer = await client.embeddings.create(model=model, input=texts, encoding_format="float")
+            clients, model = await embedding_clients(self.embed)
+            answer = await clients.client().embeddings.create(
+                model=model, input=texts, encoding_format="float"
+            )
             return [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
         if inspect.iscoroutinefunction(self.embed):
             return await self.embed(texts)
