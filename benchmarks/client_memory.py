@@ -1,8 +1,8 @@
 """Measure what the clients of many models, keys and providers cost: `python -m benchmarks.client_memory`.
 
-Makes 1,000 agents or providers of each kind and prints the growth of the process's memory. Then makes, uses
-and drops 1,000 others one by one, without a garbage collection, and prints the growth of memory and open files
-(of client and server).
+Makes 1,000 agents or providers of each kind and prints the memory that they need. Then makes, uses and drops
+1,000 others one by one, without a garbage collection, and prints the memory and the open files that this
+adds, those of the server included.
 """
 
 from __future__ import annotations

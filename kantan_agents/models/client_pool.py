@@ -8,7 +8,7 @@ from functools import partial
 from threading import Lock
 from weakref import WeakValueDictionary
 
-from agents import Model, OpenAIProvider
+from agents import Model, OpenAIChatCompletionsModel, OpenAIProvider, OpenAIResponsesModel
 from cachetools import LRUCache
 from kantan_llm import AsyncClientBundle
 from kantan_llm.resolver import ResolvedLLM
@@ -32,25 +32,26 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     # first request. They would add a tenth to the time of `import kantan_agents`.
     from kantan_agents.models.light_requests import use_light_requests
 
-    _own_connections(bundle)
     use_responses = None if bundle.provider == OPENAI else False
     provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
     model = provider.get_model(bundle.model)
+    own_connections(model)
     use_light_requests(bundle.client, model)
     register_origin(model, bundle.provider)
     return model
 
 
-def _own_connections(bundle: AsyncClientBundle) -> None:
-    """Make cancelled requests of a client give back their connections, whenever they are cancelled.
+def own_connections(model: object) -> None:
+    """Make cancelled requests of an SDK model give back their connections, whenever they are cancelled.
 
-    A client without httpx event hooks is left unchanged.
+    A model of another kind, and a client without httpx event hooks, are left unchanged.
     """
-    http_client = getattr(bundle.client, "_client", None)
-    hooks = getattr(http_client, "event_hooks", None)
-    if isinstance(hooks, dict) and shield_closing not in hooks.setdefault("response", []):
-        hooks["response"].append(shield_closing)
-        reclaim_connections(http_client, str(bundle.client.base_url))
+    if isinstance(model, (OpenAIResponsesModel, OpenAIChatCompletionsModel)):
+        http_client = getattr(model._client, "_client", None)
+        hooks = getattr(http_client, "event_hooks", None)
+        if isinstance(hooks, dict) and shield_closing not in hooks.setdefault("response", []):
+            hooks["response"].append(shield_closing)
+            reclaim_connections(http_client, str(model._client.base_url))
 
 
 class Clients:

@@ -13,6 +13,7 @@ from agents.retry import ModelRetryAdvice, ModelRetryAdviceRequest
 from openai import OpenAIError
 
 from kantan_agents.errors import ModelNotConfiguredError
+from kantan_agents.models.client_pool import own_connections
 from kantan_agents.models.configuration import OPENAI, check_key, check_url, missing
 from kantan_agents.pipeline import Run, current_run
 
@@ -186,6 +187,7 @@ class DefaultProvider(ModelProvider):
                 raise
             raise failed from error
         _check_environment_of(model, model_name)
+        own_connections(model)
         return model
 
     async def aclose(self) -> None:

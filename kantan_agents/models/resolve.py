@@ -16,7 +16,13 @@ from kantan_llm.providers import split_model_prefix
 from kantan_llm.resolver import resolve_llm
 
 from kantan_agents.errors import InvalidOptionError, ModelNotConfiguredError, ModelNotFoundError
-from kantan_agents.models.client_pool import ClientPool, RecentPools, sdk_model, shared_clients
+from kantan_agents.models.client_pool import (
+    ClientPool,
+    RecentPools,
+    own_connections,
+    sdk_model,
+    shared_clients,
+)
 from kantan_agents.models.configuration import (
     ANTHROPIC,
     check_key,
@@ -152,6 +158,7 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
         named = NamedModel(model, FactoryClients(provider_factory, model))
         return ResolvedModel(named, get_default_model_settings(model))
     if model is None or isinstance(model, Model):
+        own_connections(model)
         return ResolvedModel(model)
     if isinstance(model, str):
         clients: Clients

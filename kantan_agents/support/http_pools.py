@@ -50,6 +50,12 @@ class _Reclaiming:
             self._connections.remove(connection)
         await self._close_connections(idle)
 
+    async def aclose(self) -> None:
+        """Close the pool, and count it no longer."""
+        with _pools_lock:
+            _pools.pop(self, None)
+        await super().aclose()  # type: ignore[misc]
+
     def _close_connections(self, closing: list[Any]) -> Coroutine[Any, Any, None]:
         close: Coroutine[Any, Any, None] = super()._close_connections(closing)  # type: ignore[misc]
         # The library shields the closing from anyio's cancellation but not from asyncio's.

@@ -1,0 +1,129 @@
+"""``connection_stats`` counts the connections of every client that an agent uses."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import httpx
+import pytest
+from agents import OpenAIChatCompletionsModel, set_default_openai_client
+from kantan_llm import AsyncClientBundle, KantanAsyncLLM
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+from kantan_agents import Agent, AnthropicProvider, ConnectionStats, GeminiProvider, connection_stats
+from kantan_agents.protocol import Provider, ProviderContext
+from kantan_agents.testing import OfflineServer
+
+pytestmark = pytest.mark.anyio
+
+
+def stats_of(url: str) -> ConnectionStats | None:
+    return next((stats for stats in connection_stats() if stats.base_url == url), None)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    with anyio.fail_after(30):
+        while not condition():  # noqa: ASYNC110 - no event says so
+            await asyncio.sleep(0)
+
+
+def client_for(url: str, places: int = 1) -> AsyncOpenAI:
+    limits = httpx.Limits(max_connections=places)
+    http: Any = DefaultAsyncHttpxClient(trust_env=False, verify=False, limits=limits)
+    return AsyncOpenAI(api_key="x", base_url=url, http_client=http, max_retries=0)
+
+
+async def test_a_connection_is_active_then_idle_and_further_requests_are_pending() -> None:
+    answering = threading.Event()
+
+    def answer(_: object) -> str:
+        answering.wait(30)
+        return "ok"
+
+    with OfflineServer(answer, keep_alive=True) as server:
+        client, url = client_for(server.base_url), server.base_url
+        agent = Agent("a", "x", model=AsyncClientBundle(client, "m", "openai", url))
+        assert stats_of(url) == ConnectionStats(url, max_connections=1, pools=1)
+        async with anyio.create_task_group() as group:
+            group.start_soon(agent.run_async, "hi")
+            group.start_soon(agent.run_async, "hi")
+            await until(lambda: server.requests)
+            await until(lambda: (stats_of(url) or ConnectionStats(url)).pending_requests)
+            assert stats_of(url) == ConnectionStats(
+                url, active=1, pending_requests=1, max_connections=1, pools=1
+            )
+            answering.set()
+        assert stats_of(url) == ConnectionStats(url, idle=1, max_connections=1, pools=1)
+        await client.close()
+
+
+@pytest.mark.parametrize("make", [AnthropicProvider, GeminiProvider])
+async def test_a_cancelled_tls_handshake_closes_its_socket_and_frees_its_place(
+    make: Callable[..., Provider],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}"
+        provider = make("m", api_key="x", base_url=url)
+        gc.disable()  # the socket must not wait for it
+        try:
+            task = asyncio.ensure_future(provider.generate("hi", ProviderContext()))
+            accepted, _ = await asyncio.to_thread(listener.accept)
+            with accepted:
+                accepted.settimeout(30)
+                assert await asyncio.to_thread(accepted.recv, 65_536)  # the client's first message
+                assert stats_of(url) == ConnectionStats(url, opening=1, max_connections=100, pools=1)
+                task.cancel()
+                assert await asyncio.to_thread(accepted.recv, 65_536) == b""
+        finally:
+            gc.enable()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        assert stats_of(url) == ConnectionStats(url, max_connections=100, pools=1)
+        await provider.aclose()  # type: ignore[attr-defined]
+
+
+def by_bundle(client: AsyncOpenAI, url: str) -> object:
+    return AsyncClientBundle(client, "m", "openai", url)
+
+
+def by_llm(client: AsyncOpenAI, url: str) -> object:
+    return KantanAsyncLLM(provider="openai", model="m", client=client, base_url=url, api_key_present=True)
+
+
+def by_sdk_model(client: AsyncOpenAI, url: str) -> object:
+    return OpenAIChatCompletionsModel("m", client)
+
+
+def by_default_client(client: AsyncOpenAI, url: str) -> object:
+    set_default_openai_client(client)
+
+
+@pytest.mark.parametrize("given", [by_bundle, by_llm, by_sdk_model, by_default_client])
+async def test_the_clients_that_an_application_passes_in_are_counted(
+    given: Callable[[AsyncOpenAI, str], object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agents.models import _openai_shared
+
+    monkeypatch.setattr(_openai_shared, "_default_openai_client", None)
+    with OfflineServer(lambda _: "ok", keep_alive=True) as server:
+        client = client_for(server.base_url)
+        model: Any = given(client, server.base_url)
+        await Agent("a", "x", model=model).run_async("hi")
+        assert stats_of(server.base_url) == ConnectionStats(
+            server.base_url, idle=1, max_connections=1, pools=1
+        )
+        await client.close()
+
+
+async def test_a_url_is_shown_without_user_and_password() -> None:
+    client = client_for("http://someone:secret@127.0.0.1:9/v1/")
+    Agent("a", "x", model=AsyncClientBundle(client, "m", "openai", "http://127.0.0.1:9/v1"))
+    assert stats_of("http://127.0.0.1:9/v1")
+    assert not any("secret" in stats.base_url for stats in connection_stats())
+    await client.close()
