@@ -54,6 +54,7 @@ class NamedModel(Model):
         run = current_run.get()
         if run is not None and run.model_provider is not None:
             model: Model = run.model_provider.get_model(self.name)
+            own_connections(model)
             return model
         return self.clients.model()
 
@@ -153,6 +154,7 @@ class FactoryClients:
             if run is not None:
                 use_provider(run, self._factory, provider)
         model: Model = provider.get_model(self._name)
+        own_connections(model)
         return model
 
 

@@ -291,6 +291,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "service/test_service.py::test_of_a_failed_run_the_client_receives_only_the_code",
             "service/test_service.py::test_a_failed_run_is_one_line_of_the_services_log_and_one_of_the_sdk",
         ),
+        "a run is cancelled while its connection to the model is opened, used or closed": (
+            "models/test_cancelled_connections.py::test_every_place_is_free_after_runs_were_cancelled_at_random_points",
+            "models/test_connection_stats.py::test_a_cancelled_tls_handshake_closes_its_socket_and_frees_its_place",
+        ),
         "the server receives the signal to shut down": (
             "service/test_service.py::test_open_streams_end_with_the_service_and_are_recorded_completely",
         ),
@@ -301,6 +305,22 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`phase3_tag`": ("judges/test_status_judge.py::test_a_reply_without_a_judgment_leads_to_the_tag",),
         "`ai_judge`": ("judges/test_status_judge.py::test_the_conditions_are_evaluated_last",),
+    },
+    ("docs/guides/models.md", "Clients and connections", "When"): {
+        "a run is cancelled while its connection is opened, used or closed": (
+            "models/test_cancelled_connections.py::test_every_place_is_free_after_runs_were_cancelled_at_random_points",
+        ),
+        "more than 128 model names are in use": (
+            "models/test_shared_clients.py::test_an_api_that_is_no_longer_used_keeps_no_idle_connection",
+            "models/test_shared_clients.py::test_a_request_continues_when_its_client_is_evicted",
+        ),
+        "nothing uses a client any longer": (
+            "models/test_shared_clients.py::test_objects_per_loop_are_closed_on_their_loop_when_nothing_uses_them",
+            "models/test_shared_clients.py::test_a_provider_that_is_dropped_closes_its_connections",
+        ),
+        "`SSL_CERT_FILE`, `SSL_CERT_DIR` or the file itself changes": (
+            "models/test_shared_clients.py::test_other_certificates_in_the_environment_are_read_by_later_clients",
+        ),
     },
     ("docs/guides/mcp-servers.md", "Names", "Name"): {
         "`read`": ("tools/test_reach.py::test_tools_of_a_stdio_server_obey_the_rules",),

@@ -203,6 +203,18 @@ async def test_an_answer_that_is_not_streamed(serve_with: Serve) -> None:
     assert answer.json() == {"output": answer_for("aiko", "['a lamp', 'a rug']")}
 
 
+async def test_the_connections_are_exported_as_metrics(serve_with: Serve) -> None:
+    with OfflineServer(order_then_answer) as server:
+        service = serve_with(server)
+        async with service.client() as client:
+            await client.post("/answer", json=QUESTION, headers={"x-customer": "aiko"})
+            metrics = (await client.get("/metrics")).text
+        label = f'url="{server.base_url}"'
+    assert f'model_connections{{{label},state="active"}} 0' in metrics
+    assert f"model_connections_max{{{label}}} 1000" in metrics
+    assert f"model_requests_pending{{{label}}} 0" in metrics
+
+
 async def test_a_run_is_cancelled_when_its_client_disconnects_before_the_answer(serve_with: Serve) -> None:
     with WatchedServer(order_then_answer, lambda request: 0 if is_last_turn(request) else NEVER) as server:
         service = serve_with(server)

@@ -16,6 +16,7 @@ from kantan_agents import (
     AgentDefinition,
     AgentLoader,
     AnthropicProvider,
+    ConnectionStats,
     ContentSegment,
     Explanation,
     GeminiProvider,
@@ -50,6 +51,7 @@ from kantan_agents import (
     TraceSummary,
     UserRules,
     add_trace_processor,
+    connection_stats,
     detect_matched_rule,
     explain,
     find_tag,
@@ -155,6 +157,8 @@ async def traces() -> None:
     recorder = record_traces("t.sqlite3", max_queue=5, max_wait=1, redact=drop_input)
     assert_type(recorder, SQLiteRecorder)
     assert_type(recorder.stats(), RecorderStats)
+    assert_type(connection_stats(), list[ConnectionStats])
+    assert_type(connection_stats()[0].pending_requests, int)
     assert_type(recorder.force_flush(1.5), bool)
     assert_type(await recorder.force_flush_async(), bool)
     add_trace_processor(SQLiteRecorder(recorder.path, redact=redact_texts(str.lower)))
