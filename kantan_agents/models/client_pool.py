@@ -8,14 +8,14 @@ from functools import partial
 from threading import Lock
 from weakref import WeakValueDictionary
 
-from agents import Model, OpenAIChatCompletionsModel, OpenAIProvider, OpenAIResponsesModel
+from agents import Model, OpenAIProvider
 from cachetools import LRUCache
 from kantan_llm import AsyncClientBundle
 from kantan_llm.resolver import ResolvedLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents.models.origin import register_origin
-from kantan_agents.support.connections import PerLoop, shield_closing
+from kantan_agents.support.connections import PerLoop
 from kantan_agents.support.http_pools import close_idle_connections, reclaim_connections
 from kantan_agents.support.tls import tls_settings
 
@@ -42,16 +42,13 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 
 
 def own_connections(model: object) -> None:
-    """Make cancelled requests of an SDK model give back their connections, whenever they are cancelled.
+    """Make the client of an SDK model take back the connections of cancelled requests, and count them.
 
-    A model of another kind, and a client without httpx event hooks, are left unchanged.
+    A model without an OpenAI client is left unchanged.
     """
-    if isinstance(model, (OpenAIResponsesModel, OpenAIChatCompletionsModel)):
-        http_client = getattr(model._client, "_client", None)
-        hooks = getattr(http_client, "event_hooks", None)
-        if isinstance(hooks, dict) and shield_closing not in hooks.setdefault("response", []):
-            hooks["response"].append(shield_closing)
-            reclaim_connections(http_client, str(model._client.base_url))
+    client = getattr(model, "_client", None)  # by the attribute: a stand-in for a model has it as well
+    if isinstance(client, AsyncOpenAI):
+        reclaim_connections(client._client, str(client.base_url))
 
 
 class Clients:

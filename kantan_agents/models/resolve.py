@@ -158,7 +158,8 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
         named = NamedModel(model, FactoryClients(provider_factory, model))
         return ResolvedModel(named, get_default_model_settings(model))
     if model is None or isinstance(model, Model):
-        own_connections(model)
+        if not isinstance(model, NamedModel):  # it would look for its client at once
+            own_connections(model)
         return ResolvedModel(model)
     if isinstance(model, str):
         clients: Clients

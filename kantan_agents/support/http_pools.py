@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from kantan_agents.support.connections import finish_closing
+from kantan_agents.support.connections import finish_closing, shield_closing
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.connections")
@@ -107,16 +107,18 @@ def _mixed(mixin: type, kind: type) -> type:
 
 
 def reclaim_connections(client: Any, base_url: str) -> None:
-    """Make the pools of an HTTP client reclaim the connections of cancelled requests, and count them.
+    """Make an HTTP client take back the connections of cancelled requests, and count its connections.
 
     Args:
-        client: An ``AsyncClient`` of httpx or httpx2. A client with a transport of another kind is left
-            unchanged.
+        client: An ``AsyncClient`` of httpx or httpx2. A client without event hooks is left unchanged, and so
+            is a transport without a pool.
         base_url: URL of the API that the client is for, under which its connections are counted.
     """
+    hooks = getattr(client, "event_hooks", None)
+    if not isinstance(hooks, dict) or shield_closing in hooks.setdefault("response", []):
+        return
+    hooks["response"].append(shield_closing)
     for pool in _pools_of(client):
-        if isinstance(pool, _Reclaiming):
-            continue
         if all(hasattr(pool, name) for name in _NEEDED) and _mix(_Reclaiming, pool):
             _mix(_ClosingBackend, pool._network_backend)
         else:

@@ -16,6 +16,7 @@ from kantan_llm import AsyncClientBundle
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents import Agent, connection_stats
+from kantan_agents.support.http_pools import reclaim_connections
 from kantan_agents.testing import OfflineServer
 
 pytestmark = pytest.mark.anyio
@@ -118,3 +119,28 @@ async def test_every_place_is_free_after_runs_were_cancelled_at_random_points(
             for _ in range(PLACES):
                 group.start_soon(answered)
         await bundle.client.close()
+
+
+@pytest.mark.parametrize("library", ["httpx", "httpx2"])
+@pytest.mark.parametrize("way", WAYS)
+async def test_both_http_libraries_of_the_openai_client_give_every_place_back(
+    way: Callable[..., Awaitable[None]], library: str
+) -> None:
+    drawn = random.Random(f"{way.__name__} {library}")
+    http: Any = pytest.importorskip(library)
+    with OfflineServer(lambda _: "It is sunny.", keep_alive=True) as server:
+        limits = http.Limits(max_connections=PLACES)
+        async with http.AsyncClient(trust_env=False, verify=False, limits=limits) as client:
+            reclaim_connections(client, server.base_url)
+
+            async def post() -> None:
+                await client.post(f"{server.base_url}/chat/completions", json={"model": "m", "messages": []})
+
+            for _ in range(0, CANCELLATIONS, AT_ONCE):
+                async with anyio.create_task_group() as group:
+                    for _ in range(AT_ONCE):
+                        group.start_soon(way, post, drawn)
+
+            [stats] = [stats for stats in connection_stats() if stats.base_url == server.base_url]
+            assert (stats.active, stats.opening, stats.pending_requests) == (0, 0, 0)
+            await post()

@@ -12,12 +12,13 @@ from typing import Any
 import anyio
 import httpx
 import pytest
-from agents import OpenAIChatCompletionsModel, set_default_openai_client
+from agents import ModelProvider, OpenAIChatCompletionsModel, set_default_openai_client
 from kantan_llm import AsyncClientBundle, KantanAsyncLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents import Agent, AnthropicProvider, ConnectionStats, GeminiProvider, connection_stats
 from kantan_agents.protocol import Provider, ProviderContext
+from kantan_agents.support.http_pools import reclaim_connections
 from kantan_agents.testing import OfflineServer
 
 pytestmark = pytest.mark.anyio
@@ -88,6 +89,44 @@ async def test_a_cancelled_tls_handshake_closes_its_socket_and_frees_its_place(
         await provider.aclose()  # type: ignore[attr-defined]
 
 
+async def test_a_request_cancelled_while_a_proxy_opens_its_connection_frees_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        url = "https://api.example"
+        provider = AnthropicProvider("m", api_key="x", base_url=url)
+        for _ in range(3):
+            task = asyncio.ensure_future(provider.generate("hi", ProviderContext()))
+            accepted, _ = await asyncio.to_thread(proxy.accept)
+            with accepted:
+                accepted.settimeout(30)
+                assert (await asyncio.to_thread(accepted.recv, 65_536)).startswith(b"CONNECT api.example:443")
+                assert stats_of(url) == ConnectionStats(url, active=1, max_connections=100, pools=1)
+                task.cancel()
+                await asyncio.sleep(0)
+                task.cancel()
+                assert await asyncio.to_thread(accepted.recv, 65_536) == b""
+            await asyncio.wait([task])
+            assert stats_of(url) == ConnectionStats(url, max_connections=100, pools=1)
+        await provider.aclose()
+
+
+def test_a_pool_of_an_unknown_kind_is_left_as_it_is_and_logged(caplog: pytest.LogCaptureFixture) -> None:
+    class Pool: ...
+
+    class Transport(httpx.AsyncBaseTransport):
+        def __init__(self) -> None:
+            self._pool = Pool()
+
+    transport = Transport()
+    url = "http://unknown.example"
+    reclaim_connections(httpx.AsyncClient(transport=transport), url)
+    assert type(transport._pool) is Pool
+    assert [record.getMessage() for record in caplog.records] == ["connections_not_reclaimed"]
+    assert stats_of(url) is None
+
+
 def by_bundle(client: AsyncOpenAI, url: str) -> object:
     return AsyncClientBundle(client, "m", "openai", url)
 
@@ -104,7 +143,15 @@ def by_default_client(client: AsyncOpenAI, url: str) -> object:
     set_default_openai_client(client)
 
 
-@pytest.mark.parametrize("given", [by_bundle, by_llm, by_sdk_model, by_default_client])
+def by_provider(client: AsyncOpenAI, url: str) -> object:
+    class Given(ModelProvider):
+        def get_model(self, model_name: str | None) -> OpenAIChatCompletionsModel:
+            return OpenAIChatCompletionsModel("m", client)
+
+    return Given
+
+
+@pytest.mark.parametrize("given", [by_bundle, by_llm, by_sdk_model, by_default_client, by_provider])
 async def test_the_clients_that_an_application_passes_in_are_counted(
     given: Callable[[AsyncOpenAI, str], object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -114,7 +161,8 @@ async def test_the_clients_that_an_application_passes_in_are_counted(
     with OfflineServer(lambda _: "ok", keep_alive=True) as server:
         client = client_for(server.base_url)
         model: Any = given(client, server.base_url)
-        await Agent("a", "x", model=model).run_async("hi")
+        options = {"model_provider_factory" if given is by_provider else "model": model}
+        await Agent("a", "x", **options).run_async("hi")
         assert stats_of(server.base_url) == ConnectionStats(
             server.base_url, idle=1, max_connections=1, pools=1
         )

@@ -15,7 +15,7 @@ from kantan_agents.errors import ProviderRequestError
 from kantan_agents.protocol.http.error_bodies import parse_error_body, retry_after, shorten
 from kantan_agents.protocol.http.options import checked_url
 from kantan_agents.protocol.http.sse import events_of
-from kantan_agents.support.connections import PerLoop, shield_closing
+from kantan_agents.support.connections import PerLoop
 from kantan_agents.support.http_pools import reclaim_connections
 from kantan_agents.support.tls import no_tls, tls_settings
 
@@ -69,7 +69,6 @@ class Api:
             verify=tls_settings() if url.scheme == "https" else no_tls(),
             # A proxy set in the environment cannot reach this machine's loopback interface.
             trust_env=url.host not in _LOOPBACK,
-            event_hooks={"response": [shield_closing]},
         )
         self._clients = PerLoop(partial(_new_client, create, self.base_url), httpx.AsyncClient.aclose)
 
