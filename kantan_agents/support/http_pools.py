@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Hashable
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -95,14 +95,15 @@ _NEEDED = (
 def _mix(mixin: type, target: Any) -> bool:
     """Add a mixin to the class of an object; return False if the class does not allow it."""
     try:
-        target.__class__ = _mixed(mixin, type(target))
+        kind: Hashable = type(target)
+        target.__class__ = _mixed(mixin, kind)
     except TypeError:  # it has slots
         return False
     return True
 
 
 @cache
-def _mixed(mixin: type, kind: type) -> type:
+def _mixed(mixin: type, kind: Any) -> type:
     return kind if issubclass(kind, mixin) else type(kind.__name__, (mixin, kind), {})
 
 

@@ -60,7 +60,7 @@ async def cancelled_by_a_scope(run: Callable[[], Awaitable[Any]], random: random
 async def cancelled_by_a_timeout(run: Callable[[], Awaitable[Any]], random: random.Random) -> None:
     async def limited() -> None:
         try:
-            async with asyncio.timeout(None) as limit:  # type: ignore[attr-defined]  # new in Python 3.11
+            async with asyncio.timeout(None) as limit:  # new in Python 3.11
                 limits.append(limit)
                 await run()
         except TimeoutError:

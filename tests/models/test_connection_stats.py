@@ -86,7 +86,7 @@ async def test_a_cancelled_tls_handshake_closes_its_socket_and_frees_its_place(
         await asyncio.wait([task])
         assert task.cancelled()
         assert stats_of(url) == ConnectionStats(url, max_connections=100, pools=1)
-        await provider.aclose()  # type: ignore[attr-defined]
+        await provider.aclose()
 
 
 async def test_a_request_cancelled_while_a_proxy_opens_its_connection_frees_its_place(
@@ -141,6 +141,7 @@ def by_sdk_model(client: AsyncOpenAI, url: str) -> object:
 
 def by_default_client(client: AsyncOpenAI, url: str) -> object:
     set_default_openai_client(client)
+    return None
 
 
 def by_provider(client: AsyncOpenAI, url: str) -> object:
