@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Hashable
+from collections.abc import Coroutine
 from functools import cache
 from threading import Lock
 from typing import Any
@@ -95,7 +95,7 @@ _NEEDED = (
 def _mix(mixin: type, target: Any) -> bool:
     """Add a mixin to the class of an object; return False if the class does not allow it."""
     try:
-        kind: Hashable = type(target)
+        kind: Any = type(target)
         target.__class__ = _mixed(mixin, kind)
     except TypeError:  # it has slots
         return False
