@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import aclosing
 from types import TracebackType
 from typing import Any
 
@@ -21,21 +23,23 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from typing_extensions import Self
 
+from kantan_agents.testing.faults import breaks_connection, error_body, http_reply
 from kantan_agents.testing.profiles import Profile, profile_named
 from kantan_agents.testing.prompt_server import PromptServer
+from kantan_agents.testing.replies import OK, Reply, ReplyFunction
+from kantan_agents.testing.script import Script, read_script, resolve
 from kantan_agents.testing.wire import (
-    OK,
-    Reply,
-    ReplyLike,
+    NotSendableError,
     completion_body,
     completion_events,
-    error_body,
     response_body,
     response_events,
 )
 
 RESPONSES = "/v1/responses"
 CHAT_COMPLETIONS = "/v1/chat/completions"
+_BAD_REQUEST = 400
+_REPEATED = "x-stainless-retry-count"  # of the OpenAI client: how often it has sent this request before
 
 
 @attrs.frozen
@@ -57,8 +61,33 @@ class RecordedRequest:
         """The requested model."""
         return str(self.body.get("model", ""))
 
+    @property
+    def streamed(self) -> bool:
+        """Whether the reply is streamed."""
+        return bool(self.body.get("stream"))
 
-ReplyFunction = Callable[[RecordedRequest], ReplyLike]
+    @property
+    def system_instructions(self) -> str | None:
+        """The instructions, in either API."""
+        if self.path == RESPONSES:
+            return self.body.get("instructions")
+        return next((message["content"] for message in self._messages if _is_system(message)), None)
+
+    @property
+    def input(self) -> list[Any]:
+        """The items of the input, or the messages other than the instructions."""
+        if self.path != RESPONSES:
+            return [message for message in self._messages if not _is_system(message)]
+        given = self.body.get("input") or []
+        return [{"role": "user", "content": given}] if isinstance(given, str) else given
+
+    @property
+    def _messages(self) -> list[Any]:
+        return self.body.get("messages") or []
+
+
+def _is_system(message: Any) -> bool:
+    return message.get("role") in ("system", "developer")
 
 
 class OfflineServer:
@@ -68,14 +97,17 @@ class OfflineServer:
             agent = Agent("geo", "Answer.", model=server.bundle())
 
     Args:
-        replies: The replies in order, one for each request, or a function of the request. A str is sent as
-            text, a dict as JSON text, and a ``ScriptedToolCall`` or a list of them as tool calls. A ``Reply``
-            sets every detail. Once the script is used up, the server answers with HTTP 400.
+        replies: The replies in order, one for each request, or a function of the request. A reply is a str, a
+            dict, a tool call or anything else in ``ReplyLike``. Once the script is used up, the server
+            answers with HTTP 400.
         keep_alive: Whether connections stay open for the next request. If one is still open when a test's
             event loop ends, Python emits a warning later, in another test.
         profile: The kind of provider to imitate: a name from ``PROFILES`` or a ``Profile``. The server
             rejects the requests that this provider rejects, and formats the dicts of the script as its models
             do.
+
+    Raises:
+        InvalidScriptError: E75, a reply is not valid. The message has its position.
 
     Attributes:
         requests: The requests received so far, in order.
@@ -83,15 +115,18 @@ class OfflineServer:
 
     def __init__(
         self,
-        # Not Iterable[ReplyLike]: mypy infers list[object] for a list of texts and calls.
-        replies: Iterable[object] | ReplyFunction = (),
+        replies: Script[RecordedRequest] = (),
         *,
         keep_alive: bool = False,
         profile: str | Profile | None = None,
     ) -> None:
         self.requests: list[RecordedRequest] = []
         self._profile = profile_named(profile)
-        self._answer = replies if callable(replies) else _from_script(replies)
+        # A wrong script is reported at once, not at the first request.
+        self._steps: Iterator[Reply | ReplyFunction] = (
+            itertools.repeat(replies) if callable(replies) else iter(read_script(replies, "replies"))
+        )
+        self._failed: Reply | None = None
         self._lock = threading.Lock()
         self._keep_alive = keep_alive
         self._server: PromptServer | None = None
@@ -184,43 +219,84 @@ class OfflineServer:
         recorded = RecordedRequest(request.url.path, body, dict(request.headers))
         with self._lock:
             self.requests.append(recorded)
-            reply = self._reply(recorded)
+        reply = await self._reply(recorded)
         if reply.delay:
             await anyio.sleep(reply.delay)
+        if reply.error is not None:
+            if breaks_connection(reply.error):
+                self._failed = reply
+                self._abort(request)
+                return Response()  # is not sent
+            reply = http_reply(reply.error)
         headers = {} if self._keep_alive else {"connection": "close"}
         headers |= reply.headers
         if reply.body is not None:
             return Response(reply.body, reply.status, headers=headers, media_type="application/json")
         if reply.status != OK:
             return JSONResponse(error_body(reply), reply.status, headers=headers)
-        responses = recorded.path == RESPONSES
-        if body.get("stream"):
-            events = (response_events if responses else completion_events)(reply, recorded.model)
-            lines = _server_sent(events, done=not responses)
-            return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
+        try:
+            return _sent(reply, recorded, headers)
+        except NotSendableError as error:
+            message = f"the Chat Completions API cannot send this reply of the script: {error}"
+            return JSONResponse(
+                error_body(Reply(message, status=_BAD_REQUEST)), _BAD_REQUEST, headers=headers
+            )
+
+    async def _reply(self, recorded: RecordedRequest) -> Reply:
+        if self._failed is not None and recorded.headers.get(_REPEATED, "0") != "0":
+            return self._failed  # the client repeats a request that got no response: it is one model call
+        self._failed = None
+        try:
+            if self._profile is None:
+                return await self._next(recorded)
+            # A rejected request does not use up a reply of the script.
+            refused = self._profile.refuses(recorded.body)
+            return refused or self._profile.reply(recorded.body, await self._next(recorded))
+        except Exception as error:  # noqa: BLE001 - of a function in the script: the client gets its text
+            return Reply(error=error)
+
+    async def _next(self, recorded: RecordedRequest) -> Reply:
+        with self._lock:
+            step = next(self._steps, _EXHAUSTED)
+        return await resolve(step, recorded)
+
+    def _abort(self, request: Request) -> None:
+        """Close the connection of a request without a response."""
+        client = request.client
+        connections: list[Any] = (
+            list(self._server.server_state.connections) if self._server is not None else []
+        )
+        for connection in connections:
+            if client is not None and connection.client == (client.host, client.port):
+                connection.transport.abort()
+
+
+_EXHAUSTED = Reply("the script of the OfflineServer has no reply left", status=_BAD_REQUEST)
+
+
+def _sent(reply: Reply, recorded: RecordedRequest, headers: Mapping[str, str]) -> Response:
+    responses = recorded.path == RESPONSES
+    if not recorded.streamed:
         make_body = response_body if responses else completion_body
         return JSONResponse(make_body(reply, recorded.model), headers=headers)
-
-    def _reply(self, recorded: RecordedRequest) -> Reply:
-        if self._profile is None:
-            return Reply.of(self._answer(recorded))
-        # A rejected request does not use up a reply of the script.
-        return self._profile.refuses(recorded.body) or self._profile.reply(
-            recorded.body, self._answer(recorded)
-        )
+    if responses and reply.events is not None:
+        lines: Any = _exact(reply.events, recorded)
+    else:
+        events = (response_events if responses else completion_events)(reply, recorded.model)
+        lines = _server_sent(events, done=not responses)
+    return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
 
 
-def _from_script(replies: Iterable[object]) -> ReplyFunction:
-    script: list[Any] = list(replies)
-    for reply in script:
-        Reply.of(reply)  # report a wrong script at once, not at the first request
-    remaining = iter(script)
-    exhausted = Reply("the script of the OfflineServer has no reply left", status=400)
+async def _exact(events: Any, recorded: RecordedRequest) -> AsyncIterator[str]:
+    stream: Any = events(recorded) if callable(events) else _iterated(events)
+    async with aclosing(stream):
+        async for event in stream:
+            yield f"event: {event.type}\ndata: {event.model_dump_json()}\n\n"
 
-    def next_reply(_request: RecordedRequest) -> ReplyLike:
-        return next(remaining, exhausted)
 
-    return next_reply
+async def _iterated(events: Iterable[Any]) -> AsyncIterator[Any]:
+    for event in events:
+        yield event
 
 
 def _server_sent(events: Iterator[dict[str, Any]], *, done: bool) -> Iterator[str]:

@@ -1,7 +1,8 @@
 """Profiles with which ``OfflineServer`` imitates how providers handle requests for structured output.
 
 A profile rejects the requests that the provider rejects, and formats replies as its models do. Only replies
-that the script gives as a dict are formatted. A str, a ``ScriptedToolCall`` or a ``Reply`` is sent unchanged.
+that the script gives as structured answers (a dict or a pydantic object) are formatted. All others are sent
+unchanged.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.testing.wire import Reply, ReplyLike, ScriptedToolCall
+from kantan_agents.testing.replies import Reply, ReplyLike, ScriptedToolCall
 
 Body = Mapping[str, Any]
 _FINAL = "final_answer"
@@ -62,15 +63,16 @@ class Profile:
 
     def reply(self, body: Body, scripted: ReplyLike) -> Reply:
         """Return the provider's reply to a request that it accepts, made from the scripted one."""
-        if not isinstance(scripted, Mapping):
-            return Reply.of(scripted)
+        reply = Reply.of(scripted)
+        if reply.data is None:
+            return reply
         final = _final_tool(body)
+        text = json.dumps(reply.data, ensure_ascii=False)
         if final is not None and self.calls_tools:
-            return Reply(self.beside_tool, (ScriptedToolCall(final, scripted),))
-        text = json.dumps(scripted, ensure_ascii=False)
+            return attrs.evolve(reply, text=self.beside_tool, tool_calls=(ScriptedToolCall(final, text),))
         requested = _format_type(body)
         enforced = requested == "json_object" or (requested == "json_schema" and self.enforces_schema)
-        return Reply(text if enforced else self.chat(text))
+        return attrs.evolve(reply, text=text if enforced else self.chat(text))
 
 
 def _refusal(status: int, message: str, **details: Any) -> Reply:

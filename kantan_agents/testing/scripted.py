@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -70,7 +71,7 @@ class RecordedCall:
 
 @dataclass
 class ModelStep:
-    """One step of the script: output items, an error to raise, or a function that returns the answer."""
+    """One step of the script: output items, an error, a function that returns the answer, or events."""
 
     output: Sequence[Any] = ()
     usage: Usage = field(default_factory=Usage)
@@ -78,6 +79,7 @@ class ModelStep:
     request_id: str | None = None
     error: Exception | None = None
     responder: Responder | None = None
+    stream_events: Any = None
 
     @classmethod
     def raise_error(cls, error: Exception) -> ModelStep:
@@ -89,8 +91,14 @@ class ModelStep:
         """Return a step that is computed from the call, by a sync or async function."""
         return cls(responder=responder)
 
+    @classmethod
+    def stream(cls, events: StreamEvents, *, output: Sequence[Any] = ()) -> ModelStep:
+        """Return a step with exact stream events, or a function that yields them."""
+        return cls(output=output, stream_events=events)
+
 
 StepLike: TypeAlias = "ModelStep | ModelResponse | Mapping[str, Any] | Sequence[Any] | Exception"
+StreamEvents: TypeAlias = "Sequence[Any] | Callable[[RecordedCall], AsyncIterator[Any]]"
 Responder: TypeAlias = "Callable[[RecordedCall], StepLike | Awaitable[StepLike]]"
 
 
@@ -143,11 +151,17 @@ class ScriptedModel(Model):
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
         """Play the next step."""
-        return await self._play(_record(args, kwargs, streamed=False))
+        return _response(await self._play(_record(args, kwargs, streamed=False)))
 
     async def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Play the next step as stream events: created, one delta for each text, completed."""
-        played = await self._play(_record(args, kwargs, streamed=True))
+        call = _record(args, kwargs, streamed=True)
+        step = await self._play(call)
+        if step.stream_events is not None:
+            async for event in _exact(step.stream_events, call):
+                yield event
+            return
+        played = _response(step)
         response = _wire_response(played)
         created = response.model_copy(update={"status": "in_progress", "output": []})
         yield ResponseCreatedEvent(type="response.created", response=created, sequence_number=0)
@@ -166,7 +180,7 @@ class ScriptedModel(Model):
                 number += 1
         yield ResponseCompletedEvent(type="response.completed", response=response, sequence_number=number)
 
-    async def _play(self, call: RecordedCall) -> ModelResponse:
+    async def _play(self, call: RecordedCall) -> ModelStep:
         self._calls.append(call)
         if not self._steps:
             index = len(self._calls) - 1
@@ -179,13 +193,27 @@ class ScriptedModel(Model):
             step = _as_step(await answer if inspect.isawaitable(answer) else answer)
         if step.error is not None:
             raise step.error
-        usage = step.usage if step.usage != Usage() else Usage(requests=1)
-        return ModelResponse(
-            output=list(step.output),
-            usage=usage,
-            response_id=step.response_id,
-            request_id=step.request_id,
-        )
+        return step
+
+
+def _response(step: ModelStep) -> ModelResponse:
+    usage = step.usage if step.usage != Usage() else Usage(requests=1)
+    return ModelResponse(
+        output=list(step.output),
+        usage=usage,
+        response_id=step.response_id,
+        request_id=step.request_id,
+    )
+
+
+async def _exact(events: Any, call: RecordedCall) -> AsyncIterator[Any]:
+    if not callable(events):
+        for event in events:
+            yield event
+        return
+    async with aclosing(events(call)) as stream:
+        async for event in stream:
+            yield event
 
 
 def assistant_message(text: str, *, item_id: str = "scripted-message") -> ResponseOutputMessage:

@@ -1,97 +1,33 @@
-"""The wire formats of the offline server: pure functions from a reply to a JSON body or stream events."""
+"""The wire formats of both APIs: pure functions from a reply to a JSON body or stream events."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-import attrs
+from agents import Usage
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage
+
+from kantan_agents.testing.replies import Reply, ReplyLike, ScriptedToolCall, call_of, texts_of
+
+__all__ = [
+    "NotSendableError",
+    "Reply",
+    "ReplyLike",
+    "ScriptedToolCall",
+    "chunks",
+    "completion_body",
+    "completion_events",
+    "response_body",
+    "response_events",
+]
 
 USAGE_IN, USAGE_OUT = 10, 5
-OK = 200
 
 
-@attrs.frozen
-class ScriptedToolCall:
-    """A tool call in a reply.
-
-    Args:
-        name: Name of the tool.
-        arguments: Its arguments. A str is sent unchanged, even if it is not JSON.
-        id: Id of the call.
-    """
-
-    name: str
-    arguments: Mapping[str, Any] | str = attrs.field(factory=dict)
-    id: str = attrs.field(factory=lambda: f"call_{uuid4().hex[:12]}")
-
-    @property
-    def wire_arguments(self) -> str:
-        """The arguments as the API sends them."""
-        if isinstance(self.arguments, str):
-            return self.arguments
-        return json.dumps(self.arguments, ensure_ascii=False)
-
-
-def _call_tuple(calls: Iterable[ScriptedToolCall]) -> tuple[ScriptedToolCall, ...]:
-    return tuple(calls)
-
-
-@attrs.frozen
-class Reply:
-    """One reply of the offline server.
-
-    Args:
-        text: The text of the model.
-        tool_calls: The tool calls of the model, after the text.
-        status: HTTP status. Unless it is 200, the body is an API error with ``text`` as its message.
-        body: Sent unchanged in place of all of the above, for replies that are not JSON.
-        headers: Additional response headers, such as ``{"retry-after-ms": "1"}``.
-        delay: Seconds to wait before the reply is sent.
-        refusal: The text with which the model refuses to answer.
-        is_cut: Whether the reply ends early because it reached the token limit.
-    """
-
-    text: str | None = None
-    tool_calls: tuple[ScriptedToolCall, ...] = attrs.field(default=(), converter=_call_tuple)
-    status: int = OK
-    body: bytes | None = None
-    headers: Mapping[str, str] = attrs.field(factory=dict)
-    delay: float = 0.0
-    refusal: str | None = None
-    is_cut: bool = False
-
-    @classmethod
-    def of(cls, value: ReplyLike) -> Reply:
-        """Return the reply for a str (text), a dict (JSON text), a ScriptedToolCall or a list of them.
-
-        Raises:
-            TypeError: ``value`` has another type.
-        """
-        if isinstance(value, Reply):
-            return value
-        if isinstance(value, str):
-            return cls(value)
-        if isinstance(value, ScriptedToolCall):
-            return cls(tool_calls=(value,))
-        if isinstance(value, Mapping):
-            return cls(json.dumps(value, ensure_ascii=False))
-        if isinstance(value, (list, tuple)) and all(isinstance(v, ScriptedToolCall) for v in value):
-            return cls(tool_calls=value)
-        raise TypeError(
-            f"a reply is a str, a dict, a ScriptedToolCall, a list of them or a Reply, not {value!r}"
-        )
-
-
-ReplyLike = Reply | str | Mapping[str, Any] | ScriptedToolCall | list[ScriptedToolCall]
-
-
-def error_body(reply: Reply) -> dict[str, Any]:
-    """Return the JSON body of an API error."""
-    message = reply.text or f"scripted error {reply.status}"
-    return {"error": {"message": message, "type": "offline", "param": None, "code": None}}
+class NotSendableError(Exception):
+    """A reply has no form in the requested API."""
 
 
 def chunks(text: str, size: int = 16) -> list[str]:
@@ -101,28 +37,6 @@ def chunks(text: str, size: int = 16) -> list[str]:
 
 def response_body(reply: Reply, model: str) -> dict[str, Any]:
     """Return the JSON body with which ``POST /v1/responses`` sends a reply."""
-    output: list[dict[str, Any]] = []
-    if reply.text is not None or reply.refusal is not None:
-        output.append(
-            {
-                "id": f"msg_{uuid4().hex[:12]}",
-                "type": "message",
-                "role": "assistant",
-                "status": "incomplete" if reply.is_cut else "completed",
-                "content": _content(reply),
-            }
-        )
-    output += [
-        {
-            "id": f"fc_{call.id}",
-            "type": "function_call",
-            "status": "completed",
-            "call_id": call.id,
-            "name": call.name,
-            "arguments": call.wire_arguments,
-        }
-        for call in reply.tool_calls
-    ]
     return {
         "id": f"resp_{uuid4().hex[:12]}",
         "object": "response",
@@ -130,24 +44,73 @@ def response_body(reply: Reply, model: str) -> dict[str, Any]:
         "model": model,
         "status": "incomplete" if reply.is_cut else "completed",
         "incomplete_details": {"reason": "max_output_tokens"} if reply.is_cut else None,
-        "output": output,
+        "output": [_output_item(part, is_cut=reply.is_cut) for part in _parts(reply)],
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": {
-            "input_tokens": USAGE_IN,
-            "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-            "output_tokens": USAGE_OUT,
-            "output_tokens_details": {"reasoning_tokens": 0},
-            "total_tokens": USAGE_IN + USAGE_OUT,
-        },
+        "usage": _response_usage(reply.usage),
     }
 
 
-def _content(reply: Reply) -> list[dict[str, Any]]:
+def _parts(reply: Reply) -> list[Any]:
+    """Return the items of a reply in order: texts as str, refusals as content, calls, and SDK items."""
+    if reply.items:
+        return list(reply.items)
     if reply.refusal is not None:
-        return [{"type": "refusal", "refusal": reply.refusal}]
-    return [{"type": "output_text", "text": reply.text, "annotations": [], "logprobs": []}]
+        message: list[Any] = [{"type": "refusal", "refusal": reply.refusal}]
+    else:
+        message = [] if reply.text is None else [reply.text]
+    return [*message, *reply.tool_calls]
+
+
+def _output_item(part: Any, *, is_cut: bool) -> dict[str, Any]:
+    if isinstance(part, ResponseFunctionToolCall):
+        dumped = part.model_dump(mode="json", exclude_none=True)
+        return {**dumped, "id": f"fc_{part.call_id}", "status": "completed"}
+    if isinstance(part, ScriptedToolCall):
+        return {
+            "id": f"fc_{part.id}",
+            "type": "function_call",
+            "status": "completed",
+            "call_id": part.id,
+            "name": part.name,
+            "arguments": part.wire_arguments,
+        }
+    if isinstance(part, (str, dict)):
+        text: dict[str, Any] = {"type": "output_text", "text": part, "annotations": [], "logprobs": []}
+        content = [text if isinstance(part, str) else part]
+        status = "incomplete" if is_cut else "completed"
+    elif isinstance(part, ResponseOutputMessage):
+        content = [piece.model_dump(mode="json") for piece in part.content]
+        status = part.status
+    else:
+        item: dict[str, Any] = part.model_dump(mode="json", exclude_none=True)
+        return item
+    return {
+        "id": f"msg_{uuid4().hex[:12]}",
+        "type": "message",
+        "role": "assistant",
+        "status": status,
+        "content": content,
+    }
+
+
+def _response_usage(given: Usage | None) -> dict[str, Any]:
+    read, written, cached, reasoned = _tokens(given)
+    return {
+        "input_tokens": read,
+        "input_tokens_details": {"cached_tokens": cached, "cache_write_tokens": 0},
+        "output_tokens": written,
+        "output_tokens_details": {"reasoning_tokens": reasoned},
+        "total_tokens": read + written,
+    }
+
+
+def _tokens(given: Usage | None) -> tuple[int, int, int, int]:
+    if given is None or given == Usage():
+        return USAGE_IN, USAGE_OUT, 0, 0
+    cached = given.input_tokens_details.cached_tokens or 0
+    return given.input_tokens, given.output_tokens, cached, given.output_tokens_details.reasoning_tokens or 0
 
 
 def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
@@ -165,24 +128,19 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
     for index, item in enumerate(body["output"]):
         place = {"item_id": item["id"], "output_index": index}
         if item["type"] == "message":
-            part = item["content"][0]
-            kind = {"output_text": "text", "refusal": "refusal"}[part["type"]]
-            extra: dict[str, Any]
-            name, extra = ("output_text", {"logprobs": []}) if kind == "text" else ("refusal", {})
             empty = {**item, "content": [], "status": "in_progress"}
             yield event("response.output_item.added", output_index=index, item=empty)
-            yield event(
-                "response.content_part.added",
-                **place,
-                content_index=0,
-                part={**part, kind: ""},
-            )
-            for piece in chunks(part[kind]):
-                yield event(f"response.{name}.delta", **place, content_index=0, delta=piece, **extra)
-            whole = {kind: part[kind], **extra}
-            yield event(f"response.{name}.done", **place, content_index=0, **whole)
-            yield event("response.content_part.done", **place, content_index=0, part=part)
-        else:
+            for number_of_part, part in enumerate(item["content"]):
+                kind = {"output_text": "text", "refusal": "refusal"}[part["type"]]
+                extra: dict[str, Any]
+                name, extra = ("output_text", {"logprobs": []}) if kind == "text" else ("refusal", {})
+                inside = {**place, "content_index": number_of_part}
+                yield event("response.content_part.added", **inside, part={**part, kind: ""})
+                for piece in chunks(part[kind]):
+                    yield event(f"response.{name}.delta", **inside, delta=piece, **extra)
+                yield event(f"response.{name}.done", **inside, **{kind: part[kind]}, **extra)
+                yield event("response.content_part.done", **inside, part=part)
+        elif item["type"] == "function_call":
             empty = {**item, "arguments": "", "status": "in_progress"}
             yield event("response.output_item.added", output_index=index, item=empty)
             for piece in chunks(item["arguments"]):
@@ -193,21 +151,38 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
                 name=item["name"],
                 arguments=item["arguments"],
             )
+        else:
+            yield event("response.output_item.added", output_index=index, item=item)
         yield event("response.output_item.done", output_index=index, item=item)
     yield event("response.incomplete" if reply.is_cut else "response.completed", response=body)
 
 
 def completion_body(reply: Reply, model: str) -> dict[str, Any]:
-    """Return the JSON body with which ``POST /v1/chat/completions`` sends a reply."""
-    message: dict[str, Any] = {"role": "assistant", "content": reply.text, "refusal": reply.refusal}
-    if reply.tool_calls:
-        message["tool_calls"] = [_chat_tool_call(call) for call in reply.tool_calls]
-    choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply)}
-    return {**_chat_head("chat.completion", model), "choices": [choice], "usage": _chat_usage()}
+    """Return the JSON body with which ``POST /v1/chat/completions`` sends a reply.
+
+    Raises:
+        NotSendableError: The reply has several messages, or an item that this API does not have.
+    """
+    text, refusal, calls = _chat_message(reply)
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
+    if calls:
+        message["tool_calls"] = [_chat_tool_call(call) for call in calls]
+    choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply, calls)}
+    return {**_chat_head("chat.completion", model), "choices": [choice], "usage": _chat_usage(reply.usage)}
 
 
 def completion_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
-    """Yield the chunks with which a streamed ``POST /v1/chat/completions`` sends a reply."""
+    """Yield the chunks with which a streamed ``POST /v1/chat/completions`` sends a reply.
+
+    Raises:
+        NotSendableError: The reply has several messages, or an item that this API does not have.
+    """
+    return _completion_chunks(reply, model, *_chat_message(reply))
+
+
+def _completion_chunks(
+    reply: Reply, model: str, text: str | None, refusal: str | None, calls: list[ScriptedToolCall]
+) -> Iterator[dict[str, Any]]:
     head = _chat_head("chat.completion.chunk", model)
 
     def chunk(delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
@@ -215,18 +190,40 @@ def completion_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
         return {**head, "choices": [choice]}
 
     yield chunk({"role": "assistant", "content": ""})
-    for piece in chunks(reply.text or ""):
+    for piece in chunks(text or ""):
         yield chunk({"content": piece})
-    for piece in chunks(reply.refusal or ""):
+    for piece in chunks(refusal or ""):
         yield chunk({"refusal": piece})
-    for index, call in enumerate(reply.tool_calls):
+    for index, call in enumerate(calls):
         started = _chat_tool_call(call)
         started["function"] = {**started["function"], "arguments": ""}
         yield chunk({"tool_calls": [{"index": index, **started}]})
         for piece in chunks(call.wire_arguments):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
-    yield chunk({}, _finish_reason(reply))
-    yield {**head, "choices": [], "usage": _chat_usage()}
+    yield chunk({}, _finish_reason(reply, calls))
+    yield {**head, "choices": [], "usage": _chat_usage(reply.usage)}
+
+
+def _chat_message(reply: Reply) -> tuple[str | None, str | None, list[ScriptedToolCall]]:
+    """Return text, refusal and tool calls: the parts of a message of this API, in its order."""
+    if reply.events is not None:
+        raise NotSendableError("exact stream events are those of the Responses API")
+    if not reply.items:
+        return reply.text, reply.refusal, list(reply.tool_calls)
+    messages: list[tuple[str | None, str | None]] = []
+    calls: list[ScriptedToolCall] = []
+    for item in reply.items:
+        if isinstance(item, str):
+            messages.append((item, None))
+        elif isinstance(item, ResponseOutputMessage):
+            messages.append(texts_of(item))
+        elif isinstance(item, (ScriptedToolCall, ResponseFunctionToolCall)):
+            calls.append(item if isinstance(item, ScriptedToolCall) else call_of(item))
+        else:
+            raise NotSendableError(f"there is no item of type {item.type!r}")
+    if len(messages) > 1:
+        raise NotSendableError(f"a reply has one message, not {len(messages)}")
+    return (*(messages[0] if messages else (None, None)), calls)
 
 
 def _chat_head(kind: str, model: str) -> dict[str, Any]:
@@ -238,15 +235,18 @@ def _chat_tool_call(call: ScriptedToolCall) -> dict[str, Any]:
     return {"id": call.id, "type": "function", "function": function}
 
 
-def _finish_reason(reply: Reply) -> str:
+def _finish_reason(reply: Reply, calls: list[ScriptedToolCall]) -> str:
     if reply.is_cut:
         return "length"
-    return "tool_calls" if reply.tool_calls else "stop"
+    return "tool_calls" if calls else "stop"
 
 
-def _chat_usage() -> dict[str, int]:
+def _chat_usage(given: Usage | None) -> dict[str, Any]:
+    read, written, cached, reasoned = _tokens(given)
     return {
-        "prompt_tokens": USAGE_IN,
-        "completion_tokens": USAGE_OUT,
-        "total_tokens": USAGE_IN + USAGE_OUT,
+        "prompt_tokens": read,
+        "completion_tokens": written,
+        "total_tokens": read + written,
+        "prompt_tokens_details": {"cached_tokens": cached},
+        "completion_tokens_details": {"reasoning_tokens": reasoned},
     }

@@ -10,8 +10,6 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.testing import Reply, ScriptedToolCall
-
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 
@@ -36,7 +34,7 @@ class Block:
     def replies(self) -> list[Any]:
         """The replies of the model server while this block runs, from ``<!-- replies: [...] -->``."""
         directive = _REPLIES.search(self.before)
-        return [_reply(reply) for reply in json.loads(directive["json"])] if directive else []
+        return json.loads(directive["json"]) if directive else []
 
     @property
     def is_output(self) -> bool:
@@ -115,11 +113,3 @@ def _blocks(text: str) -> Iterator[Block]:
         line = text.count("\n", 0, match.start()) + 2
         yield Block(match["language"], match["code"], line, text[: match.start()])
 
-
-def _reply(reply: Any) -> Any:
-    """Read a reply: text, ``{"tool", "arguments"}``, ``{"status", "text"}``, or any other JSON."""
-    if isinstance(reply, dict) and "tool" in reply:
-        return ScriptedToolCall(reply["tool"], reply.get("arguments", {}))
-    if isinstance(reply, dict) and "status" in reply:
-        return Reply(**reply)
-    return reply

@@ -703,6 +703,39 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "delegation/test_task.py::test_plain_sdk_agents_can_delegate",
         ),
     },
+    ("docs/guides/testing.md", "Scripts", "A reply"): {
+        "a str": ("testing/test_script.py::test_every_form_of_an_answer_is_played_by_both",),
+        "a dict, or a pydantic object": (
+            "testing/test_script.py::test_every_form_of_an_answer_is_played_by_both",
+            "testing/test_script.py::test_a_structured_answer_of_a_profile_may_be_a_pydantic_object",
+        ),
+        '`{"tool": name, "arguments": {...}}`': (
+            "testing/test_script.py::test_every_form_of_a_tool_call_is_played_by_both",
+        ),
+        "a `ScriptedToolCall`": ("testing/test_script.py::test_every_form_of_a_tool_call_is_played_by_both",),
+        "a list": (
+            "testing/test_script.py::test_every_form_of_a_tool_call_is_played_by_both",
+            "testing/test_script.py::test_a_wrong_script_is_the_same_error_in_both_with_its_position",
+        ),
+        '`{"status": 401, "text": "unknown key"}`': (
+            "testing/test_script.py::test_an_http_error_is_the_same_error_in_both",
+        ),
+        "a `Reply`": ("testing/test_script.py::test_a_script_gives_the_same_runs_in_both",),
+        "an exception": (
+            "testing/test_script.py::test_an_exception_is_raised_as_it_is_by_the_model",
+            "testing/test_script.py::test_an_api_error_arrives_over_http_as_it_is",
+            "testing/test_script.py::test_a_connection_error_closes_the_connection_and_is_one_model_call",
+            "testing/test_script.py::test_the_error_of_a_function_reaches_the_client",
+        ),
+        "a `ModelStep`, a dict of its fields, or a `ModelResponse`": (
+            "testing/test_script.py::test_every_form_of_an_answer_is_played_by_both",
+            "testing/test_script.py::test_the_usage_of_a_step_is_reported_by_both",
+        ),
+        "a function, sync or async": (
+            "testing/test_script.py::test_a_function_of_the_call_is_a_script_in_both",
+            "testing/test_script.py::test_a_wrong_return_value_of_a_function_names_the_function",
+        ),
+    },
     ("docs/guides/tool-rules.md", "Allow and deny tools", "Key"): {
         "`allow`": (
             "tool_rules/test_rules.py::test_a_tool_is_permitted_if_an_entry_allows_it_and_none_denies_it",

@@ -16,7 +16,7 @@ from kantan_agents.testing import scripted
 pytestmark = pytest.mark.anyio
 
 SDK_HAS_ONE = importlib.util.find_spec("agents.testing") is not None
-KINDS = [scripted, kantan_agents.testing] if SDK_HAS_ONE else [scripted]
+KINDS = [scripted, kantan_agents.testing]
 
 
 @pytest.fixture(params=KINDS, ids=lambda module: module.__name__)
@@ -24,8 +24,8 @@ def kit(request: Any) -> Any:
     return request.param
 
 
-def test_the_sdks_scripted_model_is_used_if_there_is_one() -> None:
-    home = kantan_agents.testing.ScriptedModel.__module__
+def test_the_sdks_scripted_model_is_extended_if_there_is_one() -> None:
+    home = kantan_agents.testing.ScriptedModel.__base__.__module__
     assert home == ("agents.testing.model" if SDK_HAS_ONE else "kantan_agents.testing.scripted")
 
 

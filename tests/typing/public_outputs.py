@@ -29,7 +29,17 @@ from kantan_agents import (
     run_result,
 )
 from kantan_agents.middleware import Budget, resume, to_json
-from kantan_agents.testing import OfflineServer, ScriptedToolCall
+from kantan_agents.testing import (
+    OfflineServer,
+    RecordedCall,
+    RecordedRequest,
+    Reply,
+    ReplyLike,
+    Script,
+    ScriptedModel,
+    ScriptedToolCall,
+    function_call,
+)
 
 
 class Report(BaseModel):
@@ -169,3 +179,32 @@ def contexts_and_scripts_need_no_annotation(agent: Agent) -> None:
     assert_type(agent.run("hi", context), RunContext[str])
     script = [ScriptedToolCall("look"), "found"]
     OfflineServer(script)
+
+
+def scripts() -> None:
+    # One alias for both: a list of mixed replies is inferred, in place and as a variable.
+    script = [{"tool": "look", "arguments": {"city": "Oslo"}}, "found", {"city": "Oslo"}]
+    for player in (OfflineServer(script), ScriptedModel(script)):
+        assert_type(player, OfflineServer | ScriptedModel)
+    ScriptedModel(
+        ["hi", ["Let me see.", ScriptedToolCall("look")], ConnectionError("gone"), Reply(status=401)]
+    )
+    OfflineServer(["hi", ["Let me see.", function_call("look", {}, call_id="1")], ConnectionError("gone")])
+    # The parameter of a function is the call.
+    OfflineServer(lambda request: request.model)
+    ScriptedModel(lambda call: call.system_instructions or "none")
+    OfflineServer([lambda request: {"path": request.path}])
+    annotated: list[ReplyLike] = [
+        "hi",
+        {"city": "Oslo"},
+        ScriptedToolCall("look"),
+        ["hi", ScriptedToolCall("look")],
+    ]
+    ScriptedModel(annotated)
+
+    async def later(call: RecordedCall) -> ReplyLike:
+        return {"tool": "look"} if call.streamed else "hi"
+
+    ScriptedModel(later)
+    played: Script[RecordedRequest] = ["hi"]
+    OfflineServer(played)

@@ -11,8 +11,7 @@ from kantan_agents.agent import Agent
 from kantan_agents.pipeline import Stage
 from kantan_agents.prompt import Prompt
 from kantan_agents.rubric import RUBRIC, Rubric
-from kantan_agents.testing import ScriptedToolCall
-from kantan_agents.testing.wire import ReplyLike
+from kantan_agents.testing import ReplyLike
 
 QUESTION = "Where is my order 4711? It was promised for Monday."
 KEYWORD = "4711"
@@ -111,7 +110,7 @@ def judge_input(context: dict[str, Any]) -> str:
 def script() -> list[ReplyLike]:
     """Return the replies of the scripted model: a tool call, the answer, the verdict."""
     return [
-        ScriptedToolCall("look_up_order", {"order_id": "4711"}),
+        {"tool": "look_up_order", "arguments": {"order_id": "4711"}},
         {
             "reply": "Order 4711 is in transit with Lantern Post and did not make it for Monday.",
             "order_status": "late",

@@ -1,0 +1,84 @@
+"""Failures of a model call: an HTTP reply as the error of the client, and an error as an HTTP reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+import openai
+
+from kantan_agents.testing.replies import OK, InvalidScriptError, Reply
+
+_CLASSES: Mapping[int, type[openai.APIStatusError]] = {
+    400: openai.BadRequestError,
+    401: openai.AuthenticationError,
+    403: openai.PermissionDeniedError,
+    404: openai.NotFoundError,
+    409: openai.ConflictError,
+    422: openai.UnprocessableEntityError,
+    429: openai.RateLimitError,
+}
+_SERVER_ERROR = 500
+_NO_CONNECTION = (OSError, TimeoutError, httpx.TransportError, openai.APIConnectionError)
+# Of the OpenAI client: it does not repeat the request. One exception of a script is one failed model call.
+_NOT_REPEATED = {"x-should-retry": "false"}
+
+
+def error_body(reply: Reply) -> dict[str, Any]:
+    """Return the JSON body of an API error."""
+    message = reply.text or f"scripted error {reply.status}"
+    return {"error": {"message": message, "type": "offline", "param": None, "code": None}}
+
+
+def fails(reply: Reply) -> bool:
+    """Return whether the model call fails."""
+    return reply.error is not None or reply.status != OK
+
+
+def error_of(reply: Reply, where: str) -> Exception:
+    """Return the error with which the OpenAI client reports a failure, without HTTP.
+
+    Raises:
+        InvalidScriptError: E75, the body of a successful response is given as bytes.
+    """
+    if reply.error is not None:
+        return reply.error
+    if reply.status == OK:
+        reason = "a body with status 200 needs HTTP; play this script with an OfflineServer"
+        raise InvalidScriptError(option=where, reason=reason)
+    raw = json.dumps(error_body(reply)).encode() if reply.body is None else reply.body
+    request = httpx.Request("POST", "http://127.0.0.1/v1/responses")
+    response = httpx.Response(reply.status, headers=dict(reply.headers), content=raw, request=request)
+    text = response.text.strip()
+    body: Any = text
+    message = text or f"Error code: {reply.status}"
+    try:
+        body = json.loads(text)
+    except ValueError:
+        pass
+    else:
+        message = f"Error code: {reply.status} - {body}"
+    kind = _CLASSES.get(reply.status, openai.APIStatusError)
+    if reply.status >= _SERVER_ERROR:
+        kind = openai.InternalServerError
+    return kind(message, response=response, body=body.get("error", body) if isinstance(body, dict) else body)
+
+
+def breaks_connection(error: Exception) -> bool:
+    """Return whether an exception means that no response arrives, rather than an HTTP error."""
+    return isinstance(error, _NO_CONNECTION)
+
+
+def http_reply(error: Exception) -> Reply:
+    """Return the HTTP response for an exception: that of an API error, else status 500 with its text."""
+    if isinstance(error, openai.APIStatusError):
+        body = {"error": error.body if isinstance(error.body, dict) else {"message": error.message}}
+        kept = {
+            name: value for name, value in error.response.headers.items() if name.startswith("retry-after")
+        }
+        return Reply(
+            status=error.status_code, body=json.dumps(body).encode(), headers={**kept, **_NOT_REPEATED}
+        )
+    return Reply(f"{type(error).__name__}: {error}", status=_SERVER_ERROR, headers=_NOT_REPEATED)

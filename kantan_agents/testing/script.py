@@ -1,0 +1,80 @@
+"""A whole script: the replies of a model in order, or a function that returns the reply to each call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
+
+import openai
+import pydantic
+
+from kantan_agents.testing.replies import (
+    ALLOWED,
+    InvalidScriptError,
+    Reply,
+    ReplyFunction,
+    ReplyLike,
+    ScriptedToolCall,
+    read_reply,
+)
+
+CallT = TypeVar("CallT")
+
+Script: TypeAlias = (
+    Iterable[ReplyLike | Callable[[CallT], ReplyLike | Awaitable[ReplyLike]]]
+    # mypy infers list[object] for a variable that holds texts and calls.
+    | Iterable[object]
+    | Callable[[CallT], ReplyLike | Awaitable[ReplyLike]]
+)
+"""The replies in order, or one function of the call that returns the reply to each."""
+
+
+def checked_script(script: object, name: str) -> Iterable[object]:
+    """Return a script if it is a list of replies, or another iterable of them.
+
+    Raises:
+        InvalidScriptError: E75, it is a single reply or something else.
+    """
+    single = isinstance(script, (str, bytes, Mapping, Reply, ScriptedToolCall, Exception, pydantic.BaseModel))
+    if isinstance(script, Iterable) and not single:
+        return script
+    reason = f"a script is a list of replies or a function of the call, not {script!r}; {ALLOWED}"
+    raise InvalidScriptError(option=name, reason=reason)
+
+
+def read_script(script: object, name: str) -> list[Reply | ReplyFunction]:
+    """Return the replies of a script, each checked.
+
+    Args:
+        script: The replies in order.
+        name: Name of the argument, for the error.
+
+    Raises:
+        InvalidScriptError: E75, with the position of the first wrong reply.
+    """
+    replies = enumerate(checked_script(script, name))
+    return [read_reply(value, f"{name}[{index}]") for index, value in replies]
+
+
+def returned_by(name: str) -> str:
+    """Return the position of a reply that a function returned, for an error."""
+    return f"return value of {name}"
+
+
+async def resolve(step: Reply | ReplyFunction, call: Any) -> Reply:
+    """Return the reply of a step; a function is called, and awaited if it is async.
+
+    Raises:
+        InvalidScriptError: E75, a function returned something that is not a reply.
+    """
+    while not isinstance(step, Reply):
+        name = getattr(step, "__name__", type(step).__name__)
+        answer = step(call)
+        step = read_reply(await answer if inspect.isawaitable(answer) else answer, returned_by(name))
+    return step
+
+
+def is_native(value: object) -> bool:
+    """Return whether a value is a list of the SDK's output items, which ``ScriptedModel`` plays unchanged."""
+    return isinstance(value, (list, tuple)) and all(isinstance(item, openai.BaseModel) for item in value)
