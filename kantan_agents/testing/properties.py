@@ -1,0 +1,230 @@
+"""Counts what happens in the examples of a property test, and fails a property whose case never happened."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, TypeVar
+
+import attrs
+from agents.tool import default_tool_error_function
+from typing_extensions import Self
+
+try:
+    import hypothesis
+    from hypothesis import Phase, currently_in_test_context, settings
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "kantan_agents.testing.properties needs Hypothesis; install it with: pip install hypothesis"
+    ) from error
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.events import Event, ToolCallFinished, ToolCallRefused, subscribe
+
+__all__ = ["event", "expect_events"]
+
+TestT = TypeVar("TestT", bound=Callable[..., Any])
+
+_UNKNOWN_TOOL = "E21"
+_ROUNDS = 3  # an event in every tenth example is missing in all rounds of 40 in 3 of a million tests
+# How the SDK reports to the model that a tool has raised, or has not accepted its arguments.
+_FAILED = default_tool_error_function(None, ValueError("\0")).split("\0")[0]  # type: ignore[arg-type]
+
+
+@attrs.define
+class _Example:
+    """What has happened in one example."""
+
+    events: set[str] = attrs.field(factory=set)
+
+
+@attrs.define
+class _Counts:
+    """What has happened in the examples of one test."""
+
+    examples: int = 0
+    events: Counter[str] = attrs.field(factory=Counter)
+    settings: settings | None = None
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether the next examples would be the same."""
+        return self.settings is None or self.settings.derandomize
+
+
+_example: ContextVar[_Example | None] = ContextVar("kantan_agents_example", default=None)
+
+
+def event(name: str) -> None:
+    """Note that something has happened in this example.
+
+    It is counted by ``expect_events`` and shown by ``--hypothesis-show-statistics``. Unlike
+    ``hypothesis.event``, it may be called in a tool or a middleware, which run on other threads.
+
+    Args:
+        name: What has happened.
+    """
+    example = _example.get()
+    if example is not None:
+        example.events.add(name)
+    elif currently_in_test_context():
+        hypothesis.event(name)
+
+
+class expect_events:  # noqa: N801 - a decorator
+    """Fail a property test in which a case that it is about never happened.
+
+    A property such as "no refused tool has run" holds in vain if no tool was ever refused. As a decorator,
+    put it above ``@given``. After the last example, the test fails unless each of the named events has
+    happened in at least one::
+
+        @expect_events("tool ran", "tool refused")
+        @given(tool_calls(RULES, tools=TOOLS))
+        def test_no_call_pays_too_much(call): ...
+
+    Events are those noted with ``event``, and these, noted in all runs of agents: ``"tool ran"``, ``"tool
+    failed"`` (it raised, or did not accept its arguments), ``"tool refused"`` (by the rules) and ``"tool
+    unknown"``. The first three also occur with the name of the tool: ``"tool ran: pay"``.
+
+    If an example fails, its error is reported and nothing else. Examples that ``assume`` rejects do not
+    count. If an event is missing, more examples are drawn, so that a rare event does not fail the test by
+    chance; with ``derandomize=True``, the same examples are drawn each time, and none are added. Nothing is
+    expected if the settings do not generate examples, or fewer than ``min_examples``: such a profile is for
+    a quick look.
+
+    As a context manager, it expects the events in the block, such as a ``run_state_machine_as_test``.
+
+    Args:
+        names: The events to expect.
+        min_examples: The least ``max_examples`` of the settings with which the events are expected.
+
+    Raises:
+        InvalidOptionError: E75, a name is not a str, or the decorated function is not a property test.
+    """
+
+    def __init__(self, *names: str, min_examples: int = 10) -> None:
+        for name in names:
+            if not isinstance(name, str):
+                reason = f"the name of an event is a str, not {name!r}"
+                raise InvalidOptionError(option="expect_events", reason=reason)
+        self._names = names
+        self._min_examples = min_examples
+        self._blocks: list[Any] = []
+
+    def __call__(self, test: TestT) -> TestT:
+        """Decorate a property test."""
+        handle = getattr(test, "hypothesis", None)
+        if handle is None:
+            reason = f"put it above @given; {getattr(test, '__name__', test)!r} is not a property test"
+            raise InvalidOptionError(option="expect_events", reason=reason)
+        running: list[_Counts] = []  # the innermost last
+        handle.inner_test = _counted(handle.inner_test, running)
+
+        @functools.wraps(test)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            # Decorators above this one, such as @settings and @example, have left attributes here.
+            vars(test).update({key: value for key, value in vars(checked).items() if key != "__wrapped__"})
+            running.append(_Counts())
+            try:
+                with subscribe(_observe):
+                    for _ in range(_ROUNDS):
+                        test(*args, **kwargs)
+                        if not self._missing(running[-1]) or running[-1].is_repeated:
+                            break
+                self._check(running[-1])
+            finally:
+                running.pop()
+
+        return checked  # type: ignore[return-value]
+
+    def __enter__(self) -> Self:
+        block = _one_example(_Counts())
+        self._blocks.append((block, block.__enter__(), subscribe(_observe)))
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        block, counts, subscription = self._blocks.pop()
+        subscription.cancel()
+        block.__exit__(kind, error, traceback)
+        if kind is None:
+            self._check(counts)
+
+    def _missing(self, counts: _Counts) -> list[str]:
+        chosen = counts.settings
+        if chosen is not None and (
+            Phase.generate not in chosen.phases or chosen.max_examples < self._min_examples
+        ):
+            return []
+        return [name for name in self._names if not counts.events[name]] if counts.examples else []
+
+    def _check(self, counts: _Counts) -> None:
+        missing = self._missing(counts)
+        if missing:
+            happened = ", ".join(f"{name!r} in {count}" for name, count in counts.events.most_common())
+            raise AssertionError(
+                f"{', '.join(map(repr, missing))} did not happen in any of {counts.examples} examples, so "
+                f"this property says nothing about it. What happened: {happened or 'no event'}. Change the "
+                f"strategy so that it happens, or do not expect it."
+            )
+
+
+def _counted(inner: Callable[..., Any], running: list[_Counts]) -> Callable[..., Any]:
+    """Return the test of one example, which counts its events if it succeeds."""
+    if inspect.iscoroutinefunction(inner):
+
+        @functools.wraps(inner)
+        async def one_async(*args: Any, **kwargs: Any) -> Any:
+            with _one_example(running[-1]):
+                return await inner(*args, **kwargs)
+
+        return one_async
+
+    @functools.wraps(inner)
+    def one(*args: Any, **kwargs: Any) -> Any:
+        with _one_example(running[-1]):
+            return inner(*args, **kwargs)
+
+    return one
+
+
+@contextmanager
+def _one_example(counts: _Counts) -> Iterator[_Counts]:
+    example = _Example()
+    token = _example.set(example)
+    try:
+        yield counts
+    finally:
+        _example.reset(token)
+    # Not if it failed, or was rejected by `assume`.
+    counts.examples += 1
+    counts.events.update(example.events)
+    if currently_in_test_context():
+        counts.settings = settings.default
+        for name in sorted(example.events):
+            hypothesis.event(name)
+
+
+def _observe(happened: Event) -> None:
+    example = _example.get()
+    if example is None:
+        return
+    if isinstance(happened, ToolCallRefused):
+        unknown = happened.code == _UNKNOWN_TOOL
+        names = ["tool unknown"] if unknown else ["tool refused", f"tool refused: {happened.tool}"]
+    elif isinstance(happened, ToolCallFinished):
+        is_failure = happened.outcome != "finished" or (happened.output or "").startswith(_FAILED)
+        what = "tool failed" if is_failure else "tool ran"
+        names = [what, f"{what}: {happened.tool}"]
+    else:
+        return
+    example.events.update(names)

@@ -1,0 +1,18 @@
+"""Hypothesis strategies for property tests of agents, tools and their rules.
+
+They need Hypothesis, which the extra ``testing`` installs.
+"""
+
+try:
+    import hypothesis as _hypothesis  # noqa: F401 - so that the error says what to install
+except ModuleNotFoundError as error:
+    raise ImportError(
+        "kantan_agents.testing.strategies needs Hypothesis; install it with: pip install hypothesis"
+    ) from error
+
+from kantan_agents.testing.strategies.calls import tool_calls
+from kantan_agents.testing.strategies.contexts import contexts, prompts
+from kantan_agents.testing.strategies.json_values import json_values
+from kantan_agents.testing.strategies.rules import tool_rules
+
+__all__ = ["contexts", "json_values", "prompts", "tool_calls", "tool_rules"]
