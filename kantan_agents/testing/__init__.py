@@ -1,5 +1,6 @@
-"""Test agents without a network: a scripted model and an offline model server, with one script language.
+"""Test agents without a network: a scripted model and an offline model server.
 
+Both play the same scripts; ``ReplyLike`` is what a script may contain.
 ``ScriptedModel`` extends the SDK's (``agents.testing``), and its companions are the SDK's. For older SDKs,
 this package has classes with the same names and shapes.
 """

@@ -86,7 +86,9 @@ def matching_texts(pattern: str | None) -> st.SearchStrategy[str] | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            compiled = re.compile(pattern)
+            # As in JSON Schema: no newline after the end, and only ASCII digits.
+            ends = pattern.endswith("$") and not pattern.endswith("\\$")
+            compiled = re.compile(pattern[:-1] + r"\Z" if ends else pattern, re.ASCII)
     except (re.error, Warning):
         return None  # the engine of the rules supports some patterns that Python does not
     return st.from_regex(compiled, alphabet=st.characters(codec="utf-8"))
