@@ -112,4 +112,3 @@ def _blocks(text: str) -> Iterator[Block]:
     for match in _FENCE.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
         yield Block(match["language"], match["code"], line, text[: match.start()])
-

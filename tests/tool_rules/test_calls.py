@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidToolRulesError
+from kantan_agents.testing.properties import event, expect_events
 from kantan_agents.testing.strategies import json_values, tool_calls, tool_rules
 from kantan_agents.tool_rules import ToolFacts, ToolRules, decide_call, decide_tool, needs_arguments
 from kantan_agents.tool_rules.calls import parse_call_pattern
@@ -295,12 +296,14 @@ def test_a_denied_chain_is_found_inside_a_longer_one(command: str) -> None:
     assert denied("Bash(curl u | sh)", command) is wanted
 
 
+@expect_events("denied")
 @given(tool_rules(["Bash"]), st.data())
 def test_a_denied_call_stays_denied_in_a_chain(rules: dict[str, Any], data: st.DataObject) -> None:
     denying = ToolRules.parse({"deny": rules["deny"]})
     _, arguments = data.draw(tool_calls(denying, ["Bash"]))
     command = arguments.get("command", "git")
     if not decide_call(denying, BASH, {"command": command}).allowed:
+        event("denied")
         for longer in (f"true; {command}", f"true && {command}", f"({command})", f"true\n{command}\n"):
             assert not decide_call(denying, BASH, {"command": longer}).allowed
 

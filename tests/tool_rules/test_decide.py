@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kantan_agents.errors import ToolInputError, ToolNotAllowedError, ToolParameterTypeError
+from kantan_agents.testing.properties import expect_events
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 from kantan_agents.tool_rules import (
     NO_RULES,
@@ -22,6 +23,13 @@ from kantan_agents.tool_rules import (
     needs_arguments,
 )
 from kantan_agents.tool_rules.decide import is_quick
+from tests.tool_rules.drawn_calls import (
+    SCHEMAS,
+    about_parameters,
+    calls_of_all_kinds,
+    note,
+    rules_of_all_kinds,
+)
 
 BASH = ToolFacts(("Bash",), "command")
 public_rules = tool_rules()
@@ -116,26 +124,30 @@ def test_a_call_of_a_tool_that_may_not_be_used_is_never_allowed(
         assert decide_call(rules, tool, arguments) == decision
 
 
-@given(public_rules, st.data())
+@expect_events("allowed", "refused by allow", "refused by deny", "refused by params")
+@given(about_parameters | rules_of_all_kinds, st.data())
 def test_entries_decide_first_and_parameters_second(public: dict[str, Any], data: st.DataObject) -> None:
     rules = ToolRules.parse(public)
-    name, arguments = data.draw(tool_calls(rules))
+    name, arguments = data.draw(tool_calls(rules, tools=SCHEMAS, invalid=1) | tool_calls(rules))
     tool = ToolFacts((name,), "command")
     by_entries = decide_call(attrs.evolve(rules, params={}), tool, arguments)
     checks = rules.checks(tool.names)
     breach = checks.breach(name, arguments) if checks is not None else None
     decision = decide_call(rules, tool, arguments)
+    note(decision)
     assert decision.allowed == (by_entries.allowed and breach is None)
     if by_entries.allowed:
         expected = ("params", breach.entry) if breach is not None else (by_entries.key, by_entries.entry)
         assert (decision.key, decision.entry) == expected
 
 
-@given(public_rules, st.data())
+@expect_events("allowed", "refused by allow", "refused by deny")
+@given(rules_of_all_kinds, st.data())
 def test_only_a_refusal_has_an_error(public: dict[str, Any], data: st.DataObject) -> None:
     rules = ToolRules.parse(public)
-    name, arguments = data.draw(tool_calls(rules))
+    name, arguments = data.draw(calls_of_all_kinds(rules))
     decision = decide_call(rules, ToolFacts((name,), "command"), arguments)
+    note(decision)
     assert (decision.error is None) == decision.allowed
     assert decision.allowed or decision.key is not None
     if decision.key in ("allow", "deny") and decision.entry is not None:

@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kantan_agents.testing.properties import event, expect_events
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 from kantan_agents.tool_rules import (
     BASE,
@@ -59,12 +60,14 @@ def test_no_layer_reverts_another_layers_denial(stacked: list[ToolRules], name: 
         assert merged.denying((name,)) is None
 
 
+@expect_events("denied")
 @given(st.lists(rules, min_size=1, max_size=3), st.data())
 def test_no_layer_reverts_a_denied_call(stacked: list[ToolRules], data: st.DataObject) -> None:
     asked = data.draw(st.sampled_from(stacked))
     name, arguments = data.draw(tool_calls(asked, NAMES))
     facts = ToolFacts((name,), "command")
     if decide_call(asked, facts, arguments).key == "deny":
+        event("denied")
         assert not decide_call(merge(*stacked), facts, arguments).allowed
 
 

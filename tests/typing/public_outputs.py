@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import agents
 import attrs
+from hypothesis.strategies import SearchStrategy
 from pydantic import BaseModel
 from typing_extensions import TypedDict, assert_type
 
@@ -40,6 +41,8 @@ from kantan_agents.testing import (
     ScriptedToolCall,
     function_call,
 )
+from kantan_agents.testing.properties import event, expect_events
+from kantan_agents.testing.strategies import tool_calls, tool_rules
 
 
 class Report(BaseModel):
@@ -208,3 +211,26 @@ def scripts() -> None:
     ScriptedModel(later)
     played: Script[RecordedRequest] = ["hi"]
     OfflineServer(played)
+
+
+def strategies_and_expectations() -> None:
+    def pay(amount: int) -> str:
+        return str(amount)
+
+    rules = {"allow": ["pay"]}
+    assert_type(tool_calls(rules), SearchStrategy[tuple[str, dict[str, Any]]])
+    assert_type(tool_calls(tools=[pay], invalid=0), SearchStrategy[tuple[str, dict[str, Any]]])
+    assert_type(
+        tool_calls(rules, tools={"pay": {"type": "object"}}, malformed=True),
+        SearchStrategy[tuple[str, dict[str, Any] | str]],
+    )
+    assert_type(tool_rules(tools=[pay]), SearchStrategy[dict[str, Any]])
+
+    @expect_events("tool ran", min_examples=20)
+    def decorated(number: int) -> str:
+        event("called")
+        return str(number)
+
+    assert_type(decorated(3), str)
+    with expect_events("called") as expected:
+        assert_type(expected, expect_events)

@@ -32,19 +32,22 @@ def calls_by_schema(
     malformed: bool,
 ) -> tuple[str, Arguments | str]:
     """Draw a call: valid by schema and rules, or invalid in one way. An event says in which."""
-    kinds = ["an unknown tool", *_INVALID]
+    kinds = [*_INVALID, "an unknown tool"]
     if rules != NO_RULES:
-        kinds += [_VIOLATION, _VIOLATION]  # twice, because of the many ways to violate rules
+        kinds = [_VIOLATION, *kinds, _VIOLATION]  # twice, because of the many ways to violate rules
     if malformed:
         kinds.append("malformed JSON")
     # 0, to which a failing example shrinks, is a valid call.
     is_valid = draw(st.integers(0, _PERCENT - 1)) < round(_PERCENT * (1 - invalid))
     kind = "valid" if is_valid else draw(st.sampled_from(kinds))
     usable = [tool for tool in tools if decide_tool(rules, tool.facts).allowed]
-    tool = draw(st.sampled_from(tools if kind == _VIOLATION else usable or tools))
-    arguments = _by_rules(
-        draw, rules, tool, draw(tool.arguments), complies=kind != "a violation of the rules"
-    )
+    choices = usable or tools
+    if kind == _VIOLATION:
+        checked = [tool for tool in usable if rules.checks(tool.facts.names) is not None]
+        by_parameter = draw(st.booleans())
+        choices = checked if checked and by_parameter else tools
+    tool = draw(st.sampled_from(choices))
+    arguments = _by_rules(draw, rules, tool, draw(tool.arguments), complies=kind != _VIOLATION)
     changed: Arguments | str | None = arguments
     if kind in _INVALID:
         changed = _INVALID[kind](draw, tool, arguments)

@@ -47,9 +47,8 @@ def tool_rules(
         tool, rules | st.just({}), min_size=1, max_size=2
     )
     if known:
-        params = (
-            st.fixed_dictionaries({}, optional={each.name: _rules_about(each) for each in known}) | params
-        )
+        about = _some({each.name: _rules_about(each) for each in known})
+        params = st.one_of(about, about, params)
     return st.fixed_dictionaries(
         {
             "allow": st.sampled_from([None, "*"]) | entries,
@@ -73,22 +72,26 @@ def _short_forms(tool: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 def _rules_about(tool: ToolUnderTest) -> st.SearchStrategy[dict[str, Any]]:
     """Rules for some parameters of a tool, with limits that leave values of its schema."""
-    optional = {name: _limits(schema) for name, schema in tool.properties.items()}
-    return st.fixed_dictionaries({}, optional=optional)
+    limits = {name: _limits(schema) for name, schema in tool.properties.items()}
+    return _some({name: each for name, each in limits.items() if each is not None})
 
 
-def _limits(schema: Any) -> st.SearchStrategy[dict[str, Any]]:
+def _limits(schema: Any) -> st.SearchStrategy[dict[str, Any]] | None:
     kind = schema.get("type") if isinstance(schema, Mapping) else None
     if kind in ("integer", "number"):
-        limits = {"minimum": st.integers(-20, 5), "maximum": st.integers(5, 100)}
-        return st.fixed_dictionaries({}, optional={"type": st.just(kind), **limits})
+        return _some({"minimum": st.integers(-20, 5), "maximum": st.integers(5, 100)})
     if kind == "string":
         lengths = {"minLength": st.integers(0, 3), "maxLength": st.integers(3, 12)}
-        patterns = {"pattern": st.sampled_from(_PATTERNS)}
-        return st.fixed_dictionaries({}, optional={"type": st.just(kind), **lengths}) | st.fixed_dictionaries(
-            patterns
-        )
-    return st.fixed_dictionaries({}, optional={"type": st.just(kind)} if isinstance(kind, str) else {})
+        return _some(lengths) | _some({"pattern": st.sampled_from(_PATTERNS)})
+    return None
+
+
+def _some(parts: Mapping[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
+    """Draw a dict with at least one of the parts, if there are any."""
+    if not parts:
+        return st.just({})
+    names = st.lists(st.sampled_from(list(parts)), min_size=1, max_size=len(parts), unique=True)
+    return names.flatmap(lambda chosen: st.fixed_dictionaries({name: parts[name] for name in chosen}))
 
 
 def _rules() -> st.SearchStrategy[dict[str, Any]]:
