@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 import httpx
@@ -11,15 +10,6 @@ import openai
 
 from kantan_agents.testing.replies import OK, InvalidScriptError, Reply
 
-_CLASSES: Mapping[int, type[openai.APIStatusError]] = {
-    400: openai.BadRequestError,
-    401: openai.AuthenticationError,
-    403: openai.PermissionDeniedError,
-    404: openai.NotFoundError,
-    409: openai.ConflictError,
-    422: openai.UnprocessableEntityError,
-    429: openai.RateLimitError,
-}
 _SERVER_ERROR = 500
 _NO_CONNECTION = (OSError, TimeoutError, httpx.TransportError, openai.APIConnectionError)
 # Of the OpenAI client: it does not repeat the request. One exception of a script is one failed model call.
@@ -51,19 +41,10 @@ def error_of(reply: Reply, where: str) -> Exception:
     raw = json.dumps(error_body(reply)).encode() if reply.body is None else reply.body
     request = httpx.Request("POST", "http://127.0.0.1/v1/responses")
     response = httpx.Response(reply.status, headers=dict(reply.headers), content=raw, request=request)
-    text = response.text.strip()
-    body: Any = text
-    message = text or f"Error code: {reply.status}"
-    try:
-        body = json.loads(text)
-    except ValueError:
-        pass
-    else:
-        message = f"Error code: {reply.status} - {body}"
-    kind = _CLASSES.get(reply.status, openai.APIStatusError)
-    if reply.status >= _SERVER_ERROR:
-        kind = openai.InternalServerError
-    return kind(message, response=response, body=body.get("error", body) if isinstance(body, dict) else body)
+    # Private, but the only way to the client's own class and message, which differ between its versions. It
+    # uses no attribute of the client.
+    client = openai.AsyncOpenAI.__new__(openai.AsyncOpenAI)
+    return client._make_status_error_from_response(response)
 
 
 def breaks_connection(error: Exception) -> bool:

@@ -9,9 +9,10 @@ from typing import Any, cast
 
 import anyio
 import pydantic
-from agents import ModelResponse, Usage
+from agents import ModelResponse
 from openai.types.responses import Response, ResponseStreamEvent
 
+from kantan_agents.bridge.model_answers import answer_of
 from kantan_agents.testing.faults import error_of, fails
 from kantan_agents.testing.replies import Reply, ReplyFunction, is_step_fields, read_reply
 from kantan_agents.testing.script import Script, checked_script, is_native, returned_by
@@ -118,24 +119,12 @@ def _delayed(step: ModelStep, seconds: float) -> ModelStep:
     return ModelStep.respond(wait)
 
 
-def _answered(reply: Reply, *, streamed: bool) -> ModelStep:
+def _answered(reply: Reply, *, streamed: bool) -> ModelStep | ModelResponse:
     """Return the step that plays what ``OfflineServer`` sends for a reply."""
     if streamed:
         events = [_EVENT.validate_python(event) for event in response_events(reply, _NAME)]
         return ModelStep(stream_events=events)
-    response = Response.model_validate(response_body(reply, _NAME))
-    tokens = response.usage
-    usage = Usage(requests=1)
-    if tokens is not None:
-        usage = Usage(
-            requests=1,
-            input_tokens=tokens.input_tokens,
-            output_tokens=tokens.output_tokens,
-            total_tokens=tokens.total_tokens,
-            input_tokens_details=tokens.input_tokens_details,
-            output_tokens_details=tokens.output_tokens_details,
-        )
-    return ModelStep(output=response.output, usage=usage, response_id=response.id)
+    return answer_of(Response.model_validate(response_body(reply, _NAME)))
 
 
 _EVENT: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(ResponseStreamEvent)

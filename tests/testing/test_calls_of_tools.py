@@ -176,7 +176,7 @@ def shares(strategy: Any) -> Counter[str]:
         facts = {"pay": facts_of(agents.function_tool(pay)), "refund": facts_of(agents.function_tool(refund))}
         name, arguments = call
         counts["all"] += 1
-        if name in facts and jsonschema_rs.is_valid(facts[name].schema or {}, arguments):
+        if name in facts and jsonschema_rs.is_valid(dict(facts[name].schema or {}), arguments):
             allowed = decide_call(ToolRules.parse(RULES), facts[name], arguments).allowed
             counts["runs" if allowed else "refused"] += 1
 

@@ -231,7 +231,7 @@ def test_rules_with_mistakes_are_an_error_at_once() -> None:
     with pytest.raises(InvalidToolRulesError):
         tool_calls({"allow": "search"})
     with pytest.raises(ToolRulesTypeError):
-        tool_calls([])  # type: ignore[arg-type]
+        tool_calls([])  # type: ignore[call-overload]
 
 
 # Contexts and prompts
