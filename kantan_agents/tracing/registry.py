@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -16,8 +17,21 @@ class Recorder(Protocol):
     def path(self) -> Path:
         """The database file."""
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the file could not be written at the last attempt."""
+
     def force_flush(self, timeout: float = ...) -> bool:
         """Wait until everything is written."""
+
+    def start_flush(self) -> Callable[[float], bool]:
+        """Begin to write everything; return what waits for it, for at most the given seconds."""
+
+    def holds_this_thread(self) -> bool:
+        """Return whether the calling thread is inside a lock of the recorder."""
+
+    def defer(self, action: Callable[[], None]) -> bool:
+        """Call ``action`` when this thread leaves the recorder's lock; return False if it is in none."""
 
     def shutdown(self, timeout: float = ...) -> None:
         """Write all waiting spans and close the file."""
@@ -76,8 +90,10 @@ def flush_recorders(path: Path) -> None:
             recorder.force_flush(READ_SECONDS)
 
 
-def flush_all(seconds: float) -> None:
-    """Flush all recorders of this process within ``seconds``."""
+def flush_all(seconds: float) -> bool:
+    """Flush all recorders of this process at once, within ``seconds``; return whether all are written."""
     deadline = time.monotonic() + seconds
-    for recorder in recorders():
-        recorder.force_flush(max(0.0, deadline - time.monotonic()))
+    # All begin before the first is waited for: the file of one may be locked, the others' may not.
+    waits = [recorder.start_flush() for recorder in recorders()]
+    written = [wait(max(0.0, deadline - time.monotonic())) for wait in waits]
+    return all(written)

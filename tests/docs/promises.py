@@ -907,6 +907,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "SIGTERM arrives and the program has a handler": (
             "tracing/recorder/test_durability.py::test_a_user_defined_handler_is_called_and_then_everything_is_written",
+            "tracing/recorder/test_shutdown.py::test_a_default_action_that_is_restored_after_a_sigterm_ends_the_process_after_writing",
+            "tracing/recorder/test_shutdown.py::test_while_the_file_is_locked_the_traces_that_end_after_a_sigterm_do_not_block_the_loop",
+        ),
+        "the process ends while the file cannot be written, for example because it is locked": (
+            "tracing/recorder/test_shutdown.py::test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound",
+            "tracing/recorder/test_shutdown.py::test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails",
         ),
         "the process forks": (
             "tracing/recorder/test_durability.py::test_spans_waiting_at_a_fork_are_written_once_by_the_parent",

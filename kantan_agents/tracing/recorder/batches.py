@@ -45,6 +45,11 @@ class BatchWriter:
         self._logged_reason: str | None = None
         self._failing_since = math.inf
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last attempt to write failed because of the file."""
+        return self._failing_since < math.inf
+
     def close(self) -> None:
         """Close the connection; the next batch opens a new one."""
         self._database.close()

@@ -1,27 +1,19 @@
-"""Flushes the recorders when an event loop, a worker or the process ends, and handles forks."""
+"""Flushes the recorders when an event loop, a worker or the process ends; handles forks."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
 import os
-import signal
 import sys
-import threading
-import time
-from collections.abc import AsyncGenerator, Callable
-from types import FrameType
+from collections.abc import AsyncGenerator
 from typing import Any
 from weakref import WeakSet
 
 from kantan_agents.tracing import registry
+from kantan_agents.tracing.recorder import bound, sigterm
 
-LOOP_SECONDS = 5.0
-EXIT_SECONDS = 5.0
-SIGTERM_SECONDS = 5.0
 FORK_SECONDS = 2.0
-# If the process still runs this long after a SIGTERM, it is assumed to go on.
-SHUTDOWN_SECONDS = 60.0
 
 # By id: a generator that has started keeps its loop alive, so that no other loop can have this id meanwhile.
 _watched_loops: dict[int, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, None]]] = {}
@@ -63,20 +55,23 @@ async def _flush_when_closed(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[
         _ended_loops.add(loop)
         _watched_loops.pop(id(loop), None)
         try:
-            flushing = loop.run_in_executor(None, registry.flush_all, LOOP_SECONDS)
+            flushing = loop.run_in_executor(None, _flush_at_loop_end)
         except RuntimeError:  # no more threads
-            registry.flush_all(LOOP_SECONDS)
+            _flush_at_loop_end()
         else:
             await flushing
 
 
+def _flush_at_loop_end() -> None:
+    bound.flush_within_bound(registry.flush_all, is_ending=sigterm.is_shutting_down())
+
+
 class _Process:
-    """The hooks installed in this process, and the progress of its shutdown."""
+    """The hooks installed in this process, and whether its exit function was called."""
 
     has_exit_hook = False
     has_worker_hook = False
     has_exited = False
-    shutdown_until = 0.0
 
 
 def watch_process() -> None:
@@ -103,60 +98,15 @@ def watch_worker() -> None:
         util.Finalize(None, _at_exit, exitpriority=0)
 
 
-def flush_on_sigterm() -> None:
-    """Flush the recorders before a SIGTERM ends the process, with or without a handler for it.
-
-    Some servers, such as uvicorn, handle SIGTERM, finish their requests, and then send the signal to
-    themselves again with the default action, so that exit functions are never called. Without a handler, this
-    function installs one that flushes and then ends the process as usual. An existing handler is called as
-    before, then everything is flushed. From then on, each trace is flushed before the thread that ends it
-    continues.
-
-    Does nothing outside the main thread, or if the signal is ignored.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return
-    present = signal.getsignal(signal.SIGTERM)
-    if present is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _on_sigterm)
-    elif callable(present) and present is not _on_sigterm and not isinstance(present, _FlushingHandler):
-        signal.signal(signal.SIGTERM, _FlushingHandler(present))
-
-
-class _FlushingHandler:
-    """Calls the application's signal handler, then flushes; marks the process as shutting down."""
-
-    def __init__(self, handler: Callable[[int, FrameType | None], Any]) -> None:
-        self._handler = handler
-
-    def __call__(self, number: int, frame: FrameType | None) -> Any:
-        _Process.shutdown_until = time.monotonic() + SHUTDOWN_SECONDS
-        try:
-            return self._handler(number, frame)
-        finally:
-            registry.flush_all(SIGTERM_SECONDS)
-
-
-def is_shutting_down() -> bool:
-    """Return whether the application has handled a SIGTERM within the last ``SHUTDOWN_SECONDS``."""
-    return _Process.shutdown_until > 0 and time.monotonic() < _Process.shutdown_until
-
-
-def _on_sigterm(number: int, frame: FrameType | None) -> None:
-    del frame
-    registry.flush_all(SIGTERM_SECONDS)
-    signal.signal(number, signal.SIG_DFL)
-    signal.raise_signal(number)
-
-
 def has_exited() -> bool:
     """Return whether the exit function of this module has run; a new thread would not get far."""
     return _Process.has_exited
 
 
 def _at_exit() -> None:
+    bound.flush_within_bound(registry.flush_all, is_ending=True)
     for recorder in registry.recorders():
-        recorder.shutdown(EXIT_SECONDS)
+        recorder.shutdown(bound.remaining(is_ending=True))
     _Process.has_exited = True
 
 
@@ -173,7 +123,8 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     _Process.has_worker_hook = False
     _Process.has_exited = False
-    _Process.shutdown_until = 0.0
+    sigterm.forget_sigterm()
+    bound.renew()
     for recorder in registry.recorders():
         recorder.after_fork_in_child()
 

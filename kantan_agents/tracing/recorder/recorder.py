@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,10 @@ from kantan_agents.errors import (
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing import registry
-from kantan_agents.tracing.recorder import lifecycle
+from kantan_agents.tracing.recorder import lifecycle, sigterm
 from kantan_agents.tracing.recorder.arguments import check_file_owner, checked_path
 from kantan_agents.tracing.recorder.redaction import Redact
+from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.snapshot import (
     SpanSnapshot,
     TraceSnapshot,
@@ -106,7 +108,7 @@ class SQLiteRecorder(TracingProcessor):
         registry.register(self)
         lifecycle.watch_process()
         if flush_on_sigterm:
-            lifecycle.flush_on_sigterm()
+            sigterm.flush_on_sigterm()
         # Opens the file at once, so that it can be read, and a file that cannot be used is logged now.
         self._queue.put_marker()
         self._start_writer()
@@ -115,15 +117,18 @@ class SQLiteRecorder(TracingProcessor):
         self._open: set[str] = set()
         self._failed = 0
         self._logged: set[tuple[str, str]] = set()
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # reentrant: a destructor may end a span while it is held
+        self._sections = Sections()
         self._queue = SpanQueue(
             limit=self._max_queue,
             max_bytes=self._max_queue_bytes,
             max_wait=self._max_wait,
-            may_wait=lambda: self._writer.can_be_waited_for(),  # noqa: PLW0108 - the writer does not exist yet
+            may_wait=self._may_wait,
+            is_served=lambda: self._writer.is_running,
             on_drop=self._on_drop,
+            sections=self._sections,
         )
-        self._writer = Writer(self._path, self._queue, self._interval, adopt=self._adopt)
+        self._writer = Writer(self._path, self._queue, self._interval, self._sections, adopt=self._adopt)
 
     def __repr__(self) -> str:
         stats = self.stats()
@@ -139,14 +144,14 @@ class SQLiteRecorder(TracingProcessor):
         self._put_trace(trace)
 
     def on_trace_end(self, trace: Any) -> None:
-        """Record the trace if its start was not seen; after a SIGTERM, wait until the trace is written."""
+        """Record the trace if its start was not seen; after a SIGTERM, have it written at once."""
         trace_id = trace.trace_id
         if trace_id in self._open:
             self._open.discard(trace_id)
         else:
             self._put_trace(trace)
-        if lifecycle.is_shutting_down():
-            self.force_flush(lifecycle.SIGTERM_SECONDS)
+        if sigterm.is_shutting_down():
+            sigterm.flush_in_shutdown(self)
 
     def on_span_start(self, span: Any) -> None:
         """Do nothing; a span is recorded when it ends."""
@@ -174,7 +179,7 @@ class SQLiteRecorder(TracingProcessor):
             if version == self._queue.version and version % 2 == 0:
                 return stats
             time.sleep(0)
-        with self._queue.lock:
+        with self._sections.entered(), self._queue.lock:
             return self._stats()
 
     def _stats(self) -> RecorderStats:
@@ -198,14 +203,22 @@ class SQLiteRecorder(TracingProcessor):
             Whether all of them are in the database. Returns False at once if the database cannot be written.
             While it is locked, the recorder retries until the timeout.
         """
+        return self.start_flush()(timeout)
+
+    def start_flush(self) -> Callable[[float], bool]:
+        """Begin to do the same as ``force_flush``, without waiting.
+
+        Returns:
+            A function that waits for at most the given seconds and returns whether everything is written.
+        """
         if self._writer.owns_this_thread():
-            return False
+            return lambda _: False
         if not self._queue.unwritten():
-            return True
+            return lambda _: True
         marker = self._queue.put_marker()
         if not self._start_writer():
-            return not self._queue.unwritten()
-        return marker.wait(timeout)
+            return lambda _: not self._queue.unwritten()
+        return marker.wait
 
     async def force_flush_async(
         self,
@@ -225,6 +238,19 @@ class SQLiteRecorder(TracingProcessor):
         self._writer.stop(max(0.1, deadline - time.monotonic()))
         if self._queue.unwritten():  # new items, or items that could not be written in time
             self._start_writer()
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether the file could not be written at the last attempt."""
+        return self._writer.batches.is_failing
+
+    def holds_this_thread(self) -> bool:
+        """Return whether the calling thread is inside a lock of the recorder, as in a signal handler."""
+        return self._sections.hold_this_thread()
+
+    def defer(self, action: Callable[[], None]) -> bool:
+        """Call ``action`` when this thread leaves the recorder's lock; return False if it is in none."""
+        return self._sections.defer(action)
 
     def before_fork(self) -> None:
         """Stop the thread and close the file; a forked child can use neither."""
@@ -262,6 +288,14 @@ class SQLiteRecorder(TracingProcessor):
         if self._writer.thread is None or self._writer.is_stopping:
             self._start_writer()
         lifecycle.flush_at_loop_end()
+
+    def _may_wait(self) -> bool:
+        """Return whether this thread may wait for the writer; start it if it does not run."""
+        if not self._writer.can_be_waited_for():
+            return False
+        if self._writer.thread is None or self._writer.is_stopping:
+            return self._start_writer()
+        return True
 
     def _start_writer(self) -> bool:
         """Start the thread; at interpreter exit, write in the calling thread instead and return False."""

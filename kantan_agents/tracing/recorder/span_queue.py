@@ -15,10 +15,16 @@ from contextlib import contextmanager
 
 import attrs
 
+from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
 
 # At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
+
+
+# The writer's thread may be unable to start before the waiting thread continues: the wait may happen in a
+# destructor that runs while its thread holds a lock of the ``threading`` module.
+_START_SECONDS = 2.0
 
 
 class Wake:
@@ -75,8 +81,10 @@ class SpanQueue:
         limit: How many items may wait.
         max_bytes: How many bytes the waiting items may have while they cannot be written.
         max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
-        may_wait: Returns whether the calling thread may wait for the writer at all.
+        may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
+        is_served: Returns whether the writer's thread runs.
         on_drop: Called after the first of a series of spans has been dropped.
+        sections: The threads that hold a lock of the recorder.
         dropped: Number of spans dropped so far.
         in_flight: The items that the writer is writing.
         lock: Held while items are taken out.
@@ -90,7 +98,9 @@ class SpanQueue:
     max_bytes: int
     max_wait: float
     may_wait: Callable[[], bool]
+    is_served: Callable[[], bool]
     on_drop: Callable[[], None]
+    sections: Sections
     dropped: int = 0
     in_flight: list[Item] = attrs.field(factory=list)
     lock: threading.Condition = attrs.field(factory=threading.Condition)
@@ -110,7 +120,7 @@ class SpanQueue:
     @contextmanager
     def modifying(self) -> Iterator[None]:
         """Hold the lock, with ``version`` odd: waiting, in-flight or dropped items are about to change."""
-        with self.lock:
+        with self.sections.entered(), self.lock:
             self.version += 1
             try:
                 yield
@@ -209,18 +219,19 @@ class SpanQueue:
         if self.max_wait > 0 and self.may_wait() and self._wait_for_slot(self.max_wait):
             return
         with self.modifying():
-            is_first = self._drop_oldest() is not None and not self._dropping
+            is_first = self._is_full() and self._drop_oldest() is not None and not self._dropping
             self._dropping = self._dropping or is_first
         if is_first:
             self.on_drop()
 
     def _wait_for_slot(self, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
+        begun = time.monotonic()
         with self.lock:
             while self._is_full():
-                remaining = min(deadline - time.monotonic(), threading.TIMEOUT_MAX)
-                if remaining <= 0 or not self.lock.wait(remaining):
+                waited = time.monotonic() - begun
+                if waited >= seconds or (waited >= _START_SECONDS and not self.is_served()):
                     return False
+                self.lock.wait(min(seconds - waited, _START_SECONDS))
         return True
 
     def _drop_oldest(self) -> SpanSnapshot | None:

@@ -6,10 +6,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kantan_agents.tracing.recorder.batches import BatchWriter
+from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.span_queue import SpanQueue
 
 BATCH = 1_000
@@ -26,40 +27,59 @@ class Writer:
     Attributes:
         batches: Writes the batches, and counts the spans that were written and discarded.
         thread: The thread, or None.
+        is_running: Whether the thread has begun its work.
         is_stopping: Whether the thread ends after its current batch, even if items are waiting.
     """
 
-    def __init__(self, path: Path, queue: SpanQueue, interval: float, *, adopt: bool) -> None:
+    def __init__(
+        self, path: Path, queue: SpanQueue, interval: float, sections: Sections, *, adopt: bool
+    ) -> None:
         self.batches = BatchWriter(path, queue, adopt=adopt)
         self.thread: threading.Thread | None = None
+        self.is_running = False
         self.is_stopping = False
         self._ending: threading.Thread | None = None
         self._queue = queue
         self._interval = interval
-        self._lock = threading.RLock()  # reentrant: a signal handler may call start() inside start()
-        self._lock_threads: set[int] = set()
+        self._sections = sections
+        self._lock = threading.RLock()  # reentrant: a destructor may run while it is held
+        self._is_wanted = False
         self._is_paused = False
-        self._is_starting = False
         self._is_writing_in_caller = False
         self._retry_delay = FIRST_PAUSE
 
     def start(self) -> None:
         """Start the thread, or let a stopping one continue; do nothing while the writer is paused.
 
+        This never waits for another thread's lock: a destructor that ends a span may run while its thread
+        holds a lock of ``threading`` that the other thread needs to start the writer. Instead, the other
+        thread starts it.
+
         Raises:
             RuntimeError: The interpreter is shutting down and starts no more threads.
         """
-        with self._locked():
-            if self._is_paused or self._is_starting:
-                return
-            self.is_stopping = False
-            if self.thread is None:
-                # A destructor that runs while the thread is created may end a span and call this again.
-                self._is_starting = True
+        if self._sections.defer(self._start_if_possible):
+            return
+        self._is_wanted = True
+        with self._sections.entered():
+            # Whoever holds the lock looks at `_is_wanted` again after releasing it.
+            while self._is_wanted and self._lock.acquire(blocking=False):
                 try:
-                    self._start_thread()
+                    self._start_wanted()
                 finally:
-                    self._is_starting = False
+                    self._lock.release()
+
+    def _start_wanted(self) -> None:
+        self._is_wanted = False
+        if self._is_paused:
+            return
+        self.is_stopping = False
+        if self.thread is None:
+            self._start_thread()
+
+    def _start_if_possible(self) -> None:
+        with suppress(RuntimeError):  # the interpreter starts no more threads; its exit function writes
+            self.start()
 
     def _start_thread(self) -> None:
         thread = threading.Thread(target=self._run, name="kantan_agents recorder", daemon=True)
@@ -117,23 +137,19 @@ class Writer:
     def can_be_waited_for(self) -> bool:
         """Return whether the calling thread may wait for the writer without a deadlock.
 
-        It may not in a destructor that runs on the writer's own thread, or on a thread that is starting the
-        writer.
+        It may not on the writer's own thread, or in a destructor that runs while the thread holds a lock.
         """
-        return not self.owns_this_thread() and threading.get_ident() not in self._lock_threads
+        return not self.owns_this_thread() and not self._sections.hold_this_thread()
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Hold the lock for starting and ending the thread."""
-        thread_id = threading.get_ident()
-        is_outermost = thread_id not in self._lock_threads
-        self._lock_threads.add(thread_id)  # before locking, as a destructor may run between any two lines
         try:
-            with self._lock:
+            with self._sections.entered(), self._lock:
                 yield
         finally:
-            if is_outermost:
-                self._lock_threads.discard(thread_id)
+            if self._is_wanted:  # another thread could not start the writer meanwhile
+                self._start_if_possible()
 
     def owns_this_thread(self) -> bool:
         """Return whether the calling thread is the writer's, which must not wait for itself."""
@@ -141,6 +157,7 @@ class Writer:
         return self.thread is not None and self.thread.ident == threading.get_ident()
 
     def _run(self) -> None:
+        self.is_running = True
         try:
             while self.owns_this_thread():
                 self._work()
@@ -155,6 +172,7 @@ class Writer:
     def _end(self) -> None:
         self.batches.close()
         self._ending = self.thread
+        self.is_running = False
         self.thread = None
 
     def _work(self) -> None:
@@ -193,6 +211,7 @@ class Writer:
             if not len(self._queue):
                 return True
             self.thread = thread
+            self.is_running = True
             return False
 
     def _wait_before_retry(self) -> None:

@@ -1,0 +1,330 @@
+"""The end of a process: one bound for all that waits, no wait on an event loop, and no wait inside a lock."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents import custom_span, set_trace_processors, trace
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kantan_agents.tracing import registry
+from kantan_agents.tracing.recorder import SQLiteRecorder, bound
+from tests.tracing.recorder.database_file import DatabaseFile
+from tests.tracing.recorder.processes import SECONDS, Start, wait_until
+from tests.tracing.recorder.test_durability import _SERVE, _SERVED, ask
+
+NAMES = [str(number) for number in range(10)]
+
+# The file is locked by another connection until `unlock()` is called.
+_LOCKED = """
+import sqlite3
+from kantan_agents.tracing.recorder import bound
+
+recorder = record_traces(path)
+recorder.force_flush()
+lock = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+lock.execute("BEGIN IMMEDIATE")
+"""
+
+
+def test_while_the_file_is_locked_the_traces_that_end_after_a_sigterm_do_not_block_the_loop(
+    start: Start, file: DatabaseFile
+) -> None:
+    """A wait of the loop would last an hour here, because only the loop itself releases the lock."""
+    script = start(
+        _LOCKED
+        + """
+bound.END_SECONDS = 3600.0
+
+async def run(number, stop):
+    with trace("w"):
+        await stop.wait()
+        record(number)
+
+async def main():
+    stop = asyncio.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    sys.modules["kantan_agents.tracing.recorder.sigterm"].flush_on_sigterm()
+    runs = [asyncio.create_task(run(number, stop)) for number in range(10)]
+    say("ready")
+    while not stop.is_set():
+        await asyncio.sleep(0.001)
+    await asyncio.gather(*runs)
+    await asyncio.sleep(0.3)  # the recorder tries in vain meanwhile
+    say(recorder.stats().queued)
+    lock.close()
+
+asyncio.run(main())
+""",
+        file.path,
+    )
+    assert script.until("ready").send(signal.SIGTERM).wait() == 0, script.err
+    assert script.out.splitlines() == ["ready", "10"]
+    assert sorted(file.names()) == NAMES
+
+
+def test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound(
+    start: Start, file: DatabaseFile
+) -> None:
+    script = start(
+        _LOCKED
+        + """
+import atexit
+from kantan_agents.tracing.recorder.span_queue import FlushMarker
+
+bound.END_SECONDS = 0.5
+waits = []
+wait = FlushMarker.wait
+
+def counted(self, seconds):
+    waits.append(seconds)
+    return wait(self, seconds)
+
+FlushMarker.wait = counted
+atexit._clear()
+atexit.register(lambda: say(sum(waits)))  # called after the recorder's
+atexit.register(sys.modules["kantan_agents.tracing.recorder.lifecycle"]._at_exit)
+signal.signal(signal.SIGTERM, lambda *_: None)
+sys.modules["kantan_agents.tracing.recorder.sigterm"].flush_on_sigterm()
+record("before")
+signal.raise_signal(signal.SIGTERM)
+for number in range(10):
+    with trace("w"):
+        record(number)
+
+async def main():
+    with trace("w"):
+        record("in a loop")
+
+asyncio.run(main())
+say(len(waits))
+""",
+        file.path,
+    )
+    assert script.wait() == 0, script.err
+    count, seconds = script.out.splitlines()
+    assert int(count) >= 10
+    assert float(seconds) < 1.0
+
+
+@given(st.lists(st.tuples(st.floats(0, 3), st.booleans()), min_size=1, max_size=30))
+def test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails(
+    steps: list[tuple[float, bool]],
+) -> None:
+    class Failing:
+        is_failing = True
+
+    clock = [1_000.0]
+    waited = 0.0
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(bound.time, "monotonic", lambda: clock[0])
+        patched.setattr(registry, "recorders", lambda: [Failing()])
+        bound.renew()
+        for pause, waits in steps:
+            clock[0] += pause
+            seconds = bound.remaining(is_ending=True)
+            if waits:
+                waited += seconds
+                clock[0] += seconds
+    bound.renew()
+    assert waited <= bound.END_SECONDS + 1e-6
+
+
+def test_a_default_action_that_is_restored_after_a_sigterm_ends_the_process_after_writing(
+    start: Start, file: DatabaseFile
+) -> None:
+    script = start(
+        """
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        lazy()
+        with trace("w"):
+            record("before")
+            signal.raise_signal(signal.SIGTERM)
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            record("after")
+            signal.raise_signal(signal.SIGTERM)
+        say("not reached")
+        """,
+        file.path,
+    )
+    assert script.wait() == -signal.SIGTERM
+    assert (script.out, file.names()) == ("", ["before", "after"])
+
+
+def test_before_a_sigterm_and_for_other_signals_the_default_action_is_set_as_usual(
+    start: Start, file: DatabaseFile
+) -> None:
+    start(
+        """
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        lazy()
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        signal.signal(signal.SIGTERM, lambda *_: None)
+        record_traces(path)
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGTERM)
+        signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+        assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+        """,
+        file.path,
+        wait=True,
+    )
+
+
+_SAYING = """
+
+record_silently = record
+
+
+def record(name):
+    record_silently(name)
+    say(name)
+"""
+
+
+def test_a_server_that_receives_sigterm_while_the_file_is_locked_waits_for_it_once(
+    start: Start, file: DatabaseFile, folder: Path
+) -> None:
+    (folder / "served.py").write_text(_SERVED + _SAYING)
+    server = start(_SERVE, file.path, "lifespan", 1, folder / "socket", bare=True)
+    wait_until(lambda: "started" in server.out, lambda: server.err)
+    with closing(sqlite3.connect(file.path, isolation_level=None, timeout=SECONDS)) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        for number in range(5):
+            ask(folder / "socket", number)
+        server.send(signal.SIGTERM).until("last")
+    assert server.wait() == -signal.SIGTERM, server.err
+    assert sorted(file.names()) == ["0", "1", "2", "3", "4", "last"]
+
+
+def test_a_recorder_whose_file_is_free_is_written_although_that_of_another_is_locked(
+    recorder_at: Callable[..., SQLiteRecorder], folder: Path
+) -> None:
+    recorders = [recorder_at(folder / f"{number}.db", flush_interval=30.0) for number in range(4)]
+    set_trace_processors(recorders)
+    for recorder in recorders:
+        assert recorder.force_flush(SECONDS)
+        recorder._queue.urgent = False
+    with closing(sqlite3.connect(recorders[1].path, isolation_level=None)) as lock:
+        lock.execute("BEGIN IMMEDIATE")
+        with trace("w"), custom_span("a"):
+            pass
+        assert not registry.flush_all(1.0)
+    for recorder in recorders[:1] + recorders[2:]:
+        assert DatabaseFile(recorder.path).names() == ["a"]
+
+
+# Signals and destructors inside the recorder
+
+
+@pytest.mark.parametrize("moment", ["__init__", "start"])
+def test_a_sigterm_while_the_recorder_starts_its_thread_loses_nothing(
+    start: Start, file: DatabaseFile, moment: str
+) -> None:
+    script = start(
+        f"""
+        recorder = record_traces(path)
+        recorder.shutdown()
+
+        class Thread(threading.Thread):
+            def {moment}(self, *args, **options):
+                signal.raise_signal(signal.SIGTERM)
+                super().{moment}(*args, **options)
+
+        threading.Thread = Thread
+        with trace("w"):
+            record("a")
+        say("not reached")
+        """,
+        file.path,
+    )
+    assert script.wait() == -signal.SIGTERM, script.err
+    assert script.out == ""
+    # The signal arrives when the trace begins, and ends the process as soon as the thread has started.
+    assert len(file.traces()) == 1
+
+
+def test_a_sigterm_inside_a_lock_of_the_recorder_loses_nothing(start: Start, file: DatabaseFile) -> None:
+    """The recorder's thread needs the lock to write, so the process ends as soon as it is released."""
+    script = start(
+        """
+        recorder = lazy()
+        with trace("w"):
+            record("a", "b")
+        with recorder._queue.modifying():
+            signal.raise_signal(signal.SIGTERM)
+            say("inside")
+        say("not reached")
+        """,
+        file.path,
+    )
+    assert script.wait() == -signal.SIGTERM, script.err
+    assert script.out == "inside\n"
+    assert file.names() == ["a", "b"]
+
+
+def test_a_destructor_that_holds_a_lock_of_threading_does_not_wait_for_the_thread_start(
+    start: Start, file: DatabaseFile
+) -> None:
+    """The garbage collector may run a destructor while ``threading`` registers or removes a thread."""
+    start(
+        """
+        recorder = SQLiteRecorder(path, max_queue=5, max_wait=3600.0)
+        set_trace_processors([recorder])
+        recorder.shutdown()
+        sys.modules["kantan_agents.tracing.recorder.span_queue"]._START_SECONDS = 0.01
+        opened = trace("w")
+        opened.start()
+        recorder.shutdown()
+        starting = threading.Event()
+
+        class Thread(threading.Thread):
+            def start(self):
+                starting.set()
+                super().start()
+
+        lock = threading._active_limbo_lock
+        with_lock = threading.Event()
+
+        def destroyed():
+            with lock:
+                with_lock.set()
+                starting.wait()
+                record(*(f"destroyed {number}" for number in range(7)), parent=opened)
+
+        second = threading.Thread(target=destroyed)
+        second.start()
+        with_lock.wait()
+        threading.Thread = Thread
+        record("first", parent=opened)  # starts the thread, for which the lock is needed
+        second.join()
+        assert recorder.force_flush(60)
+        stats = recorder.stats()
+        assert stats.written + stats.dropped == 8 and stats.queued == 0, stats
+        """,
+        file.path,
+        wait=True,
+    )
+    assert file.is_sound()
+
+
+def test_a_span_that_fails_in_a_destructor_while_another_failure_is_counted_does_not_wait(
+    recorder: SQLiteRecorder,
+) -> None:
+    class Broken:
+        span_id = "span_broken"
+
+        def export(self) -> Any:
+            raise RuntimeError
+
+    with recorder._lock:  # a destructor runs here
+        recorder.on_span_end(Broken())
+    assert recorder.stats().failed == 1
