@@ -36,6 +36,9 @@ class Recorder(Protocol):
     def shutdown(self, timeout: float = ...) -> None:
         """Write all waiting spans and close the file."""
 
+    def retire(self) -> None:
+        """Write all waiting spans and close the file as soon as possible; on an event loop, do not wait."""
+
     def before_fork(self) -> None:
         """Stop the thread and close the file."""
 
@@ -68,9 +71,14 @@ def register_main(recorder: Recorder) -> None:
     _Main.recorder = ref(recorder)
 
 
+def main_recorder() -> Recorder | None:
+    """Return the recorder that ``record_traces`` created last; None if it no longer exists."""
+    return _Main.recorder() if _Main.recorder is not None else None
+
+
 def main_database() -> Path | None:
     """Return the database that ``record_traces`` has opened; None if its recorder no longer exists."""
-    recorder = _Main.recorder() if _Main.recorder is not None else None
+    recorder = main_recorder()
     return None if recorder is None else recorder.path
 
 

@@ -914,6 +914,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tracing/recorder/test_shutdown.py::test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound",
             "tracing/recorder/test_shutdown.py::test_the_waits_of_a_process_that_ends_add_up_to_one_bound_while_the_file_fails",
         ),
+        "`os.execv` replaces the process with another program": (
+            "tracing/recorder/test_durability.py::test_a_flush_before_exec_writes_everything",
+        ),
+        "`record_traces` is called again": (
+            "tracing/recorder/test_recorder.py::test_record_traces_again_and_again_leaves_one_thread_and_one_open_database",
+            "tracing/recorder/test_recorder.py::test_record_traces_on_an_event_loop_closes_the_recorder_before_without_waiting",
+        ),
         "the process forks": (
             "tracing/recorder/test_durability.py::test_spans_waiting_at_a_fork_are_written_once_by_the_parent",
             "tracing/recorder/test_durability.py::test_forked_workers_that_call_no_exit_functions_lose_nothing",

@@ -36,6 +36,9 @@ def record_traces(
     This replaces all other trace processors, including the SDK's exporter, which sends traces to OpenAI. To
     keep them, pass a ``SQLiteRecorder`` to ``add_trace_processor`` instead.
 
+    The recorder of an earlier call writes what it has, ends its thread and closes its file at once. A call on
+    an event loop does not wait for it.
+
     Args:
         path: The database file, as for ``SQLiteRecorder``.
         **options: As for ``SQLiteRecorder``.
@@ -49,8 +52,11 @@ def record_traces(
         InvalidOptionError: E75, an option is invalid.
     """
     recorder = SQLiteRecorder(path, **options)
+    replaced = registry.main_recorder()
     registry.register_main(recorder)
     processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
     set_trace_processors(processors)
     kantan_llm.tracing.set_trace_processors(processors)
+    if replaced is not None:
+        replaced.retire()
     return recorder

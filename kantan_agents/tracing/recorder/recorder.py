@@ -239,6 +239,12 @@ class SQLiteRecorder(TracingProcessor):
         if self._queue.unwritten():  # new items, or items that could not be written in time
             self._start_writer()
 
+    def retire(self) -> None:
+        """Do the same as ``shutdown``; on an event loop, do not wait for it."""
+        if sigterm.may_wait([self]):
+            self.shutdown()
+        self._writer.retire()  # also if not everything could be written within the time
+
     @property
     def is_failing(self) -> bool:
         """Whether the file could not be written at the last attempt."""

@@ -58,7 +58,7 @@ def forget_sigterm() -> None:
 
 def flush_in_shutdown(recorder: registry.Recorder) -> None:
     """Write what a recorder holds: wait for it if no event loop runs in this thread, else only request it."""
-    if _may_wait([recorder]):
+    if may_wait([recorder]):
         bound.flush_within_bound(recorder.force_flush, is_ending=True)
     else:
         recorder.start_flush()
@@ -77,14 +77,14 @@ class _Handler:
             return self._handler(number, frame)
         finally:
             recorders = registry.recorders()
-            if _may_wait(recorders):
+            if may_wait(recorders):
                 bound.flush_within_bound(registry.flush_all, is_ending=True)
             else:
                 for recorder in recorders:
                     recorder.start_flush()
 
 
-def _may_wait(recorders: list[registry.Recorder]) -> bool:
+def may_wait(recorders: list[registry.Recorder]) -> bool:
     """Return whether this thread blocks neither an event loop nor, inside a lock, a recorder's thread."""
     try:
         asyncio.get_running_loop()

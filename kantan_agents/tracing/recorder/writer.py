@@ -45,6 +45,7 @@ class Writer:
         self._lock = threading.RLock()  # reentrant: a destructor may run while it is held
         self._is_wanted = False
         self._is_paused = False
+        self._is_retiring = False
         self._is_writing_in_caller = False
         self._retry_delay = FIRST_PAUSE
 
@@ -103,6 +104,11 @@ class Writer:
         # Another thread may start it again for new items; then it continues.
         while self.is_stopping and thread.is_alive() and time.monotonic() < deadline:
             thread.join(_JOIN_SECONDS)
+
+    def retire(self) -> None:
+        """Let the thread end as soon as nothing is left to write, without waiting for it."""
+        self._is_retiring = self.thread is not None
+        self._queue.request_write()
 
     def pause(self, seconds: float) -> None:
         """Stop the thread, and do not start it again before ``resume``."""
@@ -172,7 +178,7 @@ class Writer:
     def _end(self) -> None:
         self.batches.close()
         self._ending = self.thread
-        self.is_running = False
+        self.is_running = self._is_retiring = False
         self.thread = None
 
     def _work(self) -> None:
@@ -188,8 +194,10 @@ class Writer:
         while not queue.take(BATCH):
             queue.sleeping = True
             # Check again: an item that was appended before `sleeping` was set did not wake this thread.
-            woken = bool(len(queue)) or queue.wake.wait(IDLE_SECONDS)
+            woken = bool(len(queue)) or (not self._is_retiring and queue.wake.wait(IDLE_SECONDS))
             queue.sleeping = False
+            if self._is_retiring and not len(queue):
+                woken = False
             if self.is_stopping or (not woken and self._may_end()):
                 return False
             self._wait_for_more()
@@ -204,13 +212,13 @@ class Writer:
 
     def _may_end(self) -> bool:
         with self._locked():
-            thread = self.thread
+            thread, is_retiring = self.thread, self._is_retiring
             self._end()
             # Checked last: a thread that appends an item now either sees that there is no writer thread, or
             # its item is seen here.
             if not len(self._queue):
                 return True
-            self.thread = thread
+            self.thread, self._is_retiring = thread, is_retiring
             self.is_running = True
             return False
 

@@ -429,6 +429,24 @@ def test_a_loop_closed_without_shutdown_loses_nothing(recorder_at: Any, file: Da
     assert file.names() == ["0", "1", "2"]
 
 
+# Another program in place of the process
+
+
+def test_a_flush_before_exec_writes_everything(start: Start, file: DatabaseFile) -> None:
+    start(
+        """
+        recorder = record_traces(path)
+        with trace("w"):
+            record(*map(str, range(300)))
+        assert recorder.force_flush()
+        os.execv(sys.executable, [sys.executable, "-c", "pass"])
+        """,
+        file.path,
+        wait=True,
+    )
+    assert file.names() == [str(number) for number in range(300)]
+
+
 # Forks and workers
 
 

@@ -645,6 +645,70 @@ def test_many_recorders_leave_no_thread_and_no_open_file(recorder_threads: Threa
     assert sum(DatabaseFile(folder / f"{number}.db").count() for number in range(7)) == 50
 
 
+@needs_proc
+@pytest.mark.parametrize("same_file", [True, False])
+def test_record_traces_again_and_again_leaves_one_thread_and_one_open_database(
+    recorder_threads: Threads, folder: Path, same_file: bool
+) -> None:
+    paths = [folder / ("same.db" if same_file else f"{number}.db") for number in range(30)]
+    try:
+        for path in paths:
+            recorder = record_traces(path, flush_on_sigterm=False, flush_interval=30.0)
+            with trace("w"):
+                record("a")
+            assert len(recorder_threads()) <= 1
+        assert recorder.force_flush(SECONDS)
+        assert all(name.startswith(str(paths[-1])) for name in open_files(folder))
+    finally:
+        set_trace_processors([])
+        kantan_llm.tracing.set_trace_processors([])
+        recorder.shutdown()
+    assert sum(DatabaseFile(path).count() for path in {*paths}) == 30
+    assert recorder_threads() == []
+
+
+@needs_proc
+def test_record_traces_on_an_event_loop_closes_the_recorder_before_without_waiting(
+    recorder_threads: Threads, folder: Path
+) -> None:
+    """A wait would block the loop, which alone releases the lock of the first file."""
+
+    async def main() -> SQLiteRecorder:
+        first = record_traces(folder / "0.db", flush_on_sigterm=False)
+        assert await first.force_flush_async(SECONDS)
+        with trace("w"):
+            record("a")
+        lock = sqlite3.connect(folder / "0.db", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+        for number in range(1, 10):
+            recorder = record_traces(folder / f"{number}.db", flush_on_sigterm=False)
+            with trace("w"):
+                record("a")
+        lock.close()
+        return recorder
+
+    last = asyncio.run(main())
+    wait_until(lambda: len(recorder_threads()) == 1)
+    set_trace_processors([])
+    kantan_llm.tracing.set_trace_processors([])
+    last.shutdown()
+    assert [DatabaseFile(folder / f"{number}.db").names() for number in range(10)] == [["a"]] * 10
+    assert open_files(folder) == []
+
+
+def test_a_recorder_that_was_replaced_can_be_used_again(folder: Path) -> None:
+    first = record_traces(folder / "1.db", flush_on_sigterm=False)
+    second = record_traces(folder / "2.db", flush_on_sigterm=False)
+    add_trace_processor(first)
+    with trace("w"):
+        record("a")
+    set_trace_processors([])
+    kantan_llm.tracing.set_trace_processors([])
+    for recorder in (first, second):
+        recorder.shutdown()
+        assert DatabaseFile(recorder.path).names() == ["a"]
+
+
 def test_several_recorders_of_the_same_or_other_files_work_together(
     recorder_at: RecorderAt, folder: Path
 ) -> None:
