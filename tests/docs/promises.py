@@ -939,6 +939,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "too many spans wait": (
             "tracing/recorder/test_write_errors.py::test_without_a_wait_the_oldest_spans_are_dropped_and_counted",
             "tracing/recorder/test_recorder.py::test_spans_beyond_max_queue_bytes_are_dropped_while_the_file_is_unusable",
+            "tracing/recorder/test_write_errors.py::test_everything_that_waits_for_a_slow_file_takes_no_more_memory_than_max_queue_bytes",
+            "tracing/recorder/test_write_errors.py::test_a_span_that_cannot_be_written_within_max_queue_bytes_is_dropped_alone",
+            "tracing/recorder/test_write_errors.py::test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata",
         ),
     },
     ("docs/guides/traces.md", "Search filters", "Argument"): {

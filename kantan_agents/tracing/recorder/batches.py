@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from sys import getsizeof
 from typing import Any
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
@@ -24,6 +25,9 @@ LOCKED_SECONDS = 2.0
 
 # After this many rows, the writer releases the GIL. Otherwise the event loop would wait for it up to 5 ms.
 _ROWS_PER_SLICE = 20
+
+# The texts of a row of a span this small are not measured.
+_SMALL = 4_096
 
 _LARGEST_INTEGER = 2**63 - 1
 
@@ -60,8 +64,10 @@ class BatchWriter:
 
     def write(self) -> bool:
         """Write the in-flight items; if the file cannot be written, put them back and return False."""
-        rows = self._rows()
         try:
+            # First, so that no rows are made while the file cannot be opened.
+            self._database.open()
+            rows = self._rows()
             try:
                 self._write(rows)
             except Exception as error:
@@ -81,15 +87,20 @@ class BatchWriter:
     def _rows(self) -> list[tuple[Item, Any]]:
         """Return the in-flight items with their rows; discard items that cannot be converted."""
         limited = is_length_limited()
+        size = 0
         rows: list[tuple[Item, Any]] = []
         for number, item in enumerate([*self._queue.in_flight]):
             if number % _ROWS_PER_SLICE == _ROWS_PER_SLICE - 1:
                 time.sleep(0)
+            # A row is made from the decoded item.
+            self._queue.reserve_rows(size + item.size)
             try:
                 if isinstance(item, TraceSnapshot):
                     rows.append((item, trace_row(item)))
                 elif isinstance(item, SpanSnapshot):
-                    rows.append((item, span_row(item, limited=limited)))
+                    row = span_row(item, limited=limited)
+                    rows.append((item, row))
+                    size += _size_of(row, item)
             except Exception as error:  # noqa: BLE001 - one span must not cost all others
                 self._discard(item, error)
         return rows
@@ -105,8 +116,7 @@ class BatchWriter:
         self._database.write(traces, spans)
         with self._queue.modifying():
             self.written += len(spans)
-            written = {id(item) for item, _ in rows}
-            self._queue.in_flight = [item for item in self._queue.in_flight if id(item) not in written]
+            self._queue.remove_in_flight(item for item, _ in rows)
 
     def _write_singly(self, rows: list[tuple[Item, Any]]) -> None:
         """Write each row in its own transaction, so that only rows that SQLite cannot store are lost.
@@ -134,7 +144,7 @@ class BatchWriter:
     def _discard(self, item: Item, error: Exception) -> None:
         with self._queue.modifying():
             self.failed += isinstance(item, SpanSnapshot)
-            self._queue.in_flight = [other for other in self._queue.in_flight if other is not item]
+            self._queue.remove_in_flight([item])
         span_id = "" if isinstance(item, FlushMarker) else item.id
         _log_error(SpanNotRecordedError(span_id=span_id, reason=_reason(error)))
 
@@ -160,6 +170,13 @@ class BatchWriter:
         if self._logged_reason is not None:
             self._logged_reason = None
             _log.info("traces are written again", path=str(self._path), written=self.written)
+
+
+def _size_of(row: SpanRow, item: SpanSnapshot) -> int:
+    """Return about how many bytes a row takes beside its snapshot, with which it may share a text."""
+    if item.size < _SMALL:
+        return item.size
+    return sum(getsizeof(value) for value in row.values if value is not item.packed)
 
 
 def _storable_values(values: Iterable[Any]) -> tuple[Any, ...]:

@@ -75,6 +75,20 @@ class Database:
         self._identity: tuple[int, int] | None = None
         self._wal_identity: tuple[int, int] | None = None
 
+    def open(self) -> None:
+        """Open the file, unless it is open and still the one at the path.
+
+        Raises:
+            sqlite3.Error: The database cannot be used, temporarily or at all.
+            OSError: The file cannot be accessed.
+        """
+        try:
+            self._open()
+        except sqlite3.OperationalError as error:
+            if not _lacks_tables(error):
+                raise
+            self._open()  # another process has dropped tables since they were found
+
     def write(self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]) -> None:
         """Write all rows or none.
 

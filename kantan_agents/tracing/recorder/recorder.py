@@ -61,7 +61,8 @@ class SQLiteRecorder(TracingProcessor):
         path: The database file. Its directory must exist. A missing file is created, and only its owner may
             read it; an existing file keeps its mode.
         max_queue: Number of spans and traces that may wait to be written.
-        max_queue_bytes: Total size, in bytes, of the spans that may wait while the file cannot be written.
+        max_queue_bytes: Bytes of memory that the waiting spans and traces may take, with those that are being
+            written. A span that alone takes more than a quarter of it is dropped.
         max_wait: Seconds that a thread which ends a span waits if the queue is full. After that, or at once
             with 0, the oldest span is dropped. On an event loop, this wait blocks every task.
         flush_interval: Seconds during which spans are collected before they are written together. If the

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import time
+from sys import getsizeof
 from typing import Any
 
 import attrs
@@ -29,11 +30,13 @@ _TEXT_ITEMS = {"message", "reasoning"}
 
 @attrs.define
 class TraceSnapshot:
-    """A trace; ``packed`` is its export as JSON text."""
+    """A trace; ``packed`` is its export as JSON text, ``size`` the bytes that it takes in the queue."""
 
     id: str
     packed: str
     queued_at: float = attrs.field(factory=time.monotonic)
+    derived: None = None
+    size: int = 0
 
 
 @attrs.define
@@ -50,6 +53,10 @@ class Derived:
     input: str | None
     output: str | None
 
+    def size(self) -> int:
+        """Return about how many bytes it takes."""
+        return sum(getsizeof(text) for text in (self.input, self.output)) + 2 * getsizeof(str(self.parts))
+
 
 @attrs.define
 class SpanSnapshot:
@@ -57,12 +64,14 @@ class SpanSnapshot:
 
     Attributes:
         derived: The columns that cannot be derived from ``packed``; usually None.
+        size: The bytes that the span takes in the queue.
     """
 
     id: str
     packed: str | bytes
     derived: Derived | None = None
     queued_at: float = attrs.field(factory=time.monotonic)
+    size: int = 0
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:

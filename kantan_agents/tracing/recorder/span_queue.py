@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from sys import getsizeof
 
 import attrs
 
@@ -21,6 +22,15 @@ from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
 # At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
 
+
+# What an item takes beside its text: its objects, its id and its place in the queue.
+_ITEM_BYTES = 256
+
+# At most this much of the limit is written at once. The rows of a batch take up to three times its size, so
+# this much is kept free for them.
+_BATCH_PART = 16
+_LARGEST_BATCH = 8 * 1024 * 1024
+_ROWS_PER_BYTE = 3
 
 # The writer's thread may be unable to start before the waiting thread continues: the wait may happen in a
 # destructor that runs while its thread holds a lock of the ``threading`` module.
@@ -53,6 +63,8 @@ class FlushMarker:
         is_abandoned: Whether the flush no longer waits.
     """
 
+    size = 0
+
     def __init__(self) -> None:
         self.is_abandoned = False
         self._wake = Wake()
@@ -70,7 +82,8 @@ class FlushMarker:
         return self._written
 
 
-Item = TraceSnapshot | SpanSnapshot | FlushMarker
+Snapshot = TraceSnapshot | SpanSnapshot
+Item = Snapshot | FlushMarker
 
 
 @attrs.define(eq=False)
@@ -79,7 +92,7 @@ class SpanQueue:
 
     Attributes:
         limit: How many items may wait.
-        max_bytes: How many bytes the waiting items may have while they cannot be written.
+        max_bytes: How many bytes the waiting and in-flight items may take, with the rows made from them.
         max_wait: Seconds that a thread waits while the queue is full; then the oldest span is dropped.
         may_wait: Returns whether the calling thread may wait for the writer at all; starts the writer.
         is_served: Returns whether the writer's thread runs.
@@ -111,8 +124,18 @@ class SpanQueue:
     _items: deque[Item] = attrs.field(factory=deque)
     _saved: deque[Item] = attrs.field(factory=deque)
     _dropping: bool = False
-    _is_failing: bool = False
+    # Changed only by augmented assignments of a number, within which Python switches no threads.
     _bytes: int = 0
+    _bytes_of_rows: int = 0
+    _batch_bytes: int = attrs.field(init=False)
+    _limit_bytes: int = attrs.field(init=False)
+    _largest_item: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._batch_bytes = min(self.max_bytes // _BATCH_PART, _LARGEST_BATCH)
+        # Alone in a batch, it has to fit together with its rows.
+        self._largest_item = self.max_bytes // (1 + _ROWS_PER_BYTE)
+        self._limit_bytes = self.max_bytes - _ROWS_PER_BYTE * self._batch_bytes
 
     def __len__(self) -> int:
         return len(self._items) + len(self._saved)
@@ -127,12 +150,15 @@ class SpanQueue:
             finally:
                 self.version += 1
 
-    def put(self, item: Item) -> None:
-        """Append ``item``; if the queue is full and stays full, drop the oldest span."""
-        if self._is_full():
-            self._free_slot()
-        if self._is_failing:
-            self._count_bytes(item)
+    def put(self, item: Snapshot) -> None:
+        """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
+        size = getsizeof(item.packed) + _ITEM_BYTES
+        if item.derived is not None:
+            size += item.derived.size()
+        item.size = size
+        if (self._is_full(size) or size > self._largest_item) and not self._make_room(item):
+            return
+        self._bytes += size
         self._items.append(item)
         if self.sleeping:
             self.wake.set()
@@ -152,34 +178,69 @@ class SpanQueue:
         self.wake.set()
 
     def take(self, count: int) -> list[Item]:
-        """Move the oldest items, at most ``count`` and at most the limit, to ``in_flight``; return these."""
+        """Move the oldest items to ``in_flight``, and return these.
+
+        Args:
+            count: How many at most; at most the limit, and no more than fit into a batch, but at least one.
+        """
         with self.modifying():
+            size = sum(item.size for item in self.in_flight)
             for source in (self._saved, self._items):
                 while source and len(self.in_flight) < min(count, self.limit):
+                    size += source[0].size
+                    if size > self._batch_bytes and self.in_flight:
+                        break
                     # In this order: a reader without the lock looks here first and then at `in_flight`, so it
                     # never misses the item.
                     self.in_flight.append(source[0])
                     source.popleft()
+                else:
+                    continue
+                break
             return self.in_flight
+
+    def reserve_rows(self, size: int) -> None:
+        """Count ``size`` bytes for the rows of the in-flight items, beyond what is kept free for rows."""
+        excess = size - self.max_bytes + self._limit_bytes
+        if excess <= self._bytes_of_rows:
+            return
+        with self.modifying():
+            self._release_rows()
+            self._bytes_of_rows = excess
+            self._bytes += excess
+            is_first = self._drop_excess(0)
+        if is_first:
+            self.on_drop()
 
     def put_back(self) -> None:
         """Return the in-flight items, which could not be written, to the front of the queue."""
         with self.modifying():
-            self._items.extendleft(reversed(self.in_flight))
+            waiting = [item for item in self.in_flight if not _is_abandoned(item)]
+            self._items.extendleft(reversed(waiting))
             self.in_flight = []
-            self._is_failing = True
-            self._bytes = sum(_size(item) for item in self._items.copy())
-            is_first = self._drop_excess()
+            self._release_rows()
+            is_first = self._drop_excess(0)
         if is_first:
             self.on_drop()
+
+    def remove_in_flight(self, items: Iterable[Item]) -> None:
+        """Remove items that are written or discarded; call it inside ``modifying``."""
+        removed = {id(item) for item in items}
+        size = sum(item.size for item in self.in_flight if id(item) in removed)
+        self._bytes -= size
+        self.in_flight = [item for item in self.in_flight if id(item) not in removed]
 
     def clear_in_flight(self) -> None:
         """Remove the in-flight items, which are written or discarded."""
         with self.modifying():
-            self.in_flight = []
-            self._is_failing = False
+            self.remove_in_flight(self.in_flight)
+            self._release_rows()
             self._dropping = self._dropping and len(self) > 0
             self.lock.notify_all()
+
+    def _release_rows(self) -> None:
+        self._bytes -= self._bytes_of_rows
+        self._bytes_of_rows = 0
 
     def unwritten(self) -> list[Item]:
         """Return a list of the waiting and the in-flight items."""
@@ -190,44 +251,56 @@ class SpanQueue:
         """Return the markers at which a flush waits."""
         return [item for item in self.unwritten() if isinstance(item, FlushMarker) and not item.is_abandoned]
 
-    def _count_bytes(self, item: Item) -> None:
-        with self.modifying():
-            self._bytes += _size(item)
-            is_first = self._drop_excess()
-        if is_first:
-            self.on_drop()
-
-    def _drop_excess(self) -> bool:
-        """Drop the oldest spans until the limits hold; return whether a series of drops begins here."""
-        was_dropping = self._dropping
-        while len(self._items) > self.limit or self._bytes > self.max_bytes:
-            dropped = self._drop_oldest()
-            if dropped is None:
-                break
-            self._bytes -= _size(dropped)
-            self._dropping = True
-        return self._dropping and not was_dropping
-
-    def _is_full(self) -> bool:
+    def _is_full(self, size: int) -> bool:
         # The in-flight items come back if they cannot be written. Threads that wait leave slots for them.
         # Otherwise the oldest are dropped when they come back, and these are the in-flight items.
         in_flight = len(self.in_flight) if self.max_wait > 0 else 0
-        return len(self._items) + in_flight >= self.limit
+        return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
 
-    def _free_slot(self) -> None:
+    def _make_room(self, item: Snapshot) -> bool:
+        """Make room for ``item``; return whether it may be appended."""
         self.request_write()
-        if self.max_wait > 0 and self.may_wait() and self._wait_for_slot(self.max_wait):
-            return
+        fits = item.size <= self._largest_item
+        if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):
+            return True
         with self.modifying():
-            is_first = self._is_full() and self._drop_oldest() is not None and not self._dropping
-            self._dropping = self._dropping or is_first
+            if fits:
+                is_first = self._drop_excess(item.size, slots=1)
+                fits = self._bytes + item.size <= self._limit_bytes
+            else:
+                is_first = not self._dropping
+            if not fits:  # too large, or the in-flight items leave no room
+                self.dropped += isinstance(item, SpanSnapshot)
+                is_first = is_first or not self._dropping
+                self._dropping = True
         if is_first:
             self.on_drop()
+        return fits
 
-    def _wait_for_slot(self, seconds: float) -> bool:
+    def _drop_excess(self, size: int, slots: int = 0) -> bool:
+        """Drop the oldest spans until there is room; return whether a series of drops begins here.
+
+        Args:
+            size: Bytes that are needed.
+            slots: Items that are needed.
+        """
+        was_dropping = self._dropping
+        while len(self._items) + slots > self.limit or self._bytes + size > self._limit_bytes:
+            if self._drop_oldest() is None and not self._drop_oldest_trace(size):
+                break
+            self._dropping = True
+        return self._dropping and not was_dropping
+
+    def _drop_oldest_trace(self, size: int) -> bool:
+        if not self._saved or self._bytes + size <= self._limit_bytes:
+            return False
+        self._bytes -= self._saved.popleft().size
+        return True
+
+    def _wait_for_slot(self, size: int, seconds: float) -> bool:
         begun = time.monotonic()
         with self.lock:
-            while self._is_full():
+            while self._is_full(size):
                 waited = time.monotonic() - begun
                 if waited >= seconds or (waited >= _START_SECONDS and not self.is_served()):
                     return False
@@ -239,13 +312,14 @@ class SpanQueue:
         while self._items:
             item = self._items.popleft()
             if isinstance(item, SpanSnapshot):
+                self._bytes -= item.size
                 self.dropped += 1
                 return item
             self._saved.append(item)
             if len(self._saved) > max(self.limit, _TRACES_KEPT):
-                self._saved.popleft()
+                self._bytes -= self._saved.popleft().size
         return None
 
 
-def _size(item: Item) -> int:
-    return 0 if isinstance(item, FlushMarker) else len(item.packed)
+def _is_abandoned(item: Item) -> bool:
+    return isinstance(item, FlushMarker) and item.is_abandoned

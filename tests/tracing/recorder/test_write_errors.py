@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import gc
 import logging
 import os
 import shutil
@@ -10,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import threading
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -615,6 +617,80 @@ def test_without_a_wait_the_oldest_spans_are_dropped_and_counted(
     first, again = logged("E63")
     assert "10" in first and str(file.path) in first
     assert first == again
+
+
+@pytest.mark.parametrize("characters", [100, 10_000, 200_000])
+def test_everything_that_waits_for_a_slow_file_takes_no_more_memory_than_max_queue_bytes(
+    recorder_at: RecorderAt,
+    file: DatabaseFile,
+    monkeypatch: pytest.MonkeyPatch,
+    logged: Logged,
+    characters: int,
+) -> None:
+    """The queue, the spans that are being written, and their rows."""
+    limit = 3_000_000
+    recorder = recorder_at(file.path, max_queue_bytes=limit, flush_interval=0.0)
+    assert recorder.force_flush(SECONDS)
+    write, is_free = database._write, threading.Event()
+
+    def slow(*arguments: Any) -> None:
+        is_free.wait(SECONDS)
+        write(*arguments)
+
+    monkeypatch.setattr(database, "_write", slow)
+    count = 3 * limit // characters + 100 if characters > 100 else 10_000
+    gc.collect()
+    tracemalloc.start()
+    try:
+        with trace("w"):
+            for number in range(count):
+                text = f"{number:06}" + "x" * characters
+                with generation_span(input=[{"role": "user", "content": text}], output=[{"content": text}]):
+                    pass
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        is_free.set()
+    assert peak < limit + 5 * (characters + 1_000)  # the span that is being copied
+    assert recorder.force_flush(SECONDS)
+    stats = recorder.stats()
+    assert stats.dropped > 0 and stats.written > 5
+    assert stats.written + stats.dropped == count
+    assert file.count() == stats.written
+    assert recorder._queue._bytes == 0
+    assert len(logged("E63")) == 1
+
+
+def test_a_span_that_cannot_be_written_within_max_queue_bytes_is_dropped_alone(
+    recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
+) -> None:
+    recorder = recorder_at(file.path, max_queue_bytes=100_000)
+    with trace("w"):
+        record("before")
+        with custom_span("large", {"text": "x" * 30_000}):
+            pass
+        record("after")
+    assert recorder.force_flush(SECONDS)
+    assert file.names() == ["before", "after"]
+    assert recorder.stats().dropped == len(logged("E63")) == 1
+
+
+def test_a_thread_waits_for_bytes_as_for_places(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    recorder = recorder_at(file.path, max_queue_bytes=100_000, max_wait=NEVER, flush_interval=0.0)
+
+    def work() -> None:
+        with trace("w"):
+            for number in range(60):
+                with custom_span(str(number), {"text": "x" * 5_000}):
+                    pass
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(SECONDS)
+    assert recorder.force_flush(SECONDS)
+    assert (recorder.stats().written, recorder.stats().dropped, recorder._queue._bytes) == (180, 0, 0)
 
 
 def test_the_size_of_dropped_spans_does_not_count(
