@@ -27,6 +27,9 @@ class Recorder(Protocol):
     def start_flush(self) -> Callable[[float], bool]:
         """Begin to write everything; return what waits for it, for at most the given seconds."""
 
+    def prepare_read(self, timeout: float) -> None:
+        """Flush before this process reads the file; also if nothing waits but the file was replaced."""
+
     def holds_this_thread(self) -> bool:
         """Return whether the calling thread is inside a lock of the recorder."""
 
@@ -95,7 +98,7 @@ def flush_recorders(path: Path) -> None:
     resolved = path.resolve()
     for recorder in recorders():
         if recorder.path == resolved:
-            recorder.force_flush(READ_SECONDS)
+            recorder.prepare_read(READ_SECONDS)
 
 
 def flush_all(seconds: float) -> bool:

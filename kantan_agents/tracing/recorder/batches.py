@@ -7,6 +7,7 @@ import math
 import sqlite3
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from sys import getsizeof
 from typing import Any
@@ -47,12 +48,28 @@ class BatchWriter:
         self._queue = queue
         self._database = Database(path, adopt=adopt)
         self._logged_reason: str | None = None
+        self._logged_replaced = 0
         self._failing_since = math.inf
 
     @property
     def is_failing(self) -> bool:
         """Whether the last attempt to write failed because of the file."""
         return self._failing_since < math.inf
+
+    @property
+    def replaced(self) -> int:
+        """How often the file was found moved, replaced, truncated or deleted while it was open."""
+        return self._database.replaced
+
+    def is_file_replaced(self) -> bool:
+        """Return whether the open file is no longer the one at the path; any thread may ask."""
+        return self._database.is_replaced()
+
+    def leave_replaced_file(self) -> None:
+        """Close the file if it is no longer the one at the path."""
+        with suppress(sqlite3.Error, OSError):  # the next write tries again, and logs
+            self._database.close_replaced()
+        self._log_replaced()
 
     def close(self) -> None:
         """Close the connection; the next batch opens a new one."""
@@ -167,9 +184,17 @@ class BatchWriter:
 
     def _on_success(self) -> None:
         self._failing_since = math.inf
-        if self._logged_reason is not None:
+        if self._logged_reason is None:
+            self._log_replaced()
+        else:
             self._logged_reason = None
+            self._logged_replaced = self.replaced
             _log.info("traces are written again", path=str(self._path), written=self.written)
+
+    def _log_replaced(self) -> None:
+        if self._logged_replaced != self.replaced:
+            self._logged_replaced = self.replaced
+            _log.warning("the trace database was moved, replaced, truncated or deleted", path=str(self._path))
 
 
 def _size_of(row: SpanRow, item: SpanSnapshot) -> int:

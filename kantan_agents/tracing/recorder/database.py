@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.support.private_files import create_private
+from kantan_agents.tracing.recorder.files import Files, files_at, index_of, log_of, remove_if
 from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
 from kantan_agents.tracing.schema import (
@@ -66,14 +68,17 @@ class Database:
     Args:
         path: The file.
         adopt: Whether to add the tables to the database of another program.
+
+    Attributes:
+        replaced: How often the files were found moved, replaced, truncated or deleted while open.
     """
 
     def __init__(self, path: Path, *, adopt: bool = False) -> None:
+        self.replaced = 0
         self._path = path
         self._adopt = adopt
         self._connection: sqlite3.Connection | None = None
-        self._identity: tuple[int, int] | None = None
-        self._wal_identity: tuple[int, int] | None = None
+        self._files: Files | None = None
 
     def open(self) -> None:
         """Open the file, unless it is open and still the one at the path.
@@ -100,10 +105,8 @@ class Database:
         is_new = self._connection is None
         try:
             _write(self._open(), traces, spans)
-            if self._wal_identity is None:
-                self._wal_identity = _identity(_wal_of(self._path))
-            if self._identity != _identity(self._path):
-                _write(self._open(), traces, spans)  # the file was replaced during the write
+            if self.is_replaced() and not _has(self._open(), traces, spans):
+                _write(self._open(), traces, spans)  # the files were replaced during the write
         except Exception as error:
             if (is_new and not _lacks_tables(error)) or is_locked(error) or not is_file_error(error):
                 raise
@@ -113,6 +116,12 @@ class Database:
 
     def close(self) -> None:
         """Close the connection; the next ``write`` opens it again."""
+        # SQLite would write the log of files that were replaced to the file that is there now.
+        with suppress(sqlite3.Error, OSError):
+            self.close_replaced()
+        self._close()
+
+    def _close(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -122,24 +131,71 @@ class Database:
         connection, self._connection = self._connection, None
         return connection
 
+    def is_replaced(self) -> bool:
+        """Return whether the open files are no longer those at the path, or were truncated."""
+        return self._connection is not None and _found_files(self._path) != self._files
+
+    def close_replaced(self) -> bool:
+        """Close the connection if its files were replaced, so that readers do not see them; return whether.
+
+        Raises:
+            sqlite3.Error, OSError: The files cannot be accessed.
+        """
+        if not self.is_replaced():
+            return False
+        self._leave_replaced_files()
+        return True
+
     def _open(self) -> sqlite3.Connection:
-        if self._connection is not None and self._identity != _identity(self._path):
-            # The file was deleted or replaced; nobody would read what is written to the old one.
-            self._close_replaced_file(self._connection)
+        # Nobody would read what is written to files that are no longer at the path.
+        self.close_replaced()
         if self._connection is None:
             _check_permission(self._path)
-            self._connection, self._identity = _connect_verified(self._path, self._adopt)
-            self._wal_identity = None
+            self._connection, self._files = _connect_verified(self._path, self._adopt)
         return self._connection
 
-    def _close_replaced_file(self, connection: sqlite3.Connection) -> None:
-        """Checkpoint the old file and delete its log, which SQLite would otherwise apply to the new file."""
-        with suppress(sqlite3.Error):
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        self.close()
-        log = _wal_of(self._path)
-        if self._wal_identity is not None and _identity(log) == self._wal_identity:
-            log.unlink(missing_ok=True)
+    def _leave_replaced_files(self) -> None:
+        """Close the connection, and remove the files of it that SQLite would apply to what is there now."""
+        self.replaced += 1
+        connection, before, now = self._connection, self._files, files_at(self._path)
+        if connection is None or before is None:
+            return
+        if now.database != before.database:
+            # The log belongs to the old file, which may only have been moved.
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._close()
+        elif now.is_empty:
+            # Only a part of the database is in the log, and closing would write that part to the file.
+            mode = self._path.stat().st_mode
+            self._close_without_log(keep=False)
+            create_private(self._path)
+            self._path.chmod(mode)
+        elif now.log in (None, before.log) or not log_of(self._path).stat().st_size:
+            # The connection still has the log that was removed. Closing writes it to the database.
+            with suppress(sqlite3.Error):
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._close()
+        else:
+            # Another program has begun a new log, with which this one cannot be joined.
+            self._close_without_log(keep=True)
+        remove_if(log_of(self._path), before.log)
+        remove_if(index_of(self._path), before.index)
+
+    def _close_without_log(self, *, keep: bool) -> None:
+        """Close the connection so that SQLite does not write its log to the database.
+
+        SQLite does so only if the file is at its path, and Python before 3.12 has no switch for it.
+        """
+        aside = self._path.with_name(f"{self._path.name}-aside-{os.getpid()}")
+        self._path.rename(aside)
+        try:
+            self._close()
+        finally:
+            if keep:
+                aside.rename(self._path)
+            else:
+                aside.unlink()
 
 
 def is_locked(error: Exception) -> bool:
@@ -197,19 +253,25 @@ def _check_permission(path: Path) -> None:
         raise PermissionError(errno.EACCES, "its directory is read-only")
 
 
-def _connect_verified(path: Path, adopt: bool) -> tuple[sqlite3.Connection, tuple[int, int]]:
-    """Return a connection and the identity of its file, which SQLite does not expose.
+def _connect_verified(path: Path, adopt: bool) -> tuple[sqlite3.Connection, Files]:
+    """Return a connection and its files, which SQLite does not expose.
 
     Raises:
-        OSError: The identity is unknown, because the file was replaced during each attempt.
+        OSError: The files are unknown, because they were replaced during each attempt.
         sqlite3.Error: The database cannot be used.
     """
     for _ in range(_OPEN_ATTEMPTS):
         create_private(path)
-        identity = _identity(path)
+        before = files_at(path)
         connection = _connect(path, adopt)
-        if identity is not None and identity == _identity(path):
-            return connection, identity
+        files = files_at(path)
+        if before.database is not None and before.database == files.database:
+            # Within a process, SQLite shares the index among all connections to a file, even after it was
+            # removed. With the log that is there now, it would be wrong.
+            if files.log is not None and files.index is None:
+                connection.close()
+                raise sqlite3.OperationalError("database is locked by a connection to a log that was removed")
+            return connection, files
         connection.close()
     raise FileNotFoundError(errno.ENOENT, "it was replaced while it was opened")
 
@@ -237,16 +299,18 @@ def _connect(path: Path, adopt: bool) -> sqlite3.Connection:
     return connection
 
 
-def _wal_of(path: Path) -> Path:
-    return path.with_name(f"{path.name}-wal")
-
-
-def _identity(path: Path) -> tuple[int, int] | None:
+def _found_files(path: Path) -> Files | None:
     try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return (found.st_dev, found.st_ino)
+        return files_at(path)
+    except OSError:
+        return None  # opening reports the reason
+
+
+def _has(connection: sqlite3.Connection, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]) -> bool:
+    """Return whether the last of the rows, which are written in one transaction, is in the database."""
+    table, row_id = ("spans", spans[-1].values[0]) if spans else ("traces", traces[-1][0] if traces else None)
+    query = f"SELECT 1 FROM {table} WHERE id = ?"  # noqa: S608
+    return row_id is None or connection.execute(query, (row_id,)).fetchone() is not None
 
 
 def _found(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceRow]:

@@ -192,6 +192,7 @@ class SQLiteRecorder(TracingProcessor):
             dropped=self._queue.dropped,
             failed=self._writer.batches.failed + self._failed,
             oldest_unwritten=0.0 if oldest is None else time.monotonic() - oldest,
+            replaced=self._writer.batches.replaced,
         )
 
     def force_flush(self, timeout: float = FLUSH_SECONDS) -> bool:  # type: ignore[override]
@@ -220,6 +221,12 @@ class SQLiteRecorder(TracingProcessor):
         if not self._start_writer():
             return lambda _: not self._queue.unwritten()
         return marker.wait
+
+    def prepare_read(self, timeout: float) -> None:
+        """Flush before this process reads the file; also if nothing waits but the file was replaced."""
+        if not self._queue.unwritten() and self._writer.batches.is_file_replaced():
+            self._queue.put_marker()
+        self.force_flush(timeout)
 
     async def force_flush_async(
         self,

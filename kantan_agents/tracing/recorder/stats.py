@@ -17,6 +17,7 @@ class RecorderStats:
         dropped: Spans lost because the queue was full (E63).
         failed: Spans that could not be recorded (E65).
         oldest_unwritten: Age of the oldest queued span in seconds; 0.0 if the queue is empty.
+        replaced: How often the file was found moved, replaced, truncated or deleted while it was open.
     """
 
     written: int
@@ -24,3 +25,4 @@ class RecorderStats:
     dropped: int
     failed: int
     oldest_unwritten: float
+    replaced: int = 0

@@ -15,6 +15,8 @@ from kantan_agents.tracing.recorder.span_queue import SpanQueue
 
 BATCH = 1_000
 IDLE_SECONDS = 10.0
+# How often an idle writer looks whether its file is still at its path.
+CHECK_SECONDS = 0.5
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 
@@ -194,7 +196,7 @@ class Writer:
         while not queue.take(BATCH):
             queue.sleeping = True
             # Check again: an item that was appended before `sleeping` was set did not wake this thread.
-            woken = bool(len(queue)) or (not self._is_retiring and queue.wake.wait(IDLE_SECONDS))
+            woken = bool(len(queue)) or (not self._is_retiring and self._wait_idly())
             queue.sleeping = False
             if self._is_retiring and not len(queue):
                 woken = False
@@ -202,6 +204,15 @@ class Writer:
                 return False
             self._wait_for_more()
         return True
+
+    def _wait_idly(self) -> bool:
+        """Wait for items for ``IDLE_SECONDS``; close the file if it is moved or replaced meanwhile."""
+        deadline = time.monotonic() + IDLE_SECONDS
+        while (remaining := deadline - time.monotonic()) > 0:
+            if self._queue.wake.wait(min(remaining, CHECK_SECONDS)):
+                return True
+            self.batches.leave_replaced_file()
+        return False
 
     def _wait_for_more(self) -> None:
         queue = self._queue
