@@ -932,7 +932,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tracing/recorder/test_write_errors.py::test_spans_wait_while_the_disk_is_full",
             "tracing/recorder/test_write_errors.py::test_a_failure_is_logged_once_and_again_if_it_returns",
         ),
-        "the file is deleted or replaced": (
+        "the file, or `-wal` or `-shm` beside it, is deleted, moved, replaced or truncated": (
+            "tracing/recorder/test_replaced_files.py::test_after_any_change_of_the_files_a_read_sees_no_foreign_rows_and_new_spans_are_readable",
+            "tracing/recorder/test_replaced_files.py::test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones",
+            "tracing/recorder/test_replaced_files.py::test_an_idle_recorder_leaves_replaced_files_so_that_other_processes_read_the_new_ones",
+            "tracing/recorder/test_replaced_files.py::test_after_any_changes_of_the_files_what_is_counted_as_written_is_readable",
             "tracing/recorder/test_write_errors.py::test_after_the_file_was_deleted_a_new_one_is_created",
             "tracing/recorder/test_write_errors.py::test_after_the_file_was_replaced_the_new_one_is_used",
         ),

@@ -156,7 +156,7 @@ class SpanQueue:
         if item.derived is not None:
             size += item.derived.size()
         item.size = size
-        if (self._is_full(size) or size > self._largest_item) and not self._make_room(item):
+        if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
             return
         self._bytes += size
         self._items.append(item)
@@ -257,8 +257,8 @@ class SpanQueue:
         in_flight = len(self.in_flight) if self.max_wait > 0 else 0
         return len(self._items) + in_flight >= self.limit or self._bytes + size > self._limit_bytes
 
-    def _make_room(self, item: Snapshot) -> bool:
-        """Make room for ``item``; return whether it may be appended."""
+    def _free_space(self, item: Snapshot) -> bool:
+        """Free space for ``item``; return whether it may be appended."""
         self.request_write()
         fits = item.size <= self._largest_item
         if fits and self.max_wait > 0 and self.may_wait() and self._wait_for_slot(item.size, self.max_wait):
@@ -269,7 +269,7 @@ class SpanQueue:
                 fits = self._bytes + item.size <= self._limit_bytes
             else:
                 is_first = not self._dropping
-            if not fits:  # too large, or the in-flight items leave no room
+            if not fits:  # too large, or the in-flight items leave no space
                 self.dropped += isinstance(item, SpanSnapshot)
                 is_first = is_first or not self._dropping
                 self._dropping = True
@@ -278,7 +278,7 @@ class SpanQueue:
         return fits
 
     def _drop_excess(self, size: int, slots: int = 0) -> bool:
-        """Drop the oldest spans until there is room; return whether a series of drops begins here.
+        """Drop the oldest spans until there is space; return whether a series of drops begins here.
 
         Args:
             size: Bytes that are needed.

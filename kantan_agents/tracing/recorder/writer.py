@@ -65,7 +65,7 @@ class Writer:
             return
         self._is_wanted = True
         with self._sections.entered():
-            # Whoever holds the lock looks at `_is_wanted` again after releasing it.
+            # The thread that holds the lock looks at `_is_wanted` again after releasing it.
             while self._is_wanted and self._lock.acquire(blocking=False):
                 try:
                     self._start_wanted()

@@ -249,7 +249,9 @@ class Changing(RuleBasedStateMachine):
         if self.waiting or self.expected or self.recorder._writer.thread is not None:
             self.flush()
             store = TraceStore(self.file.path)
-            names = [span.name for found in store.traces(limit=1_000) for span in store.trace(found.trace_id).spans]
+            names = [
+                span.name for found in store.traces(limit=1_000) for span in store.trace(found.trace_id).spans
+            ]
             assert sorted(map(str, names)) == sorted(self.expected)
 
     @rule()
