@@ -125,6 +125,7 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
     connection = sqlite3.connect(str(path.absolute()))
     try:
         check_owner(connection, adopt=adopt)
+        shrink_in_steps(connection)
     finally:
         connection.close()
     from kantan_llm.tracing import SQLiteTracer
@@ -143,6 +144,23 @@ def make_tables(path: Path, *, adopt: bool = False) -> None:
             return
         finally:
             tracer.shutdown()
+
+
+def shrink_in_steps(connection: sqlite3.Connection) -> None:
+    """Make a new file one that can be shrunk in small transactions; leave every other file as it is.
+
+    Args:
+        connection: A connection to the file, outside a transaction.
+
+    Raises:
+        sqlite3.Error: The file is not a database, or it is locked.
+    """
+    if connection.execute("PRAGMA page_count").fetchone()[0]:
+        return  # SQLite would change it only by writing the whole file anew
+    connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    # An empty transaction writes the first page.
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("COMMIT")
 
 
 def make_indexes(connection: sqlite3.Connection) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.support.private_files import create_private
+from kantan_agents.tracing.kept_figures import keep_figures
 from kantan_agents.tracing.recorder.files import Files, files_at, index_of, log_of, remove_if
 from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
@@ -23,6 +24,7 @@ from kantan_agents.tracing.schema import (
     make_indexes,
     make_tables,
     may_write,
+    shrink_in_steps,
 )
 
 # While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
@@ -286,6 +288,7 @@ def _connect(path: Path, adopt: bool) -> sqlite3.Connection:
     )
     try:
         check_owner(connection, adopt=adopt)
+        shrink_in_steps(connection)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WAL_PAGES}")
@@ -293,6 +296,7 @@ def _connect(path: Path, adopt: bool) -> sqlite3.Connection:
         if not has_tables(connection):
             make_tables(path, adopt=adopt)
         make_indexes(connection)
+        keep_figures(connection)
     except BaseException:
         connection.close()
         raise

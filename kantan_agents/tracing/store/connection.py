@@ -43,15 +43,19 @@ def reading(
 
 
 @contextmanager
-def changing(path: Path) -> Iterator[sqlite3.Connection]:
+def changing(path: Path, *, wait: float | None = None) -> Iterator[sqlite3.Connection]:
     """Open the database at ``path`` to change it in this thread; the caller controls the transactions.
+
+    Args:
+        path: The file; it is never created.
+        wait: Seconds to wait for other writers; by default half a minute.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
     """
     with sqlite_errors(path):
         check_file(path)
-        connection = _connect(path, "mode=rw", _CHANGE_WAIT_SECONDS)
+        connection = _connect(path, "mode=rw", _CHANGE_WAIT_SECONDS if wait is None else wait)
         try:
             yield connection
         finally:

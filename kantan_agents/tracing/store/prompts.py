@@ -2,62 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 import attrs
 
-from kantan_agents.tracing.metadata import JUDGE_SPAN
+from kantan_agents.tracing.kept_figures import CHANGED, RUN_FIGURES, VERDICTS, has_figures
+from kantan_agents.tracing.store.figures import (
+    PromptVersion,
+    RunFigures,
+    TraceFigures,
+    Verdict,
+    compute_figures,
+)
 from kantan_agents.tracing.store.records import PromptStats
-from kantan_agents.tracing.store.runs import AgentRun, TraceRuns, traces_with_inner_runs
-from kantan_agents.tracing.store.span_records import light_spans, mapping_of, parse_time
-from kantan_agents.tracing.store.summarise import TOKENS, tokens, whole_number
-from kantan_agents.tracing.store.verdicts import Answers
+from kantan_agents.tracing.store.span_records import parse_time
+from kantan_agents.tracing.store.summarise import TOKENS
 
-PromptVersion = tuple[str, str | None]
+# The figures of a trace that changed since are computed anew.
+_UNCHANGED = f"NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = {{table}}.trace_id)"  # noqa: S608
+_COUNTED = f"""FROM main.{RUN_FIGURES} r WHERE r.prompt IS NOT NULL AND NOT r.is_judge
+AND (:prompt IS NULL OR r.prompt = :prompt) AND {_UNCHANGED.format(table="r")}"""
+_SUMS = f"""SELECT r.prompt, r.version, COUNT(*), SUM(r.failed), SUM(r.input_tokens), SUM(r.output_tokens),
+SUM(r.total_tokens), MIN(r.started_at), MAX(r.started_at) {_COUNTED} GROUP BY r.prompt, r.version"""
+_SECONDS = f"SELECT r.prompt, r.version, r.seconds {_COUNTED} AND r.seconds IS NOT NULL"
+_FIRST = f"""SELECT r.prompt, r.version, r.trace_id,
+MIN((SELECT t.rowid FROM main.traces t WHERE t.id = r.trace_id)) {_COUNTED} GROUP BY r.prompt, r.version"""  # noqa: S608
+_PLACE = f"""SELECT MIN(place) FROM main.{RUN_FIGURES} WHERE trace_id = ? AND prompt = ? AND version IS ?
+AND NOT is_judge"""  # noqa: S608
+_FIRST_RUN = f"SELECT prompt, version FROM main.{RUN_FIGURES} WHERE trace_id = ? AND place = 0"  # noqa: S608
+_SCORES = f"SELECT score, judged, prompt, version FROM main.{VERDICTS} v WHERE {_UNCHANGED.format(table='v')}"  # noqa: S608
 
-# Start and end of a trace, and the state of the span that ends a run: 1 if it exists, 2 if it has an error.
-# The error is stored behind the long texts of a row, so it is read for this span only.
-_FIGURES = """SELECT json_array(MIN(s.started_at), MAX(s.ended_at), MAX(
-  CASE WHEN s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL
-  THEN 1 + (s.error_json IS NOT NULL AND s.error_json != 'null') END))
-FROM spans s WHERE s.trace_id = t.id"""
-_FAILED = 2
-
-# If a prompt is given, the figures are computed only for the traces of its runs.
-_TRACES = f"""SELECT t.id, t.metadata_json,
-  CASE WHEN :prompt IS NULL OR json_extract(t.metadata_json, '$.prompt_name') = :prompt
-  THEN ({_FIGURES}) END AS figures
-FROM all_traces t ORDER BY t.rowid"""  # noqa: S608
-
-
-@attrs.frozen
-class _RunFigures:
-    """The figures of one run.
-
-    Attributes:
-        prompt: Name and version of its prompt.
-        started_at: Its start; None if no span of it is recorded yet.
-        failed: Whether an error ended it.
-        seconds: Its duration; None unless it ended with an answer.
-        tokens: The tokens of its own model calls, by kind.
-    """
-
-    prompt: PromptVersion
-    started_at: datetime | None
-    failed: bool
-    seconds: float | None
-    tokens: Mapping[str, int]
+_Position = tuple[float, float]
+_NOWHERE: _Position = (math.inf, math.inf)
 
 
 @attrs.define
 class _Group:
-    """The running totals of one prompt version, as a file may have very many runs."""
+    """The running totals of one prompt version, as a file may have very many runs.
 
+    Attributes:
+        position: Rowid of the trace of its first run in the file, and the place of the run in that trace.
+    """
+
+    position: _Position = _NOWHERE
     runs: int = 0
     failures: int = 0
     tokens: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(TOKENS, 0))
@@ -66,7 +56,8 @@ class _Group:
     first: datetime | None = None
     last: datetime | None = None
 
-    def add(self, run: _RunFigures) -> None:
+    def add(self, run: RunFigures, position: _Position) -> None:
+        self.position = min(position, self.position)
         self.runs += 1
         self.failures += run.failed
         for kind, used in run.tokens.items():
@@ -83,18 +74,70 @@ def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[Pro
     """Return the statistics of each version of each prompt, or of the prompt with this name.
 
     The versions of a prompt are ordered by their first runs in the file.
+
+    Args:
+        connection: From ``reading``.
+        prompt: Name of the prompt; None for all.
     """
+    connection.execute("BEGIN")  # figures must not be stored between two of the following statements
+    is_kept = has_figures(connection)
+    groups = _kept_groups(connection, prompt) if is_kept else {}
+    changed = _changed(connection, is_kept=is_kept)
+    first_runs: dict[str, PromptVersion | None] = dict.fromkeys(changed)
+    verdicts: list[Verdict] = []
+    for trace in compute_figures(connection, changed):
+        _add_runs(groups, trace, prompt)
+        verdicts += trace.verdicts
+        first_runs[trace.trace_id] = trace.runs[0].prompt if trace.runs else None
+    if is_kept:
+        verdicts += (Verdict(row[0], row[1], _version(row[2], row[3])) for row in connection.execute(_SCORES))
+    for verdict in verdicts:
+        about = verdict.prompt
+        if verdict.judged is not None:
+            if is_kept and verdict.judged not in first_runs:
+                row = connection.execute(_FIRST_RUN, (verdict.judged,)).fetchone()
+                first_runs[verdict.judged] = _version(*row) if row else None
+            about = first_runs.get(verdict.judged)
+        if about is not None and prompt in (None, about[0]):
+            # There may be no run: those that were judged are in another file, or were deleted.
+            groups.setdefault(about, _Group()).scores.append(verdict.score)
+    ordered = sorted(groups.items(), key=lambda item: (item[0][0], item[1].position, item[0][1] or ""))
+    return [_stats(*item) for item in ordered]
+
+
+def _version(name: str | None, version: str | None) -> PromptVersion | None:
+    return None if name is None else (name, version)
+
+
+def _changed(connection: sqlite3.Connection, *, is_kept: bool) -> list[str]:
+    """Return the traces whose figures must be computed, the oldest first."""
+    query = f"SELECT trace_id FROM main.{CHANGED} WHERE typeof(trace_id) = 'text'"  # noqa: S608
+    if not is_kept:
+        query = "SELECT id FROM main.traces WHERE typeof(id) = 'text' ORDER BY rowid"
+    return [row[0] for row in connection.execute(query)]
+
+
+def _add_runs(groups: dict[PromptVersion, _Group], trace: TraceFigures, prompt: str | None) -> None:
+    for place, run in enumerate(trace.runs):
+        if run.prompt is not None and not run.is_judge and prompt in (None, run.prompt[0]):
+            groups.setdefault(run.prompt, _Group()).add(run, (trace.position, place))
+
+
+def _kept_groups(connection: sqlite3.Connection, prompt: str | None) -> dict[PromptVersion, _Group]:
+    """Return the totals of the figures that are kept."""
     groups: dict[PromptVersion, _Group] = {}
-    for run in _figures_of_runs(connection, prompt):
-        if run.prompt not in groups:
-            groups[run.prompt] = _Group()
-        groups[run.prompt].add(run)
-    for judged, score in _scores(connection):
-        if judged not in groups and prompt in (None, judged[0]):
-            groups[judged] = _Group()  # the judged runs are in another file, or were deleted
-        if judged in groups:
-            groups[judged].scores.append(score)
-    return [_stats(*item) for item in sorted(groups.items(), key=lambda item: item[0][0])]
+    wanted = {"prompt": prompt}
+    for name, version, runs, failures, *rest in connection.execute(_SUMS, wanted):
+        *used, first, last = rest
+        totals = dict(zip(TOKENS, used, strict=True))
+        times = {"first": parse_time(first), "last": parse_time(last)}
+        groups[name, version] = _Group(runs=runs, failures=failures, tokens=totals, **times)
+    for name, version, seconds in connection.execute(_SECONDS, wanted):
+        groups[name, version].seconds.append(seconds)
+    for name, version, trace_id, position in connection.execute(_FIRST, wanted).fetchall():
+        (place,) = connection.execute(_PLACE, (trace_id, name, version)).fetchone()
+        groups[name, version].position = (position, place)
+    return groups
 
 
 def nearest_rank(values: Iterable[float], percent: int) -> float | None:
@@ -120,72 +163,3 @@ def _stats(prompt: PromptVersion, group: _Group) -> PromptStats:
         first_run=group.first,
         last_run=group.last,
     )
-
-
-def _figures_of_runs(connection: sqlite3.Connection, prompt: str | None) -> Iterator[_RunFigures]:
-    """Yield the figures of all runs that have a prompt, or this prompt, by trace, the oldest first.
-
-    The runs of a ``judge_agent`` carry the prompt that they judge; they are left out.
-    """
-    with_inner_runs = traces_with_inner_runs(connection)
-    for trace_id, metadata_json, figures in connection.execute(_TRACES, {"prompt": prompt}):
-        if trace_id in with_inner_runs:
-            metadata = mapping_of(metadata_json)
-            runs = _of_several(connection, trace_id, metadata, figures)
-            yield from (run for run in runs if prompt in (None, run.prompt[0]))
-        elif figures is not None:
-            metadata = mapping_of(metadata_json)
-            run = AgentRun(metadata)
-            if run.prompt is not None and not run.is_judge:
-                yield _of_trace(run.prompt, metadata, figures, mapping_of(metadata.get("usage_total")))
-
-
-def _of_several(
-    connection: sqlite3.Connection, trace_id: str, metadata: Mapping[str, Any], figures: str | None
-) -> Iterator[_RunFigures]:
-    """Yield the figures of each run in a trace; a model call counts for the innermost run around it."""
-    spans = light_spans(connection, trace_id, texts=False)
-    runs = TraceRuns(metadata, spans)
-    owners = [(span, runs.around(span.span_id)) for span in spans]
-    for run in runs.all:
-        if run.prompt is None or run.is_judge:
-            continue
-        used = tokens(span for span, owner in owners if owner is run)
-        if run.span is not None:
-            failed = bool(run.span.error)
-            start, end = run.span.started_at, run.span.ended_at
-            seconds = None if failed else _seconds(start, end)
-            yield _RunFigures(run.prompt, start, failed, seconds, used)
-        elif figures is not None:
-            yield _of_trace(run.prompt, metadata, figures, used)
-
-
-def _of_trace(
-    prompt: PromptVersion, metadata: Mapping[str, Any], figures: str, used: Mapping[str, Any]
-) -> _RunFigures:
-    """Return the figures of the run that a trace was opened for."""
-    first, last, ending = json.loads(figures)
-    start, end = parse_time(first), parse_time(last)
-    failed = ending == _FAILED
-    # A run of this library without its final span is still running or was killed.
-    answered = not failed and (ending is not None or "agent_run_id" not in metadata)
-    by_kind = {kind: whole_number(used.get(kind)) for kind in TOKENS}
-    return _RunFigures(prompt, start, failed, _seconds(start, end) if answered else None, by_kind)
-
-
-def _seconds(start: datetime | None, end: datetime | None) -> float | None:
-    return (end - start).total_seconds() if start and end else None
-
-
-def _scores(connection: sqlite3.Connection) -> Iterator[tuple[PromptVersion, float]]:
-    """Yield the prompt and the score of each judged answer."""
-    answers = Answers(connection)
-    rows = connection.execute(
-        "SELECT id, trace_id, rubric_json FROM spans WHERE name = ? AND span_type = 'custom'", (JUDGE_SPAN,)
-    )
-    for row in rows.fetchall():
-        score = mapping_of(row["rubric_json"]).get("score")
-        if isinstance(score, (int, float)) and math.isfinite(score):
-            judged = answers.judged_by(row["trace_id"], row["id"])
-            if judged and judged.prompt:
-                yield judged.prompt, float(score)

@@ -1,113 +1,186 @@
-"""Deletes traces in small transactions and shrinks the file."""
+"""Deletes traces and gives their space back to the disk, in small transactions."""
 
 from __future__ import annotations
 
 import sqlite3
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.kept_figures import CHANGED, FIGURES, has_figures
 from kantan_agents.tracing.schema import make_indexes, make_tables
 from kantan_agents.tracing.store.connection import changing, reading, size_of
 from kantan_agents.tracing.store.records import PruneResult
-from kantan_agents.tracing.store.retention import Plan, Retention, plan
+from kantan_agents.tracing.store.retention import Plan, Retention, bytes_in_use, plan
+from kantan_agents.tracing.store.steps import Pace, Steps
 
 Progress = Callable[[int, int], None]
 
-# Traces deleted in one transaction. Other writers wait for at most one transaction.
-_TRACES_AT_ONCE = 200
+# The value of `PRAGMA auto_vacuum` in a file whose free pages can be given back in steps.
+_INCREMENTAL = 2
+
+# How long a writer may have to wait while the log is truncated at the end, if others still read it.
+_TRUNCATE_WAIT_MS = 50
+
+# A trace may have more spans than one transaction deletes. The trace itself is deleted with its last spans:
+# an interrupted deletion leaves a trace that the same limits delete again.
+_DELETE_SPANS = """DELETE FROM spans WHERE rowid IN (
+SELECT rowid FROM spans WHERE trace_id = ? ORDER BY ingest_seq DESC LIMIT ?)"""
 
 
 def prune_traces(
-    path: Path, retention: Retention, progress: Progress | None, *, dry_run: bool
+    path: Path, retention: Retention, progress: Progress | None, *, dry_run: bool, vacuum: bool = False
 ) -> PruneResult:
-    """Delete the traces that ``retention`` does not keep, the oldest first, and shrink the file.
+    """Delete the traces that ``retention`` does not keep, the oldest first, and shrink the file if possible.
 
     Args:
         path: The file.
         retention: The limits.
         progress: Called after each transaction with the number of traces deleted so far and in total.
         dry_run: Whether to report only and change nothing.
+        vacuum: Whether to write the whole file anew.
 
     Raises:
         TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
     """
     before = size_of(path)
-    planned = _plan(path, retention, before, dry_run=dry_run)
+    planned = _plan(path, retention, dry_run=dry_run, vacuum=vacuum)
     if dry_run:
-        changes = planned.to_delete or _too_large(retention, before)
+        changes = planned.shrinks and (planned.to_delete or planned.is_too_large)
         after = planned.size_after if changes else before
-        return PruneResult(len(planned.to_delete), planned.spans, before, after, dry_run=True)
+        free = 0 if planned.shrinks else max(before - planned.size_after, 0)
+        return PruneResult(
+            len(planned.to_delete), planned.spans, before, after, dry_run=True, free_bytes=free
+        )
     traces = spans = 0
-    size = before
-    while planned.to_delete or _too_large(retention, size):
-        spans += _delete(path, planned.to_delete, progress or _ignore)
-        traces += len(planned.to_delete)
-        _shrink(path, traces)
-        size = size_of(path)
-        if not _too_large(retention, size) or len(planned.to_delete) == len(planned.trace_ids):
-            break
-        # The estimated size of a trace was too low.
-        planned = _plan(path, attrs.evolve(retention, older_than=None, keep=None), size)
-        if not planned.to_delete:
-            break
-    return PruneResult(traces, spans, before, size, dry_run=False)
-
-
-def _plan(path: Path, retention: Retention, size: int, *, dry_run: bool = False) -> Plan:
-    with reading(path, keep_wal=dry_run) as connection:
-        return plan(connection, retention, size, datetime.now(timezone.utc), measure=dry_run)
-
-
-def _too_large(retention: Retention, size: int) -> bool:
-    return retention.max_size is not None and size > retention.max_size
-
-
-def _delete(path: Path, trace_ids: Sequence[str], progress: Progress) -> int:
-    """Delete traces with their spans; return the number of spans."""
-    if not trace_ids:
-        return 0
-    spans = 0
     with changing(path) as connection:
+        pruning = _Pruning(path, connection, vacuum=vacuum)
+        while True:
+            spans += pruning.delete(planned.to_delete, progress or _ignore)
+            traces += len(planned.to_delete)
+            if traces or planned.shrinks:
+                pruning.shrink()
+            if retention.max_size is None or not planned.to_delete:
+                break
+            # The estimated size of a trace may have been too low.
+            limit = attrs.evolve(retention, older_than=None, keep=None)
+            planned = _plan(path, limit, vacuum=vacuum)
+        free = pruning.free_bytes()
+    return PruneResult(traces, spans, before, size_of(path), dry_run=False, free_bytes=free)
+
+
+def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bool = False) -> Plan:
+    with reading(path, keep_wal=dry_run) as connection:
+        shrinks = vacuum or _mode(connection) == _INCREMENTAL
+        size = size_of(path) if shrinks else bytes_in_use(connection)
+        now = datetime.now(timezone.utc)
+        return plan(connection, retention, size, now, measure=dry_run, shrinks=shrinks)
+
+
+def _mode(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA main.auto_vacuum").fetchone()[0])
+
+
+class _Pruning:
+    """The changes to one file: each method leaves a file that is correct.
+
+    Args:
+        path: The file.
+        connection: From ``changing``.
+        vacuum: Whether to write the whole file anew, instead of freeing pages in steps.
+    """
+
+    def __init__(self, path: Path, connection: sqlite3.Connection, *, vacuum: bool) -> None:
+        self._path = path
+        self._connection = connection
+        self._vacuum = vacuum
+        self._steps = Steps(connection)
+        self._deleting, self._freeing = Pace(), Pace()
+        self._deleted = 0
+        if connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
+            # A commit then need not wait for the disk, with the file locked. A power cut may undo the last
+            # steps, but damages nothing.
+            connection.execute("PRAGMA synchronous = NORMAL")
+        self._frees = not vacuum and _mode(connection) == _INCREMENTAL
+
+    def delete(self, trace_ids: Sequence[str], progress: Progress) -> int:
+        """Delete traces with their spans, and free pages in between; return the number of spans."""
+        if not trace_ids:
+            return 0
         # Without an index, each trace would need a scan of all spans.
-        make_tables(path)
-        make_indexes(connection)
-        for start in range(0, len(trace_ids), _TRACES_AT_ONCE):
-            began = time.monotonic()
-            batch = [(trace_id,) for trace_id in trace_ids[start : start + _TRACES_AT_ONCE]]
-            spans += _delete_at_once(connection, batch)
-            progress(start + len(batch), len(trace_ids))
-            # Other writers only check now and then whether the file is unlocked.
-            time.sleep(min((time.monotonic() - began) / 2, 0.1))
-    return spans
+        make_tables(self._path)
+        make_indexes(self._connection)
+        figures = (*FIGURES, CHANGED) if has_figures(self._connection) else ()
+        done = spans = 0
+        while done < len(trace_ids):
+            left = trace_ids[done:]
+            deleted, of_spans = self._steps.run(partial(self._some, left, figures), self._deleting)
+            self._deleted += deleted
+            done += deleted
+            spans += of_spans
+            progress(done, len(trace_ids))
+            if self._frees:
+                self._free()  # early, because the disk may be full
+        return spans
 
+    def shrink(self) -> None:
+        """Free the pages that are left, or write the file anew."""
+        if self._vacuum:
+            with self._shrinking():
+                self._connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
+                self._connection.execute("VACUUM")
+        while self._frees and self.free_bytes():
+            self._free()
+        # The new pages are in the write-ahead log. Pages that other connections read stay there.
+        self._connection.execute(f"PRAGMA busy_timeout = {_TRUNCATE_WAIT_MS}")
+        self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-def _delete_at_once(connection: sqlite3.Connection, batch: Sequence[tuple[str]]) -> int:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        deleted = connection.executemany("DELETE FROM spans WHERE trace_id = ?", batch).rowcount
-        connection.executemany("DELETE FROM traces WHERE id = ?", batch)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:  # a full disk has rolled it back already
-            connection.execute("ROLLBACK")
-        raise
-    return deleted
+    def free_bytes(self) -> int:
+        """Return the bytes of the file that are free."""
+        pages, size = (
+            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
+            for name in ("freelist_count", "page_size")
+        )
+        return int(pages * size)
 
+    def _some(self, trace_ids: Sequence[str], figures: Sequence[str], rows: int) -> tuple[int, int]:
+        """Delete so many rows, the first traces first; return the number of traces and of spans."""
+        execute = self._connection.execute
+        traces = spans = 0
+        for trace_id in trace_ids:
+            if rows <= 0:
+                break
+            deleted = execute(_DELETE_SPANS, (trace_id, rows)).rowcount
+            spans += deleted
+            if deleted == rows:  # there may be more
+                break
+            execute("DELETE FROM traces WHERE id = ?", (trace_id,))
+            for table in figures:
+                execute(f"DELETE FROM {table} WHERE trace_id = ?", (trace_id,))  # noqa: S608
+            traces += 1
+            rows -= deleted + 1
+        return traces, spans
 
-def _shrink(path: Path, deleted: int) -> None:
-    try:
-        with changing(path) as connection:
-            connection.execute("VACUUM")
-            # The new pages are in the write-ahead log now. Pages that other connections read stay there.
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    except TraceDatabaseError as error:
-        reason = f"{deleted} traces were deleted, but the file could not be made smaller: {error.reason}"
-        raise TraceDatabaseError(path=str(path), reason=reason) from error
+    def _free(self) -> None:
+        """Give some pages back to the disk."""
+        with self._shrinking():
+            self._steps.run(
+                lambda pages: self._connection.execute(f"PRAGMA incremental_vacuum({pages})").fetchall(),
+                self._freeing,
+            )
+
+    @contextmanager
+    def _shrinking(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            reason = f"{self._deleted} traces were deleted, but the file could not be made smaller: {error}"
+            raise TraceDatabaseError(path=str(self._path), reason=reason) from error
 
 
 def _ignore(_done: int, _total: int) -> None:

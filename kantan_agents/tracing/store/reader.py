@@ -246,19 +246,27 @@ class TraceReader(SearchService):
         keep: int | None = None,
         max_size: int | None = None,
         dry_run: bool = False,
+        vacuum: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> PruneResult:
         """Delete old traces with their spans, and shrink the file.
 
         A trace is deleted if it exceeds any of the limits. Traces are deleted oldest first and in small
         transactions, so that other processes can write to the file. If an error or an interrupt stops this
-        method, deleted traces stay deleted. Shrinking needs as much free disk space as the file will have.
+        method, deleted traces stay deleted, and the next call continues.
+
+        A file that this library has created shrinks in small transactions too. The file of an earlier version
+        or of kantan-llm's tracer does not shrink: new traces use its free space, and ``max_size`` limits the
+        bytes in use. Use ``vacuum`` once to change that.
 
         Args:
             older_than: Delete a trace if its newest span started longer ago than this.
             keep: Number of newest traces to keep.
             max_size: Maximum size of the database in bytes, including its write-ahead log.
             dry_run: Only report what would be deleted, and change nothing.
+            vacuum: Write the whole file anew, so that it shrinks now, and from then on in small transactions.
+                Until that is done, nobody can write to the file, and it needs up to twice as much free disk
+                space as the file will have.
             progress: Called with the number of traces deleted so far, and of all traces to delete.
 
         Raises:
@@ -267,7 +275,7 @@ class TraceReader(SearchService):
         """
         retention = Retention(older_than=older_than, keep=keep, max_size=max_size)
         flush_recorders(self.path)
-        return prune_traces(self.path, retention, progress, dry_run=dry_run)
+        return prune_traces(self.path, retention, progress, dry_run=dry_run, vacuum=vacuum)
 
     def _follower(self, started_after: datetime | None) -> Follower:
         flush_recorders(self.path)

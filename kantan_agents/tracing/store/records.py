@@ -162,6 +162,7 @@ class PruneResult:
         bytes_before: Size of the database before, in bytes, its write-ahead log included.
         bytes_after: Size afterwards; for a dry run, an estimate.
         dry_run: Whether nothing was changed.
+        free_bytes: Bytes of the file that are free afterwards, which new traces use first.
     """
 
     traces: int
@@ -169,3 +170,4 @@ class PruneResult:
     bytes_before: int
     bytes_after: int
     dry_run: bool
+    free_bytes: int = 0

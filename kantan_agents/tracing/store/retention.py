@@ -12,25 +12,10 @@ import attrs
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tracing.ids import trace_id_of
+from kantan_agents.tracing.store.space import Space, newest_spans, spaces
 from kantan_agents.tracing.store.span_records import parse_time
 
 _TIME_ORDERED = 7
-
-# The size of a span's row without its long texts, plus its index entries.
-_ROW_BYTES = 400
-_BYTES = " + ".join(
-    f"COALESCE(LENGTH(CAST({column} AS BLOB)), 0)"
-    for column in (
-        "input",
-        "output",
-        "tool_calls_json",
-        "structured_json",
-        "rubric_json",
-        "usage_json",
-        "error_json",
-        "raw_json",
-    )
-)
 
 
 @attrs.frozen
@@ -64,14 +49,6 @@ class Retention:
 
 
 @attrs.frozen
-class Space:
-    """The size of a trace: its number of spans, and its approximate bytes."""
-
-    spans: int
-    size: int
-
-
-@attrs.frozen
 class Plan:
     """The traces of a file and which of them to delete.
 
@@ -80,12 +57,16 @@ class Plan:
         to_delete: The traces to delete, the oldest first.
         sizes: The size of each trace; empty if it is not needed.
         used_bytes: Bytes of the file that are not free.
+        is_too_large: Whether the size exceeds its limit.
+        shrinks: Whether the file becomes smaller when traces are deleted.
     """
 
     trace_ids: Sequence[str]
     to_delete: Sequence[str]
     sizes: Mapping[str, Space]
     used_bytes: int
+    is_too_large: bool
+    shrinks: bool
 
     @property
     def spans(self) -> int:
@@ -101,29 +82,38 @@ class Plan:
 
 
 def plan(
-    connection: sqlite3.Connection, retention: Retention, size: int, now: datetime, *, measure: bool = False
+    connection: sqlite3.Connection,
+    retention: Retention,
+    size: int,
+    now: datetime,
+    *,
+    measure: bool = False,
+    shrinks: bool = True,
 ) -> Plan:
     """Return the plan for a file.
 
     Args:
         connection: From ``reading``.
         retention: The limits.
-        size: Size of the database in bytes.
+        size: Size of the database in bytes, which the limit is compared with.
         now: The current time, aware.
         measure: Whether to compute the sizes of traces even without a limit for the size.
+        shrinks: Whether the file becomes smaller when traces are deleted.
     """
+    connection.execute("BEGIN")  # the following statements must read the same state of the file
     trace_ids = [row["id"] for row in connection.execute("SELECT id FROM traces ORDER BY rowid")]
     to_delete: set[str] = set()
     if retention.keep is not None:
         to_delete.update(trace_ids[: max(len(trace_ids) - retention.keep, 0)])
     if retention.older_than is not None:
-        to_delete.update(_older(connection, trace_ids, _cutoff(now, retention.older_than)))
+        to_delete.update(_older(trace_ids, newest_spans(connection), _cutoff(now, retention.older_than)))
     too_large = retention.max_size is not None and size > retention.max_size
-    sizes = _spaces(connection, trace_ids) if measure or too_large else {}
-    used_bytes = _bytes_in_use(connection)
+    sizes = spaces(connection, trace_ids) if measure or too_large else {}
+    used_bytes = bytes_in_use(connection)
     if retention.max_size is not None and too_large:
         to_delete.update(_exceeding_share(trace_ids, to_delete, sizes, retention.max_size / used_bytes))
-    return Plan(trace_ids, [trace_id for trace_id in trace_ids if trace_id in to_delete], sizes, used_bytes)
+    ordered = [trace_id for trace_id in trace_ids if trace_id in to_delete]
+    return Plan(trace_ids, ordered, sizes, used_bytes, is_too_large=too_large, shrinks=shrinks)
 
 
 def time_in(trace_id: str) -> datetime | None:
@@ -144,9 +134,7 @@ def _cutoff(now: datetime, older_than: timedelta) -> datetime:
         return datetime.min.replace(tzinfo=timezone.utc)
 
 
-def _older(connection: sqlite3.Connection, trace_ids: Sequence[str], cutoff: datetime) -> Iterator[str]:
-    rows = connection.execute("SELECT trace_id, MAX(started_at) AS newest FROM spans GROUP BY trace_id")
-    newest = {row["trace_id"]: row["newest"] for row in rows}
+def _older(trace_ids: Sequence[str], newest: Mapping[str, str | None], cutoff: datetime) -> Iterator[str]:
     for trace_id in trace_ids:
         time = parse_time(newest.get(trace_id)) or time_in(trace_id)
         if time is not None and time < cutoff:
@@ -167,16 +155,8 @@ def _exceeding_share(
             yield trace_id
 
 
-def _spaces(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, Space]:
-    rows = connection.execute(
-        f"SELECT trace_id, COUNT(*), SUM({_ROW_BYTES} + {_BYTES}) FROM spans GROUP BY trace_id"  # noqa: S608
-    )
-    found = {trace_id: (spans, size) for trace_id, spans, size in rows}
-    spaces = ((trace_id, *found.get(trace_id, (0, 0))) for trace_id in trace_ids)
-    return {trace_id: Space(spans, _ROW_BYTES + size) for trace_id, spans, size in spaces}
-
-
-def _bytes_in_use(connection: sqlite3.Connection) -> int:
+def bytes_in_use(connection: sqlite3.Connection) -> int:
+    """Return the bytes of the file that are not free."""
     pages, free, size = (
         connection.execute(f"PRAGMA main.{name}").fetchone()[0]
         for name in ("page_count", "freelist_count", "page_size")

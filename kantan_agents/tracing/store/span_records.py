@@ -14,9 +14,28 @@ from kantan_llm.tracing import SpanRecord, SQLiteTracer
 from kantan_agents.tracing.metadata import RUN_SPAN
 from kantan_agents.tracing.store.records import StoredSpan
 
-_COLUMNS = f"""id, trace_id, parent_id, span_type, name, started_at, ended_at, ingest_seq,
-rubric_json, usage_json, error_json,
-CASE WHEN span_type = 'custom' AND name = '{RUN_SPAN}' THEN raw_json END AS raw_json"""
+LIGHT_COLUMNS = {
+    **{
+        name: name
+        for name in (
+            "id",
+            "trace_id",
+            "parent_id",
+            "span_type",
+            "name",
+            "started_at",
+            "ended_at",
+            "ingest_seq",
+            "rubric_json",
+            "usage_json",
+            "error_json",
+        )
+    },
+    "raw_json": f"CASE WHEN span_type = 'custom' AND name = '{RUN_SPAN}' THEN raw_json END",
+}
+"""SQL for the columns of a span that are read quickly, by name."""
+
+_COLUMNS = ", ".join(f"{column} AS {name}" for name, column in LIGHT_COLUMNS.items())
 
 
 class KantanSearch(SQLiteTracer):
@@ -46,7 +65,7 @@ def light_spans(connection: sqlite3.Connection, trace_id: str, *, texts: bool) -
         f"SELECT {columns} FROM spans WHERE trace_id = ? ORDER BY ingest_seq",  # noqa: S608
         (trace_id,),
     )
-    return [_span(row) for row in rows]
+    return [light_span(row) for row in rows]
 
 
 def in_utc(spans: Iterable[SpanRecord]) -> list[StoredSpan]:
@@ -87,7 +106,8 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _span(row: sqlite3.Row) -> SpanRecord:
+def light_span(row: sqlite3.Row | Mapping[str, Any]) -> SpanRecord:
+    """Return the span with these values of ``LIGHT_COLUMNS``, ``input`` and ``output``."""
     return SpanRecord(
         trace_id=row["trace_id"],
         span_id=row["id"],
@@ -96,7 +116,7 @@ def _span(row: sqlite3.Row) -> SpanRecord:
         name=row["name"],
         started_at=parse_time(row["started_at"]),
         ended_at=parse_time(row["ended_at"]),
-        ingest_seq=row["ingest_seq"] or 0,
+        ingest_seq=int(row["ingest_seq"] or 0),
         input=row["input"],
         output=row["output"],
         output_kind=None,

@@ -75,6 +75,7 @@ class TraceStore(TraceReader):
         keep: int | None = None,
         max_size: int | None = None,
         dry_run: bool = False,
+        vacuum: bool = False,
         progress: Callable[[int, int], None] | None = None,
     ) -> PruneResult:
         """Do the same as ``prune``; if cancelled, stop after the current transaction.
@@ -94,6 +95,7 @@ class TraceStore(TraceReader):
                 keep=keep,
                 max_size=max_size,
                 dry_run=dry_run,
+                vacuum=vacuum,
                 progress=cancellable,
             )
         )

@@ -75,7 +75,9 @@ def tokens(spans: Iterable[SpanRecord]) -> dict[str, int]:
 
 def whole_number(value: Any) -> int:
     """Return a recorded count as an int; 0 if it is not a finite number."""
-    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else 0
+    return int(value) if isinstance(value, int) else 0
 
 
 def is_verdict(span: SpanRecord) -> bool:

@@ -32,10 +32,9 @@ class Answers:
         runs = self.runs_in(trace_id)
         if runs is None:
             return None
-        judge = runs.around(span_id)
-        named = _judged_id(judge.metadata if judge else {}) or _judged_id(self._metadata(trace_id) or {})
+        named, run = named_by(runs, self._metadata(trace_id) or {}, span_id)
         if named is None:
-            return judge or _first(runs)
+            return run
         judged = self.runs_in(named)
         return _first(judged) if judged else None
 
@@ -54,6 +53,21 @@ class Answers:
         if row is None:
             return None
         return mapping_of(row["metadata_json"])
+
+
+def named_by(
+    runs: TraceRuns, metadata: Mapping[str, Any], span_id: str
+) -> tuple[str | None, AgentRun | None]:
+    """Return the trace that the judge of a verdict names or, if it names none, the run it is about.
+
+    Args:
+        runs: The runs in the trace of the verdict.
+        metadata: The metadata of that trace.
+        span_id: Id of the verdict's span.
+    """
+    judge = runs.around(span_id)
+    named = _judged_id(judge.metadata if judge else {}) or _judged_id(metadata)
+    return (named, None) if named is not None else (None, judge or _first(runs))
 
 
 def judged_trace(connection: sqlite3.Connection, trace_id: str) -> str:

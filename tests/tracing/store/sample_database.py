@@ -12,7 +12,8 @@ from typing import Any
 import attrs
 from kantan_llm.tracing import SQLiteTracer
 
-from kantan_agents.tracing.schema import make_indexes
+from kantan_agents.tracing.kept_figures import keep_figures
+from kantan_agents.tracing.schema import make_indexes, make_tables
 from kantan_agents.tracing.store.connection import changing
 
 _NUMBERS = count(1)
@@ -36,6 +37,8 @@ class SampleDatabase:
 
     def __init__(self, path: Path, *, indexed: bool = True) -> None:
         self.path = path
+        if indexed:
+            make_tables(path)
         self.tracer = SQLiteTracer(str(path))
         self.tracer.get_trace("")
         # Tests need no protection from power cuts; syncing after every span would take most of their time.
@@ -43,6 +46,7 @@ class SampleDatabase:
         if indexed:
             with changing(path) as connection:
                 make_indexes(connection)
+                keep_figures(connection)
 
     def trace(
         self,

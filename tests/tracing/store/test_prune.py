@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.tracing.ids import new_run_id, trace_id_of
-from kantan_agents.tracing.store import PruneResult, TraceStore, connection, prune, retention
+from kantan_agents.tracing.store import PruneResult, TraceStore, connection, prune, retention, steps
 from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
 NOW = datetime.now(timezone.utc)
@@ -35,6 +35,24 @@ def size(path: Path) -> int:
     return sum(file.stat().st_size for file in path.parent.iterdir())
 
 
+def in_steps_of(monkeypatch: pytest.MonkeyPatch, traces: int) -> None:
+    """Delete so many traces of one span in each transaction, however long it takes."""
+    monkeypatch.setattr(steps, "FIRST", 2 * traces)
+    monkeypatch.setattr(steps, "MOST", 2 * traces)
+    monkeypatch.setattr(steps, "_HELD_SECONDS", 1e9)
+    monkeypatch.setattr(steps, "_PAUSE_SECONDS", 0.001)
+
+
+def shrinks(path: Path) -> bool:
+    with closing(sqlite3.connect(path)) as reader:
+        return bool(reader.execute("PRAGMA auto_vacuum").fetchone() == (2,))
+
+
+def shrinking(database: SampleDatabase) -> dict[str, bool]:
+    """Return the option with which the file shrinks."""
+    return {} if shrinks(database.path) else {"vacuum": True}
+
+
 def fill(database: SampleDatabase, traces: int, *, text: int = 2000) -> list[str]:
     return [database.run("x" * text, "y" * text, prompt_name="p") for _ in range(traces)]
 
@@ -45,7 +63,7 @@ def test_the_newest_traces_are_kept_and_the_others_deleted_completely(
     trace_ids = fill(db, 9)
     db.tracer.shutdown()
     before = size(db.path)
-    result = store.prune(keep=4)
+    result = store.prune(keep=4, **shrinking(db))
     assert result == PruneResult(5, 5, before, size(db.path), dry_run=False)
     assert result.bytes_after < before
     assert remaining(db.path) == trace_ids[5:]
@@ -96,8 +114,9 @@ def test_the_oldest_are_deleted_until_the_file_is_small_enough(db: SampleDatabas
     trace_ids = fill(db, 60, text=5000)
     db.tracer.shutdown()
     limit = size(db.path) // 2
-    planned = store.prune(max_size=limit, dry_run=True)
-    result = store.prune(max_size=limit)
+    option = shrinking(db)
+    planned = store.prune(max_size=limit, dry_run=True, **option)
+    result = store.prune(max_size=limit, **option)
     assert result.bytes_after == size(db.path) <= limit
     assert result.traces == 60 - len(remaining(db.path)) > 0
     assert remaining(db.path) == trace_ids[result.traces :]
@@ -120,11 +139,11 @@ def test_an_estimate_that_was_too_low_is_corrected(
     fill(db, 60, text=5000)
     db.tracer.shutdown()
     limit = size(db.path) // 2
-    honest, wrong = retention._bytes_in_use, [0.7]
+    honest, wrong = retention.bytes_in_use, [0.7]
     monkeypatch.setattr(
-        retention, "_bytes_in_use", lambda reader: int(honest(reader) * (wrong.pop() if wrong else 1))
+        retention, "bytes_in_use", lambda reader: int(honest(reader) * (wrong.pop() if wrong else 1))
     )
-    result = store.prune(max_size=limit)
+    result = store.prune(max_size=limit, **shrinking(db))
     assert result.bytes_after == size(db.path) <= limit
     assert result.traces == 60 - len(remaining(db.path))
 
@@ -135,8 +154,9 @@ def test_free_space_is_released_before_any_trace_is_deleted(db: SampleDatabase, 
         writer.execute("DELETE FROM spans WHERE rowid % 2")
     db.tracer.shutdown()
     limit = size(db.path) * 3 // 4
-    assert store.prune(max_size=limit, dry_run=True).bytes_after <= limit
-    result = store.prune(max_size=limit)
+    option = shrinking(db)
+    assert store.prune(max_size=limit, dry_run=True, **option).bytes_after <= limit
+    result = store.prune(max_size=limit, **option)
     assert (result.traces, len(remaining(db.path))) == (0, 30)
     assert result.bytes_after <= limit
 
@@ -177,7 +197,7 @@ def test_a_dry_run_changes_no_byte(tmp_path: Path, log: bool) -> None:
     before = (tmp_path / "t.db").read_bytes()
     store = TraceStore(tmp_path / "t.db")
     for limits in ({"keep": 2}, {"older_than": timedelta(0)}, {"max_size": 4096}):
-        found = store.prune(**limits, dry_run=True, progress=pytest.fail)
+        found = store.prune(**limits, dry_run=True, vacuum=True, progress=pytest.fail)
         assert found.dry_run and found.traces >= 4 and found.spans == found.traces
         assert found.bytes_after < found.bytes_before == len(before)
     assert (tmp_path / "t.db").read_bytes() == before
@@ -203,7 +223,7 @@ def test_a_dry_run_does_not_change_the_log_of_a_killed_writer(tmp_path: Path) ->
 def test_progress_is_called_after_each_transaction(
     db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
+    in_steps_of(monkeypatch, 2)
     fill(db, 6)
     seen: list[tuple[int, int, int]] = []
     store.prune(keep=1, progress=lambda done, total: seen.append((done, total, len(remaining(db.path)))))
@@ -214,7 +234,7 @@ def test_progress_is_called_after_each_transaction(
 def test_after_an_interrupt_deleted_traces_stay_deleted(
     db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch, error: Any
 ) -> None:
-    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
+    in_steps_of(monkeypatch, 2)
     trace_ids = fill(db, 6)
 
     def interrupt(done: int, total: int) -> None:
@@ -236,7 +256,7 @@ def test_the_error_if_shrinking_fails_says_how_many_traces_were_deleted(
     with closing(sqlite3.connect(db.path, check_same_thread=False)) as other:
         lock = other.execute
         with pytest.raises(TraceDatabaseError) as caught:
-            store.prune(keep=1, progress=lambda done, total: lock("BEGIN IMMEDIATE"))
+            store.prune(keep=1, progress=lambda done, total: lock("BEGIN IMMEDIATE"), **shrinking(db))
         other.rollback()
     assert caught.value.reason.startswith("3 traces were deleted, but the file could not be made smaller: ")
     assert len(store.traces()) == 1
@@ -258,7 +278,7 @@ def test_a_failed_deletion_rolls_back_its_transaction(db: SampleDatabase, store:
 def test_others_can_read_and_write_during_pruning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, log: bool
 ) -> None:
-    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 5)
+    in_steps_of(monkeypatch, 5)
     with open_sample(tmp_path / "t.db") as database:
         if log:
             database.tracer._conn.execute("PRAGMA journal_mode = WAL")
@@ -319,7 +339,7 @@ def test_an_invalid_limit_is_an_error_and_deletes_nothing(
 async def test_a_cancelled_prune_stops_after_the_current_transaction(
     db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(prune, "_TRACES_AT_ONCE", 2)
+    in_steps_of(monkeypatch, 2)
     trace_ids = fill(db, 10)
     with anyio.CancelScope() as scope:
         await store.prune_async(

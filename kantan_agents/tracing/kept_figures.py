@@ -1,0 +1,106 @@
+"""The tables of figures kept for each trace, and the triggers that note which traces changed since.
+
+kantan-llm's tracer, earlier versions of this library and other programs write to the same file and know
+nothing of the figures. Triggers are part of the file, so they run for every writer, in its own transaction:
+a trace that changed is in ``CHANGED`` from then on, whatever happens to the process that changed it. The
+figures of such a trace are computed from its spans when they are read, until ``store.keep`` stores them.
+
+A version that computes the figures in another way needs other names for the tables, because an earlier one
+may write to the same file.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+CHANGED = "kantan_agents_changed"
+"""Traces whose figures are not stored, or no longer right; ``unstorable`` if SQLite cannot store them."""
+TRACE_FIGURES = "kantan_agents_trace_figures"
+"""For each trace: its newest start, its number of spans and its approximate bytes."""
+RUN_FIGURES = "kantan_agents_run_figures"
+"""For each run in a trace, in the order of the runs: the figures that statistics of prompts need."""
+VERDICTS = "kantan_agents_verdicts"
+"""For each score in a trace: the trace it is about or, if it names none, the prompt."""
+
+_TABLES = {
+    CHANGED: "trace_id TEXT PRIMARY KEY, unstorable INTEGER NOT NULL DEFAULT 0",
+    TRACE_FIGURES: "trace_id TEXT PRIMARY KEY, newest TEXT, spans INTEGER NOT NULL, bytes INTEGER NOT NULL",
+    RUN_FIGURES: (
+        "trace_id TEXT, place INTEGER, prompt TEXT, version TEXT, is_judge INTEGER NOT NULL, "
+        "started_at TEXT, failed INTEGER NOT NULL, seconds REAL, input_tokens INTEGER NOT NULL, "
+        "output_tokens INTEGER NOT NULL, total_tokens INTEGER NOT NULL, PRIMARY KEY(trace_id, place)"
+    ),
+    VERDICTS: (
+        "trace_id TEXT, place INTEGER, score REAL NOT NULL, judged TEXT, prompt TEXT, version TEXT, "
+        "PRIMARY KEY(trace_id, place)"
+    ),
+}
+FIGURES = (TRACE_FIGURES, RUN_FIGURES, VERDICTS)
+
+
+def _note(trace_id: str, source: str = "") -> str:
+    # Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would replace it.
+    return (
+        f"INSERT INTO {CHANGED}(trace_id) SELECT {trace_id} {source or 'WHERE 1'} AND {trace_id} IS NOT NULL "  # noqa: S608
+        f"AND NOT EXISTS (SELECT 1 FROM {CHANGED} c WHERE c.trace_id = {trace_id});"
+    )
+
+
+# A REPLACE deletes a row without firing the triggers of a deletion, so a span may leave its trace unnoticed.
+_REPLACED = _note("s.trace_id", "FROM spans s WHERE s.id = NEW.id")
+_TRIGGERS = {
+    "kantan_agents_span_added": f"BEFORE INSERT ON spans BEGIN {_note('NEW.trace_id')} {_REPLACED} END",
+    "kantan_agents_span_updated": (
+        f"AFTER UPDATE ON spans BEGIN {_note('OLD.trace_id')} {_note('NEW.trace_id')} END"
+    ),
+    "kantan_agents_span_deleted": f"AFTER DELETE ON spans BEGIN {_note('OLD.trace_id')} END",
+    "kantan_agents_trace_added": f"BEFORE INSERT ON traces BEGIN {_note('NEW.id')} END",
+    "kantan_agents_trace_updated": f"AFTER UPDATE ON traces BEGIN {_note('OLD.id')} {_note('NEW.id')} END",
+    "kantan_agents_trace_deleted": f"AFTER DELETE ON traces BEGIN {_note('OLD.id')} END",
+}
+_NAMES = {*_TABLES, *_TRIGGERS}
+
+
+def has_figures(connection: sqlite3.Connection) -> bool:
+    """Return whether the file keeps figures, and notes every change of a trace.
+
+    Whoever drops one of kantan-llm's tables drops its triggers too; the figures are then not to be trusted.
+
+    Raises:
+        sqlite3.Error: The file is not a database, or it is locked.
+    """
+    marks = ",".join("?" * len(_NAMES))
+    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE name IN ({marks})"  # noqa: S608
+    return bool(connection.execute(query, [*_NAMES]).fetchone()[0] == len(_NAMES))
+
+
+def keep_figures(connection: sqlite3.Connection) -> None:
+    """Create the tables and triggers if one is missing; every trace then counts as changed.
+
+    Args:
+        connection: A connection to a file with kantan-llm's tables, outside a transaction.
+
+    Raises:
+        sqlite3.Error: The database is locked or read-only.
+    """
+    if has_figures(connection):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not has_figures(connection):  # another process may have been first
+            _create(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    for name, columns in _TABLES.items():
+        connection.execute(f"DROP TABLE IF EXISTS {name}")
+        connection.execute(f"CREATE TABLE {name}({columns}) WITHOUT ROWID")
+    for name, body in _TRIGGERS.items():
+        connection.execute(f"DROP TRIGGER IF EXISTS {name}")
+        connection.execute(f"CREATE TRIGGER {name} {body}")
+    connection.execute(f"INSERT INTO {CHANGED}(trace_id) SELECT id FROM traces WHERE id IS NOT NULL")  # noqa: S608

@@ -1,0 +1,97 @@
+"""Changes a large file in small transactions, so that other writers and a full disk have room."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+import attrs
+
+T = TypeVar("T")
+
+# Rows of the first transaction, and of any. Fewer would not make it faster on a slow disk, which takes its time
+# for each transaction.
+FIRST = LEAST = 100
+MOST = 5_000
+
+# How long a transaction may hold up other writers. Those that wait look again every 25 ms at first, so they
+# find the file unlocked during a pause.
+_HELD_SECONDS = 0.04
+_PAUSE_SECONDS = 0.03
+
+# After an error of a full disk, the next transaction is this many times smaller.
+_FULL = 8
+
+
+@attrs.define
+class Pace:
+    """How many rows one kind of transaction changes; adapted to the time that it takes."""
+
+    rows: int = attrs.Factory(lambda: FIRST)
+    most: int = attrs.Factory(lambda: MOST)
+
+    def took(self, seconds: float) -> None:
+        """Adapt to a transaction that took this long."""
+        fitting = int(self.rows * _HELD_SECONDS / max(seconds, 0.001))
+        self.rows = min(self.most, 2 * self.rows, max(fitting, LEAST))
+
+    def slow_down(self) -> bool:
+        """Adapt to a transaction for which the disk had no space; return False if none is smaller."""
+        if self.rows == 1:
+            return False
+        self.rows = self.most = max(self.rows // _FULL, 1)
+        return True
+
+
+class Steps:
+    """Runs transactions of as many rows as take a few hundredths of a second, with pauses between them.
+
+    After each, the pages in the write-ahead log are moved to the file, so that the log is used again from its
+    beginning. A transaction that does not fit on the disk is repeated with fewer rows.
+
+    Args:
+        connection: From ``changing``.
+    """
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._may_begin = 0.0
+
+    def run(self, work: Callable[[int], T], pace: Pace) -> T:
+        """Call ``work`` with a number of rows in a transaction, and return its result.
+
+        Raises:
+            sqlite3.Error: The database cannot be changed; the transaction had no effect.
+        """
+        while True:
+            time.sleep(max(self._may_begin - time.monotonic(), 0))
+            try:
+                result, seconds = self._at_once(work, pace.rows)
+            except sqlite3.OperationalError as error:
+                if "full" not in str(error) or not pace.slow_down():
+                    raise
+                self._empty_log()
+                continue
+            self._may_begin = time.monotonic() + _PAUSE_SECONDS
+            pace.took(seconds)
+            self._empty_log()
+            return result
+
+    def _at_once(self, work: Callable[[int], T], rows: int) -> tuple[T, float]:
+        connection = self._connection
+        connection.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        try:
+            result = work(rows)
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:  # a full disk has rolled it back already
+                connection.execute("ROLLBACK")
+            raise
+        return result, time.monotonic() - began
+
+    def _empty_log(self) -> None:
+        # Passive: other writers do not wait for it, and it does nothing if there is no log.
+        self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
