@@ -153,7 +153,7 @@ class _Pruning:
         execute = self._connection.execute
         traces = spans = 0
         for trace_id in trace_ids:
-            if rows <= 0:
+            if rows <= 0 or self._steps.is_due():
                 break
             deleted = execute(_DELETE_SPANS, (trace_id, rows)).rowcount
             spans += deleted
@@ -169,10 +169,15 @@ class _Pruning:
     def _free(self) -> None:
         """Give some pages back to the disk."""
         with self._shrinking():
-            self._steps.run(
-                lambda pages: self._connection.execute(f"PRAGMA incremental_vacuum({pages})").fetchall(),
-                self._freeing,
-            )
+            self._steps.run(self._free_pages, self._freeing)
+
+    def _free_pages(self, pages: int) -> None:
+        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
+        for _ in range(min(pages, free)):
+            if self._steps.is_due():
+                break
+            # One page for each call, because sqlite3 does not run a statement without columns to its end.
+            self._connection.execute("PRAGMA incremental_vacuum(1)")
 
     @contextmanager
     def _shrinking(self) -> Iterator[None]:
