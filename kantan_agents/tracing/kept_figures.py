@@ -27,7 +27,7 @@ _TABLES = {
     TRACE_FIGURES: "trace_id TEXT PRIMARY KEY, newest TEXT, spans INTEGER NOT NULL, bytes INTEGER NOT NULL",
     RUN_FIGURES: (
         "trace_id TEXT, place INTEGER, prompt TEXT, version TEXT, is_judge INTEGER NOT NULL, "
-        "started_at TEXT, failed INTEGER NOT NULL, seconds REAL, input_tokens INTEGER NOT NULL, "
+        "started_at TEXT, failed INTEGER NOT NULL, microseconds INTEGER, input_tokens INTEGER NOT NULL, "
         "output_tokens INTEGER NOT NULL, total_tokens INTEGER NOT NULL, PRIMARY KEY(trace_id, place)"
     ),
     VERDICTS: (
@@ -104,3 +104,13 @@ def _create(connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP TRIGGER IF EXISTS {name}")
         connection.execute(f"CREATE TRIGGER {name} {body}")
     connection.execute(f"INSERT INTO {CHANGED}(trace_id) SELECT id FROM traces WHERE id IS NOT NULL")  # noqa: S608
+
+
+def count_changed(connection: sqlite3.Connection, most: int = 1_000) -> int:
+    """Return how many traces have figures that can be stored and are not; at most ``most``.
+
+    Raises:
+        sqlite3.Error: The file keeps no figures, or it is locked.
+    """
+    query = f"SELECT COUNT(*) FROM (SELECT 1 FROM {CHANGED} WHERE NOT unstorable LIMIT ?)"  # noqa: S608
+    return int(connection.execute(query, (most,)).fetchone()[0])

@@ -15,6 +15,7 @@ from typing import Any
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.recorder.database import Database, is_file_error, is_locked, may_be_file_error
+from kantan_agents.tracing.recorder.figure_keeper import FigureKeeper
 from kantan_agents.tracing.recorder.masking import is_length_limited
 from kantan_agents.tracing.recorder.rows import SpanRow, span_row, trace_row
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
@@ -47,6 +48,7 @@ class BatchWriter:
         self._path = path
         self._queue = queue
         self._database = Database(path, adopt=adopt)
+        self._figures = FigureKeeper(path)
         self._logged_reason: str | None = None
         self._logged_replaced = 0
         self._failing_since = math.inf
@@ -99,6 +101,7 @@ class BatchWriter:
         self._on_success()
         for marker in markers:
             marker.resolve(written=True)
+        self._figures.keep(self._database)
         return True
 
     def _rows(self) -> list[tuple[Item, Any]]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.support.private_files import create_private
-from kantan_agents.tracing.kept_figures import keep_figures
+from kantan_agents.tracing.kept_figures import count_changed, keep_figures
 from kantan_agents.tracing.recorder.files import Files, files_at, index_of, log_of, remove_if
 from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
@@ -81,6 +81,8 @@ class Database:
         self._adopt = adopt
         self._connection: sqlite3.Connection | None = None
         self._files: Files | None = None
+        self.changed_traces = 0
+        """At least so many traces may have figures that are not stored."""
 
     def open(self) -> None:
         """Open the file, unless it is open and still the one at the path.
@@ -115,6 +117,7 @@ class Database:
             # Tables were dropped or the file was replaced. The file that exists now may be usable.
             self.close()
             _write(self._open(), traces, spans)
+        self.changed_traces += len({span.values[1] for span in spans}.union(row[0] for row in traces))
 
     def close(self) -> None:
         """Close the connection; the next ``write`` opens it again."""
@@ -154,6 +157,7 @@ class Database:
         if self._connection is None:
             _check_permission(self._path)
             self._connection, self._files = _connect_verified(self._path, self._adopt)
+            self.changed_traces = count_changed(self._connection)
         return self._connection
 
     def _leave_replaced_files(self) -> None:

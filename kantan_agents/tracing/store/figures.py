@@ -10,7 +10,7 @@ import json
 import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import attrs
@@ -34,6 +34,8 @@ _EXTENT = """SELECT json_array(CAST(MIN(s.started_at) AS TEXT), CAST(MAX(s.ended
   THEN 1 + (s.error_json IS NOT NULL AND s.error_json != 'null') END))
 FROM spans s WHERE s.trace_id = t.id"""
 _FAILED = 2
+
+_MICROSECOND = timedelta(microseconds=1)
 
 _TRACES = f"""SELECT json_group_array(json_array(t.id, t.rowid, t.metadata_json, json(({_EXTENT}))))
 FROM temp.chosen c CROSS JOIN all_traces t ON t.id = c.chosen_id"""  # noqa: S608
@@ -59,7 +61,7 @@ class RunFigures:
         is_judge: Whether it is a run of a ``judge_agent``, whose recorded prompt is the judged one.
         started_at: Its start; None if no span of it is recorded yet.
         failed: Whether an error ended it.
-        seconds: Its duration; None unless it ended with an answer.
+        microseconds: Its duration; None unless it ended with an answer.
         tokens: The tokens of its own model calls, by kind.
     """
 
@@ -67,7 +69,7 @@ class RunFigures:
     is_judge: bool
     started_at: datetime | None
     failed: bool
-    seconds: float | None
+    microseconds: int | None
     tokens: Mapping[str, int]
 
 
@@ -162,8 +164,8 @@ def _figures_of_runs(
         else:
             failed = bool(run.span.error)
             start, end = run.span.started_at, run.span.ended_at
-            seconds = None if failed else _seconds(start, end)
-            yield RunFigures(run.prompt, run.is_judge, start, failed, seconds, _by_kind(used))
+            took = None if failed else _microseconds(start, end)
+            yield RunFigures(run.prompt, run.is_judge, start, failed, took, _by_kind(used))
 
 
 def _of_trace(
@@ -175,16 +177,16 @@ def _of_trace(
     failed = ending == _FAILED
     # A run of this library without its final span is still running or was killed.
     answered = not failed and (ending is not None or "agent_run_id" not in metadata)
-    seconds = _seconds(start, end) if answered else None
-    return RunFigures(run.prompt, run.is_judge, start, failed, seconds, _by_kind(used))
+    took = _microseconds(start, end) if answered else None
+    return RunFigures(run.prompt, run.is_judge, start, failed, took, _by_kind(used))
 
 
 def _by_kind(used: Mapping[str, Any]) -> dict[str, int]:
     return {kind: whole_number(used.get(kind)) for kind in TOKENS}
 
 
-def _seconds(start: datetime | None, end: datetime | None) -> float | None:
-    return (end - start).total_seconds() if start and end else None
+def _microseconds(start: datetime | None, end: datetime | None) -> int | None:
+    return (end - start) // _MICROSECOND if start and end else None
 
 
 def _verdicts(

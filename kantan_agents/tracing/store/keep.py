@@ -107,7 +107,7 @@ def _insert(connection: sqlite3.Connection, table: str, rows: Sequence[tuple[Any
 def _run_rows(trace: TraceFigures) -> Iterator[tuple[Any, ...]]:
     for place, run in enumerate(trace.runs):
         started_at = run.started_at and run.started_at.isoformat(timespec="microseconds")
-        state = (run.is_judge, started_at, run.failed, run.seconds)
+        state = (run.is_judge, started_at, run.failed, run.microseconds)
         used = (run.tokens[kind] for kind in TOKENS)
         yield (trace.trace_id, place, *(run.prompt or (None, None)), *state, *used)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections.abc import Iterable
@@ -23,15 +24,14 @@ from kantan_agents.tracing.store.summarise import TOKENS
 
 # The figures of a trace that changed since are computed anew.
 _UNCHANGED = f"NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = {{table}}.trace_id)"  # noqa: S608
-_COUNTED = f"""FROM main.{RUN_FIGURES} r WHERE r.prompt IS NOT NULL AND NOT r.is_judge
-AND (:prompt IS NULL OR r.prompt = :prompt) AND {_UNCHANGED.format(table="r")}"""
-_SUMS = f"""SELECT r.prompt, r.version, COUNT(*), SUM(r.failed), SUM(r.input_tokens), SUM(r.output_tokens),
-SUM(r.total_tokens), MIN(r.started_at), MAX(r.started_at) {_COUNTED} GROUP BY r.prompt, r.version"""
-_SECONDS = f"SELECT r.prompt, r.version, r.seconds {_COUNTED} AND r.seconds IS NOT NULL"
-_FIRST = f"""SELECT r.prompt, r.version, r.trace_id,
-MIN((SELECT t.rowid FROM main.traces t WHERE t.id = r.trace_id)) {_COUNTED} GROUP BY r.prompt, r.version"""  # noqa: S608
-_PLACE = f"""SELECT MIN(place) FROM main.{RUN_FIGURES} WHERE trace_id = ? AND prompt = ? AND version IS ?
-AND NOT is_judge"""  # noqa: S608
+_GROUPS = f"""SELECT r.prompt, r.version, COUNT(*), SUM(r.failed), SUM(r.input_tokens), SUM(r.output_tokens),
+SUM(r.total_tokens), MIN(r.started_at), MAX(r.started_at), json_group_array(r.microseconds),
+MIN((SELECT t.rowid FROM main.traces t WHERE t.id = r.trace_id))
+FROM main.{RUN_FIGURES} r WHERE r.prompt IS NOT NULL AND NOT r.is_judge
+AND (:prompt IS NULL OR r.prompt = :prompt) AND {_UNCHANGED.format(table="r")}
+GROUP BY r.prompt, r.version"""  # noqa: S608
+_PLACE = f"""SELECT MIN(place) FROM main.{RUN_FIGURES} WHERE prompt = ? AND version IS ? AND NOT is_judge
+AND trace_id = (SELECT t.id FROM main.traces t WHERE t.rowid = ?)"""  # noqa: S608
 _FIRST_RUN = f"SELECT prompt, version FROM main.{RUN_FIGURES} WHERE trace_id = ? AND place = 0"  # noqa: S608
 _SCORES = f"SELECT score, judged, prompt, version FROM main.{VERDICTS} v WHERE {_UNCHANGED.format(table='v')}"  # noqa: S608
 
@@ -51,7 +51,7 @@ class _Group:
     runs: int = 0
     failures: int = 0
     tokens: dict[str, int] = attrs.Factory(lambda: dict.fromkeys(TOKENS, 0))
-    seconds: list[float] = attrs.Factory(list)
+    microseconds: list[int] = attrs.Factory(list)
     scores: list[float] = attrs.Factory(list)
     first: datetime | None = None
     last: datetime | None = None
@@ -62,8 +62,8 @@ class _Group:
         self.failures += run.failed
         for kind, used in run.tokens.items():
             self.tokens[kind] += used
-        if run.seconds is not None:
-            self.seconds.append(run.seconds)
+        if run.microseconds is not None:
+            self.microseconds.append(run.microseconds)
         start = run.started_at
         if start is not None:
             self.first = start if self.first is None else min(start, self.first)
@@ -126,17 +126,18 @@ def _add_runs(groups: dict[PromptVersion, _Group], trace: TraceFigures, prompt: 
 def _kept_groups(connection: sqlite3.Connection, prompt: str | None) -> dict[PromptVersion, _Group]:
     """Return the totals of the figures that are kept."""
     groups: dict[PromptVersion, _Group] = {}
-    wanted = {"prompt": prompt}
-    for name, version, runs, failures, *rest in connection.execute(_SUMS, wanted):
-        *used, first, last = rest
-        totals = dict(zip(TOKENS, used, strict=True))
-        times = {"first": parse_time(first), "last": parse_time(last)}
-        groups[name, version] = _Group(runs=runs, failures=failures, tokens=totals, **times)
-    for name, version, seconds in connection.execute(_SECONDS, wanted):
-        groups[name, version].seconds.append(seconds)
-    for name, version, trace_id, position in connection.execute(_FIRST, wanted).fetchall():
-        (place,) = connection.execute(_PLACE, (trace_id, name, version)).fetchone()
-        groups[name, version].position = (position, place)
+    for name, version, *row in connection.execute(_GROUPS, {"prompt": prompt}).fetchall():
+        runs, failures, *used, first, last, microseconds, position = row
+        (place,) = connection.execute(_PLACE, (name, version, position)).fetchone()
+        groups[name, version] = _Group(
+            position=(position, place),
+            runs=runs,
+            failures=failures,
+            tokens=dict(zip(TOKENS, used, strict=True)),
+            microseconds=[took for took in json.loads(microseconds) if took is not None],
+            first=parse_time(first),
+            last=parse_time(last),
+        )
     return groups
 
 
@@ -150,6 +151,7 @@ def nearest_rank(values: Iterable[float], percent: int) -> float | None:
 
 def _stats(prompt: PromptVersion, group: _Group) -> PromptStats:
     name, version = prompt
+    ordered = sorted(group.microseconds)
     return PromptStats(
         prompt_name=name,
         prompt_version=version,
@@ -158,8 +160,12 @@ def _stats(prompt: PromptVersion, group: _Group) -> PromptStats:
         scores=len(group.scores),
         mean_score=math.fsum(group.scores) / len(group.scores) if group.scores else None,
         **group.tokens,
-        latency_p50=nearest_rank(group.seconds, 50),
-        latency_p95=nearest_rank(group.seconds, 95),
+        latency_p50=_seconds(nearest_rank(ordered, 50)),
+        latency_p95=_seconds(nearest_rank(ordered, 95)),
         first_run=group.first,
         last_run=group.last,
     )
+
+
+def _seconds(microseconds: float | None) -> float | None:
+    return None if microseconds is None else microseconds / 1_000_000

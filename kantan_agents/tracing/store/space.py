@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-
-import attrs
+from typing import NamedTuple
 
 from kantan_agents.tracing.kept_figures import CHANGED, TRACE_FIGURES, has_figures
 
@@ -37,8 +36,7 @@ _OF_CHANGED = f"FROM main.{CHANGED} c CROSS JOIN spans s ON s.trace_id = c.trace
 _OF_ALL = "FROM spans s"
 
 
-@attrs.frozen
-class Space:
+class Space(NamedTuple):
     """The size of a trace: its number of spans, and its approximate bytes."""
 
     spans: int
@@ -60,9 +58,9 @@ def spaces(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str
     query = f"SELECT s.trace_id, {_SIZE} {source} GROUP BY s.trace_id"
     if kept:
         query += f" UNION ALL SELECT f.trace_id, f.spans, f.bytes {_KEPT}"
-    found = {trace_id: (spans, size) for trace_id, spans, size in connection.execute(query)}
-    sizes = ((trace_id, *found.get(trace_id, (0, 0))) for trace_id in trace_ids)
-    return {trace_id: Space(spans, _ROW_BYTES + size) for trace_id, spans, size in sizes}
+    found = {trace_id: Space(spans, _ROW_BYTES + size) for trace_id, spans, size in connection.execute(query)}
+    empty = Space(0, _ROW_BYTES)
+    return {trace_id: found.get(trace_id, empty) for trace_id in trace_ids}
 
 
 def _sources(connection: sqlite3.Connection) -> tuple[bool, str]:

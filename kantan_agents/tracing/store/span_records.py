@@ -92,10 +92,10 @@ def parse_time(text: str | None) -> datetime | None:
 
 
 def parse_json(text: str | None) -> Any:
-    """Return the value of JSON text; None if it is missing or invalid."""
+    """Return the value of JSON text; None if it is missing, invalid or nested too deeply."""
     try:
         return json.loads(text) if text and text != "null" else None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None
 
 

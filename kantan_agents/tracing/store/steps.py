@@ -11,8 +11,8 @@ import attrs
 
 T = TypeVar("T")
 
-# Rows of the first transaction, and of any. Fewer would not make it faster on a slow disk, which takes its time
-# for each transaction.
+# Rows of the first transaction, and of any. Fewer would not help on a slow disk, which takes its time for each
+# transaction.
 FIRST = LEAST = 100
 MOST = 5_000
 
@@ -23,6 +23,9 @@ _PAUSE_SECONDS = 0.03
 
 # After an error of a full disk, the next transaction is this many times smaller.
 _FULL = 8
+
+# Moving pages from the log to the file waits for the disk, but other writers do not.
+_STEPS_OF_A_LOG = 4
 
 
 @attrs.define
@@ -48,7 +51,7 @@ class Pace:
 class Steps:
     """Runs transactions of as many rows as take a few hundredths of a second, with pauses between them.
 
-    After each, the pages in the write-ahead log are moved to the file, so that the log is used again from its
+    After some, the pages in the write-ahead log are moved to the file, so that the log is used again from its
     beginning. A transaction that does not fit on the disk is repeated with fewer rows.
 
     Args:
@@ -59,6 +62,9 @@ class Steps:
         self._connection = connection
         self._may_begin = 0.0
         self._due = 0.0
+        self._steps = 0
+        self._steps_of_a_log = _STEPS_OF_A_LOG
+        connection.execute("PRAGMA wal_autocheckpoint = 0")
 
     def run(self, work: Callable[[int], T], pace: Pace) -> T:
         """Call ``work`` with a number of rows in a transaction, and return its result.
@@ -75,11 +81,14 @@ class Steps:
             except sqlite3.OperationalError as error:
                 if "full" not in str(error) or not pace.slow_down():
                     raise
+                self._steps_of_a_log = 1
                 self._empty_log()
                 continue
             self._may_begin = time.monotonic() + _PAUSE_SECONDS
             pace.took(seconds)
-            self._empty_log()
+            self._steps += 1
+            if self._steps % self._steps_of_a_log == 0:
+                self._empty_log()
             return result
 
     def is_due(self) -> bool:
