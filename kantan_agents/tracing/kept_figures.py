@@ -38,25 +38,36 @@ _TABLES = {
 FIGURES = (TRACE_FIGURES, RUN_FIGURES, VERDICTS)
 
 
-def _note(trace_id: str, source: str = "") -> str:
+def _missing(trace_id: str) -> str:
+    return f"NOT EXISTS (SELECT 1 FROM {CHANGED} c WHERE c.trace_id = {trace_id})"  # noqa: S608
+
+
+def _note(trace_id: str, source: str = "WHERE 1") -> str:
     # Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would replace it.
     return (
-        f"INSERT INTO {CHANGED}(trace_id) SELECT {trace_id} {source or 'WHERE 1'} AND {trace_id} IS NOT NULL "  # noqa: S608
-        f"AND NOT EXISTS (SELECT 1 FROM {CHANGED} c WHERE c.trace_id = {trace_id});"
+        f"INSERT INTO {CHANGED}(trace_id) SELECT {trace_id} {source} "  # noqa: S608
+        f"AND {trace_id} IS NOT NULL AND {_missing(trace_id)};"
     )
 
 
-# A REPLACE deletes a row without firing the triggers of a deletion, so a span may leave its trace unnoticed.
-_REPLACED = _note("s.trace_id", "FROM spans s WHERE s.id = NEW.id")
+def _noting(event: str, *trace_ids: str) -> str:
+    # Most spans belong to a trace that is noted already. The condition is much cheaper than the body.
+    condition = " OR ".join(map(_missing, trace_ids))
+    return f"{event} WHEN {condition} BEGIN {' '.join(map(_note, trace_ids))} END"
+
+
 _TRIGGERS = {
-    "kantan_agents_span_added": f"BEFORE INSERT ON spans BEGIN {_note('NEW.trace_id')} {_REPLACED} END",
-    "kantan_agents_span_updated": (
-        f"AFTER UPDATE ON spans BEGIN {_note('OLD.trace_id')} {_note('NEW.trace_id')} END"
+    "kantan_agents_span_added": _noting("BEFORE INSERT ON spans", "NEW.trace_id"),
+    # A REPLACE deletes a row without the triggers of a deletion, so a span may leave its trace unnoticed.
+    "kantan_agents_span_replaced": (
+        "BEFORE INSERT ON spans WHEN EXISTS (SELECT 1 FROM spans s WHERE s.id = NEW.id) "
+        f"BEGIN {_note('s.trace_id', 'FROM spans s WHERE s.id = NEW.id')} END"
     ),
-    "kantan_agents_span_deleted": f"AFTER DELETE ON spans BEGIN {_note('OLD.trace_id')} END",
-    "kantan_agents_trace_added": f"BEFORE INSERT ON traces BEGIN {_note('NEW.id')} END",
-    "kantan_agents_trace_updated": f"AFTER UPDATE ON traces BEGIN {_note('OLD.id')} {_note('NEW.id')} END",
-    "kantan_agents_trace_deleted": f"AFTER DELETE ON traces BEGIN {_note('OLD.id')} END",
+    "kantan_agents_span_updated": _noting("AFTER UPDATE ON spans", "OLD.trace_id", "NEW.trace_id"),
+    "kantan_agents_span_deleted": _noting("AFTER DELETE ON spans", "OLD.trace_id"),
+    "kantan_agents_trace_added": _noting("BEFORE INSERT ON traces", "NEW.id"),
+    "kantan_agents_trace_updated": _noting("AFTER UPDATE ON traces", "OLD.id", "NEW.id"),
+    "kantan_agents_trace_deleted": _noting("AFTER DELETE ON traces", "OLD.id"),
 }
 _NAMES = {*_TABLES, *_TRIGGERS}
 
