@@ -45,7 +45,7 @@ def _missing(trace_id: str) -> str:
 def _note(trace_id: str, source: str = "WHERE 1") -> str:
     # Not INSERT OR IGNORE: the conflict clause of the statement that fires the trigger would replace it.
     return (
-        f"INSERT INTO {CHANGED}(trace_id) SELECT {trace_id} {source} "  # noqa: S608
+        f"INSERT INTO {CHANGED}(trace_id) SELECT {trace_id} {source} "
         f"AND {trace_id} IS NOT NULL AND {_missing(trace_id)};"
     )
 
@@ -60,7 +60,7 @@ _TRIGGERS = {
     "kantan_agents_span_added": _noting("BEFORE INSERT ON spans", "NEW.trace_id"),
     # A REPLACE deletes a row without the triggers of a deletion, so a span may leave its trace unnoticed.
     "kantan_agents_span_replaced": (
-        "BEFORE INSERT ON spans WHEN EXISTS (SELECT 1 FROM spans s WHERE s.id = NEW.id) "
+        "BEFORE INSERT ON spans WHEN EXISTS (SELECT 1 FROM spans s WHERE s.id = NEW.id) "  # noqa: S608
         f"BEGIN {_note('s.trace_id', 'FROM spans s WHERE s.id = NEW.id')} END"
     ),
     "kantan_agents_span_updated": _noting("AFTER UPDATE ON spans", "OLD.trace_id", "NEW.trace_id"),

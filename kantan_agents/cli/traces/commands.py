@@ -289,6 +289,12 @@ def prune(
     older_than: OlderThanOption = None,
     keep: KeepOption = None,
     max_size: MaxSizeOption = None,
+    vacuum: Annotated[
+        bool,
+        typer.Option(
+            "--vacuum", help="Write the whole file anew, to shrink one of an earlier version; nobody can write."
+        ),
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete, instead of only showing the effect.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -300,4 +306,4 @@ def prune(
     from kantan_agents.cli.traces.prune import prune_traces, read_limits
 
     limits = read_limits(older_than=older_than, keep=keep, max_size=max_size)
-    prune_traces(db, limits, really=yes, as_json=as_json)
+    prune_traces(db, limits, really=yes, vacuum=vacuum, as_json=as_json)

@@ -36,7 +36,7 @@ def read_limits(*, older_than: str | None, keep: int | None, max_size: str | Non
     return {"older_than": age, "keep": keep, "max_size": size}
 
 
-def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, as_json: bool) -> None:
+def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, vacuum: bool, as_json: bool) -> None:
     """Delete the runs beyond the limits or, unless ``really``, only show what would be deleted.
 
     Raises:
@@ -44,7 +44,7 @@ def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, as_json: b
     """
     store = open_store(path)
     with _progress(really=really) as progress:
-        result = store.prune(**limits, dry_run=not really, progress=progress)
+        result = store.prune(**limits, dry_run=not really, vacuum=vacuum, progress=progress)
     typer.echo(json_text(attrs.asdict(result)) if as_json else _summary(result))
 
 
@@ -53,12 +53,14 @@ def _summary(result: PruneResult) -> str:
     before, after = size_text(result.bytes_before), size_text(result.bytes_after)
     if not result.traces and result.bytes_after >= result.bytes_before:
         return f"Nothing to delete: the database is {before}."
+    free = f", of which {size_text(result.free_bytes)} are free for new runs" if result.free_bytes else ""
+    shrink = "\nThe file does not shrink. Add --vacuum to write it anew." if result.free_bytes else ""
     if result.dry_run:
         return (
-            f"Would delete {what}; the database is {before}, and would be about {after}.\n"
+            f"Would delete {what}; the database is {before}, and would be about {after}{free}.{shrink}\n"
             "Nothing was deleted. Add --yes to delete."
         )
-    return f"Deleted {what}; the database was {before}, and is {after}."
+    return f"Deleted {what}; the database was {before}, and is {after}{free}.{shrink}"
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import attrs
 
 T = TypeVar("T")
 
-# Rows of the first transaction, and of any. Fewer would not help on a slow disk, which takes its time for each
+# Rows of the first transaction, and of any. Fewer would not help on a slow disk, which delays each
 # transaction.
 FIRST = LEAST = 100
 MOST = 5_000
