@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,23 @@ def test_with_yes_runs_are_deleted(kantan_agents: Any, copy: Recorded) -> None:
     assert ids(kantan_agents, copy) == [copy.ids["open"], copy.ids["items"]]
     again = kantan_agents("traces", "prune", "--keep", "2", "--yes", "--db", str(copy.path))
     assert again.stdout.startswith("Nothing to delete: the database is ")
+
+
+def test_a_file_that_does_not_shrink_says_so_and_vacuum_shrinks_it(
+    kantan_agents: Any, copy: Recorded
+) -> None:
+    with closing(sqlite3.connect(copy.path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA auto_vacuum = NONE")
+        connection.execute("VACUUM")
+    command = ("traces", "prune", "--keep", "2", "--db", str(copy.path))
+    first, second, third = kantan_agents(*command).stdout.splitlines()
+    assert first.startswith("Would delete 7 traces with ") and first.endswith(" are free for new runs.")
+    assert second == "The file does not shrink. Add --vacuum to write it anew."
+    assert third == "Nothing was deleted. Add --yes to delete."
+    outcome = kantan_agents(*command, "--vacuum", "--yes")
+    assert outcome.stdout.startswith("Deleted 7 traces with ")
+    assert outcome.stdout.count("\n") == 1
 
 
 def test_by_age(kantan_agents: Any, copy: Recorded) -> None:

@@ -948,6 +948,28 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tracing/recorder/test_write_errors.py::test_traces_are_not_dropped_so_that_every_remaining_span_has_its_metadata",
         ),
     },
+    ("docs/guides/traces.md", "Keep the file small", "When"): {
+        "other processes write during a prune": (
+            "tracing/store/test_prune_steps.py::test_a_writer_comes_in_between_any_two_steps",
+            "tracing/store/test_prune.py::test_others_can_read_and_write_during_pruning",
+        ),
+        "the prune is interrupted or killed": (
+            "tracing/store/test_prune_steps.py::test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes",
+            "tracing/store/test_prune_steps.py::test_interrupted_within_a_trace_the_same_age_deletes_the_rest",
+        ),
+        "the disk is nearly full": (
+            "tracing/store/test_prune_steps.py::test_a_transaction_for_which_the_disk_has_no_space_is_repeated_with_fewer_rows",
+            "tracing/store/test_prune_steps.py::test_a_prune_uses_the_log_again_so_the_disk_need_not_hold_all_changes",
+        ),
+        "an earlier version of this library, or kantan-llm's tracer, created the file": (
+            "tracing/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
+            "tracing/store/test_prune_steps.py::test_in_a_file_that_does_not_shrink_the_size_is_that_of_the_pages_in_use",
+        ),
+        "`vacuum=True` or `--vacuum` is given": (
+            "tracing/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
+            "cli/test_traces_prune.py::test_a_file_that_does_not_shrink_says_so_and_vacuum_shrinks_it",
+        ),
+    },
     ("docs/guides/traces.md", "Search filters", "Argument"): {
         '`keywords=["a", "b"]`': (
             "tracing/store/test_traces.py::test_keywords_are_found_ignoring_case_in_any_script",
