@@ -33,18 +33,17 @@ class Pace:
     """How many rows one kind of transaction changes; adapted to the time that it takes."""
 
     rows: int = attrs.Factory(lambda: FIRST)
-    most: int = attrs.Factory(lambda: MOST)
 
     def took(self, seconds: float) -> None:
         """Adapt to a transaction that took this long."""
         fitting = int(self.rows * _HELD_SECONDS / max(seconds, 0.001))
-        self.rows = min(self.most, 2 * self.rows, max(fitting, LEAST))
+        self.rows = min(MOST, 2 * self.rows, max(fitting, LEAST))
 
     def slow_down(self) -> bool:
         """Adapt to a transaction for which the disk had no space; return False if none is smaller."""
         if self.rows == 1:
             return False
-        self.rows = self.most = max(self.rows // _FULL, 1)
+        self.rows = max(self.rows // _FULL, 1)
         return True
 
 
