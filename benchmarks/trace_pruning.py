@@ -1,4 +1,4 @@
-"""Measures a large trace database: the time of ``prompts`` and of a plan to prune, and a prune beside a writer.
+"""Measures a large trace database: ``prompts``, a plan to prune, and a prune beside a writer.
 
     python -m benchmarks.trace_pruning [--spans 500000] [--folder DIR]
 
@@ -18,11 +18,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from random import Random
 from typing import Any
+
+from typing_extensions import Self
 
 from kantan_agents.tracing.ids import new_run_id, trace_id_of
 from kantan_agents.tracing.recorder import SQLiteRecorder
@@ -36,8 +38,8 @@ _JUDGED = 10  # every tenth run is judged
 _START = datetime(2025, 1, 1, tzinfo=timezone.utc)
 _TEXT_BYTES = 2_800
 _SPAN = (
-    "INSERT INTO spans(id, trace_id, parent_id, started_at, ended_at, span_type, name, input, output, rubric_json, "
-    "usage_json, error_json, raw_json, ingest_seq) VALUES (?,?,?,?,?,?,?,?,?,?,?,'null',?,?)"
+    "INSERT INTO spans(id, trace_id, parent_id, started_at, ended_at, span_type, name, input, output, "
+    "rubric_json, usage_json, error_json, raw_json, ingest_seq) VALUES (?,?,?,?,?,?,?,?,?,?,?,'null',?,?)"
 )
 
 
@@ -51,7 +53,7 @@ def main() -> None:
     parser.add_argument("--writer", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.writer:
-        _write_until_told(options.writer)
+        _write_until_asked(options.writer)
         return
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         path = Path(folder) / "traces.sqlite3"
@@ -83,7 +85,7 @@ def generate(path: Path, spans: int) -> None:
     recorder = SQLiteRecorder(path)
     recorder.on_trace_start(_Exported({"id": "trace_first", "workflow_name": "w", "metadata": None}))
     recorder.shutdown()
-    random = Random(7)  # noqa: S311 - texts that do not compress are all that is needed
+    random = Random(7)
     text = "".join(random.choices("abcdefghij klmnopqrst uvwxyz", k=1_000_000))
     runs = spans // _SPANS_OF_A_RUN
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
@@ -159,7 +161,7 @@ class _Peak:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch)
 
-    def __enter__(self) -> _Peak:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -179,9 +181,9 @@ class _Writer:
 
     def __init__(self, path: Path) -> None:
         command = [sys.executable, "-m", "benchmarks.trace_pruning", "--writer", str(path)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def __enter__(self) -> _Writer:
+    def __enter__(self) -> Self:
         assert self._process.stdout
         self._process.stdout.readline()
         return self
@@ -190,16 +192,16 @@ class _Writer:
         self.result = json.loads(self._process.communicate("\n")[0])
 
 
-def _write_until_told(path: Path) -> None:
-    told = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.readline(), told.set()), daemon=True).start()
+def _write_until_asked(path: Path) -> None:
+    over = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
     longest = lock = writes = 0.0
-    random = Random()  # noqa: S311 - ids
+    random = Random()
     with closing(sqlite3.connect(path, isolation_level=None, timeout=120)) as connection:
         connection.execute("PRAGMA synchronous = NORMAL")
         sys.stdout.write("ready\n")
         sys.stdout.flush()
-        while not told.wait(0.01):
+        while not over.wait(0.01):
             trace, spans = _run(int(writes), random, "x" * 10_000)
             began = time.perf_counter()
             connection.execute("BEGIN IMMEDIATE")
@@ -215,27 +217,23 @@ def _write_until_told(path: Path) -> None:
 def _disk(folder: Path) -> int:
     total = 0
     for file in folder.iterdir():
-        try:
+        with suppress(FileNotFoundError):  # a log that SQLite has deleted meanwhile
             total += file.stat().st_size
-        except FileNotFoundError:  # a log that SQLite has deleted meanwhile
-            continue
     return total
 
 
 def _unnamed_files() -> int:
     total = 0
     for link in Path("/proc/self/fd").iterdir():
-        try:
-            if "etilqs" in os.readlink(link):  # noqa: PTH115 - the target is no path
+        with suppress(OSError):
+            if "etilqs" in os.readlink(link):  # noqa: PTH115
                 total += link.stat().st_size
-        except OSError:
-            continue
     return total
 
 
 def _count(path: Path, table: str) -> int:
     with closing(sqlite3.connect(path)) as connection:
-        return int(connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608
+        return int(connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
 
 
 def _timed(work: Callable[[], object]) -> float:
@@ -245,7 +243,7 @@ def _timed(work: Callable[[], object]) -> float:
 
 
 def _say(label: str, value: object) -> None:
-    print(f"{label:<32}{value:.2f}" if isinstance(value, float) else f"{label:<32}{value}", flush=True)  # noqa: T201
+    print(f"{label:<32}{value:.2f}" if isinstance(value, float) else f"{label:<32}{value}", flush=True)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ _NAMES = {*_TABLES, *_TRIGGERS}
 def has_figures(connection: sqlite3.Connection) -> bool:
     """Return whether the file keeps figures, and notes every change of a trace.
 
-    Whoever drops one of kantan-llm's tables drops its triggers too; the figures are then not to be trusted.
+    A table that is dropped takes its triggers with it; the figures are then not to be trusted.
 
     Raises:
         sqlite3.Error: The file is not a database, or it is locked.

@@ -292,7 +292,8 @@ def prune(
     vacuum: Annotated[
         bool,
         typer.Option(
-            "--vacuum", help="Write the whole file anew, to shrink one of an earlier version; nobody can write."
+            "--vacuum",
+            help="Write the whole file anew, to shrink one of an earlier version; nobody can write.",
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete, instead of only showing the effect.")] = False,

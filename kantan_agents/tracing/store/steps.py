@@ -1,4 +1,4 @@
-"""Changes a large file in small transactions, so that other writers and a full disk have room."""
+"""Changes a large file in small transactions, which other writers and a full disk can bear."""
 
 from __future__ import annotations
 
