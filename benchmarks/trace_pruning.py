@@ -194,7 +194,12 @@ class _Writer:
 
 def _write_until_asked(path: Path) -> None:
     over = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.readline(), over.set()), daemon=True).start()
+
+    def wait() -> None:
+        sys.stdin.readline()
+        over.set()
+
+    threading.Thread(target=wait, daemon=True).start()
     longest = lock = writes = 0.0
     random = Random()
     with closing(sqlite3.connect(path, isolation_level=None, timeout=120)) as connection:

@@ -120,7 +120,8 @@ def _verdict_rows(trace: TraceFigures) -> Iterator[tuple[Any, ...]]:
 
 def _is_storable(trace: TraceFigures) -> bool:
     """Return whether SQLite can store all figures: no huge count, and no half of a surrogate pair."""
-    texts = [text for run in (*trace.runs, *trace.verdicts) for text in run.prompt or () if text]
+    prompts = [run.prompt for run in trace.runs] + [verdict.prompt for verdict in trace.verdicts]
+    texts = [text for prompt in prompts for text in prompt or () if text]
     texts += [verdict.judged for verdict in trace.verdicts if verdict.judged]
     counts = [count for run in trace.runs for count in run.tokens.values()]
     try:

@@ -43,7 +43,7 @@ def is_sound(path: Path) -> bool:
 def test_a_file_that_the_library_creates_shrinks_in_steps(tmp_path: Path) -> None:
     make_tables(tmp_path / "tables.db")
     recorder = SQLiteRecorder(tmp_path / "recorded.db")
-    recorder.on_trace_start(Exported({"id": "trace_x", "workflow_name": "w", "metadata": None}))  # type: ignore[arg-type]
+    recorder.on_trace_start(Exported({"id": "trace_x", "workflow_name": "w", "metadata": None}))
     recorder.shutdown()
     assert shrinks(tmp_path / "tables.db")
     assert shrinks(tmp_path / "recorded.db")
