@@ -23,7 +23,7 @@ from kantan_agents.errors import (
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing import registry
-from kantan_agents.tracing.recorder import lifecycle, sigterm
+from kantan_agents.tracing.recorder import bound, lifecycle, sigterm
 from kantan_agents.tracing.recorder.arguments import check_file_owner, checked_path
 from kantan_agents.tracing.recorder.redaction import Redact
 from kantan_agents.tracing.recorder.sections import Sections
@@ -239,10 +239,14 @@ class SQLiteRecorder(TracingProcessor):
         """Write all waiting spans, end the thread and close the file; the next span opens it again.
 
         Args:
-            timeout: Seconds to wait at most.
+            timeout: Seconds to wait at most. Up to five seconds count towards the bound that all ends of the
+                process share, because the SDK asks for five at exit, when other ends may have waited in vain.
         """
-        deadline = time.monotonic() + timeout
-        self.force_flush(timeout)
+        is_shared = timeout <= FLUSH_SECONDS
+        allowed = min(timeout, bound.remaining(is_ending=False)) if is_shared else timeout
+        deadline = time.monotonic() + allowed
+        if self.force_flush(allowed) and is_shared:
+            bound.renew()
         self._writer.stop(max(0.1, deadline - time.monotonic()))
         if self._queue.unwritten():  # new items, or items that could not be written in time
             self._start_writer()

@@ -77,6 +77,7 @@ def test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound(
         _LOCKED
         + """
 import atexit
+from agents.tracing.setup import _shutdown_global_trace_provider
 from kantan_agents.tracing.recorder.span_queue import FlushMarker
 
 bound.END_SECONDS = 0.5
@@ -89,8 +90,9 @@ def counted(self, seconds):
 
 FlushMarker.wait = counted
 atexit._clear()
-atexit.register(lambda: say(sum(waits)))  # called after the recorder's
+atexit.register(lambda: say(sum(waits)))  # called after those of the recorder and of the SDK
 atexit.register(sys.modules["kantan_agents.tracing.recorder.lifecycle"]._at_exit)
+atexit.register(_shutdown_global_trace_provider)
 signal.signal(signal.SIGTERM, lambda *_: None)
 sys.modules["kantan_agents.tracing.recorder.sigterm"].flush_on_sigterm()
 record("before")
