@@ -18,6 +18,7 @@ from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRecord
 
 from kantan_agents import refresh_tool_providers
+from kantan_agents.structured.requests.memory import FORMS
 from tests.distributions import Distribution, Installed, Use
 from tests.programs import Preloaded
 
@@ -47,6 +48,12 @@ PROVIDER_PREFIXES = (
     "OLLAMA_",
     "OPENROUTER_",
 )
+
+
+@pytest.fixture(autouse=True)
+def _no_remembered_forms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget how structured output was requested: servers of two tests may have the same port, and so URL."""
+    monkeypatch.setattr(FORMS, "_known", {})
 
 
 @pytest.fixture(autouse=True)

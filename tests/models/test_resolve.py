@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,17 @@ def model_and_path(request: Any) -> Any:
     return f"{request.model} at {request.path}"
 
 
-@pytest.fixture
-def server(monkeypatch: Any) -> Any:
-    with OfflineServer(model_and_path) as running:
+@contextmanager
+def serving(monkeypatch: Any, reply: Any) -> Iterator[OfflineServer]:
+    with OfflineServer(reply) as running:
         for name, value in running.environment().items():
             monkeypatch.setenv(name, value)
+        yield running
+
+
+@pytest.fixture
+def server(monkeypatch: Any) -> Any:
+    with serving(monkeypatch, model_and_path) as running:
         yield running
 
 
@@ -178,27 +186,28 @@ def test_a_provider_factory_creates_a_provider_for_each_run(server: Any) -> None
     assert len(made) == 2
 
 
-def test_each_agent_of_a_run_calls_its_own_provider(server: Any) -> None:
+def test_each_agent_of_a_run_calls_its_own_provider(monkeypatch: Any) -> None:
     from kantan_agents.testing import ScriptedToolCall
 
-    server._answer = lambda request: (
-        ScriptedToolCall("transfer_to_" + {"a": "b", "b": "c"}[request.model])
-        if request.model in ("a", "b")
-        else model_and_path(request)
-    )
+    def reply(request: Any) -> Any:
+        if request.model in ("a", "b"):
+            return ScriptedToolCall("transfer_to_" + {"a": "b", "b": "c"}[request.model])
+        return model_and_path(request)
+
     asked = []
 
-    def factory_of(name: str) -> Any:
+    def factory_of(name: str, server: OfflineServer) -> Any:
         def factory() -> OpenAIProvider:
             asked.append(name)
             return OpenAIProvider(base_url=server.base_url, api_key=name, use_responses=name == "A")
 
         return factory
 
-    c = Agent("c", "x", model="gemini-2.5-pro")
-    b = Agent("b", "x", model="b", model_provider_factory=factory_of("B"), handoffs=[c])
-    a = Agent("a", "x", model="a", model_provider_factory=factory_of("A"), handoffs=[b])
-    assert final_output_of(a) == "gemini-2.5-pro at /v1/chat/completions"
+    with serving(monkeypatch, reply) as server:
+        c = Agent("c", "x", model="gemini-2.5-pro")
+        b = Agent("b", "x", model="b", model_provider_factory=factory_of("B", server), handoffs=[c])
+        a = Agent("a", "x", model="a", model_provider_factory=factory_of("A", server), handoffs=[b])
+        assert final_output_of(a) == "gemini-2.5-pro at /v1/chat/completions"
     assert asked == ["A", "B"]
     keys = [request.headers["authorization"] for request in server.requests]
     assert keys == ["Bearer A", "Bearer B", "Bearer offline"]
@@ -239,15 +248,17 @@ def test_gpt_5_keeps_the_sdks_default_settings(server: Any) -> None:
     assert sent[0]["text"] == {"verbosity": expected.verbosity}
 
 
-def test_the_sdk_resolves_the_model_of_an_sdk_agent_as_hand_off_target(server: Any) -> None:
+def test_the_sdk_resolves_the_model_of_an_sdk_agent_as_hand_off_target(monkeypatch: Any) -> None:
     from kantan_agents.testing import ScriptedToolCall
 
-    server._answer = lambda request: (
-        ScriptedToolCall("transfer_to_b") if request.model == "gemini-2.5-pro" else model_and_path(request)
-    )
+    def reply(request: Any) -> Any:
+        is_first = request.model == "gemini-2.5-pro"
+        return ScriptedToolCall("transfer_to_b") if is_first else model_and_path(request)
+
     target = agents.Agent(name="b", instructions="x", model="gpt-4.1-nano")
-    agent = Agent("a", "b", model="gemini-2.5-pro", handoffs=[target])
-    assert final_output_of(agent) == "gpt-4.1-nano at /v1/responses"
+    with serving(monkeypatch, reply):
+        agent = Agent("a", "b", model="gemini-2.5-pro", handoffs=[target])
+        assert final_output_of(agent) == "gpt-4.1-nano at /v1/responses"
 
 
 def test_no_module_contains_the_url_of_openai() -> None:

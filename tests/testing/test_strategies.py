@@ -241,7 +241,7 @@ def test_rules_with_mistakes_are_an_error_at_once() -> None:
 def test_contexts_are_accepted_by_a_run(context: dict[str, Any], keep_history: bool) -> None:
     assert check_context(context) is context
     fill_defaults(context, keep_history=keep_history)
-    ToolRules.parse(context["tool_rules"])
+    ToolRules.parse(context["tool_rules"] or {})
     assert all(set(entry) == {"role", "text"} for entry in context.get("history", ()))
     assert json.loads(json.dumps(context)) == context
 
