@@ -91,28 +91,28 @@ class Call(Generic[T]):
         self._is_over = True
         self._end.release()
 
-    def wait(self, loop: asyncio.AbstractEventLoop, patience: float) -> bool:
-        """Wait for the end of the call; an interrupt of this thread cancels it first.
+    def wait(self, patience: float) -> bool:
+        """Wait for the end of the call.
 
         Args:
-            loop: The loop the call was sent to.
             patience: How many seconds the loop has to begin the call.
 
         Returns:
             Whether the call is over. False if the loop has not begun it in time: then it never will.
         """
-        try:
-            # In parts: if the machine suspends the process, only the part of that moment is lost.
-            if not any(self._end.acquire(timeout=patience / _PARTS) for _ in range(_PARTS)):
-                if self._claim.acquire(blocking=False):
-                    return False
-                self._end.acquire()
-        except BaseException:
-            self._cancel(loop)
-            raise
+        # In parts: if the machine suspends the process, only the part of that moment is lost.
+        if not any(self._end.acquire(timeout=patience / _PARTS) for _ in range(_PARTS)):
+            if self._claim.acquire(blocking=False):
+                return False
+            self._end.acquire()
         return True
 
-    def _cancel(self, loop: asyncio.AbstractEventLoop) -> None:
+    def cancel(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Withdraw the call, or cancel it and give it time to clean up.
+
+        Args:
+            loop: The loop the call was sent to, if it was sent.
+        """
         if self._is_over or self._claim.acquire(blocking=False):
             return
         try:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import gc
-from threading import get_ident
+import threading
+from typing import Any
 
-_collecting_thread: int | None = None
+_phases: dict[str, Any] = {}
+"""The phases of the latest collection, ``start`` and ``stop``, each with its data; the last one is the newest."""
 
+_in_thread = threading.local()
+"""The same, by thread."""
 
-def _note(phase: str, _info: dict[str, int]) -> None:
-    global _collecting_thread  # noqa: PLW0603 - there is one collector, and it runs in one thread at a time
-    _collecting_thread = get_ident() if phase == "start" else None
-
-
-gc.callbacks.append(_note)
+# Functions in C: Python delivers a signal in the next function that is not. If that were a callback of the
+# collector, Ctrl-C during a collection would be lost, since what a callback raises is ignored.
+gc.callbacks.extend((_phases.pop, _phases.__setitem__, _in_thread.__setattr__))
 
 
 def is_collecting() -> bool:
     """Return whether the current thread runs a finalizer or a callback for the garbage collector."""
-    return _collecting_thread == get_ident()
+    # Another thread may collect between these lines. Then its data is not that of this thread.
+    return list(_phases)[-1:] == ["start"] and _phases.get("start") is getattr(_in_thread, "start", _phases)

@@ -52,6 +52,8 @@ class LoopThread:
     def call(self, call: Call[T], patience: float) -> bool:
         """Make a call and wait for it; return whether it is over, False if the loop did not begin it.
 
+        An interrupt of this thread cancels the call.
+
         Args:
             call: The call.
             patience: How many seconds the loop has to begin it.
@@ -59,11 +61,15 @@ class LoopThread:
         self._calls.add(call)
         try:
             call.send(self._loop)
-            return call.wait(self._loop, patience)
+            return call.wait(patience)
         except RuntimeError:
             if not self.is_over:
                 raise
             return False
+        except BaseException:
+            # Often while the call is being sent: the loop has begun it then, and this thread waits its turn.
+            call.cancel(self._loop)
+            raise
         finally:
             self._calls.discard(call)
 

@@ -115,6 +115,9 @@ def _run_apart(function: Callable[[], Awaitable[T]]) -> T:
     except RuntimeError:  # no thread can be started while the interpreter is shutting down
         run_in_place(call)
         return call.outcome()
+    except BaseException:
+        own.stop_soon()  # interrupted: the thread may have started
+        raise
     try:
         own.call(call, float(threading.TIMEOUT_MAX))
     finally:

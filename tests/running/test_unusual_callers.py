@@ -205,6 +205,55 @@ def run_script(preloaded: Preloaded, body: str) -> tuple[int, list[str], str]:
     return status, out.splitlines(), err
 
 
+def test_ctrl_c_during_a_collection_is_not_lost_and_later_runs_work(preloaded: Preloaded) -> None:
+    ended = run_script(
+        preloaded,
+        """
+        import ctypes, functools, gc, weakref
+
+        class Garbage:
+            def __init__(self):
+                self.cycle = self
+
+        # In C from end to end: Python delivers the signal in the next function that is not.
+        interrupt = map(ctypes.CDLL(None)["raise"], [signal.SIGINT])
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        kept = weakref.ref(Garbage(), functools.partial(next, interrupt))
+        try:
+            gc.collect()
+        except KeyboardInterrupt:
+            print("interrupted")
+        gc.disable()
+        print(new_agent().run("hi")["result"].final_output)
+        """,
+    )
+    assert ended == (0, ["interrupted", "x"], "")
+
+
+def test_an_interrupt_while_a_run_is_sent_to_its_loop_cancels_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, cancelled = threading.Event(), threading.Event()
+    send = call.Call.send
+
+    async def stay() -> None:
+        """Stay."""
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    def send_and_interrupt(sent: call.Call[Any], loop: asyncio.AbstractEventLoop) -> None:
+        send(sent, loop)
+        assert begun.wait(30)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(call.Call, "send", send_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        new_agent(stay).run("hi")
+    assert cancelled.is_set()
+
+
 def test_a_sync_tool_works_at_interpreter_exit(preloaded: Preloaded) -> None:
     ended = run_script(
         preloaded,
