@@ -47,7 +47,7 @@ def _enter(
 class _Below:
     """The ``call_next`` of one middleware in one call; remembers what came back."""
 
-    __slots__ = ("_following", "_kind", "_layer", "_made", "answered", "returned")
+    __slots__ = ("_following", "_kind", "_layer", "_made", "answered", "answered_nothing")
 
     def __init__(self, layer: Any, following: Callable[[Any], Awaitable[Any]], kind: type) -> None:
         self._layer = layer
@@ -55,7 +55,7 @@ class _Below:
         self._kind = kind
         self._made: list[Coroutine[Any, Any, Any]] = []
         self.answered = False
-        self.returned = False
+        self.answered_nothing = False
 
     def __call__(self, call: Any) -> Awaitable[Any]:
         if not isinstance(call, self._kind):
@@ -67,7 +67,7 @@ class _Below:
     async def _pass_on(self, call: Any) -> Any:
         result = await self._following(call)
         self.answered = True
-        self.returned = self.returned or result is not None
+        self.answered_nothing = self.answered_nothing or result is None
         return result
 
     def check(self, result: Any) -> None:
@@ -88,12 +88,12 @@ class _Below:
             wanted = "it returned an awaitable"
         elif not_begun:
             wanted = "it did not await call_next"
-        elif self.returned:
-            wanted = "it returned None although call_next had returned a result"
-        elif not self.answered:
-            wanted = "it returned None without a result of call_next"
-        else:
+        elif self.answered_nothing:
             return
+        elif self.answered:
+            wanted = "it returned None although call_next had returned a result"
+        else:
+            wanted = "it returned None without a result of call_next"
         raise self._error(f"{wanted}; write `return await call_next(call)`, or return a result instead of it")
 
     def _error(self, reason: str) -> MiddlewareResultError:

@@ -102,6 +102,43 @@ async def test_a_middleware_may_return_the_none_that_a_tool_has_returned(streame
     assert len(model.calls) == 2
 
 
+async def test_a_middleware_may_call_again_until_the_tool_returns_none() -> None:
+    results = ["pending", "pending", None]
+
+    def poll() -> str | None:
+        """Poll."""
+        return results.pop(0)
+
+    class Waiting(Middleware):
+        async def tool_call(self, call: Any, call_next: Any) -> Any:
+            while (result := await call_next(call)) == "pending":
+                continue
+            return result
+
+    model = ScriptedModel([[function_call("poll", {}, call_id="c1")], [assistant_message("done")]])
+    await Agent("a", "b", model=model, tools=[poll], middleware=[Waiting()]).run_async("hi")
+    assert results == []
+    assert model.last_call is not None
+    assert model.last_call.input[-1]["output"] == "None"
+
+
+async def test_a_middleware_that_turns_an_error_into_none_is_an_error() -> None:
+    def fail() -> str:
+        """Fail."""
+        raise ValueError
+
+    class Hiding(Middleware):
+        async def tool_call(self, call: Any, call_next: Any) -> Any:
+            try:
+                return await call_next(call)
+            except ValueError:
+                return None
+
+    model = ScriptedModel([[function_call("fail", {}, call_id="c1")], [assistant_message("done")]])
+    with pytest.raises(MiddlewareResultError, match="it returned None without a result of call_next"):
+        await Agent("a", "b", model=model, tools=[fail], middleware=[Hiding()]).run_async("hi")
+
+
 @given(
     hows=st.lists(
         st.sampled_from(["result", "nothing of a call", "nothing", "an awaitable"]), min_size=1, max_size=4
