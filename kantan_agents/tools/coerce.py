@@ -18,6 +18,7 @@ _KINDS = tuple(get_origin(kind) or kind for kind in get_args(agents.Tool))
 _shown = reprlib.Repr()
 _shown.maxother = 120
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_]")
+_OWN_NAME = "choose a name with agent.sdk_agent.as_tool(tool_name=..., tool_description=...)"
 
 
 def coerce_tool(tool: Any) -> Any:
@@ -29,7 +30,8 @@ def coerce_tool(tool: Any) -> Any:
     Raises:
         ToolNameRequiredError: E4, the object has no usable tool name.
         ToolSchemaError: E29, no schema can describe the parameters of a function.
-        InvalidOptionError: E75, the object belongs to another option of the agent.
+        InvalidOptionError: E75, the object belongs to another option of the agent, or is an agent whose name
+            cannot be the name of a tool.
     """
     if isinstance(tool, agents.FunctionTool):  # the usual case
         return _named(tool)
@@ -49,9 +51,15 @@ def coerce_tool(tool: Any) -> Any:
 
 
 def coerce_tools(tools: Iterable[Any]) -> list[Any]:
-    """Return SDK tools in order; of several functions with the same name, the last one wins (as in 0.1.x)."""
+    """Return SDK tools in order; of several functions with the same name, the last one wins (as in 0.1.x).
+
+    Raises:
+        InvalidOptionError: E75, different agents would have the same tool name.
+        KantanAgentsError: Any error of ``coerce_tool``.
+    """
     # Hosted tools share the name of their kind, and a namespace makes equal names different tools.
     named: dict[Any, Any] = {}
+    names_of_agents: dict[str, str] = {}
     for given in tools:
         if type(given) is agents.FunctionTool and given._tool_namespace is None:  # the usual case
             name = given.name
@@ -59,6 +67,11 @@ def coerce_tools(tools: Iterable[Any]) -> list[Any]:
                 named[name] = given
                 continue
         tool = coerce_tool(given)
+        agent = _agent_in(given)
+        if agent is not None and names_of_agents.setdefault(tool.name, agent.name) != agent.name:
+            both = f"{names_of_agents[tool.name]!r} and {agent.name!r}"
+            reason = f"the agents {both} would have the same tool name, {tool.name}; {_OWN_NAME}"
+            raise InvalidOptionError(option="tools", reason=reason)
         named[function_name(tool) or id(tool)] = tool
     return list(named.values())
 
@@ -91,7 +104,8 @@ def _agent_as_tool(agent: agents.Agent[Any]) -> agents.FunctionTool:
     description = agent.handoff_description or f"Ask the agent {agent.name} to do a task, and get its answer."
     name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # as the SDK does, which logs a warning about it
     if not name.strip("_"):
-        raise ToolNameRequiredError(tool=agent)
+        reason = f"the agent {agent.name!r} has no letter a to z or digit for a tool name; {_OWN_NAME}"
+        raise InvalidOptionError(option="tools", reason=reason)
     return agent.as_tool(name, description)
 
 

@@ -51,6 +51,22 @@ async def test_an_agent_in_tools_is_a_tool_with_its_name_and_the_model_gets_its_
     ]
 
 
+def test_agents_that_would_share_a_tool_name_are_refused_instead_of_one_being_lost() -> None:
+    with pytest.raises(InvalidOptionError) as caught:
+        Agent("boss", "Ask.", tools=[Agent("Geo 東京", "x"), Agent("Geo 大阪", "x")])
+    assert "the agents 'Geo 東京' and 'Geo 大阪' would have the same tool name, geo___" in str(caught.value)
+    same = Agent("boss", "Ask.", tools=[Agent("geo", "x"), Agent("geo", "y")])
+    assert [tool.name for tool in same.inherited["tools"]] == ["geo"]
+
+
+def test_an_agent_whose_name_cannot_name_a_tool_is_refused_and_told_how_to_name_it() -> None:
+    with pytest.raises(
+        InvalidOptionError, match="agent '翻訳者' has no letter .*as_tool\\(tool_name="
+    ) as caught:
+        Agent("boss", "Ask.", tools=[Agent("翻訳者", "x")])
+    assert caught.value.option == "tools"
+
+
 @ours_and_the_sdks
 async def test_the_rules_of_the_run_apply_to_an_agent_in_tools_and_to_its_own_tools(ours: bool) -> None:
     called: list[str] = []
