@@ -335,7 +335,7 @@ class Agent(Generic[OutputT_co]):
 
         Returns:
             The run, for ``async with``. Iterating over it yields ``Event`` objects; after the last one it
-            raises the error that ``run_async`` would have raised.
+            raises the error that ``run_async`` would have raised. If the run was cancelled, it just ends.
         """
 
         def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[RunContext[OutputT_co]]]]:

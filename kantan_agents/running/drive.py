@@ -16,7 +16,10 @@ from kantan_agents.pipeline import Next, Pipeline, Run, RunContext, Stage, curre
 from kantan_agents.running.logs import bind_names, log_end, run_usage, unbind_names
 from kantan_agents.structured import json_data
 from kantan_agents.support.cancelling import cancel_later, is_about_to_be_cancelled
+from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.spans import RunTrace
+
+_log = get_logger("kantan_agents.run")
 
 
 async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
@@ -72,6 +75,10 @@ async def _run(run: Run, pipeline: Pipeline) -> None:
         if check_context(run.context).get("result") is result_before:
             # A stage ended the run before `call_sdk`, so the stored result is an earlier run's.
             run.context["result"] = run.result
+            if run.result is None and "call_sdk" not in pipeline.names:
+                _log.warning(
+                    "the run ended without a result: its pipeline has no stage call_sdk", run_id=run.id
+                )
         # `is_about_to_be_cancelled`, without a call in every run.
         if getattr(asyncio.current_task(), "_must_cancel", False):
             await asyncio.sleep(0)

@@ -174,3 +174,22 @@ async def test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log(
     assert [record.message for record in caplog.records] == [
         "stage forgetful ended the run without a result: it did not call call_next"
     ]
+
+
+async def test_a_pipeline_that_never_calls_the_model_and_sets_no_result_is_named_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def only(run: Any, call_next: Any) -> None:
+        await call_next(run)
+
+    async def answers(run: Any, call_next: Any) -> None:
+        await call_next(run)
+        run.result = "an answer"
+
+    with caplog.at_level(logging.WARNING, "kantan_agents.run"):
+        await Agent("a", "b", model=ScriptedModel([]), pipeline=[answers]).run_async("hi")
+        assert not caplog.records
+        await Agent("a", "b", model=ScriptedModel([]), pipeline=[only]).run_async("hi")
+    assert [record.message for record in caplog.records] == [
+        "the run ended without a result: its pipeline has no stage call_sdk"
+    ]
