@@ -393,7 +393,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "interception/test_returns.py::test_a_middleware_may_call_again_until_the_tool_returns_none",
             "interception/test_returns.py::test_a_middleware_may_return_the_none_that_a_tool_has_returned",
         ),
-        "`tool_call` returns None without a result of `call_next`: it did not await it, or handled its error": (
+        "`tool_call` returns None without a result of `call_next`: not awaited, or its error handled": (
             "interception/test_returns.py::test_a_tool_call_middleware_without_return_is_an_error_that_names_it",
             "interception/test_returns.py::test_a_middleware_that_turns_an_error_into_none_is_an_error",
         ),
