@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 _phases: dict[str, Any] = {}
-"""The phases of the latest collection, ``start`` and ``stop``, with their data; the last one is the newest."""
+"""The phases of the latest collection, ``start`` and ``stop``, with their data; the last is the newest."""
 
 _in_thread = threading.local()
 """The same, by thread."""
