@@ -201,7 +201,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "running/test_exits.py::test_an_exit_from_any_place_in_a_run_reaches_the_caller_and_others_continue",
             "running/test_exits.py::test_the_caller_gets_what_the_plain_sdk_raises",
         ),
-        "Ctrl-C": ("running/test_sync_run.py::test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging",),
+        "Ctrl-C": (
+            "running/test_unusual_callers.py::test_an_interrupt_while_a_run_is_sent_to_its_loop_cancels_it",
+            "running/test_unusual_callers.py::test_ctrl_c_during_a_collection_is_not_lost_and_later_runs_work",
+            "running/test_sync_run.py::test_ctrl_c_cancels_the_run_and_leaves_no_thread_hanging",
+        ),
         "in an async tool of another sync run": (
             "running/test_sync_run.py::test_a_sync_run_inside_an_async_tool_of_a_sync_run_does_not_deadlock",
         ),
