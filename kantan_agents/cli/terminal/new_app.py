@@ -11,12 +11,12 @@ from typer.core import TyperCommand, TyperGroup
 
 class _Command(TyperCommand):
     def get_params(self, ctx: Any) -> Any:
-        return _without_flag_types(super().get_params(ctx))
+        return _without_types(super().get_params(ctx))
 
 
 class _Group(TyperGroup):
     def get_params(self, ctx: Any) -> Any:
-        return _without_flag_types(super().get_params(ctx))
+        return _without_types(super().get_params(ctx))
 
 
 class _App(typer.Typer):
@@ -25,12 +25,22 @@ class _App(typer.Typer):
 
 
 def new_app(**options: Any) -> typer.Typer:
-    """Return an application whose help shows flags as they are written: ``--json``, not ``--json <bool>``."""
+    """Return an application whose help has no types beside names that need none.
+
+    It shows flags as they are written, ``--json``, not ``--json <bool>``, and ``NAME``, not ``NAME <str>``.
+    """
     return _App(cls=_Group, rich_markup_mode="rich", **options)
 
 
-def _without_flag_types(parameters: Any) -> Any:
+def _without_types(parameters: Any) -> Any:
     for parameter in parameters:
         if getattr(parameter, "is_flag", False):
             parameter.metavar = ""
+        elif parameter.param_type_name == "argument":
+            # An empty metavar would remove its name. Versions of Typer without this method show no type.
+            parameter.display_type_rich = _no_type
     return parameters
+
+
+def _no_type(ctx: Any) -> None:
+    del ctx  # Typer passes it by this name
