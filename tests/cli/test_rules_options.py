@@ -137,10 +137,29 @@ class TestExplainForAnAgent:
         named = str(reviewer) if by == "file" else "Reviewer"
         options = [] if arguments is None else ["--args", arguments]
         outcome = kantan_agents("tools", "explain", tool, "--agent", named, "--json", *options)
-        assert (outcome.code, outcome.stderr) == (code, "")
+        assert outcome.code == code
         explanation = json.loads(outcome.stdout)
         assert explanation["allowed"] is (code == 0)
         assert explanation["layer"] == "definition"
+
+    @pytest.mark.usefixtures("reviewer")
+    def test_a_tool_that_the_agent_does_not_have_is_named_on_stderr(self, kantan_agents: Any) -> None:
+        outcome = kantan_agents("tools", "explain", "Read", "--agent", "reviewer")
+        assert outcome.code == 0
+        assert outcome.stderr == (
+            "warning: no tool of agent 'reviewer' is named 'Read'; a program that runs the agent must bring it\n"
+        )
+        assert kantan_agents("tools", "explain", "Write", "--agent", "reviewer").stderr == ""
+
+    def test_a_tool_that_the_agent_has_or_may_get_is_not_named(
+        self, kantan_agents: Any, use: Use, project: Path
+    ) -> None:
+        use(PROVIDER)
+        more = "tools: greet, Task, mcp__github\n"
+        agent_file(project / ".claude" / "agents" / "host.md", "host", more=more)
+        for tool in ("greet", "Task", "mcp__github__get_issue"):
+            outcome = kantan_agents("tools", "explain", tool, "--agent", "host")
+            assert (outcome.code, outcome.stderr) == (0, "")
 
     @pytest.mark.usefixtures("reviewer")
     def test_explicit_rules_come_on_top(self, kantan_agents: Any, written: Any) -> None:

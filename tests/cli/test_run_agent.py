@@ -45,6 +45,26 @@ def reply(request: RecordedRequest) -> Any:
     return [delegate("coder", "Write it."), delegate("tester", "Test it.")]
 
 
+def test_the_missing_tools_of_subagents_are_named_once_on_stderr(
+    kantan_agents: Any, serve: Any, agents: Path
+) -> None:
+    agent_file(agents / "coder.md", "coder", "Codes.", "model: inherit\ntools: Grep\n", "You code.\n")
+
+    def twice(request: RecordedRequest) -> Any:
+        if instructions_of(request) == "You code.":
+            return "coded"
+        answered = json.dumps(request.body)
+        return "All done." if "coded" in answered else [delegate("coder", "One."), delegate("coder", "Two.")]
+
+    with OfflineServer(twice) as server:
+        serve(server)
+        outcome = kantan_agents("run", "--agent", "lead", "Build it.", "--model", EXAMPLE_MODEL)
+    assert (outcome.code, outcome.stdout) == (0, "All done.\n")
+    assert outcome.stderr == (
+        "warning: tools: no tool of agent 'coder' is named 'Grep'; the agent runs without them\n"
+    )
+
+
 @pytest.mark.usefixtures("agents")
 class TestRun:
     def test_an_orchestrator_delegates_to_two_agents(

@@ -620,8 +620,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`Agent.from_definition(..., strict=True)`": (
             "agent/test_from_definition.py::test_they_are_an_error_if_the_agent_is_strict",
         ),
-        "`kantan-agents run --agent`": (
+        "`kantan-agents run --agent`, also for a subagent": (
             "cli/test_agents_validate.py::test_run_names_them_on_stderr_and_answers",
+            "cli/test_run_agent.py::test_the_missing_tools_of_subagents_are_named_once_on_stderr",
+        ),
+        "`kantan-agents tools explain NAME --agent`": (
+            "cli/test_rules_options.py::test_a_tool_that_the_agent_does_not_have_is_named_on_stderr",
         ),
         "`kantan-agents agents new`, `validate`, `show`": (
             "cli/test_agents_new.py::test_tools_that_do_not_exist_here_are_named_on_stderr_and_the_file_is_written",

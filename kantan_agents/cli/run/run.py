@@ -12,13 +12,14 @@ from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
-from kantan_agents.definitions import MODELS
+from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
 from kantan_agents.definitions.unknown_tools import names_no_tool
 from kantan_agents.delegation import task_tool
+from kantan_agents.errors import KantanAgentsError
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands, UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
-from kantan_agents.pipeline import Run, Stage, run_result
+from kantan_agents.pipeline import Next, Run, Stage, run_result
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import json_data
 from kantan_agents.tool_rules import rules_of
@@ -97,13 +98,36 @@ def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Mi
         # Names such as `inherit` still mean the parent's model.
         models=None if model is None else {short: model for short, known in MODELS.items() if known},
         allow_env=False,
-        middleware=middleware,
+        middleware=[*middleware, _naming_missing_tools(named.loader)],
     )
-    unknown = missing_tools(named.definition, agent.inherited["tools"])
-    if unknown:
-        sentence = names_no_tool(unknown, where=f"of agent {named.definition.name!r}")
-        typer.echo(f"warning: {one_line(sentence)}; the agent runs without them", err=True)
+    _name_missing_tools(named.definition, agent)
     return agent
+
+
+def _naming_missing_tools(loader: AgentLoader) -> Stage:
+    """Return a stage that names the missing tools of each subagent on stderr, once."""
+    named: set[str] = set()
+
+    async def name_missing_tools(run: Run, call_next: Next) -> None:
+        name = run.agent.name
+        if run.delegation is not None and name not in named:
+            named.add(name)
+            try:
+                definition = await loader.get_agent(name)
+            except KantanAgentsError:
+                pass  # its file has changed since it was read; the run goes on with what was read
+            else:
+                _name_missing_tools(definition, run.agent)
+        await call_next(run)
+
+    return name_missing_tools
+
+
+def _name_missing_tools(definition: AgentDefinition, agent: Agent) -> None:
+    unknown = missing_tools(definition, agent.inherited["tools"])
+    if unknown:
+        sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
+        typer.echo(f"warning: {one_line(sentence)}; the agent runs without them", err=True)
 
 
 def context_json(run: Run, *, recorded: bool) -> str:

@@ -11,11 +11,11 @@ from kantan_agents.agent import Agent
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
-from kantan_agents.cli.terminal.plain import json_text, printable
+from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.delegation import task_tool
 from kantan_agents.errors import KantanAgentsError, ToolInputError
 from kantan_agents.testing import ScriptedModel
-from kantan_agents.tools import Explanation, explain
+from kantan_agents.tools import Explanation, explain, facts_of_listed
 
 
 def explain_tool(
@@ -28,17 +28,25 @@ def explain_tool(
 ) -> None:
     """Print the explanation for a tool, or for one call; for an agent from a file, as in its runs.
 
+    If its rules allow a tool that this agent does not have, a line on stderr says so.
+
     Raises:
         KantanAgentsError: E7, E20, E22 for an installed provider.
         Exit: With code 1, the tool or the call is refused.
     """
+    missing = False
     with suppress_output():
         if agent is None:
             explanation = explain(name, arguments, tool_rules=rules)
         else:
             context = {} if rules is None else {"tool_rules": rules}
-            explanation = _agent_of(agent).explain_tool(name, arguments, context)
+            explained = _agent_of(agent)
+            explanation = explained.explain_tool(name, arguments, context)
+            missing = explanation.allowed and not _has_tool(explained, name)
     typer.echo(json_text(as_data(explanation)) if as_json else printable(str(explanation)))
+    if agent is not None and missing:
+        sentence = f"no tool of agent {agent.definition.name!r} is named {name!r}"
+        typer.echo(f"warning: {one_line(sentence)}; a program that runs the agent must bring it", err=True)
     if not explanation.allowed:
         raise typer.Exit(EXIT_FAILED)
 
@@ -47,6 +55,13 @@ def _agent_of(named: NamedAgent) -> Agent[Any]:
     """Return the agent as ``run --agent`` builds it, with a model that needs no key."""
     definition = attrs.evolve(named.definition, model=None)
     return Agent.from_definition(definition, tools=[task_tool(named.loader)], model=ScriptedModel([]))
+
+
+def _has_tool(agent: Agent[Any], name: str) -> bool:
+    # A server of MCP tools may connect later.
+    return name.lower().startswith("mcp__") or any(
+        name in facts_of_listed(tool).names for tool in agent.inherited["tools"]
+    )
 
 
 def as_data(explanation: Explanation) -> dict[str, Any]:
