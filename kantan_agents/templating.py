@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -26,6 +27,7 @@ _INDEX = re.compile(r"[0-9]{1,18}")
 
 _UNDEFINED = object()
 _SHORTEST = 4  # of shorter keys, many are one letter apart
+_MOST = 256  # a mapping may hold thousands of records, and the check is made in every turn
 _warned: LRUCache[Any, None] = LRUCache(maxsize=1024)
 _log = get_logger("kantan_agents.run")
 
@@ -69,23 +71,28 @@ class Marker:
 
 def _missing_key(context: Mapping[str, Any], path: str) -> str | None:
     """Return which key of a path does not exist; None if all do."""
+    stop = _stop(context, path)
+    if stop is None:
+        return None
+    value, segment, place = stop
+    if isinstance(value, Mapping):
+        near = _nearest(segment, [key for key in value if isinstance(key, str)])
+        hint = f"; the nearest key is {near!r}" if near is not None else ""
+        return f"{place} has no key {segment!r}{hint}"
+    if _is_list(value):
+        return f"{place} is a list of {len(value)}, and has no index {segment!r}"
+    return f"{place} is of type {type(value).__name__}, and has no key {segment!r}"
+
+
+def _stop(context: Mapping[str, Any], path: str) -> tuple[Any, str, str] | None:
+    """Return where a path ends early: the last value, the key it does not have, its name; None if nowhere."""
     value: Any = context
     parents: list[str] = []
     for segment in path.split("."):
-        place = f"$ctx.{'.'.join(parents)}" if parents else "the context"
-        if isinstance(value, Mapping):
-            if segment not in value:
-                keys = [key for key in value if isinstance(key, str)]
-                near = _nearest(segment, keys)
-                hint = f"; the nearest key is {near!r}" if near is not None else ""
-                return f"{place} has no key {segment!r}{hint}"
-            value = value[segment]
-        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
-            if not _INDEX.fullmatch(segment) or int(segment) >= len(value):
-                return f"{place} is a list of {len(value)}, and has no index {segment!r}"
-            value = value[int(segment)]
-        else:
-            return f"{place} is of type {type(value).__name__}, and has no key {segment!r}"
+        inner = _inner(value, segment)
+        if inner is _UNDEFINED:
+            return value, segment, f"$ctx.{'.'.join(parents)}" if parents else "the context"
+        value = inner
         parents.append(segment)
     return None
 
@@ -98,18 +105,23 @@ def _nearest(name: str, names: list[str]) -> str | None:
 
 
 def _warn_if_mistyped(marker: Marker, context: Mapping[str, Any]) -> None:
-    """Log an undefined marker once if its first key is almost a key of the context.
+    """Log an undefined marker once if a key of it is almost a key that exists.
 
     A key may be missing on purpose: an undefined value is the empty string (spec 8.1).
     """
-    first = marker.path.partition(".")[0]
-    if marker in _warned or len(first) < _SHORTEST or first in context:
+    if marker in _warned or (stop := _stop(context, marker.path)) is None:
         return
-    near = near_keys(context, first)
+    value, segment, place = stop
+    # Of numbered keys, such as `line2`, some are often missing.
+    # Only of a dict: the keys of another mapping may be expensive to list.
+    is_checked = value is context or isinstance(value, dict)
+    if not is_checked or len(segment) < _SHORTEST or segment[-1].isdigit():
+        return
+    near = near_keys(list(islice(value, _MOST)), segment)
     if near:
         _warned[marker] = None
         _log.warning(
-            f"{marker.expression} renders as empty text: the context has no key {first!r}; "
+            f"{marker.expression} renders as empty text: {place} has no key {segment!r}; "
             f"the nearest key is {near[0]!r}"
         )
 
@@ -120,17 +132,24 @@ def _look_up(context: Mapping[str, Any], path: str) -> Any:
         return context[path]
     value: Any = context
     for segment in path.split("."):
-        if isinstance(value, Mapping):
-            if segment not in value:
-                return _UNDEFINED
-            value = value[segment]
-        elif isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
-            if not _INDEX.fullmatch(segment) or int(segment) >= len(value):
-                return _UNDEFINED
-            value = value[int(segment)]
-        else:
-            return _UNDEFINED
+        value = _inner(value, segment)
+        if value is _UNDEFINED:
+            break
     return value
+
+
+def _inner(value: Any, segment: str) -> Any:
+    """Return the value of a key or an index, or ``_UNDEFINED``."""
+    if isinstance(value, Mapping):
+        if segment in value:  # not `get`, which a mapping may define in its own way
+            return value[segment]
+    elif _is_list(value) and _INDEX.fullmatch(segment) and int(segment) < len(value):
+        return value[int(segment)]
+    return _UNDEFINED
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray))
 
 
 @lru_cache(maxsize=1024)

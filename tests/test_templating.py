@@ -211,6 +211,28 @@ class TestStrict:
             Prompt("a", "v1", "b", strict=wrong)
 
 
+@pytest.mark.parametrize(
+    ("marker", "warning"),
+    [
+        ("$ctx.client.nmae", "$ctx.client has no key 'nmae'; the nearest key is 'name'"),
+        ("$ctx.orders.1.stats", "$ctx.orders.1 has no key 'stats'; the nearest key is 'state'"),
+        ("$ctx.client.line2", None),
+        ("$ctx.client.nickname", None),
+        ("$ctx.orders.2.stats", None),
+        ("$ctx.client.name.frist", None),
+    ],
+)
+def test_an_almost_existing_key_is_logged_at_any_depth(
+    caplog: pytest.LogCaptureFixture, marker: str, warning: str | None
+) -> None:
+    context = {"client": {"name": "A", "line1": "x"}, "orders": [{}, {"state": "sent"}]}
+    with caplog.at_level(logging.WARNING, "kantan_agents.run"):
+        for _ in range(2):
+            assert render_template(f"<{{{{ {marker} }}}}>", context) == "<>"
+    expected = [] if warning is None else [f"{{{{ {marker} }}}} renders as empty text: {warning}"]
+    assert [record.message for record in caplog.records] == expected
+
+
 def test_an_almost_existing_key_is_logged_once_and_renders_as_empty_text(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
