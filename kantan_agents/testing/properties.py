@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from threading import Lock
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -36,11 +37,19 @@ _ROUNDS = 3  # an event in every tenth example is missing in all rounds of 40 in
 _FAILED = default_tool_error_function(None, ValueError("\0")).split("\0")[0]  # type: ignore[arg-type]
 
 
-@attrs.define
+@attrs.define(eq=False)
 class _Example:
-    """What has happened in one example."""
+    """What has happened in one example.
 
+    Attributes:
+        outer: The example that it is part of, if ``expect_events`` is used twice.
+        events: The names.
+        is_over: Whether it has ended.
+    """
+
+    outer: _Example | None = None
     events: set[str] = attrs.field(factory=set)
+    is_over: bool = False
 
 
 @attrs.define
@@ -58,18 +67,34 @@ class _Counts:
 
 
 _example: ContextVar[_Example | None] = ContextVar("kantan_agents_example", default=None)
+_running: list[_Example] = []
+"""The innermost examples that run at this moment, in all threads."""
+_lock = Lock()
+
+
+def _current() -> _Example | None:
+    """Return the example that this code runs in.
+
+    Threads that a test starts do not know its context, and a task may outlive the example that it knows. They
+    belong to the example that runs, if there is one only.
+    """
+    example = _example.get()
+    if example is not None and not example.is_over:
+        return example
+    with _lock:
+        return _running[0] if len(_running) == 1 else None
 
 
 def event(name: str) -> None:
     """Note that something has happened in this example.
 
     It is counted by ``expect_events`` and shown by ``--hypothesis-show-statistics``. Unlike
-    ``hypothesis.event``, it may be called in a tool or a middleware, which run on other threads.
+    ``hypothesis.event``, it may be called on other threads, such as those of tools.
 
     Args:
         name: What has happened.
     """
-    example = _example.get()
+    example = _current()
     if example is not None:
         example.events.add(name)
     elif currently_in_test_context():
@@ -171,8 +196,9 @@ class expect_events:  # noqa: N801 - a decorator
         missing = self._missing(counts)
         if missing:
             happened = ", ".join(f"{name!r} in {count}" for name, count in counts.events.most_common())
+            where = "the only example" if counts.examples == 1 else f"any of {counts.examples} examples"
             raise AssertionError(
-                f"{', '.join(map(repr, missing))} did not happen in any of {counts.examples} examples, so "
+                f"{', '.join(map(repr, missing))} did not happen in {where}, so "
                 f"this property says nothing about it. What happened: {happened or 'no event'}. Change the "
                 f"strategy so that it happens, or do not expect it."
             )
@@ -199,23 +225,39 @@ def _counted(inner: Callable[..., Any], running: list[_Counts]) -> Callable[...,
 
 @contextmanager
 def _one_example(counts: _Counts) -> Iterator[_Counts]:
-    example = _Example()
+    outer = _example.get()
+    if outer is not None and outer.is_over:
+        outer = None
+    example = _Example(outer)
     token = _example.set(example)
+    _replace(outer, example)
     try:
         yield counts
     finally:
+        example.is_over = True
+        _replace(example, outer)
         _example.reset(token)
     # Not if it failed, or was rejected by `assume`.
     counts.examples += 1
     counts.events.update(example.events)
+    if outer is not None:
+        outer.events.update(example.events)
     if currently_in_test_context():
         counts.settings = settings.default
         for name in sorted(example.events):
             hypothesis.event(name)
 
 
+def _replace(old: _Example | None, new: _Example | None) -> None:
+    with _lock:
+        if old in _running:
+            _running.remove(old)
+        if new is not None:
+            _running.append(new)
+
+
 def _observe(happened: Event) -> None:
-    example = _example.get()
+    example = _current()
     if example is None:
         return
     if isinstance(happened, ToolCallRefused):

@@ -744,6 +744,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the test has parameters": (
             "testing/test_expect_events.py::test_of_a_class_with_parameters_are_counted",
         ),
+        "the test starts threads of its own": (
+            "testing/test_expect_events.py::test_events_count_in_threads_that_the_property_starts",
+            "testing/test_expect_events.py::test_events_of_work_that_outlives_its_example_count_for_the_one_that_runs",
+        ),
+        "several `expect_events` are above each other, or one is a block in an example": (
+            "testing/test_expect_events.py::test_several_expectations_of_one_property_see_the_same_events",
+        ),
         "the suite runs with `pytest -n`": (
             "testing/test_expect_events.py::test_pytest_shows_the_events_and_fails_the_vacuous_property",
         ),

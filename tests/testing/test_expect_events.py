@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextvars
+import queue
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -215,6 +218,82 @@ def test_a_state_machine_is_checked_in_a_block() -> None:
 def test_a_block_that_fails_reports_its_own_error() -> None:
     with pytest.raises(LookupError), expect_events("never"):
         raise LookupError
+
+
+def test_several_expectations_of_one_property_see_the_same_events() -> None:
+    @QUIET
+    @expect_events("first", "second")
+    @expect_events("second")
+    @given(st.integers(0, 9))
+    def check(_number: int) -> None:
+        event("first")
+        with expect_events("third"):
+            event("second")
+            event("third")
+
+    check()
+
+    @QUIET
+    @expect_events("never")
+    @expect_events("first")
+    @given(st.integers(0, 9))
+    def vacuous(_number: int) -> None:
+        event("first")
+
+    with pytest.raises(AssertionError, match=r"'never' did not happen .* What happened: 'first' in "):
+        vacuous()
+
+
+def test_events_count_in_threads_that_the_property_starts() -> None:
+    def note() -> None:
+        event("noted")
+        model = ScriptedModel([{"tool": "look"}, "Done."])
+        Agent("a", "Help.", model=model, tools=[look]).run("Look.")
+
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    @QUIET
+    @expect_events("noted", "tool ran: look")
+    @given(st.integers(0, 1))
+    def check(_number: int) -> None:
+        thread = threading.Thread(target=note)
+        thread.start()
+        thread.join()
+
+    check()
+
+
+def test_events_of_work_that_outlives_its_example_count_for_the_one_that_runs() -> None:
+    notes = queue.Queue[threading.Event]()
+    context: list[contextvars.Context] = []
+
+    def work() -> None:
+        while True:
+            done = notes.get()
+            event("noted")
+            done.set()
+
+    @QUIET
+    @expect_events("noted")
+    @given(st.integers(0, 9))
+    def check(_number: int) -> None:
+        if not context:  # the worker has the context of the first example, which is rejected
+            context.append(contextvars.copy_context())
+            threading.Thread(target=context[0].run, args=(work,), daemon=True).start()
+            assume(False)
+        done = threading.Event()
+        notes.put(done)
+        assert done.wait(10)
+
+    check()
+
+
+def test_one_example_is_not_called_examples() -> None:
+    with pytest.raises(AssertionError, match="'never' did not happen in the only example, so"):
+        with expect_events("never"):
+            event("other")
 
 
 def test_a_wrong_use_is_an_error_with_advice() -> None:
