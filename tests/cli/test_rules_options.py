@@ -147,7 +147,8 @@ class TestExplainForAnAgent:
         outcome = kantan_agents("tools", "explain", "Read", "--agent", "reviewer")
         assert outcome.code == 0
         assert outcome.stderr == (
-            "warning: no tool of agent 'reviewer' is named 'Read'; a program that runs the agent must bring it\n"
+            "warning: no tool of agent 'reviewer' is named 'Read'; "
+            "a program that runs the agent must bring it\n"
         )
         assert kantan_agents("tools", "explain", "Write", "--agent", "reviewer").stderr == ""
 

@@ -291,9 +291,9 @@ def test_events_of_work_that_outlives_its_example_count_for_the_one_that_runs() 
 
 
 def test_one_example_is_not_called_examples() -> None:
-    with pytest.raises(AssertionError, match="'never' did not happen in the only example, so"):
-        with expect_events("never"):
-            event("other")
+    message = "'never' did not happen in the only example, so"
+    with pytest.raises(AssertionError, match=message), expect_events("never"):
+        event("other")
 
 
 def test_a_wrong_use_is_an_error_with_advice() -> None:
