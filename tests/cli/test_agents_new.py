@@ -264,5 +264,5 @@ def test_tools_of_installed_providers_exist_and_the_nearest_one_is_named(
     assert kantan_agents(*new, "search, s*", "x").stderr == ""
     assert kantan_agents(*new, "Search", "z").stderr == (
         "warning: tools: no tool here is named 'Search' (the nearest name is 'search'); "
-        "a program that runs the agent must bring them\n"
+        "a program that runs the agent must bring it\n"
     )

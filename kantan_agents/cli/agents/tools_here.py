@@ -16,7 +16,7 @@ from kantan_agents.definitions.unknown_tools import (
 )
 from kantan_agents.support.provider_choice import declared_providers, permitted_providers
 
-_BROUGHT = "a program that runs the agent must bring them"
+_BROUGHT = "a program that runs the agent must bring"
 
 
 class ToolsHere:
@@ -34,7 +34,8 @@ class ToolsHere:
         unknown = self.unknown_in(definition)
         if not unknown:
             return None
-        return Remark("tools", f"{names_no_tool(unknown, where='here')}; {_BROUGHT}")
+        pronoun = "it" if len(unknown) == 1 else "them"
+        return Remark("tools", f"{names_no_tool(unknown, where='here')}; {_BROUGHT} {pronoun}")
 
     def unknown_in(self, definition: AgentDefinition) -> tuple[UnknownTool, ...]:
         """Return the tools that a definition names and that do not exist."""

@@ -127,7 +127,8 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent) -> None:
     unknown = missing_tools(definition, agent.inherited["tools"])
     if unknown:
         sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
-        typer.echo(f"warning: {one_line(sentence)}; the agent runs without them", err=True)
+        pronoun = "it" if len(unknown) == 1 else "them"
+        typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}", err=True)
 
 
 def context_json(run: Run, *, recorded: bool) -> str:
