@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import ssl
+from collections.abc import Hashable
 from functools import partial
 from threading import Lock
 from weakref import WeakValueDictionary
 
 from agents import Model, OpenAIProvider
-from cachetools import LRUCache
+from cachetools import Cache, LRUCache
 from kantan_llm import AsyncClientBundle
 from kantan_llm.resolver import ResolvedLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
@@ -20,6 +21,8 @@ from kantan_agents.support.http_pools import close_idle_connections, reclaim_con
 from kantan_agents.support.tls import tls_settings
 
 OPENAI = "openai"
+_PREFIXES = ("OPENAI_", "SSL_CERT_")
+_PROXIES = ("_PROXY", "_proxy")
 
 
 def sdk_model(bundle: AsyncClientBundle) -> Model:
@@ -47,8 +50,9 @@ def own_connections(model: object) -> None:
     A model without an OpenAI client is left unchanged.
     """
     client = getattr(model, "_client", None)  # by the attribute: a stand-in for a model has it as well
-    if isinstance(client, AsyncOpenAI):
-        reclaim_connections(client._client, str(client.base_url))
+    http_client = getattr(client, "_client", None)  # a mock with the class as its `spec` has none
+    if isinstance(client, AsyncOpenAI) and http_client is not None:
+        reclaim_connections(http_client, str(client.base_url))
 
 
 class Clients:
@@ -99,7 +103,7 @@ _shared_lock = Lock()
 
 def shared_clients(resolved: ResolvedLLM) -> Clients:
     """Return the clients for the API and key of a resolved model name."""
-    key = (resolved.base_url, resolved.api_key, _settings_in_environment())
+    key = (resolved.base_url, resolved.api_key, settings_in_environment())
     with _shared_lock:
         clients = _shared.get(key)
     if clients is None:
@@ -109,11 +113,10 @@ def shared_clients(resolved: ResolvedLLM) -> Clients:
     return clients
 
 
-def _settings_in_environment() -> tuple[tuple[str, str], ...]:
+def settings_in_environment() -> tuple[tuple[str, str], ...]:
     """Return the variables that the OpenAI client and its HTTP library read when a client is created."""
-    read = (item for item in os.environ.items() if item[0].upper().startswith(("OPENAI_", "SSL_CERT_")))
-    proxies = (item for item in os.environ.items() if item[0].upper().endswith("_PROXY"))
-    return (*sorted(read), *sorted(proxies))
+    names = [name for name in os.environ if name.startswith(_PREFIXES) or name.endswith(_PROXIES)]
+    return tuple((name, os.environ.get(name, "")) for name in sorted(names))
 
 
 class ClientPool:
@@ -141,18 +144,19 @@ class ClientPool:
         return self.clients.get()
 
 
-class RecentPools(LRUCache[ResolvedLLM, ClientPool]):
+class RecentPools(LRUCache[Hashable, ClientPool]):
     """The pools used last. If none of them uses an API any longer, its idle connections are closed.
 
     The clients themselves stay open, since an agent may still use them.
     """
 
-    def popitem(self) -> tuple[ResolvedLLM, ClientPool]:
+    def popitem(self) -> tuple[Hashable, ClientPool]:
         """Remove the pool that was not used for the longest time."""
-        resolved, pool = super().popitem()
-        if all(kept.clients is not pool.clients for kept in self.values()):
+        key, pool = super().popitem()
+        # Not by `values()`: reading a pool of this cache counts as using it.
+        if all(Cache.__getitem__(self, kept).clients is not pool.clients for kept in self):
             pool.clients.close_idle()
-        return resolved, pool
+        return key, pool
 
 
 def _new_model(resolved: ResolvedLLM, clients: Clients) -> Model:

@@ -21,6 +21,7 @@ from kantan_agents.models.client_pool import (
     RecentPools,
     own_connections,
     sdk_model,
+    settings_in_environment,
     shared_clients,
 )
 from kantan_agents.models.configuration import (
@@ -61,12 +62,13 @@ def pool_for(name: str) -> tuple[str, ClientPool]:
         raise ModelNotFoundError(model=name) from error
     check_resolved(name, resolved)
     try:
+        key = (resolved, settings_in_environment())
         with _pools_lock:
-            pool = _pools.get(resolved)
+            pool = _pools.get(key)
         if pool is None:
             created = ClientPool(resolved, shared_clients(resolved))
             with _pools_lock:
-                pool = _pools.setdefault(resolved, created)
+                pool = _pools.setdefault(key, created)
     except (KantanLLMError, TypeError, ValueError) as error:
         raise ModelNotFoundError(model=name) from error
     return resolved.model, pool

@@ -69,10 +69,15 @@ _started: set[asyncio.Task[None]] = set()
 def _on_each_loop(
     made: WeakKeyDictionary[asyncio.AbstractEventLoop, T], do: Callable[[T], Coroutine[Any, Any, None]]
 ) -> None:
-    for loop, item in list(made.items()):
+    # By `keyrefs`, a copy: another thread may add the object of its loop meanwhile.
+    for reference in made.keyrefs():
+        loop = reference()
+        item = made.get(loop) if loop is not None else None
+        if loop is None or item is None:
+            continue
         try:
             loop.call_soon_threadsafe(_start, loop, do, item)
-        except RuntimeError:  # noqa: PERF203 - the loop is closed, and with it all of its connections
+        except RuntimeError:  # the loop is closed, and with it all of its connections
             continue
 
 

@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import MagicMock
 
 import anyio
 import httpx
@@ -125,6 +126,12 @@ def test_a_pool_of_an_unknown_kind_is_left_as_it_is_and_logged(caplog: pytest.Lo
     assert type(transport._pool) is Pool
     assert [record.getMessage() for record in caplog.records] == ["connections_not_reclaimed"]
     assert stats_of(url) is None
+
+
+def test_a_mock_of_an_openai_client_is_left_as_it_is() -> None:
+    mock = MagicMock(spec=AsyncOpenAI)
+    model = OpenAIChatCompletionsModel("m", mock)
+    assert Agent("a", "x", model=model).sdk_agent.model is model
 
 
 def by_bundle(client: AsyncOpenAI, url: str) -> object:

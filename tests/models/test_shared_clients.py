@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -72,6 +73,17 @@ async def test_another_key_or_organization_gets_a_client_of_its_own(
     assert [client.api_key for client in (first, second, third)] == ["offline", "offline", "another"]
 
 
+async def test_a_name_gets_another_client_after_the_organization_in_the_environment_has_changed(
+    server: OfflineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = []
+    for organization in ("one", "two", "one"):
+        monkeypatch.setenv("OPENAI_ORG_ID", organization)
+        found.append(client_of("openai/a"))
+    assert [client.organization for client in found] == ["one", "two", "one"]
+    assert found[0] is found[2]
+
+
 async def test_a_client_is_the_one_that_kantan_llm_creates(server: OfflineServer) -> None:
     ours, theirs = client_of("openai/a"), get_async_llm_client("openai/a").client
     names = ("api_key", "base_url", "timeout", "organization", "project")
@@ -132,6 +144,26 @@ async def test_an_api_that_is_no_longer_used_keeps_no_idle_connection(
     gc.collect()
     assert await idle_connections(server) == 1
     await client_of("openai/b").close()
+
+
+async def test_the_api_that_was_not_used_for_the_longest_time_loses_its_idle_connections(
+    server: OfflineServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "_pools", RecentPools(maxsize=3))
+
+    def clients_of(key: str) -> Any:
+        monkeypatch.setenv("OPENAI_API_KEY", key)
+        return resolve.pool_for("openai/a")[1]
+
+    first, second, third = (clients_of(key) for key in ("first", "second", "third"))
+    assert clients_of("first") is first
+    clients_of("fourth")
+    clients_of("fifth")
+    assert clients_of("first") is first
+    kept = list(resolve._pools.values())
+    assert first in kept
+    assert second not in kept
+    assert third not in kept
 
 
 async def test_models_of_one_api_keep_its_connection_while_one_of_them_is_used(server: OfflineServer) -> None:
@@ -199,6 +231,37 @@ async def test_objects_per_loop_are_closed_on_their_loop_when_nothing_uses_them(
     del held
     await done.wait()
     assert closed == [("ours", asyncio.get_running_loop())]
+
+
+def test_objects_per_loop_are_closed_while_another_thread_adds_its_own() -> None:
+    class Loop:
+        def call_soon_threadsafe(self, *_: object) -> None: ...
+
+    async def close(_: str) -> None: ...
+
+    held: PerLoop[str] = PerLoop(lambda: "ours")
+    made: Any = held._made
+    kept = [Loop() for _ in range(30)]
+    made.update(dict.fromkeys(kept, "ours"))
+    is_over = threading.Event()
+
+    def add() -> None:
+        while not is_over.is_set():
+            kept.append(Loop())
+            made[kept[-1]] = "ours"
+            del kept[:-200]
+
+    adding = threading.Thread(target=add)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        adding.start()
+        for _ in range(1_500):
+            held.on_each_loop(close)
+    finally:
+        is_over.set()
+        adding.join()
+        sys.setswitchinterval(interval)
 
 
 async def test_clients_are_found_again_while_anything_uses_them(server: OfflineServer) -> None:
