@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import cache
 from importlib import import_module
+from inspect import iscoroutine
 from typing import Any, TypeVar, cast
 
 from kantan_agents.models.client_retries import client_retries_off
@@ -38,8 +39,12 @@ def _retries_off(model: Any) -> Iterator[None]:
 
 async def answer_sent_once(model: Any, answer: Awaitable[T]) -> T:
     """Return the answer of a model, requested with the retries of its client turned off."""
-    with _retries_off(model):
-        return await answer
+    try:
+        with _retries_off(model):
+            return await answer
+    finally:
+        if iscoroutine(answer):
+            answer.close()  # not begun if the model has no client yet, as without a key
 
 
 async def stream_sent_once(model: Any, events: Any) -> AsyncIterator[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Iterator
 from email.utils import formatdate
@@ -20,7 +21,11 @@ from openai import AsyncOpenAI
 
 from kantan_agents import Agent
 from kantan_agents.delegation import task_tool
-from kantan_agents.errors import DeadlineExceededError, ProviderRequestError
+from kantan_agents.errors import (
+    DeadlineExceededError,
+    ModelNotConfiguredError,
+    ProviderRequestError,
+)
 from kantan_agents.judges import StatusJudge
 from kantan_agents.middleware import Deadline, Fallback, Retry
 from kantan_agents.models import sent_once
@@ -507,3 +512,11 @@ async def test_the_clients_of_this_library_are_not_copied_for_a_request(
         monkeypatch.setattr(AsyncOpenAI, "with_options", copied)
         await agent.run_async("Go")
     assert len(server.requests) == 3
+
+
+async def test_a_model_without_a_key_leaves_no_call_that_was_never_awaited() -> None:
+    model: Any = Agent("a", "x", model="openrouter/m").sdk_agent.model
+    call = model.get_response()
+    with pytest.raises(ModelNotConfiguredError):
+        await sent_once.answer_sent_once(model, call)
+    assert inspect.getcoroutinestate(call) == inspect.CORO_CLOSED
