@@ -7,6 +7,7 @@ import ssl
 from collections.abc import Hashable
 from functools import partial
 from threading import Lock
+from typing import Any
 from weakref import WeakValueDictionary
 
 from agents import Model, OpenAIProvider
@@ -18,10 +19,10 @@ from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 from kantan_agents.models.origin import register_origin
 from kantan_agents.support.connections import PerLoop
 from kantan_agents.support.http_pools import close_idle_connections, reclaim_connections
-from kantan_agents.support.tls import tls_settings
+from kantan_agents.support.tls import tls_settings, trusted_certificates
 
 OPENAI = "openai"
-_PREFIXES = ("OPENAI_", "SSL_CERT_")
+_PREFIXES = ("OPENAI_",)
 _PROXIES = ("_PROXY", "_proxy")
 
 
@@ -113,10 +114,10 @@ def shared_clients(resolved: ResolvedLLM) -> Clients:
     return clients
 
 
-def settings_in_environment() -> tuple[tuple[str, str], ...]:
+def settings_in_environment() -> tuple[tuple[Any, ...], ...]:
     """Return the variables that the OpenAI client and its HTTP library read when a client is created."""
     names = [name for name in os.environ if name.startswith(_PREFIXES) or name.endswith(_PROXIES)]
-    return tuple((name, os.environ.get(name, "")) for name in sorted(names))
+    return (*((name, os.environ.get(name, "")) for name in sorted(names)), trusted_certificates())
 
 
 class ClientPool:

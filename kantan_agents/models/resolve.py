@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Hashable
 from threading import Lock
 
 import anyio.to_thread
@@ -43,7 +44,7 @@ from kantan_agents.models.named import (
 from kantan_agents.protocol import AnthropicProvider, ProviderModel, is_provider
 
 _pools = RecentPools(maxsize=128)
-_anthropic: LRUCache[tuple[str, str, str | None], AnthropicModels] = LRUCache(maxsize=128)
+_anthropic: LRUCache[Hashable, AnthropicModels] = LRUCache(maxsize=128)
 _pools_lock = Lock()
 
 
@@ -90,11 +91,12 @@ def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
     url = os.environ.get("ANTHROPIC_BASE_URL") or None
     if url is not None:
         check_url(name, "ANTHROPIC_BASE_URL", url)
+    settings = settings_in_environment()
     with _pools_lock:
-        found = _anthropic.get((claude, key, url))
+        found = _anthropic.get((claude, key, url, settings))
         if found is None:
             provider = AnthropicProvider(claude, api_key=key, base_url=url)
-            found = _anthropic[claude, key, url] = AnthropicModels(ProviderModel(provider))
+            found = _anthropic[claude, key, url, settings] = AnthropicModels(ProviderModel(provider))
     return claude, found
 
 

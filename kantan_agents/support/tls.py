@@ -20,10 +20,11 @@ def tls_settings(http_library: str = "httpx") -> ssl.SSLContext:
     Args:
         http_library: ``"httpx"`` or ``"httpx2"``.
     """
-    return _settings(http_library, *_trusted())
+    return _settings(http_library, *trusted_certificates())
 
 
-def _trusted() -> tuple[Any, ...]:
+def trusted_certificates() -> tuple[Any, ...]:
+    """Return what the environment says about certificates; equal until it or the file it names changes."""
     file, directory = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     changed = None
     if file:

@@ -324,6 +324,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`SSL_CERT_FILE`, `SSL_CERT_DIR` or the file itself changes": (
             "models/test_shared_clients.py::test_other_certificates_in_the_environment_are_read_by_later_clients",
+            "models/test_shared_clients.py::test_a_name_gets_another_client_after_the_file_of_certificates_has_changed",
         ),
     },
     ("docs/guides/mcp-servers.md", "Names", "Name"): {

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
+import shutil
 import ssl
 import sys
 import threading
@@ -105,7 +107,7 @@ async def test_a_thousand_clients_read_the_certificates_once(
         monkeypatch.setenv("OPENAI_API_KEY", f"key-{number}")
         clients.append(client_of("openai/a"))
     assert len({id(client) for client in clients}) == 1_001
-    assert {id(tls_of(client)) for client in clients} == {id(tls_settings())}
+    assert len({id(tls_of(client)) for client in clients}) == 1
     assert settings() <= before
 
 
@@ -127,6 +129,23 @@ def test_other_certificates_in_the_environment_are_read_by_later_clients(
     assert len(own.get_ca_certs()) == 1
     monkeypatch.delenv("SSL_CERT_FILE")
     assert tls_settings() is usual
+
+
+async def test_a_name_gets_another_client_after_the_file_of_certificates_has_changed(
+    server: OfflineServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificates = tmp_path / "certificates.pem"
+    shutil.copy(certifi.where(), certificates)
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "x")
+    monkeypatch.delenv("CLAUDE_API_KEY")
+    before, claude = client_of("openai/a"), resolve.anthropic_for("claude-a")
+    assert client_of("openai/a") is before
+    assert claude is not None
+    assert resolve.anthropic_for("claude-a") == claude
+    os.utime(certificates, (0, 0))
+    assert tls_of(client_of("openai/a")) is not tls_of(before)
+    assert resolve.anthropic_for("claude-a") != claude
 
 
 async def test_an_api_that_is_no_longer_used_keeps_no_idle_connection(
