@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -13,6 +14,7 @@ from kantan_agents.errors import ModelNotConfiguredError
 
 _QUOTES: Final = "\"'"
 _SHOWN: Final = 100
+_CREDENTIALS: Final = re.compile(r"//[^/]*@")
 _DOTENV: Final = "A .env file is not read by itself."
 
 
@@ -126,6 +128,6 @@ def check_url(model: str, variable: str, url: str) -> None:
         is_url = False
     if is_url and " " not in url:
         return
-    given = os.environ.get(variable, url)[:_SHOWN]
+    given = _CREDENTIALS.sub("//***@", os.environ.get(variable, url))[:_SHOWN]
     reason = f"the environment variable {variable} must be an http(s) URL, not {given!r}"
     raise ModelNotConfiguredError(model=model, variable=variable, reason=reason)

@@ -228,3 +228,14 @@ def test_kantan_llms_key_for_claude_goes_before_that_of_anthropic(monkeypatch: p
         agent = Agent("a", "b", model="claude-sonnet-4-5")
         assert agent.run("hi")["result"].final_output == "over chat completions"
         assert server.requests[0].path == "/v1/chat/completions"
+
+
+@pytest.mark.parametrize("url", ["http://me:s3cret@h:99999/v1", "htp://me:s3cret@h/v1", "//me:s@3cret@h"])
+def test_the_error_of_a_wrong_url_does_not_contain_its_password(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    monkeypatch.setenv("OPENAI_BASE_URL", url)
+    message = str(failure_of("gpt-5-mini"))
+    assert "3cret" not in message
+    assert "//***@h" in message
