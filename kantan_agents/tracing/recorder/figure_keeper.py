@@ -30,10 +30,11 @@ class FigureKeeper:
         if database.changed_traces < AT_ONCE:
             return
         # Imported late: a process that only records a few traces needs none of it.
-        from kantan_agents.tracing.store.keep import keep_changed
+        from kantan_agents.tracing.store.keep import keep_changed_on
 
         try:
-            if keep_changed(self._path, _SECONDS):
+            # On the writer's connection, because another one would read the new pages from the file again.
+            if database.connection is not None and keep_changed_on(database.connection, _SECONDS):
                 return
         except Exception as error:  # noqa: BLE001 - the spans are written, and readers compute the figures
             _log.info("figures of traces are stored later", path=str(self._path), reason=str(error))
