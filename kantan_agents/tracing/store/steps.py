@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sqlite3
 import time
 from collections.abc import Callable
@@ -16,10 +17,12 @@ T = TypeVar("T")
 FIRST = LEAST = 100
 MOST = 5_000
 
-# How long a transaction may hold up other writers. Those that wait look again every 25 ms at first, so they
-# find the file unlocked during a pause.
+# How long a transaction may hold up other writers. On a slow disk, one statement can take longer.
 _HELD_SECONDS = 0.04
-_PAUSE_SECONDS = 0.03
+
+# How long a pause must be that every writer finds, by the longest time that the writer has waited. SQLite
+# looks at a lock every 25 ms in the first 128 ms, every 50 ms in the next 100 ms, and then every 100 ms.
+_PAUSES = ((0.12, 0.03), (0.22, 0.06), (math.inf, 0.12))
 
 # After an error of a full disk, the next transaction is this many times smaller.
 _FULL = 8
@@ -45,6 +48,11 @@ class Pace:
             return False
         self.rows = max(self.rows // _FULL, 1)
         return True
+
+
+def pause_after(seconds: float) -> float:
+    """Return how long the file must be unlocked for all writers that have waited at most this long."""
+    return next(pause for waited, pause in _PAUSES if seconds <= waited)
 
 
 class Steps:
@@ -75,6 +83,7 @@ class Steps:
         """
         while True:
             time.sleep(max(self._may_begin - time.monotonic(), 0))
+            began = time.monotonic()
             try:
                 result, seconds = self._at_once(work, pace.rows)
             except sqlite3.OperationalError as error:
@@ -83,7 +92,8 @@ class Steps:
                 self._steps_of_a_log = 1
                 self._empty_log()
                 continue
-            self._may_begin = time.monotonic() + _PAUSE_SECONDS
+            ended = time.monotonic()
+            self._may_begin = ended + pause_after(ended - began)
             pace.took(seconds)
             self._steps += 1
             if self._steps % self._steps_of_a_log == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import sqlite3
 import threading
@@ -40,7 +41,7 @@ def in_steps_of(monkeypatch: pytest.MonkeyPatch, traces: int) -> None:
     monkeypatch.setattr(steps, "FIRST", 2 * traces)
     monkeypatch.setattr(steps, "MOST", 2 * traces)
     monkeypatch.setattr(steps, "_HELD_SECONDS", 1e9)
-    monkeypatch.setattr(steps, "_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(steps, "_PAUSES", ((math.inf, 0.001),))
 
 
 def shrinks(path: Path) -> bool:

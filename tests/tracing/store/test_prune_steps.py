@@ -7,9 +7,12 @@ import subprocess
 import sys
 from contextlib import closing
 from datetime import timedelta
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kantan_agents.tracing.recorder import SQLiteRecorder
 from kantan_agents.tracing.schema import make_tables
@@ -170,6 +173,17 @@ def test_a_prune_uses_the_log_again_so_the_disk_need_not_hold_all_changes(
         )
     assert result.bytes_after < result.bytes_before / 10
     assert 0 < max(sizes) < result.bytes_before / 10
+
+
+# The seconds between SQLite's attempts to get a lock; the last is repeated.
+BETWEEN_ATTEMPTS = [0.001, 0.002, 0.005, 0.010, 0.015, 0.020, 0.025, 0.025, 0.025, 0.050, 0.050, *[0.1] * 20]
+
+
+@given(st.floats(0, 2))
+def test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause(waited: float) -> None:
+    # A writer that waited longer begins later to look seldom, so the longest wait decides.
+    looks = next(time for time in accumulate(BETWEEN_ATTEMPTS) if time >= waited)
+    assert looks < waited + steps.pause_after(waited)
 
 
 def test_a_writer_comes_in_between_any_two_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
