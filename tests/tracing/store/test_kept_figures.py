@@ -18,7 +18,7 @@ from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.kept_figures import CHANGED, count_changed, has_figures
 from kantan_agents.tracing.recorder import SQLiteRecorder, figure_keeper
 from kantan_agents.tracing.store import TraceStore, keep
-from tests.tracing.store.sample_database import SampleDatabase, open_sample
+from tests.tracing.store.sample_database import Exported, SampleDatabase, open_sample
 
 FIGURE_TABLES = (
     "SELECT type, name FROM sqlite_master WHERE name LIKE 'kantan_agents_%' AND type IN ('table', 'trigger')"
@@ -202,3 +202,50 @@ def test_a_copy_of_the_tables_of_kantan_llm_alone_is_read_too(tmp_path: Path) ->
         assert TraceStore(database.path).prompts() == []
         run(database, 1, 1)
         assert [stats.prompt_name for stats in TraceStore(database.path).prompts()] == ["q"]
+
+
+def test_figures_are_removed_with_their_triggers_first_and_other_tracers_go_on(tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
+        run(database, 0, 0)
+        keep.keep_changed(database.path, 60)
+        with database.tracer._conn as connection:
+            found = connection.execute(FIGURE_TABLES).fetchall()
+            for kind, name in sorted(found, key=lambda row: row[0] != "trigger"):
+                connection.execute(f"DROP {kind} IF EXISTS {name}")
+        run(database, 1, 1)
+        assert {stats.prompt_name for stats in TraceStore(database.path).prompts()} == {"p", "q"}
+
+
+def test_the_recorder_repairs_a_file_whose_tables_of_figures_were_dropped_while_it_was_open(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "t.db"
+    recorder = SQLiteRecorder(path)
+    recorder.on_trace_start(Exported({"id": "trace_1", "workflow_name": "w", "metadata": None}))
+    assert recorder.force_flush(10)
+    with closing(sqlite3.connect(path)) as connection:
+        for kind, name in connection.execute(FIGURE_TABLES).fetchall():
+            if kind == "table":
+                connection.execute(f"DROP TABLE {name}")
+        connection.commit()
+    recorder.on_trace_start(Exported({"id": "trace_2", "workflow_name": "w", "metadata": None}))
+    assert recorder.force_flush(10)
+    recorder.shutdown()
+    with closing(sqlite3.connect(path)) as connection:
+        assert has_figures(connection)
+        assert count_changed(connection) == 2
+
+
+def test_figures_are_kept_on_the_connection_that_wrote_the_spans(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("another connection reads every new page from the file again")
+
+    monkeypatch.setattr(figure_keeper, "AT_ONCE", 1)
+    monkeypatch.setattr(keep, "changing", refuse)
+    recorder = SQLiteRecorder(tmp_path / "t.db")
+    recorder.on_trace_start(Exported({"id": "trace_1", "workflow_name": "w", "metadata": None}))
+    assert recorder.force_flush(10)
+    recorder.shutdown()
+    assert changed(tmp_path / "t.db") == 0
