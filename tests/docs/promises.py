@@ -969,8 +969,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/traces.md", "Keep the file small", "When"): {
         "other processes write during a prune": (
             "tracing/store/test_prune_steps.py::test_a_writer_comes_in_between_any_two_steps",
-            "tracing/store/test_prune_steps.py::"
-            "test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause",
+            "tracing/store/test_prune_steps.py::test_a_writer_that_waited_for_a_slow_step_finds_the_next_pause",
             "tracing/store/test_prune.py::test_others_can_read_and_write_during_pruning",
         ),
         "the prune is interrupted or killed": (
