@@ -57,12 +57,11 @@ def _noting(event: str, *trace_ids: str) -> str:
 
 
 _TRIGGERS = {
-    # A REPLACE deletes a row without the triggers of a deletion, so a span may leave its trace unnoticed. One
-    # trigger for both is cheaper than two: SQLite copies all values of the row for each.
-    "kantan_agents_span_added": (
-        f"BEFORE INSERT ON spans WHEN {_missing('NEW.trace_id')} "  # noqa: S608
-        "OR EXISTS (SELECT 1 FROM spans s WHERE s.id = NEW.id) "
-        f"BEGIN {_note('NEW.trace_id')} {_note('s.trace_id', 'FROM spans s WHERE s.id = NEW.id')} END"
+    "kantan_agents_span_added": _noting("BEFORE INSERT ON spans", "NEW.trace_id"),
+    # A REPLACE deletes a row without the triggers of a deletion, so a span may leave its trace unnoticed.
+    "kantan_agents_span_replaced": (
+        "BEFORE INSERT ON spans WHEN EXISTS (SELECT 1 FROM spans s WHERE s.id = NEW.id) "  # noqa: S608
+        f"BEGIN {_note('s.trace_id', 'FROM spans s WHERE s.id = NEW.id')} END"
     ),
     "kantan_agents_span_updated": _noting("AFTER UPDATE ON spans", "OLD.trace_id", "NEW.trace_id"),
     "kantan_agents_span_deleted": _noting("AFTER DELETE ON spans", "OLD.trace_id"),

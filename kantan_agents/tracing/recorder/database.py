@@ -131,11 +131,6 @@ class Database:
         if connection is not None:
             connection.close()
 
-    @property
-    def connection(self) -> sqlite3.Connection | None:
-        """The open connection, outside a transaction; for the thread that writes."""
-        return self._connection
-
     def abandon(self) -> sqlite3.Connection | None:
         """Return the connection without closing it, in a forked child, which must not use it."""
         connection, self._connection = self._connection, None

@@ -30,11 +30,10 @@ class FigureKeeper:
         if database.changed_traces < AT_ONCE:
             return
         # Imported late: a process that only records a few traces needs none of it.
-        from kantan_agents.tracing.store.keep import keep_changed_on
+        from kantan_agents.tracing.store.keep import keep_changed
 
         try:
-            # On the writer's connection, because another one would read the new pages from the file again.
-            if database.connection is not None and keep_changed_on(database.connection, _SECONDS):
+            if keep_changed(self._path, _SECONDS):
                 return
         except Exception as error:  # noqa: BLE001 - the spans are written, and readers compute the figures
             _log.info("figures of traces are stored later", path=str(self._path), reason=str(error))

@@ -103,7 +103,7 @@ def compute_figures(connection: sqlite3.Connection, trace_ids: Sequence[str]) ->
     """Yield the figures of those of the traces that exist.
 
     Args:
-        connection: A connection with the view of ``create_all_traces``, in a transaction.
+        connection: A connection with the views of ``create_views``, in a transaction.
         trace_ids: Ids of traces, each once.
     """
     connection.execute(

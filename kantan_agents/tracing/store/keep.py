@@ -22,7 +22,7 @@ from kantan_agents.tracing.store.connection import changing
 from kantan_agents.tracing.store.figures import TraceFigures, compute_figures
 from kantan_agents.tracing.store.space import SPACES_OF_CHOSEN
 from kantan_agents.tracing.store.summarise import TOKENS
-from kantan_agents.tracing.store.tables import create_all_traces
+from kantan_agents.tracing.store.tables import create_views
 
 # Traces of one transaction, during which other writers wait: a few milliseconds.
 _AT_ONCE = 64
@@ -41,29 +41,16 @@ def keep_changed(path: Path, seconds: float) -> bool:
     Raises:
         TraceDatabaseError: E60, the file cannot be read or changed now. No figure is lost by that.
     """
+    deadline = time.monotonic() + seconds
     with changing(path, wait=_WAIT_SECONDS) as connection:
+        if not has_figures(connection):
+            return False
         # The log belongs to the recorder, which moves its pages to the file less often.
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        return keep_changed_on(connection, seconds)
-
-
-def keep_changed_on(connection: sqlite3.Connection, seconds: float) -> bool:
-    """Do the same on a connection that is open, such as the recorder's, which has the pages in memory.
-
-    Args:
-        connection: A connection to a file with all columns, outside a transaction.
-        seconds: About how long.
-
-    Raises:
-        sqlite3.Error: The file cannot be read or changed now.
-    """
-    deadline = time.monotonic() + seconds
-    if not has_figures(connection):
-        return False
-    create_all_traces(connection)
-    while keep_some(connection):
-        if time.monotonic() > deadline:
-            return True
+        create_views(connection, by_trace=True)
+        while keep_some(connection):
+            if time.monotonic() > deadline:
+                return True
     return False
 
 

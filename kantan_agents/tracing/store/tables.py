@@ -70,7 +70,13 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
         by_trace: Whether spans will be read by trace. If the file has no index for that, a table in memory
             replaces it, for which the file is read once.
     """
-    create_all_traces(connection, with_metadata="metadata_json" in _columns_of(connection, "traces"))
+    connection.create_function("repair", 1, _repair, deterministic=True)
+    found = _columns_of(connection, "traces")
+    metadata = valid_json("metadata_json") if "metadata_json" in found else "NULL"
+    connection.execute(
+        "CREATE TEMP VIEW all_traces AS SELECT rowid AS rowid, id, workflow_name, group_id, "  # noqa: S608
+        f"{metadata} AS metadata_json FROM main.traces"
+    )
     connection.execute("CREATE TEMP VIEW traces AS SELECT * FROM all_traces")
     missing = set(ADDED["spans"]) - _columns_of(connection, "spans")
     needs_index = by_trace and not _has_index_by_trace(connection)
@@ -84,21 +90,6 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
         )
     if needs_index or missing:
         _create_spans_view(connection, missing, with_index=needs_index)
-
-
-def create_all_traces(connection: sqlite3.Connection, *, with_metadata: bool = True) -> None:
-    """Create the view ``all_traces`` alone, which hides no table, unless it exists.
-
-    Args:
-        connection: Any connection.
-        with_metadata: Whether the table has the column of metadata.
-    """
-    connection.create_function("repair", 1, _repair, deterministic=True)
-    metadata = valid_json("metadata_json") if with_metadata else "NULL"
-    connection.execute(
-        "CREATE TEMP VIEW IF NOT EXISTS all_traces AS SELECT rowid AS rowid, id, workflow_name, "  # noqa: S608
-        f"group_id, {metadata} AS metadata_json FROM main.traces"
-    )
 
 
 def valid_json(column: str) -> str:

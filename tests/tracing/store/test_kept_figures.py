@@ -234,18 +234,3 @@ def test_the_recorder_repairs_a_file_whose_tables_of_figures_were_dropped_while_
     with closing(sqlite3.connect(path)) as connection:
         assert has_figures(connection)
         assert count_changed(connection) == 2
-
-
-def test_figures_are_kept_on_the_connection_that_wrote_the_spans(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("another connection reads every new page from the file again")
-
-    monkeypatch.setattr(figure_keeper, "AT_ONCE", 1)
-    monkeypatch.setattr(keep, "changing", refuse)
-    recorder = SQLiteRecorder(tmp_path / "t.db")
-    recorder.on_trace_start(Exported({"id": "trace_1", "workflow_name": "w", "metadata": None}))
-    assert recorder.force_flush(10)
-    recorder.shutdown()
-    assert changed(tmp_path / "t.db") == 0
