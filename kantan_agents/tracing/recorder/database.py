@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import errno
-import os
 import sqlite3
+import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from kantan_agents.support.private_files import create_private
 from kantan_agents.tracing.kept_figures import count_changed, keep_figures
 from kantan_agents.tracing.recorder.files import Files, files_at, index_of, log_of, remove_if
+from kantan_agents.tracing.recorder.guard import GuardedConnection, begin_log, directory_locked
 from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
 from kantan_agents.tracing.schema import (
@@ -44,6 +44,9 @@ _WAL_PAGES = 4_000
 
 # How often to open the file if it is replaced meanwhile.
 _OPEN_ATTEMPTS = 3
+
+# A program that copies a database over the file truncates it first.
+_CONTENT_SECONDS = 0.2
 
 # Messages of an OperationalError whose cause is the file and not a row. Python 3.10 has no error codes.
 _FILE_ERRORS = (
@@ -79,7 +82,7 @@ class Database:
         self.replaced = 0
         self._path = path
         self._adopt = adopt
-        self._connection: sqlite3.Connection | None = None
+        self._connection: GuardedConnection | None = None
         self._files: Files | None = None
         self.changed_traces = 0
         """At least so many traces may have figures that are not stored."""
@@ -122,14 +125,17 @@ class Database:
     def close(self) -> None:
         """Close the connection; the next ``write`` opens it again."""
         # SQLite would write the log of files that were replaced to the file that is there now.
-        with suppress(sqlite3.Error, OSError):
+        try:
             self.close_replaced()
+        except (sqlite3.Error, OSError) as error:
+            if is_locked(error):
+                return  # the removed log is the only copy of its rows; the next call tries again
         self._close()
 
-    def _close(self) -> None:
+    def _close(self, *, with_log: bool = True) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            connection.close()
+            connection.close_both(with_log=with_log)
 
     def abandon(self) -> sqlite3.Connection | None:
         """Return the connection without closing it, in a forked child, which must not use it."""
@@ -156,52 +162,50 @@ class Database:
         self.close_replaced()
         if self._connection is None:
             _check_permission(self._path)
-            self._connection, self._files = _connect_verified(self._path, self._adopt)
+            with directory_locked(self._path.parent):
+                connection, self._files = _connect_verified(self._path, self._adopt)
+                self._connection = connection
+                if self.replaced:
+                    begin_log(connection)
             self.changed_traces = count_changed(self._connection)
         return self._connection
 
     def _leave_replaced_files(self) -> None:
-        """Close the connection, and remove the files of it that SQLite would apply to what is there now."""
-        self.replaced += 1
-        connection, before, now = self._connection, self._files, files_at(self._path)
+        """Close the connection, and remove the files of it that SQLite would apply to what is there now.
+
+        Raises:
+            sqlite3.OperationalError: Another process uses the log that was removed. The connection stays open.
+            OSError: The files cannot be accessed.
+        """
+        connection, before = self._connection, self._files
         if connection is None or before is None:
             return
-        if now.database != before.database:
-            # The log belongs to the old file, which may only have been moved.
-            with suppress(sqlite3.Error):
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._close()
-        elif now.is_empty:
-            # Only a part of the database is in the log, and closing would write that part to the file.
-            mode = self._path.stat().st_mode
-            self._close_without_log(keep=False)
-            create_private(self._path)
-            self._path.chmod(mode)
-        elif now.log in (None, before.log) or not log_of(self._path).stat().st_size:
-            # The connection still has the log that was removed. Closing writes it to the database.
-            with suppress(sqlite3.Error):
-                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._close()
-        else:
-            # Another program has begun a new log, with which this one cannot be joined.
-            self._close_without_log(keep=True)
-        remove_if(log_of(self._path), before.log)
-        remove_if(index_of(self._path), before.index)
+        with directory_locked(self._path.parent):
+            now = files_at(self._path)
+            is_moved = now.database != before.database
+            with_log = is_moved or not (now.is_empty or self._has_new_log(before, now))
+            # The log may belong to a file that was only moved, or it was removed, and this connection has it.
+            if with_log and not _is_checkpointed(connection) and not is_moved:
+                raise sqlite3.OperationalError("database is locked: its log was removed and is still in use")
+            # Before closing, because other files may get the same identities afterwards.
+            remove_if(log_of(self._path), before.log)
+            remove_if(index_of(self._path), before.index)
+            self._close(with_log=with_log)
+            self.replaced += 1
+        if now.is_empty:
+            self._wait_for_content()
 
-    def _close_without_log(self, *, keep: bool) -> None:
-        """Close the connection so that SQLite does not write its log to the database.
+    def _has_new_log(self, before: Files, now: Files) -> bool:
+        """Return whether another connection has begun a log, with which this one's cannot be joined."""
+        is_same = now.log == before.log and now.index in (None, before.index)
+        is_gone = now.log is None and now.index in (None, before.index)
+        return not (is_same or is_gone) and not (now.log != before.log and _is_empty(log_of(self._path)))
 
-        SQLite does so only if the file is at its path, and Python before 3.12 has no switch for it.
-        """
-        aside = self._path.with_name(f"{self._path.name}-aside-{os.getpid()}")
-        self._path.rename(aside)
-        try:
-            self._close()
-        finally:
-            if keep:
-                aside.rename(self._path)
-            else:
-                aside.unlink()
+    def _wait_for_content(self) -> None:
+        """Wait briefly for a program that has truncated the file in order to write another database to it."""
+        deadline = time.monotonic() + _CONTENT_SECONDS
+        while _is_empty(self._path) and time.monotonic() < deadline:
+            time.sleep(_CONTENT_SECONDS / 10)
 
 
 def is_locked(error: Exception) -> bool:
@@ -259,7 +263,7 @@ def _check_permission(path: Path) -> None:
         raise PermissionError(errno.EACCES, "its directory is read-only")
 
 
-def _connect_verified(path: Path, adopt: bool) -> tuple[sqlite3.Connection, Files]:
+def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, Files]:
     """Return a connection and its files, which SQLite does not expose.
 
     Raises:
@@ -277,14 +281,20 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[sqlite3.Connection, File
             if files.log is not None and files.index is None:
                 connection.close()
                 raise sqlite3.OperationalError("database is locked by a connection to a log that was removed")
+            try:
+                connection.guard(path)
+            except BaseException:
+                connection.close_both(with_log=True)
+                raise
             return connection, files
         connection.close()
     raise FileNotFoundError(errno.ENOENT, "it was replaced while it was opened")
 
 
-def _connect(path: Path, adopt: bool) -> sqlite3.Connection:
+def _connect(path: Path, adopt: bool) -> GuardedConnection:
     connection = sqlite3.connect(
         str(path),
+        factory=GuardedConnection,
         timeout=_BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,  # before a fork, the forking thread closes it
@@ -305,6 +315,22 @@ def _connect(path: Path, adopt: bool) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def _is_checkpointed(connection: sqlite3.Connection) -> bool:
+    """Write the log to the database; return False if another connection prevents it."""
+    try:
+        busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    except sqlite3.Error as error:
+        return not is_locked(error)  # nothing is gained by trying again
+    return not busy
+
+
+def _is_empty(path: Path) -> bool:
+    try:
+        return not path.stat().st_size
+    except FileNotFoundError:
+        return False
 
 
 def _found_files(path: Path) -> Files | None:

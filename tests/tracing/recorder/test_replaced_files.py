@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sqlite3
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
-from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.tracing.recorder import SQLiteRecorder, database
 from kantan_agents.tracing.store import TraceStore
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.processes import SECONDS, Start, wait_until
@@ -203,6 +204,85 @@ def test_two_recorders_of_one_file_both_go_on_after_its_log_was_removed(
     for recorder in recorders:
         assert recorder.force_flush(SECONDS)
     assert sorted(file.names()) == ["after", "after", "before", "before"]
+    assert file.is_sound()
+
+
+def test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote_is_readable(
+    start: Start, file: DatabaseFile
+) -> None:
+    scripts = [
+        start(
+            """
+            recorder = record_traces(path, flush_interval=0.0)
+            for number in range(40):
+                with trace("w"):
+                    record(*(f"{os.getpid()} {number} {part}" for part in range(3)))
+                assert recorder.force_flush(60)
+                say(number)
+            """,
+            file.path,
+        )
+        for _ in range(3)
+    ]
+    for rounds in (2, 10, 18, 26):
+        for script in scripts:
+            script.until(str(rounds))
+        remove_log_and_index(file.path)
+    for script in scripts:
+        assert script.wait() == 0, script.err
+    expected = [
+        f"{script.pid} {number} {part}" for script in scripts for number in range(40) for part in range(3)
+    ]
+    assert sorted(file.names()) == sorted(expected)
+    assert file.is_sound()
+
+
+def test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost(
+    start: Start, recorder_at: RecorderAt, file: DatabaseFile
+) -> None:
+    recorder = recorder_at(file.path)
+    record("before")
+    assert recorder.force_flush(SECONDS)
+    reader = start(
+        """
+        import sqlite3
+        connection = sqlite3.connect(path, isolation_level=None)
+        connection.execute("BEGIN")
+        connection.execute("SELECT COUNT(*) FROM spans").fetchone()
+        say("reads")
+        signal.pause()
+        """,
+        file.path,
+    ).until("reads")
+    record("later")
+    assert recorder.force_flush(SECONDS)
+    remove_log_and_index(file.path)
+    record("after")
+    recorder.force_flush(0.5)  # cannot succeed
+    reader.send(signal.SIGKILL).wait()
+    assert recorder.force_flush(SECONDS)
+    assert file.names() == ["before", "later", "after"]
+    assert file.is_sound()
+
+
+def test_a_database_that_is_copied_over_the_file_is_kept_even_if_the_copy_has_only_begun(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``cp`` truncates the file before it writes."""
+    monkeypatch.setattr(database, "_CONTENT_SECONDS", SECONDS)
+    other = file.path.with_name("other.sqlite3")
+    backup = recorder_at(other)
+    record("in the backup")
+    backup.shutdown(SECONDS)
+    recorder = recorder_at(file.path)
+    record("before")
+    assert recorder.force_flush(SECONDS)
+    with file.path.open("wb") as copy:
+        wait_until(lambda: recorder.stats().replaced == 1)
+        copy.write(other.read_bytes())
+    record("after")
+    assert recorder.force_flush(SECONDS)
+    assert file.names() == ["in the backup", "after"]
     assert file.is_sound()
 
 

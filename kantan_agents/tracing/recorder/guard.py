@@ -1,0 +1,94 @@
+"""Keeps a connection whose files were replaced, and those of other processes, from damaging the new files."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be removed
+    fcntl = None  # type: ignore[assignment]
+
+# Replacing the connection takes milliseconds. A program that holds the lock for longer has another use for it.
+_LOCK_SECONDS = 0.25
+_PAUSE_SECONDS = 0.005
+
+
+class GuardedConnection(sqlite3.Connection):
+    """A connection that can be closed without writing its log to the database.
+
+    SQLite writes the log when the last connection is closed, and Python before 3.12 has no switch for it. It
+    does not if another connection is open, or if the last one may only read. So a second connection, which may
+    only read, stays open beside this one.
+    """
+
+    _reader: sqlite3.Connection | None = None
+
+    def guard(self, path: Path) -> None:
+        """Open the second connection to the file at ``path``.
+
+        Raises:
+            sqlite3.Error: The file cannot be read.
+        """
+        self._reader = sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, check_same_thread=False)
+        # Without a read, it would hold no lock.
+        self._reader.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+
+    def close_both(self, *, with_log: bool) -> None:
+        """Close both connections; only with ``with_log`` may SQLite write the log to the database."""
+        reader, self._reader = self._reader, None
+        first, last = (reader, self) if with_log else (self, reader)
+        try:
+            if first is not None:
+                first.close()
+        finally:
+            if last is not None:
+                last.close()
+
+
+def begin_log(connection: sqlite3.Connection) -> None:
+    """Write to the log, so that other processes see that it has begun.
+
+    Raises:
+        sqlite3.Error: The database cannot be written.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    connection.execute(f"PRAGMA user_version = {version}")
+
+
+@contextmanager
+def directory_locked(directory: Path) -> Iterator[None]:
+    """Let one recorder at a time, of all processes, open files in ``directory`` or leave replaced ones.
+
+    It locks the directory itself, because closing a file descriptor of the database would release SQLite's
+    locks. Where that is impossible, or another program holds the lock, it goes on without one.
+    """
+    descriptor = None
+    if fcntl is not None:
+        with suppress(OSError):
+            descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        if descriptor is not None:
+            _lock(descriptor)
+        yield
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int) -> None:
+    deadline = time.monotonic() + _LOCK_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE_SECONDS)
+        except OSError:
+            return  # the file system has no such locks
+        else:
+            return
