@@ -47,6 +47,7 @@ _OPEN_ATTEMPTS = 3
 
 # A program that copies a database over the file truncates it first.
 _CONTENT_SECONDS = 0.2
+_CONTENT_PAUSE = 0.02
 
 # Messages of an OperationalError whose cause is the file and not a row. Python 3.10 has no error codes.
 _FILE_ERRORS = (
@@ -174,7 +175,7 @@ class Database:
         """Close the connection, and remove the files of it that SQLite would apply to what is there now.
 
         Raises:
-            sqlite3.OperationalError: Another process uses the log that was removed. The connection stays open.
+            sqlite3.OperationalError: Another process uses the removed log. The connection stays open.
             OSError: The files cannot be accessed.
         """
         connection, before = self._connection, self._files
@@ -205,7 +206,7 @@ class Database:
         """Wait briefly for a program that has truncated the file in order to write another database to it."""
         deadline = time.monotonic() + _CONTENT_SECONDS
         while _is_empty(self._path) and time.monotonic() < deadline:
-            time.sleep(_CONTENT_SECONDS / 10)
+            time.sleep(_CONTENT_PAUSE)
 
 
 def is_locked(error: Exception) -> bool:

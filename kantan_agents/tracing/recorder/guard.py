@@ -14,7 +14,7 @@ try:
 except ImportError:  # Windows, where an open file cannot be removed
     fcntl = None  # type: ignore[assignment]
 
-# Replacing the connection takes milliseconds. A program that holds the lock for longer has another use for it.
+# Replacing the connection takes milliseconds. Who holds the lock for longer has another use for it.
 _LOCK_SECONDS = 0.25
 _PAUSE_SECONDS = 0.005
 
@@ -23,8 +23,8 @@ class GuardedConnection(sqlite3.Connection):
     """A connection that can be closed without writing its log to the database.
 
     SQLite writes the log when the last connection is closed, and Python before 3.12 has no switch for it. It
-    does not if another connection is open, or if the last one may only read. So a second connection, which may
-    only read, stays open beside this one.
+    does not if another connection is open, or if the last one may only read. So a second connection, which
+    may only read, stays open beside this one.
     """
 
     _reader: sqlite3.Connection | None = None
@@ -83,12 +83,16 @@ def directory_locked(directory: Path) -> Iterator[None]:
 
 def _lock(descriptor: int) -> None:
     deadline = time.monotonic() + _LOCK_SECONDS
-    while time.monotonic() < deadline:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            time.sleep(_PAUSE_SECONDS)
-        except OSError:
-            return  # the file system has no such locks
-        else:
-            return
+    while _is_held_by_another(descriptor) and time.monotonic() < deadline:
+        time.sleep(_PAUSE_SECONDS)
+
+
+def _is_held_by_another(descriptor: int) -> bool:
+    """Take the lock; return whether another holds it."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:  # the file system has no such locks
+        return False
+    return False

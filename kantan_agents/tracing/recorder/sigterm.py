@@ -21,6 +21,7 @@ SHUTDOWN_SECONDS = 60.0
 
 class _Shutdown:
     until = 0.0
+    undo: Callable[[], None] | None = None
 
 
 def flush_on_sigterm() -> None:
@@ -32,8 +33,9 @@ def flush_on_sigterm() -> None:
 
     Some servers, such as uvicorn, finish their requests, restore the default action and send themselves the
     signal again. Neither the end of the loop nor the exit functions are reached then, and Python has no hook
-    for it. After the first SIGTERM, ``signal.signal`` therefore sets the handler of this module instead of
-    the default action, which flushes first.
+    for it. After the first SIGTERM, ``signal.signal`` is therefore replaced by a function that sets the
+    handler of this module instead of the default action, which flushes first. The standard function is put
+    back as soon as that has happened, when the process is found to go on, and in a forked child.
 
     Does nothing outside the main thread, or if the signal is ignored.
     """
@@ -48,12 +50,18 @@ def flush_on_sigterm() -> None:
 
 def is_shutting_down() -> bool:
     """Return whether the application has handled a SIGTERM within the last ``SHUTDOWN_SECONDS``."""
-    return _Shutdown.until > 0 and time.monotonic() < _Shutdown.until
+    if not _Shutdown.until:
+        return False
+    if time.monotonic() < _Shutdown.until:
+        return True
+    forget_sigterm()
+    return False
 
 
 def forget_sigterm() -> None:
-    """Treat the process, a forked child, as not shutting down."""
+    """Treat the process, for example a forked child, as not shutting down."""
     _Shutdown.until = 0.0
+    _put_back()
 
 
 def flush_in_shutdown(recorder: registry.Recorder) -> None:
@@ -94,16 +102,32 @@ def may_wait(recorders: list[registry.Recorder]) -> bool:
 
 
 def _replace_default_action() -> None:
-    present = signal.signal
-    if hasattr(present, "__wrapped__") and present.__wrapped__ is set_handler:
+    if _Shutdown.undo is not None:
         return
+    present = signal.signal
 
     @wraps(present)
     def flushing_first(number: int, handler: Any) -> Any:
         is_default = number == signal.SIGTERM and handler == signal.SIG_DFL
-        return present(number, _flush_and_end if is_default and is_shutting_down() else handler)
+        if not is_default or _Shutdown.undo is not undo or not is_shutting_down():
+            return present(number, handler)
+        before = present(number, _flush_and_end)
+        _put_back()
+        return before
 
+    def undo() -> None:
+        # Another library may have wrapped this function since; then it only passes its arguments on.
+        if signal.signal is flushing_first:
+            signal.signal = present
+
+    _Shutdown.undo = undo
     signal.signal = flushing_first  # type: ignore[assignment]
+
+
+def _put_back() -> None:
+    undo, _Shutdown.undo = _Shutdown.undo, None
+    if undo is not None:
+        undo()
 
 
 def _flush_and_end(number: int, frame: FrameType | None) -> None:

@@ -181,6 +181,67 @@ def test_before_a_sigterm_and_for_other_signals_the_default_action_is_set_as_usu
     )
 
 
+_WITH_HANDLER = """
+signal.signal(signal.SIGTERM, lambda *_: None)
+standard = signal.signal
+recorder = lazy()
+signal.raise_signal(signal.SIGTERM)
+assert signal.signal is not standard
+"""
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        "signal.signal(signal.SIGTERM, signal.SIG_DFL)",  # as a server does, once
+        """
+sys.modules["kantan_agents.tracing.recorder.sigterm"].SHUTDOWN_SECONDS = 0.0
+signal.raise_signal(signal.SIGTERM)
+with trace("the process goes on"):
+    pass
+""",
+        """
+child = os.fork()
+if child:
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+else:
+    os._exit(signal.signal is not standard)
+""",
+    ],
+    ids=["the default action is set", "the process goes on", "the process forks"],
+)
+def test_the_function_that_sets_handlers_is_replaced_no_longer_than_needed(
+    start: Start, file: DatabaseFile, then: str
+) -> None:
+    start(_WITH_HANDLER + then + "\nassert signal.signal is standard", file.path, wait=True)
+
+
+def test_a_wrapper_that_another_library_puts_around_it_stays_and_works(
+    start: Start, file: DatabaseFile
+) -> None:
+    start(
+        _WITH_HANDLER
+        + """
+within, calls = signal.signal, []
+
+def wrapper(number, handler):
+    calls.append(number)
+    return within(number, handler)
+
+signal.signal = wrapper
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+assert signal.signal is wrapper
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+assert calls == [signal.SIGTERM] * 2
+""",
+        file.path,
+        wait=True,
+    )
+
+
 _SAYING = """
 
 record_silently = record
