@@ -927,6 +927,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tracing/recorder/test_durability.py::test_a_user_defined_handler_is_called_and_then_everything_is_written",
             "tracing/recorder/test_shutdown.py::test_a_default_action_that_is_restored_after_a_sigterm_ends_the_process_after_writing",
             "tracing/recorder/test_shutdown.py::test_while_the_file_is_locked_the_traces_that_end_after_a_sigterm_do_not_block_the_loop",
+            "tracing/recorder/test_shutdown.py::test_the_function_that_sets_handlers_is_replaced_no_longer_than_needed",
         ),
         "the process ends while the file cannot be written, for example because it is locked": (
             "tracing/recorder/test_shutdown.py::test_while_the_file_is_locked_all_ends_of_a_process_share_one_bound",
@@ -955,6 +956,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tracing/recorder/test_replaced_files.py::test_spans_in_hand_when_the_files_change_are_written_to_the_new_ones",
             "tracing/recorder/test_replaced_files.py::test_an_idle_recorder_leaves_replaced_files_so_that_other_processes_read_the_new_ones",
             "tracing/recorder/test_replaced_files.py::test_after_any_changes_of_the_files_what_is_counted_as_written_is_readable",
+            "tracing/recorder/test_replaced_files.py::test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote_is_readable",
+            "tracing/recorder/test_replaced_files.py::test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost",
+            "tracing/recorder/test_replaced_files.py::test_a_database_that_is_copied_over_the_file_is_kept_even_if_the_copy_has_only_begun",
             "tracing/recorder/test_write_errors.py::test_after_the_file_was_deleted_a_new_one_is_created",
             "tracing/recorder/test_write_errors.py::test_after_the_file_was_replaced_the_new_one_is_used",
         ),
