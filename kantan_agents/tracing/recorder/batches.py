@@ -155,7 +155,8 @@ class BatchWriter:
             except Exception as error:
                 if is_file_error(error):
                     raise
-                refused.append((item, error))
+                # Its frames hold the rows.
+                refused.append((item, error.with_traceback(None)))
         if len(refused) == len(rows) and all(may_be_file_error(reason) for _, reason in refused):
             raise refused[0][1]
         for item, reason in refused:

@@ -661,6 +661,28 @@ def test_everything_that_waits_for_a_slow_file_takes_no_more_memory_than_max_que
     assert len(logged("E63")) == 1
 
 
+def test_spans_that_the_database_refuses_are_not_kept_in_memory_by_their_errors(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder = recorder_at(file.path, flush_interval=30.0)
+    assert recorder.force_flush(SECONDS)
+    with closing(sqlite3.connect(file.path)) as connection:
+        connection.execute("CREATE TRIGGER t BEFORE INSERT ON spans BEGIN SELECT RAISE(ABORT, 'no'); END")
+    seen: list[BaseException] = []
+    discard = recorder._writer.batches._discard
+
+    def remember(item: Any, error: Exception) -> None:
+        seen.append(error)
+        discard(item, error)
+
+    monkeypatch.setattr(recorder._writer.batches, "_discard", remember)
+    with trace("w"):
+        record("a", "b")
+    assert recorder.force_flush(SECONDS)
+    assert recorder.stats().failed == len(seen) == 2
+    assert [error.__traceback__ for error in seen] == [None, None]
+
+
 def test_a_span_that_cannot_be_written_within_max_queue_bytes_is_dropped_alone(
     recorder_at: RecorderAt, file: DatabaseFile, logged: Logged
 ) -> None:
