@@ -14,8 +14,9 @@ from typing import Any
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.recorder.database import Database, is_file_error, is_locked, may_be_file_error
+from kantan_agents.tracing.recorder.database import Database
 from kantan_agents.tracing.recorder.figure_keeper import FigureKeeper
+from kantan_agents.tracing.recorder.file_errors import is_file_error, is_locked, may_be_file_error
 from kantan_agents.tracing.recorder.masking import is_length_limited
 from kantan_agents.tracing.recorder.rows import SpanRow, span_row, trace_row
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot

@@ -5,20 +5,18 @@ from __future__ import annotations
 import errno
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kantan_agents.support.private_files import create_private
 from kantan_agents.tracing.kept_figures import count_changed, keep_figures
+from kantan_agents.tracing.recorder.file_errors import is_file_error, is_locked, lacks_tables
 from kantan_agents.tracing.recorder.files import Files, files_at, index_of, log_of, remove_if
 from kantan_agents.tracing.recorder.guard import GuardedConnection, begin_log, directory_locked
-from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
+from kantan_agents.tracing.recorder.transaction import ROWS_PER_STATEMENT, has_rows, write_rows
 from kantan_agents.tracing.schema import (
-    COLUMNS,
-    ForeignDatabaseError,
     check_owner,
     has_tables,
     make_indexes,
@@ -30,11 +28,6 @@ from kantan_agents.tracing.schema import (
 # While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
 # attempts it can be stopped.
 _BUSY_SECONDS = 0.25
-
-# SQLite executes a statement without the GIL, and getting the GIL back from a busy event loop takes up to
-# 5 ms. With one statement for each row, that would be the cost of a row. A span has 17 values, and older
-# versions of SQLite accept at most 999 in a statement.
-_ROWS_PER_STATEMENT = 58
 
 _CACHE_KIB = 16_384
 
@@ -48,24 +41,6 @@ _OPEN_ATTEMPTS = 3
 # A program that copies a database over the file truncates it first.
 _CONTENT_SECONDS = 0.2
 _CONTENT_PAUSE = 0.02
-
-# Messages of an OperationalError whose cause is the file and not a row. Python 3.10 has no error codes.
-_FILE_ERRORS = (
-    "locked",
-    "busy",
-    "readonly",
-    "disk",
-    "full",
-    "unable to open",
-    "no such table",
-    "no such column",
-    "no column named",
-)
-
-# Not REPLACE: a trace keeps its rowid, by which traces are listed.
-_UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
-    f"{column} = excluded.{column}" for column in COLUMNS["traces"][1:]
-)
 
 
 class Database:
@@ -98,7 +73,7 @@ class Database:
         try:
             self._open()
         except sqlite3.OperationalError as error:
-            if not _lacks_tables(error):
+            if not lacks_tables(error):
                 raise
             self._open()  # another process has dropped tables since they were found
 
@@ -112,15 +87,15 @@ class Database:
         """
         is_new = self._connection is None
         try:
-            _write(self._open(), traces, spans)
-            if self.is_replaced() and not _has(self._open(), traces, spans):
-                _write(self._open(), traces, spans)  # the files were replaced during the write
+            write_rows(self._open(), traces, spans)
+            if self.is_replaced() and not has_rows(self._open(), traces, spans):
+                write_rows(self._open(), traces, spans)  # the files were replaced during the write
         except Exception as error:
-            if (is_new and not _lacks_tables(error)) or is_locked(error) or not is_file_error(error):
+            if (is_new and not lacks_tables(error)) or is_locked(error) or not is_file_error(error):
                 raise
             # Tables were dropped or the file was replaced. The file that exists now may be usable.
             self.close()
-            _write(self._open(), traces, spans)
+            write_rows(self._open(), traces, spans)
         self.changed_traces += len({span.values[1] for span in spans}.union(row[0] for row in traces))
 
     def close(self) -> None:
@@ -209,46 +184,6 @@ class Database:
             time.sleep(_CONTENT_PAUSE)
 
 
-def is_locked(error: Exception) -> bool:
-    """Return whether the error says that another process holds the database lock."""
-    return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
-
-
-def _lacks_tables(error: Exception) -> bool:
-    # Opening creates the tables, so another process has dropped them since.
-    return isinstance(error, sqlite3.OperationalError) and "no such table" in str(error)
-
-
-def is_file_error(error: Exception) -> bool:
-    """Return whether the file is the cause, so that the same rows may be written later or to another file."""
-    if isinstance(error, sqlite3.OperationalError):
-        message = str(error)
-        return any(words in message for words in _FILE_ERRORS)
-    # For a file that is damaged or not a database, sqlite3 raises the base class itself.
-    return isinstance(error, (OSError, ForeignDatabaseError)) or type(error) is sqlite3.DatabaseError
-
-
-def may_be_file_error(error: Exception) -> bool:
-    """Return whether the file may be the cause; it is not if other rows can be written."""
-    return isinstance(error, sqlite3.OperationalError)
-
-
-def _write(
-    connection: sqlite3.Connection, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]
-) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        traces_of_spans = {span.values[1]: None for span in spans}
-        found = _found(connection, list({**{row[0]: None for row in traces}, **traces_of_spans}))
-        _insert(connection, "INSERT", "traces", merge_traces(found, traces, spans), _UPDATE)
-        _insert(connection, "INSERT OR REPLACE", "spans", _numbered(connection, spans, list(traces_of_spans)))
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
-
-
 def _check_permission(path: Path) -> None:
     """Check that the file and its directory may be written.
 
@@ -299,7 +234,7 @@ def _connect(path: Path, adopt: bool) -> GuardedConnection:
         timeout=_BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,  # before a fork, the forking thread closes it
-        cached_statements=8 * _ROWS_PER_STATEMENT,  # the last chunk of a batch may have any length
+        cached_statements=8 * ROWS_PER_STATEMENT,  # the last chunk of a batch may have any length
     )
     try:
         check_owner(connection, adopt=adopt)
@@ -339,56 +274,3 @@ def _found_files(path: Path) -> Files | None:
         return files_at(path)
     except OSError:
         return None  # opening reports the reason
-
-
-def _has(connection: sqlite3.Connection, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]) -> bool:
-    """Return whether the last of the rows, which are written in one transaction, is in the database."""
-    table, row_id = ("spans", spans[-1].values[0]) if spans else ("traces", traces[-1][0] if traces else None)
-    query = f"SELECT 1 FROM {table} WHERE id = ?"  # noqa: S608
-    return row_id is None or connection.execute(query, (row_id,)).fetchone() is not None
-
-
-def _found(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceRow]:
-    """Return the rows of the traces that are in the file already, by id."""
-    columns = ",".join(COLUMNS["traces"])
-    found: dict[str, TraceRow] = {}
-    for chunk in _chunks(trace_ids):
-        query = f"SELECT {columns} FROM traces WHERE id IN ({','.join('?' * len(chunk))})"  # noqa: S608
-        found.update((row[0], row) for row in connection.execute(query, chunk))
-    return found
-
-
-def _insert(
-    connection: sqlite3.Connection,
-    verb: str,
-    table: str,
-    rows: Sequence[tuple[Any, ...]],
-    on_conflict: str = "",
-) -> None:
-    columns = COLUMNS[table]
-    for chunk in _chunks(rows):
-        values = ",".join([f"({','.join('?' * len(columns))})"] * len(chunk))
-        statement = f"{verb} INTO {table}({','.join(columns)}) VALUES {values} {on_conflict}"
-        connection.execute(statement, list(chain.from_iterable(chunk)))
-
-
-def _numbered(
-    connection: sqlite3.Connection, spans: Sequence[SpanRow], trace_ids: Sequence[str]
-) -> list[tuple[Any, ...]]:
-    """Return the rows, each with the next ``ingest_seq`` of its trace."""
-    last: dict[str, int] = {}
-    for chunk in _chunks(trace_ids):
-        marks = ",".join("?" * len(chunk))
-        query = f"SELECT trace_id, MAX(ingest_seq) FROM spans WHERE trace_id IN ({marks}) GROUP BY trace_id"  # noqa: S608
-        last.update((trace_id, number or 0) for trace_id, number in connection.execute(query, chunk))
-    rows = []
-    for span in spans:
-        trace_id = span.values[1]
-        number = last.get(trace_id, 0) + 1
-        last[trace_id] = number
-        rows.append((*span.values, number))
-    return rows
-
-
-def _chunks(rows: Sequence[Any]) -> Iterable[Sequence[Any]]:
-    return (rows[start : start + _ROWS_PER_STATEMENT] for start in range(0, len(rows), _ROWS_PER_STATEMENT))
