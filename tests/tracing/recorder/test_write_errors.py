@@ -474,6 +474,8 @@ def test_spans_are_written_as_soon_as_the_permission_is_granted(
         f"""
         import logging
 
+        # Before the recorder starts its thread, to which the signal could be delivered otherwise.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
         logging.basicConfig(stream=sys.stdout, level=logging.INFO, format="%(message).40s")
         recorder = record_traces(path)
         with trace("w"):
@@ -486,7 +488,6 @@ def test_spans_are_written_as_soon_as_the_permission_is_granted(
 
             assert TraceStore(path).traces() == []  # reading creates no blocking file either
         say("waits")
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
         signal.sigwait([signal.SIGUSR1])
         assert recorder.force_flush({SECONDS})
         say("done")
