@@ -230,7 +230,7 @@ def test_after_the_file_was_replaced_the_new_one_is_used(
     assert file.is_sound()
 
 
-@pytest.mark.parametrize("moment", ["_connect", "_write"])
+@pytest.mark.parametrize("moment", ["_connect", "write_rows"])
 def test_replacing_the_file_while_it_is_opened_or_written_loses_no_span(
     recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
@@ -509,6 +509,7 @@ def test_spans_are_written_as_soon_as_the_permission_is_granted(
 
 
 _FILL_UP = """
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])  # in the recorder's thread too
 recorder = record_traces(path)
 ended = 0
 with trace("w", metadata={"k": "v"}):
@@ -519,7 +520,6 @@ with trace("w", metadata={"k": "v"}):
         if ended % 20 == 0 and not recorder.force_flush(600):
             break
     say(f"full {ended}")
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
     record("more")
     free_space()
     record("last")
@@ -632,13 +632,13 @@ def test_everything_that_waits_for_a_slow_file_takes_no_more_memory_than_max_que
     limit = 3_000_000
     recorder = recorder_at(file.path, max_queue_bytes=limit, flush_interval=0.0)
     assert recorder.force_flush(SECONDS)
-    write, is_free = database._write, threading.Event()
+    write, is_free = database.write_rows, threading.Event()
 
     def slow(*arguments: Any) -> None:
         is_free.wait(SECONDS)
         write(*arguments)
 
-    monkeypatch.setattr(database, "_write", slow)
+    monkeypatch.setattr(database, "write_rows", slow)
     count = 3 * limit // characters + 100 if characters > 100 else 10_000
     gc.collect()
     tracemalloc.start()
