@@ -47,6 +47,11 @@ def held_while_leaving(request: RecordedRequest) -> int | None:
     return HELD_AFTER if customer_of(request).startswith("leaving") and is_last_turn(request) else None
 
 
+def held_from_the_beginning(request: RecordedRequest) -> int | None:
+    """Pause the last answer after its headers, whether it is streamed or not."""
+    return 1 if is_last_turn(request) else NEVER
+
+
 def after(number: int) -> Callable[[list[Message]], bool]:
     """Disconnect after ``number`` messages."""
     return lambda read: len(read) == number
@@ -313,7 +318,7 @@ async def test_a_request_without_a_place_is_answered_with_503_and_starts_no_run(
 
 @pytest.mark.parametrize("path", ["/stream", "/answer"])
 async def test_a_run_that_takes_too_long_ends_with_e82(serve_with: Serve, path: str) -> None:
-    with WatchedServer(order_then_answer, held_while_leaving) as server:
+    with WatchedServer(order_then_answer, held_from_the_beginning) as server:
         service = serve_with(server, constants={"SECONDS": 0.3})
         async with service.client() as client:
             answer = await client.post(path, json=QUESTION, headers={"x-customer": "leaving-1"})

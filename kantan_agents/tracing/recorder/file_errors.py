@@ -1,4 +1,4 @@
-"""Tells errors of the database file from errors of the rows."""
+"""Whether an error is one of the database file or one of the rows."""
 
 from __future__ import annotations
 
