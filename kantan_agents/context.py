@@ -84,9 +84,8 @@ def fill_defaults(context: Context, *, keep_history: bool) -> None:
     if keep_history:
         check_history(context.get("history", []))
         context.setdefault("history", [])
-    if (
-        "tool_rules" not in context
-    ):  # the caller's None stays: it means no rules, and it is the caller's value
+    # A None of the caller stays: it means no rules.
+    if "tool_rules" not in context:
         context["tool_rules"] = empty_tool_rules()
     context.setdefault("result", None)
 

@@ -38,9 +38,8 @@ class Call(Generic[T]):
         self._function = function
         self._context = copy_context()
         if current_async_library_cvar is not None:
-            self._context.run(
-                current_async_library_cvar.set, "asyncio"
-            )  # the caller may be in another library
+            # The caller may be in another library.
+            self._context.run(current_async_library_cvar.set, "asyncio")
         self._claim = allocate_lock()
         self._end = allocate_lock()
         self._end.acquire()
