@@ -70,6 +70,20 @@ def test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested(tmp_pat
     assert store.prune(keep=10).bytes_after < whole.bytes_after * 2 / 3
 
 
+def test_pages_are_freed_while_traces_are_deleted_because_the_disk_may_be_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_steps_of(monkeypatch, 5)
+    path = tmp_path / "t.db"
+    make_tables(path)
+    with open_sample(path) as database:
+        fill(database, 60, text=5000)
+    pages: list[int] = []
+    TraceStore(path).prune(keep=1, progress=lambda *_: pages.append(count(path, "PRAGMA page_count")))
+    assert len(pages) > 1
+    assert pages[-1] < pages[0]
+
+
 def test_in_a_file_that_does_not_shrink_the_size_is_that_of_the_pages_in_use(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db", indexed=False) as database:
         fill(database, 60, text=5000)
