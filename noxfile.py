@@ -38,6 +38,17 @@ def _python(version: str) -> str | None:
 
 
 PYTHONS = [python for python in map(_python, ("3.10", "3.11", "3.12", "3.13")) if python]
+BESIDE = (
+    "gunicorn",
+    "ipykernel",
+    "litellm[proxy]",
+    "logfire",
+    "nbclient",
+    "openinference-instrumentation-openai-agents",
+    "opentelemetry-sdk",
+    "trio",
+    "uvicorn-worker",
+)
 SUITE = ("python", "-m", "pytest", "-n", "2", "--dist", "worksteal")
 
 
@@ -58,6 +69,13 @@ def newest_sdk(session: nox.Session) -> None:
     session.install("--no-deps", "kantan-llm")
     session.run("python", "-c", _SHOW_VERSIONS)
     session.run(*SUITE, *session.posargs)
+
+
+@nox.session(python=PYTHONS[1:2] or None)
+def real_parts(session: nox.Session) -> None:
+    """Run against services and libraries that this one works beside, each installed and started for real."""
+    session.install("-e", ".[dev]", *BESIDE)
+    session.run("python", "-m", "pytest", "tests/real_parts", *session.posargs)
 
 
 @nox.session(python=PYTHONS[-1:] or None)

@@ -66,7 +66,7 @@ async def measure_growth(
     recorder = SQLiteRecorder(folder / "plain.sqlite3")
     _, of_recording = await compare(unrecorded(run), Recorded(run, recorder), repeats, count)
     recorder.shutdown()
-    report.begin("5. spans in the file", "none", "so many")
+    report.begin("7. spans in the file", "none", "so many")
     points: list[Point] = []
     for size in sizes:
         place = folder / f"{size}-spans"

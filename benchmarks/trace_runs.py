@@ -28,7 +28,7 @@ SHORT = INTERVAL / 4
 """Maximum seconds of a batch that ends before anything is written."""
 
 FLUSH_SECONDS = 60.0
-_TEXT = "It is sunny."
+TEXT = "It is sunny."
 _USAGE = {
     "requests": 1,
     "input_tokens": 74,
@@ -79,22 +79,22 @@ def _message(item: Any) -> dict[str, Any]:
 
 def one_turn() -> RunOnce:
     """Return a run of one turn whose model creates no span."""
-    return pair(FakeModel(_TEXT))[1]
+    return pair(FakeModel(TEXT))[1]
 
 
 def tool_turn() -> RunOnce:
     """Return a run that calls a tool."""
-    return pair(FakeModel(_TEXT, calls_tool=True), make_tools(1))[1]
+    return pair(FakeModel(TEXT, calls_tool=True), make_tools(1))[1]
 
 
 def traced_tool_turn() -> RunOnce:
     """Return a run that calls a tool, with all spans of a run on a real model."""
-    return pair(TracedModel(_TEXT, calls_tool=True), make_tools(1))[1]
+    return pair(TracedModel(TEXT, calls_tool=True), make_tools(1))[1]
 
 
 def waiting_turn(seconds: float) -> RunOnce:
     """Return a run of one turn whose model takes ``seconds`` and creates a span."""
-    return pair(TracedModel(_TEXT, seconds=seconds))[1]
+    return pair(TracedModel(TEXT, seconds=seconds))[1]
 
 
 def flush(recorder: SQLiteRecorder) -> None:

@@ -42,6 +42,7 @@ from benchmarks.report import Report, milliseconds
 from benchmarks.trace_files import ended_trace, fresh_paths
 from benchmarks.trace_growth import measure_growth
 from benchmarks.trace_lag import AT_ONCE, compare_lateness, lateness
+from benchmarks.trace_records import measure_records
 from benchmarks.trace_runs import (
     INTERVAL,
     SHORT,
@@ -86,6 +87,7 @@ class Sizes:
         written: Spans that the writer receives at a time.
         files: Numbers of spans in the files.
         slow_repeats: Batches of kantan-llm's tracer on a large file.
+        recorded_runs: Runs in the file whose growth by records is measured.
     """
 
     repeats: int
@@ -94,6 +96,7 @@ class Sizes:
     written: int
     files: tuple[int, ...]
     slow_repeats: int
+    recorded_runs: int
 
 
 QUICK = Sizes(
@@ -103,6 +106,7 @@ QUICK = Sizes(
     written=4_000,
     files=(10_000, 50_000),
     slow_repeats=1,
+    recorded_runs=1_000,
 )
 WHOLE = Sizes(
     repeats=31,
@@ -111,6 +115,7 @@ WHOLE = Sizes(
     written=20_000,
     files=(10_000, 100_000, 1_000_000),
     slow_repeats=3,
+    recorded_runs=10_000,
 )
 
 
@@ -285,6 +290,7 @@ async def main(sizes: Sizes, plot: Path | None) -> list[str]:
         await against_kantan_llm(bench, ratios)
         await event_loop(bench)
         await writer(bench)
+        await measure_records(report, bench.fresh, sizes.recorded_runs, sizes.written)
         growth = await measure_growth(
             report, bench.folder, sizes.files, repeats=sizes.repeats, slow_repeats=sizes.slow_repeats
         )

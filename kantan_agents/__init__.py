@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from agents import add_trace_processor, set_trace_processors
 
-    from kantan_agents.agent import Agent
+    from kantan_agents.agent import Agent, agent_of
     from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
     from kantan_agents.delegation import task_tool
     from kantan_agents.errors import (
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         judge_agent,
         judge_status,
     )
+    from kantan_agents.mcp import MCPPrompt, mcp_prompt, resource_text, with_resources
     from kantan_agents.middleware import SlashCommands, UserRules
     from kantan_agents.pipeline import (
         Next,
@@ -54,8 +55,10 @@ if TYPE_CHECKING:
         ProviderResponse,
         to_provider_response,
     )
+    from kantan_agents.replay import Recording, Replay, replay, replay_async
     from kantan_agents.retrieval import ToolRetrieval
     from kantan_agents.rubric import RUBRIC, judge
+    from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
     from kantan_agents.running.stream import RunStream
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.structured import OutputAttempt, OutputMode, parse_structured_output
@@ -74,6 +77,7 @@ if TYPE_CHECKING:
     )
     from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
     from kantan_agents.tracing.store import (
+        IndexResult,
         JudgeSpan,
         PromptStats,
         PruneResult,
@@ -95,11 +99,16 @@ __all__ = [
     "ContentSegment",
     "Event",
     "Explanation",
+    "Flip",
+    "FlipCounts",
     "GeminiProvider",
+    "IncompleteTrace",
+    "IndexResult",
     "JudgeSpan",
     "JudgeTemplates",
     "JudgementError",
     "KantanAgentsError",
+    "MCPPrompt",
     "Middleware",
     "ModelCall",
     "ModelNext",
@@ -115,6 +124,8 @@ __all__ = [
     "ProviderResponse",
     "PruneResult",
     "RecorderStats",
+    "Recording",
+    "Replay",
     "RuleViolation",
     "Run",
     "RunContext",
@@ -137,8 +148,11 @@ __all__ = [
     "ToolRulesMode",
     "TraceStore",
     "TraceSummary",
+    "UnjudgedCall",
     "UserRules",
+    "WhatIf",
     "add_trace_processor",
+    "agent_of",
     "connection_stats",
     "detect_matched_rule",
     "explain",
@@ -150,10 +164,14 @@ __all__ = [
     "judge_agent",
     "judge_status",
     "list_provider_tools",
+    "mcp_prompt",
     "parse_structured_output",
     "record_traces",
     "redact_texts",
     "refresh_tool_providers",
+    "replay",
+    "replay_async",
+    "resource_text",
     "rule_parameter",
     "run_of",
     "run_result",
@@ -162,6 +180,8 @@ __all__ = [
     "task_tool",
     "to_provider_response",
     "use_tool_providers",
+    "what_if",
+    "with_resources",
 ]
 
 _HOMES = {
@@ -176,11 +196,15 @@ _HOMES = {
     "ContentSegment": "kantan_agents.protocol",
     "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
+    "Flip": "kantan_agents.rule_changes",
+    "FlipCounts": "kantan_agents.rule_changes",
     "GeminiProvider": "kantan_agents.protocol",
+    "IncompleteTrace": "kantan_agents.rule_changes",
     "JudgeSpan": "kantan_agents.tracing.store",
     "JudgementError": "kantan_agents.errors",
     "JudgeTemplates": "kantan_agents.judges",
     "KantanAgentsError": "kantan_agents.errors",
+    "MCPPrompt": "kantan_agents.mcp",
     "Middleware": "kantan_agents.interception",
     "ModelCall": "kantan_agents.interception",
     "ModelNext": "kantan_agents.interception",
@@ -194,8 +218,11 @@ _HOMES = {
     "Provider": "kantan_agents.protocol",
     "ProviderModel": "kantan_agents.protocol",
     "ProviderResponse": "kantan_agents.protocol",
+    "IndexResult": "kantan_agents.tracing.store",
     "PruneResult": "kantan_agents.tracing.store",
     "RecorderStats": "kantan_agents.tracing.recorder",
+    "Recording": "kantan_agents.replay",
+    "Replay": "kantan_agents.replay",
     "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.pipeline",
     "RunContext": "kantan_agents.pipeline",
@@ -218,8 +245,11 @@ _HOMES = {
     "ToolRulesMode": "kantan_agents.tool_rules",
     "TraceStore": "kantan_agents.tracing.store",
     "TraceSummary": "kantan_agents.tracing.store",
+    "UnjudgedCall": "kantan_agents.rule_changes",
     "UserRules": "kantan_agents.middleware",
+    "WhatIf": "kantan_agents.rule_changes",
     "add_trace_processor": "agents",
+    "agent_of": "kantan_agents.agent",
     "connection_stats": "kantan_agents.support.http_pools",
     "detect_matched_rule": "kantan_agents.judges",
     "explain": "kantan_agents.tools",
@@ -231,10 +261,14 @@ _HOMES = {
     "judge_agent": "kantan_agents.judges",
     "judge_status": "kantan_agents.judges",
     "list_provider_tools": "kantan_agents.tools",
+    "mcp_prompt": "kantan_agents.mcp",
     "parse_structured_output": "kantan_agents.structured",
     "record_traces": "kantan_agents.tracing.recorder",
     "redact_texts": "kantan_agents.tracing.recorder",
     "refresh_tool_providers": "kantan_agents.tools",
+    "replay": "kantan_agents.replay",
+    "replay_async": "kantan_agents.replay",
+    "resource_text": "kantan_agents.mcp",
     "rule_parameter": "kantan_agents.tools",
     "run_of": "kantan_agents.pipeline",
     "run_result": "kantan_agents.pipeline",
@@ -242,6 +276,8 @@ _HOMES = {
     "subscribe": "kantan_agents.events",
     "task_tool": "kantan_agents.delegation",
     "to_provider_response": "kantan_agents.protocol",
+    "what_if": "kantan_agents.rule_changes",
+    "with_resources": "kantan_agents.mcp",
     "use_tool_providers": "kantan_agents.tools",
 }
 

@@ -34,11 +34,13 @@ class Prompt:
         id: Identifier from a prompt registry; by default the hash of ``text`` (spec 3).
         strict: Whether a marker whose value does not exist is error E48 in the run. Otherwise it renders as
             the empty string (spec 8.1). Has no effect on a custom ``renderer``.
+        literal: Whether ``text`` is used as it is, without filling markers: for a text that others wrote,
+            such as a prompt of an MCP server. A custom ``renderer`` is not called either.
 
     Raises:
         EmptyPromptNameError: E3, ``name`` or ``version`` is empty or not a str.
         EmptyPromptTextError: E2, ``text`` is empty or not a str.
-        InvalidOptionError: E75, ``meta`` is not a mapping, or ``strict`` is not a bool.
+        InvalidOptionError: E75, ``meta`` is not a mapping, or ``strict`` or ``literal`` is not a bool.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Prompt:
     meta: Mapping[str, Any] | None = attrs.field(default=None, hash=False)
     id: str | None = None
     strict: bool = attrs.field(default=False, kw_only=True)
+    literal: bool = attrs.field(default=False, kw_only=True)
 
     def __attrs_post_init__(self) -> None:
         if _is_blank(self.name) or _is_blank(self.version):
@@ -59,6 +62,7 @@ class Prompt:
             )
 
         checked_bool("Prompt.strict", self.strict)
+        checked_bool("Prompt.literal", self.literal)
 
     def resolve_id(self) -> str:
         """Return ``id``, or the SHA-256 of ``text`` if it is missing (spec 3.1, 3.2)."""

@@ -167,6 +167,17 @@ def compile_template(text: str) -> tuple[str | Marker, ...]:
     return tuple(parts)
 
 
+def values_read(text: str, context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the context that rendering ``text`` reads, by the path of their markers."""
+    found: dict[str, Any] = {}
+    for part in compile_template(text):
+        if isinstance(part, Marker) and part.source == "ctx":
+            value = _look_up(context, part.path)
+            if value is not _UNDEFINED:
+                found[part.path] = value
+    return found
+
+
 def render_strictly(
     text: str, context: Mapping[str, Any] | None, allow_env: bool = False, *, prompt: str = "the text"
 ) -> str:

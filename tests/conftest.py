@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import socket
 import sys
 import tempfile
@@ -13,13 +14,16 @@ from typing import Any
 
 import pytest
 from agents import set_trace_processors
+from agents.models import _openai_shared as sdk_defaults
 from hypothesis import HealthCheck, settings
 from kantan_llm.tracing import SQLiteTracer
 from kantan_llm.tracing.search import SpanQuery, SpanRecord, TraceQuery, TraceRecord
 
 from kantan_agents import refresh_tool_providers
+from kantan_agents.models.stream_usage import REFUSALS
 from kantan_agents.structured.requests.memory import FORMS
 from tests.distributions import Distribution, Installed, Use
+from tests.mcp_servers import RealServers
 from tests.programs import Preloaded
 
 # CI draws the same examples each time, so that a failure is caused by the change. `nox -s hunt` draws new
@@ -33,9 +37,18 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
 
+# A shell lets what it starts with `&` ignore SIGINT, which children inherit. Tests interrupt children.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 # State files are written here, also by the processes that tests start, and never in the home directory.
 _STATE = tempfile.TemporaryDirectory()
 os.environ["KANTAN_AGENTS_STATE_DIR"] = _STATE.name
+
+pytest_plugins = ["pytester"]
+
+# Its asserts must be rewritten before any module imports it; tests of several directories do.
+pytest.register_assert_rewrite("tests.replay.taping")
 
 PROVIDER_PREFIXES = (
     "ANTHROPIC_",
@@ -51,9 +64,17 @@ PROVIDER_PREFIXES = (
 
 
 @pytest.fixture(autouse=True)
-def _no_remembered_forms(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forget how structured output was requested: servers of two tests may have the same port, and so URL."""
+def _no_remembered_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget what servers have refused: servers of two tests may have the same port, and so the same URL."""
     monkeypatch.setattr(FORMS, "_known", {})
+    monkeypatch.setattr(REFUSALS, "_origins", {})
+
+
+@pytest.fixture(autouse=True)
+def _no_openai_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Undo what a test or an example of a page sets with ``agents.set_default_openai_...``."""
+    for name in ("_default_openai_client", "_default_openai_key", "_use_responses_by_default"):
+        monkeypatch.setattr(sdk_defaults, name, getattr(sdk_defaults, name))
 
 
 @pytest.fixture(autouse=True)
@@ -145,6 +166,13 @@ def preloaded() -> Iterator[Preloaded]:
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Distributions with tool providers, each installed by pip into its own directory."""
     return Installed(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.fixture(scope="session")
+def real_servers(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> RealServers:
+    """``MCPServerStdio(real_servers.everything())``: MCP servers of other people, installed on first use."""
+    cache = getattr(pytestconfig, "cache", None)  # None with `-p no:cacheprovider`
+    return RealServers(tmp_path_factory.mktemp("servers") if cache is None else cache.mkdir("mcp-servers"))
 
 
 @pytest.fixture

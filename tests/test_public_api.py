@@ -73,6 +73,7 @@ def test_no_public_name_means_two_things() -> None:
         ".interception",
         ".definitions",
         ".retrieval",
+        ".capture",
     )
     meanings: dict[str, object] = {}
     for package in packages:

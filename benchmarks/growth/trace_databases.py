@@ -139,7 +139,7 @@ async def _filled(size: int, folder: Path) -> Path:
 
 
 async def _indexed(size: int, folder: Path) -> Path:
-    """Return such a file with the indexes of a recorder."""
+    """Return such a file with the indexes of a recorder, and all traces in the search index."""
     file = folder / f"{size}-spans-indexed.sqlite3"
     if not file.exists():
         copied_file(await _filled(size, folder), file)
@@ -147,6 +147,7 @@ async def _indexed(size: int, folder: Path) -> Path:
         (await ended_trace(one_turn())).record(recorder)
         flush(recorder)
         recorder.shutdown()
+        TraceStore(file).build_index()
     return file
 
 
@@ -181,7 +182,7 @@ DATABASE_CURVES = (
         title="Search for a word that the oldest trace has",
         x="spans in the file",
         per="search",
-        sizes=(_SPANS_TO_FIND, 10_000, 100_000),
+        sizes=(_SPANS_TO_FIND, 10_000, 100_000, 1_000_000),
         quick_sizes=(_SPANS_TO_FIND, 10_000),
         sides=rare_search,
         other=_THEIR_SEARCH,

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Generic
+from typing import Any, Generic, overload
 
 import agents
-from agents import ModelProvider, ModelSettings
-from typing_extensions import TypeVar
+from agents import ModelProvider, ModelSettings, RunContextWrapper
+from typing_extensions import Self, TypeVar
 
-from kantan_agents.agent.from_definition import DEFINITION, agent_options, check_tools, rules_of
+from kantan_agents.agent.cloning import changed_options
+from kantan_agents.agent.from_definition import agent_options, bind_to_file, with_file
+from kantan_agents.agent.hosted_prompt import checked_prompt
 from kantan_agents.agent.options import (
     Metadata,
     Renderer,
@@ -23,24 +26,30 @@ from kantan_agents.agent.options import (
     checked_pipeline,
     checked_renderer,
     standard_renderer,
+    unrendered,
 )
+from kantan_agents.agent.recorded_options import recorded_options
+from kantan_agents.agent.sdk_view import SDKView
 from kantan_agents.bridge import (
     HandoffLinks,
     QuickSettings,
     SDKAgent,
-    link_handoffs,
+    list_servers,
+    offers_of,
 )
 from kantan_agents.context import Context, check_context
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError, RendererResultError
 from kantan_agents.events import Handler, Observers, Subscription
 from kantan_agents.interception import Middleware, layers_of
+from kantan_agents.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 from kantan_agents.models import check_configured, resolve_model
-from kantan_agents.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage
+from kantan_agents.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.prompt import Prompt
 from kantan_agents.retrieval import ToolRetrieval, ToolSelection
 from kantan_agents.retrieval.options import checked_retrieval
 from kantan_agents.retrieval.selection import select_tools
+from kantan_agents.running.asyncio_only import no_event_loop
 from kantan_agents.running.drive import drive
 from kantan_agents.running.new import new_run
 from kantan_agents.running.portal import background_loop
@@ -54,6 +63,7 @@ from kantan_agents.tools import (
     RuleViolationPolicy,
     checked_policy,
     explain_layers,
+    explain_named,
     loaded_providers,
     origins_text,
     provider_layers,
@@ -73,7 +83,7 @@ ValueT = TypeVar("ValueT")
 """Type of the context's values: checkers infer ``dict[str, str]`` for some dicts, not ``dict[str, Any]``."""
 
 
-class Agent(Generic[OutputT_co]):
+class Agent(SDKView, Generic[OutputT_co]):
     """An agent: its instructions, model, tools and the code around its runs.
 
     Create it once and run it often, from any task or thread, also concurrently. Runs store no state on it.
@@ -102,6 +112,9 @@ class Agent(Generic[OutputT_co]):
             None shows all of them.
         on_rule_violation: What happens when the tool rules refuse a call: ``"feedback"`` sends the error to
             the model, ``"raise"`` ends the run, and a function of the ``RuleViolation`` returns one of these.
+        on_mcp_failure: What a run does without an MCP server that cannot be used: ``"raise"`` ends it with
+            E28, ``"continue"`` leaves out the server's tools. A mapping has a choice for each server by name;
+            a server that it does not name has ``"raise"``.
         strict: Whether a mistake in the names of a run's rules is an error instead of a warning: a tool in
             ``allow``, ``deny`` or ``params`` or a parameter in ``params`` that does not exist (E20), or a key
             of the context that is almost ``tool_rules`` (E75). A marker of the instructions whose value does
@@ -144,6 +157,10 @@ class Agent(Generic[OutputT_co]):
         InvalidOptionError: E75, another option has an invalid value.
     """
 
+    _definition: AgentDefinition | None = None
+    _fixed_stages: tuple[Any, ...] = ()
+    """Stages outside of its ``middleware``, which a clone keeps: those of a delegation."""
+
     def __init__(
         self,
         name: str,
@@ -158,6 +175,7 @@ class Agent(Generic[OutputT_co]):
         tool_providers: ProviderChoice = AVAILABLE,
         tool_retrieval: ToolRetrieval | None = None,
         on_rule_violation: RuleViolationPolicy = "feedback",
+        on_mcp_failure: MCPFailurePolicy = "raise",
         strict: bool = False,
         renderer: Renderer | None = None,
         allow_env: bool = False,
@@ -173,7 +191,8 @@ class Agent(Generic[OutputT_co]):
         **sdk_agent_options: Any,
     ) -> None:
         self.name = name
-        self.instructions = checked_instructions(instructions)
+        prompt = sdk_agent_options.get("prompt")
+        self._instructions = checked_instructions(instructions, has_prompt=prompt is not None)
         self.allow_env = checked_flag("allow_env", allow_env)
         self.metadata = checked_metadata(metadata)
         self.output_dest = checked_output_dest(output_dest)
@@ -183,19 +202,50 @@ class Agent(Generic[OutputT_co]):
         self.handoff_links = HandoffLinks()
         self.on_rule_violation = checked_policy(on_rule_violation)
         self.strict = checked_flag("strict", strict)
+        servers = checked_items("mcp_servers", mcp_servers)
+        self.on_mcp_failure = checked_mcp_failure(on_mcp_failure, servers)
         providers = providers_of_agent(tool_providers)
         self.standing_rules = provider_layers(providers)
-        own_tools = tools_with_providers(checked_items("tools", tools), providers)
+        given_tools = checked_items("tools", tools)
+        own_tools = tools_with_providers(given_tools, providers)
         own_middleware = checked_items("middleware", middleware)
         own_pipeline = checked_pipeline(pipeline)
+        self._given: dict[str, Any] = {
+            "name": name,
+            "instructions": instructions,
+            "model": model,
+            "model_provider_factory": model_provider_factory,
+            "model_settings": model_settings,
+            "tools": given_tools,
+            "handoffs": self.handoffs,
+            "mcp_servers": servers,
+            "tool_providers": tool_providers,
+            "tool_retrieval": tool_retrieval,
+            "on_rule_violation": on_rule_violation,
+            "on_mcp_failure": self.on_mcp_failure,
+            "strict": strict,
+            "renderer": renderer,
+            "allow_env": allow_env,
+            "metadata": self.metadata,
+            "output_type": output_type,
+            "output_mode": output_mode,
+            "output_repairs": output_repairs,
+            "output_dest": output_dest,
+            "history": history,
+            "middleware": own_middleware,
+            "pipeline": own_pipeline,
+            "runner": runner,
+            **sdk_agent_options,
+        }
         self.inherited: dict[str, Any] = {
             "tools": own_tools,
-            "mcp_servers": checked_items("mcp_servers", mcp_servers),
+            "mcp_servers": servers,
             "mcp_config": sdk_agent_options.get("mcp_config"),
             "model": model,
             "model_provider_factory": model_provider_factory,
             "model_settings": model_settings,
             "on_rule_violation": self.on_rule_violation,
+            "on_mcp_failure": self.on_mcp_failure,
             "renderer": renderer,
             "metadata": self.metadata,
             "middleware": own_middleware,
@@ -208,19 +258,23 @@ class Agent(Generic[OutputT_co]):
         self.pipeline = (own_pipeline or _DEFAULT_PIPELINE).prepend(*self.layers.stages)
         self.observers = Observers()
         self.runner = runner
-        self._text = instructions.text if isinstance(instructions, Prompt) else instructions
+        own = self._instructions
+        self._text = own.text if isinstance(own, Prompt) else own
+        is_literal = isinstance(own, Prompt) and own.literal
         self._render, self._render_args = checked_renderer(
-            renderer, standard_renderer(name, self.instructions, strict=self.strict)
+            unrendered if is_literal else renderer, standard_renderer(name, own, strict=self.strict)
         )
         # Of the loaded providers too: a delegated agent has inherited their tools in its own list.
         known = (*loaded_providers(), *providers)
         self._origins = origins_text(tool_origins(own_tools, known, self.inherited["mcp_servers"]))
-        self.standard_metadata = prompt_metadata(name, self.instructions) | origin_metadata(self._origins)
+        self.standard_metadata = prompt_metadata(name, own, prompt) | origin_metadata(self._origins)
         self.provider_factory = model_provider_factory
         resolved = resolve_model(model, model_provider_factory)
         self._model = resolved.model
         if model_settings is not None:
             sdk_agent_options["model_settings"] = model_settings
+        if prompt is not None:
+            sdk_agent_options["prompt"] = checked_prompt(prompt)
         self._sdk_agent = SDKAgent.make(
             self,
             own_tools,
@@ -271,23 +325,47 @@ class Agent(Generic[OutputT_co]):
         """
         all_options = {**options, "tools": tools, "output_type": output_type}
         agent: Agent[Any] = cls(**agent_options(definition, model=model, models=models, options=all_options))
-        agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules_of(definition)))
-        finder = getattr(agent._sdk_agent.tool_index, "finder", None)
-        existing = [*agent.inherited["tools"], *([] if finder is None else [finder])]
-        check_tools(definition, existing, strict=agent.strict)
-        # Its subagents inherit the caller's options, and nothing from the file.
-        own = {"middleware": checked_items("middleware", options.get("middleware"))}
-        agent.inherited |= {"renderer": options.get("renderer"), "models": models, **own}
+        bind_to_file(agent, definition, models, options)
         return agent
 
-    @property
-    def sdk_agent(self) -> SDKAgent:
-        """This agent as an SDK agent, for ``agents.handoff``, ``as_tool``, ``RunState.from_json``, ...
+    @overload
+    def clone(self, *, output_type: None, **changes: Any) -> Agent[str]: ...
+    @overload
+    def clone(self, *, output_type: OutputType[_OutputT], **changes: Any) -> Agent[_OutputT]: ...
+    @overload
+    def clone(self, **changes: Any) -> Self: ...
+    def clone(self, **changes: Any) -> Any:
+        """Return a new agent like this one, with some options changed.
 
-        Access updates the hand-offs of all agents that can be reached from it.
+            brief = agent.clone(name="brief", instructions="Answer in one sentence.")
+            more = agent.clone(tools=[*agent.tools, search])
+
+        The copy is created from the options of this agent, so all checks apply. Both agents share the objects
+        in them: middleware (and so its budget, for example), tools, MCP servers, the ``tool_retrieval``.
+        Lists are copied, ``handoffs`` as it is now. What was changed on ``sdk_agent`` and subscriptions are
+        not copied. A copy of an agent from a subagent file keeps the file's limit on tools, its context and
+        its ``maxTurns``. ``__init__`` of a subclass is not called; other attributes are copied.
+
+        Args:
+            **changes: Options of ``Agent``, by name.
+
+        Raises:
+            InvalidOptionError: E75, there is no such option, or its value is invalid.
+            KantanAgentsError: Any error of ``Agent``.
         """
-        link_handoffs(self)
-        return self._sdk_agent
+        options = changed_options(self, self._given, changes)
+        copied: Agent[Any] = object.__new__(type(self))
+        vars(copied).update((name, value) for name, value in vars(self).items() if name != "_sdk_agent")
+        definition = self._definition
+        if definition is None:
+            Agent.__init__(copied, **options)
+        else:
+            stages = [*self._fixed_stages, *checked_items("middleware", options["middleware"])]
+            Agent.__init__(copied, **with_file(definition, {**options, "middleware": stages}))
+            bind_to_file(copied, definition, self.inherited["models"], options)
+        if "tool_providers" not in changes:  # the only option that these rules depend on
+            copied.standing_rules = self.standing_rules
+        return copied
 
     async def run_async(
         self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
@@ -304,6 +382,7 @@ class Agent(Generic[OutputT_co]):
         Raises:
             KantanAgentsError: E5, E6, E18, E20 for the context, E47 for a model without a key, E70 to E78 for
                 stages and options.
+            EventLoopError: E68, the code does not run on asyncio, but on trio for example.
             Exception: The error of the SDK, the model's client, a tool that may raise, or a middleware,
                 unchanged. ``run_of(error)`` is the failed ``Run``.
 
@@ -312,10 +391,17 @@ class Agent(Generic[OutputT_co]):
             ``history`` and the ``output_dest`` are up to date. After an error it is
             restored, apart from defaults that were filled in.
         """
+        if asyncio._get_running_loop() is None:
+            raise no_event_loop()
         return await drive(*new_run(self, input, context, runner_options))
 
     def stream(
-        self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
+        self,
+        input: Any,
+        context: dict[str, ValueT] | None = None,
+        *,
+        raw_events: bool = False,
+        **runner_options: Any,
     ) -> RunStream[OutputT_co]:
         """Run the agent and receive its events while it is running.
 
@@ -331,6 +417,8 @@ class Agent(Generic[OutputT_co]):
         Args:
             input: As for ``run_async``.
             context: As for ``run_async``.
+            raw_events: Whether the stream also contains a ``RawResponseEvent`` for each event that a model
+                streams, with the SDK's object as its ``data``.
             **runner_options: As for ``run_async``.
 
         Returns:
@@ -343,14 +431,16 @@ class Agent(Generic[OutputT_co]):
             run.is_streamed = True
             return run, lambda: drive(run, pipeline)
 
-        return RunStream(begin)
+        return RunStream(begin, raw_events=checked_flag("raw_events", raw_events))
 
-    def subscribe(self, handler: Handler) -> Subscription:
+    def subscribe(self, handler: Handler, *, raw_events: bool = False) -> Subscription:
         """Call ``handler`` with the events of every run of this agent that starts from now on.
 
         Args:
             handler: Called with each ``Event``. It may be sync or async; the run waits for an async one. An
                 exception it raises is logged and does not affect the run.
+            raw_events: Whether it also receives a ``RawResponseEvent`` for each event of a model's stream.
+                Only streamed runs have them.
 
         Returns:
             The subscription. End it with ``cancel()``, or use it as a context manager.
@@ -358,7 +448,7 @@ class Agent(Generic[OutputT_co]):
         Raises:
             InvalidOptionError: E75, ``handler`` is not callable.
         """
-        return self.observers.add(handler)
+        return self.observers.add(handler, raw_events=raw_events)
 
     def run(
         self, input: Any, context: dict[str, ValueT] | None = None, **runner_options: Any
@@ -393,11 +483,16 @@ class Agent(Generic[OutputT_co]):
             RenderError: E77, a value of the context cannot be converted to text.
             RendererResultError: E76, the renderer did not return a str.
         """
+        run = current_run.get()
+        if run is not None and run.tape is not None:
+            run.tape.context(self.name, context)
         text = self._render(*(self._text, context, self.allow_env)[: self._render_args])
         if not isinstance(text, str) and inspect.isawaitable(text):
             text = await text
         if not isinstance(text, str):
             raise RendererResultError(got=type(text).__name__)
+        if run is not None and run.capture is not None:
+            run.capture.rendered(self, context)
         return text
 
     def explain_tool(
@@ -408,8 +503,12 @@ class Agent(Generic[OutputT_co]):
     ) -> Explanation:
         """Explain whether this agent may use a tool, and which rule of which layer decides it.
 
+        The tools of an MCP server are known once it has listed them, in a run for example. Until then, the
+        answer says what it does not know, and ``explain_tool_async`` asks the server.
+
         Args:
-            tool: Name of a tool of this agent, or any tool.
+            tool: Name of a tool of this agent, as the model or a rule writes it, or any tool. The name of an
+                MCP server, such as ``"mcp__files"``, means all its tools.
             arguments: Arguments of a call, as a mapping or JSON text. None checks the tool without a call.
             context: A run's context; its ``tool_rules`` are the explicit rules.
 
@@ -418,7 +517,36 @@ class Agent(Generic[OutputT_co]):
         """
         explicit = check_context({} if context is None else context)
         layers = rules_in_force(explicit, self.standing_rules)
-        return explain_layers(layers, self._sdk_agent.tool_named(tool) or tool, arguments)
+        offers = offers_of(self._sdk_agent)
+        if isinstance(tool, str):
+            local = self._sdk_agent.local_tool_named(tool)
+            if local is None:
+                return explain_named(layers, tool, arguments, offers)
+            tool = local
+        return explain_layers(layers, tool, arguments, offers.around)
+
+    async def explain_tool_async(
+        self,
+        tool: Any,
+        arguments: Mapping[str, Any] | str | None = None,
+        context: dict[str, ValueT] | None = None,
+    ) -> Explanation:
+        """List the tools of the agent's MCP servers, then answer as ``explain_tool``.
+
+        A server that cannot be listed, because it is not connected for example, is logged; what the answer
+        does not know because of it is in ``unknown``.
+
+        Args:
+            tool: As for ``explain_tool``.
+            arguments: As for ``explain_tool``.
+            context: As for ``explain_tool``. The tool filters of the servers get it as well.
+
+        Raises:
+            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
+        """
+        explicit = check_context({} if context is None else context)
+        await list_servers(self._sdk_agent, explicit)
+        return self.explain_tool(tool, arguments, explicit)
 
     async def select_tools(self, input: Any, context: dict[str, ValueT] | None = None) -> ToolSelection:
         """Return the tools that ``tool_retrieval`` would select at the start of a run with this input.
@@ -437,12 +565,18 @@ class Agent(Generic[OutputT_co]):
                 option="tool_retrieval", reason="this agent has none: it shows all its tools"
             )
         explicit = check_context({} if context is None else context)
+        tool_index = await self._sdk_agent.index_with_servers(RunContextWrapper(explicit)) or tool_index
         return await select_tools(tool_index, input, rules_in_force(explicit, self.standing_rules))
+
+    @property
+    def recorded_options(self) -> Any:
+        """The options that shape its requests, as JSON; recorded with each run."""
+        return recorded_options(self, self._given)
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
         """Return the trace metadata of a run: the user's, overridden by the standard keys (spec 4)."""
         user = self.metadata
-        if callable(user):
+        if user is not None and callable(user):
             user = checked_metadata(user(context))
         return run_metadata(user or {}, self.standard_metadata, run_id)
 

@@ -16,11 +16,8 @@ from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError, Inval
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.support.log import get_logger
-from kantan_agents.tool_rules import ToolRules
+from kantan_agents.tool_rules import DEFINITION, ToolRules
 from kantan_agents.tools import facts_of_listed
-
-DEFINITION = "definition"
-"""Name of the rule limit with a file's tools, and of the stage that applies its context."""
 
 _VERSION_DIGITS = 12
 _FROM_FILE = object()
@@ -55,21 +52,55 @@ def agent_options(
         if option in options:
             raise InvalidOptionError(option=option, reason="is decided by the definition; leave it out")
     own_model = model_of(definition.model, models)
-    middleware = checked_items("middleware", options.get("middleware"))
     result = {
         **options,
         "name": definition.name,
         "instructions": prompt_of(definition),
         "model": model if own_model is None else own_model,
-        "middleware": [*middleware, (DEFINITION, _stage(definition))],
     }
+    return with_file(definition, result)
+
+
+def with_file(definition: AgentDefinition, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an agent, with what applies the definition's context and turn limit."""
+    middleware = checked_items("middleware", options.get("middleware"))
+    result = {**options, "middleware": [*middleware, (DEFINITION, _stage(definition))]}
     values = _context_of(definition)
     if values:
         standard = standard_renderer(
-            definition.name, result["instructions"], strict=options.get("strict") is True
+            options["name"], options["instructions"], strict=options.get("strict") is True
         )
         result["renderer"] = _WithContext(values, options.get("renderer"), standard)
     return result
+
+
+def bind_to_file(
+    agent: Any, definition: AgentDefinition, models: Mapping[str, Any] | None, options: Mapping[str, Any]
+) -> None:
+    """Put an agent under the limits of its definition.
+
+    Args:
+        agent: The Agent, created from ``with_file(definition, ...)``.
+        definition: The definition.
+        models: The user's short names of models.
+        options: The user's options of the agent.
+
+    Raises:
+        InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
+    """
+    agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules_of(definition)))
+    finder = getattr(agent.sdk_agent.tool_index, "finder", None)
+    existing = [*agent.inherited["tools"], *([] if finder is None else [finder])]
+    check_tools(definition, existing, strict=agent.strict)
+    # Its subagents inherit the caller's options, and nothing from the file.
+    own = {
+        "renderer": options.get("renderer"),
+        "middleware": checked_items("middleware", options.get("middleware")),
+    }
+    agent.inherited |= {"models": models, **own}
+    agent._given |= own
+    agent._definition = definition
+    agent.sdk_agent.turn_limit = definition.max_turns
 
 
 def checked_models(models: Any) -> Mapping[str, Any] | None:

@@ -12,6 +12,7 @@ from kantan_agents.errors import InstructionsRequiredError, InvalidOptionError
 from kantan_agents.pipeline import Pipeline
 from kantan_agents.prompt import Prompt
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.nearest import nearest
 from kantan_agents.templating import render_strictly, render_template
 from kantan_agents.tracing.metadata import finite
 
@@ -21,9 +22,16 @@ Renderer = Callable[..., "str | Awaitable[str]"]
 Metadata = Mapping[str, Any] | Callable[[Context], Mapping[str, Any]]
 
 
-def checked_instructions(instructions: object) -> str | Prompt:
-    """Return ``instructions``; E1 if they are missing, E75 unless they are a str or a ``Prompt``."""
+def checked_instructions(instructions: object, *, has_prompt: bool = False) -> str | Prompt:
+    """Return ``instructions``; E1 if they are missing, E75 unless they are a str or a ``Prompt``.
+
+    Args:
+        instructions: The option.
+        has_prompt: Whether the agent has a prompt that OpenAI stores. Its instructions may then be missing.
+    """
     if instructions is None:
+        if has_prompt:
+            return ""
         raise InstructionsRequiredError
     if isinstance(instructions, (str, Prompt)):
         return instructions
@@ -44,6 +52,16 @@ def checked_items(option: str, items: Any) -> list[Any]:
     ):
         return list(items)
     raise InvalidOptionError(option=option, reason=f"must be a list, not {items!r}")
+
+
+def check_options(options: Iterable[str], known: Iterable[str]) -> None:
+    """Check the names of options; E75 with the nearest name for one that is not ``known``."""
+    names = set(known)
+    for option in options:
+        if option not in names:
+            near = nearest(option, names)
+            hint = f"; the nearest name is {near!r}" if near else ""
+            raise InvalidOptionError(option=option, reason=f"there is no such option{hint}")
 
 
 def checked_flag(option: str, value: object) -> bool:
@@ -113,6 +131,11 @@ def standard_renderer(name: str, instructions: str | Prompt, *, strict: bool) ->
     elif strict:
         return partial(render_strictly, prompt=f"the instructions of agent {name!r}")
     return render_template
+
+
+def unrendered(text: str, context: Context) -> str:  # noqa: ARG001 - the signature of a renderer
+    """Return the text of a literal prompt."""
+    return text
 
 
 def checked_renderer(renderer: Renderer | None, standard: Renderer = render_template) -> tuple[Renderer, int]:

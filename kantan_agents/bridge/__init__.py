@@ -3,11 +3,13 @@
 from kantan_agents.bridge.guarded_agent import CHILDREN
 from kantan_agents.bridge.handoffs import HandoffLinks, link_handoffs
 from kantan_agents.bridge.hooks import observing_hooks
-from kantan_agents.bridge.paused import context_of, detach_result, guard_resumed
+from kantan_agents.bridge.offered import list_servers, offers_of
+from kantan_agents.bridge.paused import context_of, guard_resumed
 from kantan_agents.bridge.quick_agents import QuickSettings
 from kantan_agents.bridge.run_config import config_for_delegated, effective_run_config
 from kantan_agents.bridge.sdk_agent import SDKAgent
-from kantan_agents.bridge.streamed_run import drain_streamed_run
+from kantan_agents.bridge.storable_results import detach_result, without_result
+from kantan_agents.bridge.streamed_run import StopAfterTurn, drain_streamed_run
 from kantan_agents.bridge.wrap_models import observe_models, unobserved
 
 __all__ = [
@@ -15,6 +17,7 @@ __all__ = [
     "HandoffLinks",
     "QuickSettings",
     "SDKAgent",
+    "StopAfterTurn",
     "config_for_delegated",
     "context_of",
     "detach_result",
@@ -22,7 +25,10 @@ __all__ = [
     "effective_run_config",
     "guard_resumed",
     "link_handoffs",
+    "list_servers",
     "observe_models",
     "observing_hooks",
+    "offers_of",
     "unobserved",
+    "without_result",
 ]

@@ -9,16 +9,23 @@ Outside a run of this library, where there are no rules, the agents behave as be
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from threading import Lock
 from typing import Any
 
 import agents
+import attrs
 from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
 from kantan_agents.bridge.wrap_models import observed, structured, unobserved
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import active_agent
-from kantan_agents.pipeline import current_run
+from kantan_agents.mcp.failure_policy import MCPFailurePolicy
+from kantan_agents.mcp.served import TENDED, list_servers
+from kantan_agents.mcp.shown_names import handoff_names, named_tools
+from kantan_agents.models import own_client_of
+from kantan_agents.pipeline import Run, current_run
+from kantan_agents.support.log import get_logger
 from kantan_agents.tools import (
     NO_LAYERS,
     Rulebook,
@@ -39,11 +46,16 @@ from kantan_agents.tools.unshown import in_view
 
 _MARK = "__kantan_guarded__"
 _COPIES = "_kantan_guarded_tools"
+LISTED = "_kantan_listed"
+"""Attribute for what is known of the tools of each MCP server, by its name; left out of copies."""
+
 CHILDREN = "_kantan_children"
 """Attribute of a delegating agent for the children created for it; left out of copies."""
 
 _COPIES_KEPT = 1024
+_LEFT_OUT = "_kantan_left_out"
 _lock = Lock()
+_log = get_logger("kantan_agents.tools")
 
 
 class RuledAgent(agents.Agent[Any]):
@@ -57,12 +69,16 @@ class RuledAgent(agents.Agent[Any]):
 
     @property
     def model(self) -> Any:
-        """Its model, wrapped in an ``ObservedModel`` while a run with observers or middleware is active."""
+        """Its model, in an ``ObservedModel`` while a run is active that is observed, captured or replayed."""
         # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
-        if run is None or (run.events is None and not run.model_calls and not run.sends_once):
+        if run is None or not (run.events or run.capture or run.tape or run.model_calls or run.sends_once):
             return model
-        return observed(model, self.name)
+        key = id(model), self.name
+        known = run.observed.get(key)
+        if known is None or known[0] is not model:
+            known = run.observed[key] = model, observed(model, self.name)
+        return known[1]
 
     @model.setter
     def model(self, model: Any) -> None:
@@ -96,18 +112,77 @@ class RuledAgent(agents.Agent[Any]):
         local = (tool for tool in self.tools if server_of(tool) is None)
         return frozenset(name for tool in local for name in facts_of_listed(tool).names)
 
+    @property
+    def server_names(self) -> frozenset[str]:
+        """The names of its MCP servers, hosted ones included."""
+        return servers_of(self.tools) | {server.name for server in self.mcp_servers}
+
+    @property
+    def shown_local_names(self) -> frozenset[str]:
+        """The names that a model sees for its tools, without those of MCP servers, and for its hand-offs."""
+        own = frozenset(getattr(tool, "qualified_name", tool.name) for tool in self.tools)
+        return own | handoff_names(self)
+
+    def mcp_failure_policy(self, run: Run | None) -> MCPFailurePolicy | None:
+        """Return what to do without an MCP server that fails; None to leave everything to the SDK."""
+        return getattr(run.agent, "on_mcp_failure", "raise") if run is not None else None
+
     async def get_mcp_tools(self, run_context: RunContextWrapper[Any]) -> list[Tool]:
-        """Return the tools of the MCP servers; a server cannot claim the names of other tools."""
-        tools = await super().get_mcp_tools(run_context)
-        if tools:
-            run = current_run.get()
-            first = getattr(run.agent, "_sdk_agent", None) if run is not None else None
-            local = self.local_names
-            if isinstance(first, RuledAgent) and first is not self:
-                local |= first.local_names  # the rules of the run are written for this agent
-            servers = servers_of([*tools, *self.tools]) | {server.name for server in self.mcp_servers}
-            surround(tools, Surroundings(local, servers))
-        return tools
+        """Return the tools of the MCP servers; a server cannot claim the names of other tools.
+
+        A tool of the agent and a hand-off win over a server's tool of the same name, which is left out.
+
+        Raises:
+            MCPServerUnavailableError: E28, a server cannot be used, and ``on_mcp_failure`` says "raise".
+            MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
+        """
+        if not self.mcp_servers:
+            return []
+        run = current_run.get()
+        policy, inherited = self.mcp_failure_policy(run), super().get_mcp_tools
+        is_changed = getattr(inherited, "__func__", None) is not agents.Agent.get_mcp_tools
+        if policy is None or is_changed:  # by a subclass of the user
+            tools = await inherited(run_context)
+            surround(tools, self._surroundings(run, tools))
+            return tools
+        served = await list_servers(self, run_context, policy)
+        prefixes = self.mcp_config.get("include_server_in_tool_names", False)
+
+        def may_be_used(alike: Iterable[FunctionTool]) -> list[bool]:
+            standing = getattr(run.agent, "standing_rules", NO_LAYERS) if run is not None else NO_LAYERS
+            layers = rules_in_force(run_context.context, getattr(self.book, "standing_rules", standing))
+            listed = list(alike)
+            surround(listed, self._surroundings(run, listed))
+            return [layers.decide_tool(facts_of_listed(tool)).allowed for tool in listed]
+
+        made, ambiguous = named_tools(
+            self,
+            served,
+            local=self.shown_local_names,
+            reserved=await self._get_mcp_tool_reserved_names(run_context) if prefixes else (),
+            may_be_used=may_be_used,
+            left_out=self._note_left_out,
+        )
+        around = self._surroundings(run, made)
+        if any(one.is_unknown for one in served):
+            # It may have a tool of any name, so a rule for that name is not for the tool of another server.
+            ambiguous |= frozenset(tool.name for one in served for tool in one.tools)
+        surround(made, attrs.evolve(around, local=around.local | ambiguous))
+        return list(made)
+
+    def _surroundings(self, run: Run | None, tools: Iterable[Tool]) -> Surroundings:
+        first = getattr(run.agent, "_sdk_agent", None) if run is not None else None
+        local, servers = self.local_names, self.server_names | servers_of(tools)
+        if isinstance(first, RuledAgent) and first is not self:
+            # The rules of the run are written for this agent.
+            local, servers = local | first.local_names, servers | first.server_names
+        return Surroundings(local, servers)
+
+    def _note_left_out(self, names: Iterable[str]) -> None:
+        known: set[str] = self.__dict__.setdefault(_LEFT_OUT, set())
+        for name in sorted(set(names) - known):
+            known.add(name)
+            _log.warning("mcp_tool_left_out", tool=name, reason="the agent has a tool of this name")
 
 
 class GuardedAgent(RuledAgent):
@@ -136,7 +211,8 @@ class GuardedAgent(RuledAgent):
         reduced: Any = super().__reduce_ex__(protocol)
         _, (_, *args), state, *rest = reduced
         if isinstance(state, dict):
-            state = {name: value for name, value in state.items() if name not in (_COPIES, CHILDREN)}
+            left_out = (_COPIES, CHILDREN, LISTED, TENDED)
+            state = {name: value for name, value in state.items() if name not in left_out}
         return (_blank, (type(self).__bases__[1], *args), state, *rest)
 
 
@@ -180,6 +256,7 @@ def guard_agent(agent: Any) -> None:
                         f"agent {reached.name!r} of class {type(reached).__name__} cannot be guarded: {error}"
                     )
                     raise InvalidOptionError(option="handoffs", reason=reason) from error
+                own_client_of(reached.model)
         waiting += _targets(reached)
 
 

@@ -77,12 +77,12 @@ def _sdk_handoff(target: Any) -> agents.Agent[Any] | Handoff[Any, Any]:
         known = getattr(target, "_agent_ref", None)
         guard_agent(known() if known is not None else None)
         return target
+    sdk_agent = _bare_sdk_agent(target)  # first: an Agent passes for an SDK agent
+    if sdk_agent is not None:
+        return agents.handoff(sdk_agent)
     if isinstance(target, agents.Agent):
         guard_agent(target)
         return target
-    sdk_agent = _bare_sdk_agent(target)
-    if sdk_agent is not None:
-        return agents.handoff(sdk_agent)
     raise InvalidOptionError(
         option="handoffs",
         reason=f"must hold Agents, SDK agents or agents.handoff(...) objects, not {target!r}",

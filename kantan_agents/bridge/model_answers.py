@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from agents import ItemHelpers, ModelBehaviorError, ModelResponse, Usage
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseUsage
 
 
-def answer_of(response: Response) -> ModelResponse:
-    """Return the final response of a stream as the ``ModelResponse`` of ``Model.get_response``."""
+def answer_of(response: Response, *, is_request: bool = False) -> ModelResponse:
+    """Return the final response of a stream as the ``ModelResponse`` of ``Model.get_response``.
+
+    Args:
+        response: The response.
+        is_request: Whether it is the answer to one request, which counts even if it reports no usage.
+    """
     found = response.usage
-    usage = Usage()
+    usage = Usage(requests=1 if is_request else 0)
     if found is not None:
         usage = Usage(
             requests=1,
@@ -39,6 +45,13 @@ def with_output(response: Response, items: list[Any]) -> Response:
 
 FAILURES = ("response.failed", "response.incomplete", "response.error", "error")
 """Types of the events that end a stream without an answer."""
+
+
+def broken_off(last: Any) -> Any:
+    """Return the response that ended a stream without an answer, if it reports usage; else None."""
+    response = getattr(last, "response", None)
+    is_counted = getattr(last, "type", None) in FAILURES and getattr(response, "usage", None) is not None
+    return response if is_counted else None
 
 
 def check_answered(last: Any) -> None:
@@ -106,7 +119,29 @@ def text_of(answer: ModelResponse) -> str:
     return "".join(ItemHelpers.extract_text(item) or "" for item in answer.output)
 
 
-def usage_numbers(usage: Usage | None) -> dict[str, int]:
-    """Return usage as the numbers in events and log lines; 0 for missing values."""
+def usage_of_run(usage: Usage | None, responses: Iterable[ModelResponse]) -> dict[str, int]:
+    """Return the usage of a run as the numbers in events and log lines; 0 for missing values.
+
+    Args:
+        usage: The SDK's counter of the run.
+        responses: The answers of the run.
+    """
+    unknown = [response.usage.requests for response in responses if not has_tokens(response.usage)]
+    return {**_numbers(usage), "requests_without_usage": sum(unknown)}
+
+
+def usage_of_call(usage: Usage) -> dict[str, int]:
+    """Return the usage of one answered call as the numbers in its event; it has made at least one request."""
+    numbers = _numbers(usage)
+    numbers["requests"] = max(numbers["requests"], 1)
+    return {**numbers, "requests_without_usage": 0 if has_tokens(usage) else numbers["requests"]}
+
+
+def has_tokens(usage: Usage) -> bool:
+    """Return whether a provider has reported usage: no answer takes 0 tokens, the counters' initial value."""
+    return bool(usage.total_tokens or usage.input_tokens or usage.output_tokens)
+
+
+def _numbers(usage: Usage | None) -> dict[str, int]:
     names = ("requests", "input_tokens", "output_tokens", "total_tokens")
     return {name: getattr(usage, name, 0) for name in names}

@@ -6,16 +6,30 @@ from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
 from typing import Any
 
-from agents import Model, ModelResponse, Usage
+from agents import Model, ModelResponse
+from openai.types.responses import Response
 
-from kantan_agents.bridge.model_answers import FAILURES, answer_of, check_answered, usage_numbers
+from kantan_agents.bridge.model_answers import (
+    FAILURES,
+    answer_of,
+    broken_off,
+    check_answered,
+    usage_of_call,
+    with_output,
+)
 from kantan_agents.bridge.model_wrapper import unwrapped
 from kantan_agents.bridge.rewritten_stream import rewritten
-from kantan_agents.bridge.structured_requests import request_output, stream_output, with_final_tool
+from kantan_agents.bridge.structured_requests import (
+    open_stream,
+    request_output,
+    stream_output,
+    with_final_tool,
+)
 from kantan_agents.errors import MiddlewareResultError
 from kantan_agents.events import (
     ModelCallFinished,
     ModelCallStarted,
+    RawResponseEvent,
     ReasoningDelta,
     TextDelta,
     ToolArgumentsDelta,
@@ -23,12 +37,14 @@ from kantan_agents.events import (
 from kantan_agents.events.emitter import Stopwatch, outcome_of
 from kantan_agents.interception import ModelCall, error_message, redacted_error, track_call
 from kantan_agents.models import answer_sent_once, makes_all_retries, resolve_model, stream_sent_once
+from kantan_agents.pipeline import Run
 from kantan_agents.protocol import is_provider
 from kantan_agents.structured.requests.request import Request
 
 _COUNT = object()
 _TEXT = "response.output_text.delta"
 _BEGUN = "response.output_item.added"
+_DONE = "response.output_item.done"
 _REASONING = ("response.reasoning_text.delta", "response.reasoning_summary_text.delta")
 _ARGUMENTS = ("response.function_call_arguments.delta", "response.custom_tool_call_input.delta")
 
@@ -50,20 +66,40 @@ def middleware_error(reason: str) -> MiddlewareResultError:
 
 
 class CallEvents:
-    """Emits the events of one model call: started, deltas, finished."""
+    """Emits the events of one model call: started, deltas, finished. Has the call captured, if the run is.
 
-    def __init__(self, call: ModelCall, model: str | None) -> None:
+    Args:
+        call: The call.
+        model: The model that it goes to.
+        request: What is sent to it; None if nothing is sent.
+    """
+
+    def __init__(self, call: ModelCall, model: Model | None, request: Request | None = None) -> None:
         count = call.run.state[_COUNT] = call.run.state.get(_COUNT, 0) + 1
         self._names: dict[str, Any] = {
             "agent": call.agent,
             "internal": call.internal,
             "call_id": f"model_{count}",
         }
-        self._model = model
+        self._model = None if model is None else name_of(model)
         self._watch = Stopwatch()
         self._run = call.run
         self._events = call.run.events
         self._calls: dict[int, Any] = {}
+        self._rewrites = bool(call.rewriters)
+        self._items: list[Any] = []
+        self._reports_usage = True
+        capture = call.run.capture
+        self._captured = None
+        if capture is not None and request is not None:
+            self._captured = capture.model_call(
+                call.agent,
+                model,
+                request,
+                fetch=call.structured,
+                is_streamed=call.is_streamed,
+                is_internal=call.internal,
+            )
 
     async def started(self) -> None:
         """Emit ``ModelCallStarted``."""
@@ -74,8 +110,27 @@ class CallEvents:
         """Emit ``TextDelta``; return what to await if an observer is slow, else None."""
         return None if self._events is None else self._events.begin_emit(TextDelta, text=text, **self._names)
 
+    def with_raw_events(self, events: Any) -> Any:
+        """Return a model's stream, which then also emits each of its events to those who read raw events."""
+        has_readers = self._events is not None and bool(self._events.raw_handlers)
+        return self._emitting_raw_events(events) if has_readers else events
+
+    async def _emitting_raw_events(self, events: Any) -> AsyncGenerator[Any, None]:
+        assert self._events is not None
+        async with aclosing(events):
+            async for event in events:
+                # If middleware rewrites the text, nothing else leaves: other events repeat the text, or have
+                # arguments, reasoning or errors, which nothing rewrites.
+                if not self._rewrites or getattr(event, "type", None) == _TEXT:
+                    slow_readers = self._events.begin_emit(RawResponseEvent, data=event, **self._names)
+                    if slow_readers is not None:
+                        await slow_readers
+                yield event
+
     def piece(self, kind: Any, event: Any) -> Awaitable[None] | None:
         """Emit the event for a piece of text, of reasoning or of arguments; return as ``delta`` does."""
+        if kind == _DONE:
+            self._items.append(event.item)
         if self._events is None:
             return None
         if kind == _TEXT:
@@ -96,8 +151,27 @@ class CallEvents:
         names = {**self._names, "call_id": call_id}
         return self._events.begin_emit(ToolArgumentsDelta, tool=tool, arguments=delta, **names)
 
-    async def ended(self, error: BaseException | None, usage: Usage | None) -> None:
-        """Emit ``ModelCallFinished`` with the usage, or with the error."""
+    def answer_of(self, final: Response) -> ModelResponse:
+        """Return the final response of the stream as an answer, with items that only earlier events had."""
+        self._reports_usage = final.usage is not None
+        return answer_of(with_output(final, self._items), is_request=True)
+
+    async def ended(
+        self, error: BaseException | None, answer: ModelResponse | None, *, has_begun: bool = False
+    ) -> None:
+        """Emit ``ModelCallFinished`` with the usage of the answer, or with the error.
+
+        Args:
+            error: The error; None if there is an answer.
+            answer: The answer; None if there is an error.
+            has_begun: Whether a part of the answer was streamed.
+        """
+        usage = None if answer is None else answer.usage
+        if self._captured is not None:
+            if error is not None:
+                self._captured.failed(error, has_begun=has_begun)
+            elif answer is not None:
+                self._captured.answered(answer, reports_usage=self._reports_usage)
         if self._events is not None:
             await self._events.emit_end(
                 ModelCallFinished,
@@ -105,10 +179,16 @@ class CallEvents:
                 model=self._model,
                 seconds=self._watch.seconds,
                 outcome=outcome_of(error),
-                usage=None if usage is None else usage_numbers(usage),
+                usage=None if usage is None else usage_of_call(usage),
                 error_type=None if error is None else type(error).__name__,
                 message=None if error is None else error_message(self._run, error),
             )
+
+
+def calls_begun(run: Run) -> int:
+    """Return the number of requests that the model calls of a run have sent so far."""
+    count: int = run.state.get(_COUNT, 0)
+    return count
 
 
 def target_of(call: ModelCall) -> Model:
@@ -119,7 +199,7 @@ def target_of(call: ModelCall) -> Model:
         MiddlewareResultError: E80, a middleware has set ``call.model`` to something else.
     """
     model: Any = call.model
-    if isinstance(model, str) or is_provider(model):
+    if isinstance(model, str) or (not isinstance(model, Model) and is_provider(model)):
         model = resolve_model(model).model
     model = unwrapped(model)  # a middleware may have set the model of another agent
     if not isinstance(model, Model):
@@ -136,10 +216,6 @@ def name_of(model: Model) -> str | None:
     return None
 
 
-def _is_delta(kind: Any) -> bool:
-    return isinstance(kind, str) and kind.endswith(".delta")
-
-
 def _request(call: ModelCall) -> Request:
     return Request(call.instructions, call.input, call.settings, call.tools, call.options)
 
@@ -150,8 +226,10 @@ def _fetch(call: ModelCall) -> Any:
     return fetch if fetch is not None and call.options.get("output_schema") is fetch.schema else None
 
 
-def _opened(model: Model, request: Request) -> Any:
-    events = request.stream(model)
+def _opened(call: ModelCall, model: Model, request: Request) -> Any:
+    if call.run.tape is not None:
+        return call.run.tape.stream(call, model, request)
+    events = open_stream(model, request)
     return stream_sent_once(model, events) if makes_all_retries(request.settings) else events
 
 
@@ -167,23 +245,31 @@ async def call_model(call: ModelCall) -> ModelResponse:
 
 
 async def _call_once(call: ModelCall, model: Model, request: Request) -> ModelResponse:
-    call_events = CallEvents(call, name_of(model))
+    call_events = CallEvents(call, model, request)
     error: BaseException | None = None
     answer: ModelResponse | None = None
     try:
         await call_events.started()
-        asked = request.answer(model)
-        answer = await (answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked)
+        answer = await _asked(call, model, request)
     except BaseException as raised:
         error = redacted_error(call.run, raised)
         if error is raised:
             raise
     finally:
-        await call_events.ended(error, answer.usage if answer is not None else None)
+        await call_events.ended(error, answer)
     if error is not None:
         raise error  # here, as in the `except` block the original would become its context
     assert answer is not None
     return answer
+
+
+def _asked(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelResponse]:
+    tape = call.run.tape
+    if tape is not None:
+        played: Awaitable[ModelResponse] = tape.answer(call, model, request)
+        return played
+    asked = request.answer(model)
+    return answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked
 
 
 def stream_model(call: ModelCall, *, passes_deltas: bool) -> AsyncGenerator[Any, None]:
@@ -208,22 +294,32 @@ class _CallStream:
         self._call = call
         self._model = model
         self._passes_deltas = passes_deltas
+        self._has_begun = False
+
+    def _passes(self, kind: Any) -> bool:
+        """Return whether to yield an event of this type; with the first delta, the answer has begun."""
+        if not isinstance(kind, str) or not kind.endswith(".delta"):
+            return True
+        if self._has_begun:
+            return self._passes_deltas
+        self._has_begun = self._call.has_begun = True
+        return True
 
     async def events(self, request: Request, final_tool: str | None) -> AsyncGenerator[Any, None]:
         """Yield the SDK's stream events of one request."""
         call = self._call
         track_call(call.run)
-        call_events = CallEvents(call, name_of(self._model))
+        call_events = CallEvents(call, self._model, request)
         error: BaseException | None = None
-        usage: Usage | None = None
+        answer: ModelResponse | None = None
         last: Any = None
-        has_begun = False
-        streamed: Any = with_final_tool(_opened(self._model, request), final_tool)
+        self._has_begun = False
+        streamed: Any = with_final_tool(_opened(call, self._model, request), final_tool)
         events: Any = rewritten(streamed, call.rewriters) if call.rewriters else streamed
         try:
             await call_events.started()
-            async with aclosing(events):
-                async for event in events:
+            async with aclosing(call_events.with_raw_events(events)) as passed:
+                async for event in passed:
                     kind = getattr(event, "type", None)
                     slow_readers = call_events.piece(kind, event)
                     if slow_readers is not None:
@@ -232,21 +328,21 @@ class _CallStream:
                         call.has_streamed = True
                     elif kind == "response.completed":
                         last = event
-                        usage = answer_of(event.response).usage
+                        answer = call_events.answer_of(event.response)
                     elif kind in FAILURES:
                         # Not yielded: the SDK would raise and leave this generator open. No event follows,
                         # but the connection may stay open.
                         last = event
                         break
-                    if self._passes_deltas or not has_begun or not _is_delta(kind):
-                        has_begun = has_begun or _is_delta(kind)
+                    if self._passes(kind):
                         yield event
+            call.broken_off = broken_off(last)
             check_answered(last)
         except BaseException as raised:
             error = redacted_error(call.run, raised)
             if error is raised:
                 raise
         finally:
-            await call_events.ended(error, usage)
+            await call_events.ended(error, answer, has_begun=self._has_begun)
         if error is not None:
             raise error  # here, as in the `except` block the original would become its context

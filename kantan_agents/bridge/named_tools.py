@@ -15,6 +15,7 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.support.nearest import nearest
 
 _CHECKED = object()
+_MOST_SERVERS = 10
 _log = get_logger("kantan_agents.middleware")
 
 
@@ -55,8 +56,9 @@ async def check_named_tools(
     for one in waiting:
         one.match(reach.all_names())
         missing = [entry for entry in one.unmatched if not reach.may_be_unlisted(entry)]
-        if missing and reach.is_complete:
-            problems = "; ".join(describe_unknown(entry, run.agent.name, reach) for entry in missing)
+        wrong = [entry for entry in missing if reach.is_complete or reach.names_absent_server(tool_of(entry))]
+        if wrong:
+            problems = "; ".join(describe_unknown(entry, run.agent.name, reach) for entry in wrong)
             raise InvalidOptionError(option=one.option, reason=problems)
         checked.add(one)  # to list the servers of other agents in every turn would cost too much
         if missing:
@@ -65,9 +67,27 @@ async def check_named_tools(
 
 def describe_unknown(entry: str, agent: str, reach: Reach) -> str:
     """Return a sentence about an entry that names no tool, with the nearest name."""
-    near = nearest(tool_of(entry), set(reach.all_names()))
-    hint = f"the nearest name is {near!r}" if near else "it can reach no tool with a similar name"
-    return f"{entry!r} names no tool of agent {agent!r}; {hint}"
+    name = tool_of(entry)
+    near = near_name(name, reach)
+    what, otherwise = "tool", "it can reach no tool with a similar name"
+    if reach.names_absent_server(name):
+        what, otherwise = "MCP server", f"the servers it can reach: {_listed(reach.servers)}"
+    hint = f"the nearest name is {near!r}" if near else otherwise
+    return f"{entry!r} names no {what} of agent {agent!r}; {hint}"
+
+
+def near_name(name: str, reach: Reach) -> str | None:
+    """Return the name of a tool or of an MCP server that was probably meant, None if none is similar."""
+    if reach.names_absent_server(name):
+        return reach.nearest_server(name)
+    return nearest(name, set(reach.all_names()))
+
+
+def _listed(servers: Iterable[str]) -> str:
+    shown = sorted(servers)
+    return (
+        ", ".join([*map(repr, shown[:_MOST_SERVERS]), *(["..."] if shown[_MOST_SERVERS:] else [])]) or "none"
+    )
 
 
 def _agents_above(run: Run) -> Iterator[Any]:

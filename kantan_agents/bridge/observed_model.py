@@ -30,7 +30,18 @@ class ObservedModel(ModelWrapper):
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
         """Call the model through the middleware of the run."""
-        return await self.answer(Request.of(args, kwargs))
+        run = current_run.get()
+        if run is None or not run.is_only_captured:
+            return await self.answer(Request.of(args, kwargs))
+        # Most runs come here, so they wait for nothing but the capture.
+        call = run.capture.model_call(active_agent.get() or self._agent, self.inner, Request.of(args, kwargs))
+        try:
+            answer = await self.inner.get_response(*args, **kwargs)
+        except BaseException as error:
+            call.failed(error)
+            raise
+        call.answered(answer)
+        return answer
 
     def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         """Call the model through the middleware of the run, and stream the answer."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
@@ -56,7 +57,7 @@ class OwnTools:
             if fields is not None:
                 self._fields[place] = fields
                 continue
-            guarded = self._ready[place] = guard(tool, book)
+            guarded = self._ready[place] = guard(_guarded_by_none(tool), book)
             if not holds or not can_be_held(tool):
                 guard_nested(guarded)
                 self._inside.append(guarded)
@@ -140,6 +141,16 @@ class OwnTools:
         held = [cast("FunctionTool", tool) for tool in tools if id(tool) not in inside]
         behind = [cast("GuardedInvoker", tool.on_invoke_tool).original for tool in held]
         return _GuardedTools(tools, {id(tool): place for place, tool in enumerate(tools)}, held, behind)
+
+
+def _guarded_by_none(tool: Tool) -> Tool:
+    """Return the tool behind one that was taken from another agent, whose rules would be checked instead."""
+    invoker = getattr(tool, "on_invoke_tool", None)
+    if not isinstance(tool, FunctionTool) or type(invoker) is not GuardedInvoker:
+        return tool
+    own = copy.copy(invoker.original)
+    own.needs_approval, own.is_enabled = tool.needs_approval, tool.is_enabled  # set since, perhaps
+    return own
 
 
 def can_be_held(tool: Tool) -> bool:

@@ -1,4 +1,4 @@
-"""Runs paused for an approval: makes their state serialisable and finds its context on resumption."""
+"""Runs paused for an approval: the context in their state, and how it is found on resumption."""
 
 from __future__ import annotations
 
@@ -20,16 +20,6 @@ class PausedContext(dict[str, Any]):
     """
 
     caller_context: dict[str, Any]
-
-
-def detach_result(result: Any, context: dict[str, Any]) -> None:
-    """Give ``result`` a serialisable context if its run is paused."""
-    wrapper = getattr(result, "context_wrapper", None)
-    if wrapper is None or not getattr(result, "interruptions", None):
-        return
-    paused = PausedContext({key: value for key, value in context.items() if key != "result"})
-    paused.caller_context = context
-    wrapper.context = paused
 
 
 def guard_resumed(input: Any) -> None:

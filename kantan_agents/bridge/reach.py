@@ -9,14 +9,17 @@ import agents
 import attrs
 from agents import Handoff, HostedMCPTool, RunContextWrapper, Tool
 
+from kantan_agents.mcp.served import servers_away
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import ToolFacts
-from kantan_agents.tool_rules.globs import is_glob
+from kantan_agents.tool_rules.globs import is_glob, literal_beginning
 from kantan_agents.tool_rules.names import NamePatterns
-from kantan_agents.tools import facts_of_listed, server_of, servers_of
+from kantan_agents.tool_rules.origins import SERVER_PREFIX
+from kantan_agents.tools import Surroundings, facts_of_listed, server_of, servers_of
 from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.guards.approvals import tools_of_hosted
-from kantan_agents.tools.server_names import server_prefix
+from kantan_agents.tools.server_names import hosted_origin, names_of_server, server_prefixes
 
 _log = get_logger("kantan_agents.tools")
 
@@ -30,9 +33,12 @@ class Reach:
         names: Names of their local tools, one set for each agent.
         served: The tools of MCP servers.
         servers: Names of the MCP servers.
-        unlisted: Beginnings of the names of tools that a hosted MCP server does not list.
+        unlisted: Beginnings of the names of tools that are unknown: of a hosted MCP server that does not list
+            its tools, or of a server that has listed none.
         is_complete: Whether every tool is known. It is not if a hand-off decides at run time, if the tools
             of a server are unknown, or if a function filters them.
+        knows_agents: Whether every agent is known, and so every MCP server.
+        lacks_servers: Whether it would know more if no MCP server failed now.
     """
 
     agents: list[agents.Agent[Any]]
@@ -41,13 +47,35 @@ class Reach:
     servers: frozenset[str]
     unlisted: tuple[str, ...]
     is_complete: bool
+    knows_agents: bool
+    lacks_servers: bool
 
     def all_names(self) -> Iterator[str]:
-        """Yield the names of all tools."""
+        """Yield the names of all tools and servers."""
         for names in self.names:
             yield from names
         for tool in self.served:
             yield from tool.names
+        yield from self._names_of_servers()
+
+    def _names_of_servers(self) -> Iterator[str]:
+        return (name for server in self.servers for name in names_of_server(server))
+
+    def names_absent_server(self, entry: str) -> bool:
+        """Return whether an entry names an MCP server, or a tool of one, that none of the agents has."""
+        if not self.knows_agents or not entry.startswith(SERVER_PREFIX):
+            return False
+        beginning = literal_beginning(entry) if is_glob(entry) else f"{entry}__"
+        prefixes = tuple(prefix for server in self.servers for prefix in server_prefixes(server))
+        may_go_on = is_glob(entry) and any(prefix.startswith(beginning) for prefix in prefixes)
+        return not may_go_on and not beginning.startswith(prefixes)
+
+    def nearest_server(self, entry: str) -> str | None:
+        """Return the server that an entry for an absent one probably means, None if none is similar."""
+        server = literal_beginning(entry)[len(SERVER_PREFIX) :].partition("__")[0]
+        known = {name[len(SERVER_PREFIX) :] for name in self._names_of_servers()}
+        found = nearest(server, known)  # without what all names have in common
+        return None if found is None else f"{SERVER_PREFIX}{found}"
 
     def tools_named(self, name: str) -> list[ToolFacts]:
         """Return the tools with this name or, for a pattern, with a name that matches it."""
@@ -76,10 +104,17 @@ class Reach:
         pattern = NamePatterns([entry])
         if is_glob(entry) and any(pattern.covering(name) for names in self.names for name in names):
             return True
-        return any(
+        if any(
             pattern.covering(name, tool.origin if grants else None)
             for tool in self.served
             for name in tool.names
+        ):
+            return True
+        around = Surroundings(servers=self.servers)
+        return any(
+            pattern.covering(name, hosted_origin(server, None, around) if grants else None)
+            for server in self.servers
+            for name in names_of_server(server)
         )
 
 
@@ -105,32 +140,48 @@ async def reach_of(
     served: list[ToolFacts] = []
     servers: set[str] = set()
     unlisted: list[str] = []
-    is_complete = True
+    is_complete = knows_agents = True
+    lacks_servers, away_from_listed = False, servers_away.get()
     for agent in _agents_from(starts):
         if agent is None:
-            is_complete = False
+            is_complete = knows_agents = False
             continue
         reached.append(agent)
         names.append(_local_names(agent))
         offered: list[Tool] = [*agent.tools, *getattr(agent, "served_tools", ())]
         if agent is listed_by:
             offered += listed
+            lacks_servers = lacks_servers or bool(agent.mcp_servers and away_from_listed)
         elif agent.mcp_servers:
             more = await _served_to(agent, wrapper) if lists_servers else None
             is_complete = is_complete and more is not None
+            lacks_servers = lacks_servers or (lists_servers and (more is None or bool(servers_away.get())))
             offered += more or ()
         if any(callable(getattr(server, "tool_filter", None)) for server in agent.mcp_servers):
             is_complete = False  # in another run, the filter may show other tools
-        servers |= servers_of(offered) | {server.name for server in agent.mcp_servers}
+        listed_servers = servers_of(offered)
+        servers |= listed_servers | {server.name for server in agent.mcp_servers}
+        for server in agent.mcp_servers:  # one that lists nothing may do so later
+            unlisted += () if server.name in listed_servers else server_prefixes(server.name)
         served += [facts_of_listed(tool) for tool in offered if server_of(tool) is not None]
         for tool in offered:
             if isinstance(tool, HostedMCPTool):
                 known = tools_of_hosted(tool)
                 served += known
                 if not known:
-                    unlisted.append(server_prefix(label_of(tool)))
-    is_complete = is_complete and not unlisted
-    return Reach(reached, names, served, frozenset(servers), tuple(unlisted), is_complete)
+                    unlisted += server_prefixes(label_of(tool))
+    servers_away.set(away_from_listed)  # the servers of other agents have been listed since
+    is_complete = is_complete and not unlisted and not lacks_servers
+    return Reach(
+        reached,
+        names,
+        served,
+        frozenset(servers),
+        tuple(unlisted),
+        is_complete=is_complete,
+        knows_agents=knows_agents,
+        lacks_servers=lacks_servers,
+    )
 
 
 def _local_names(agent: agents.Agent[Any]) -> frozenset[str]:
@@ -172,6 +223,7 @@ def _agents_from(starts: Iterable[agents.Agent[Any]]) -> Iterator[agents.Agent[A
 
 async def _served_to(agent: agents.Agent[Any], wrapper: RunContextWrapper[Any]) -> list[Tool] | None:
     """Return the tools of an agent's MCP servers; None if they cannot be listed now."""
+    servers_away.set(frozenset())
     try:
         return await agent.get_mcp_tools(wrapper)
     except Exception as error:  # noqa: BLE001 - the agent's own turn raises it, if there is one

@@ -84,5 +84,10 @@ def _ended(texts: dict[Any, _Text], but: Any = None) -> Iterator[Any]:
 
 
 def _delta(event: Any, text: str) -> Any:
-    # Token probabilities are dropped because they quote the original text.
-    return event.model_copy(update={"delta": text, "logprobs": []}) if text else None
+    if not text:
+        return None
+    # Token probabilities, and fields that the API does not have, may quote the original text.
+    changed = event.model_copy(update={"delta": text, "logprobs": []})
+    if changed.model_extra:
+        changed.model_extra.clear()
+    return changed

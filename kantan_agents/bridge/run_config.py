@@ -10,7 +10,7 @@ from agents import Model, ModelProvider, MultiProvider, RunConfig, ToolErrorForm
 
 from kantan_agents.bridge.wrap_models import WrappingProvider, structured, unobserved
 from kantan_agents.errors import InvalidOptionError, ModelNotFoundError
-from kantan_agents.models import DefaultProvider, ProviderFactory, resolve_model
+from kantan_agents.models import DefaultProvider, ProviderFactory, own_client_of, resolve_model
 from kantan_agents.pipeline import Run
 from kantan_agents.tools import answer_missing
 
@@ -101,6 +101,7 @@ def _with_provider(
         )
     # A RunConfig created without a provider holds a MultiProvider, like one created with a MultiProvider.
     if type(given.model_provider) is not MultiProvider:
+        own_client_of(given.model)
         return dataclasses.replace(given), given.model_provider
     if factory is not None:
         return dataclasses.replace(given, model_provider=factory()), None
@@ -109,6 +110,7 @@ def _with_provider(
 
 def _resolved(model: str | Model | None) -> str | Model | None:
     if not isinstance(model, str):
+        own_client_of(model)
         return model
     try:
         return resolve_model(model).model

@@ -5,11 +5,58 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from kantan_agents.events.buffer import EventBuffer
 from kantan_agents.pipeline import Run
 from kantan_agents.support.cancelling import cancellations_of
 from kantan_agents.support.waiting import wait_for_end
 
 _RUN_LOOP = object()
+_STOP = object()
+
+
+class StopAfterTurn:
+    """Ends a streamed run between two turns, if its reader asks for it.
+
+    Args:
+        buffer: The run's events. The next turn does not begin before the reader has handled those of the
+            last one, so that a reader can end the run at any event of a turn.
+    """
+
+    def __init__(self, buffer: EventBuffer) -> None:
+        self._buffer = buffer
+        self._is_requested = False
+        self._streamed: Any = None
+
+    def watch(self, run: Run) -> None:
+        """Become responsible for a run that is about to start."""
+        run.state[_STOP] = self
+
+    def begin(self, streamed: Any) -> None:
+        """Become responsible for the run's ``RunResultStreaming``; a middleware may run it several times."""
+        self._streamed = streamed
+        if streamed.run_loop_task is not None:
+            streamed.run_loop_task.add_done_callback(lambda _: self._buffer.wake())
+        if self._is_requested:
+            streamed.cancel(mode="after_turn")
+
+    async def wait_before_turn(self) -> None:
+        """Wait until the reader can no longer ask for the end at an event of the turn that is over."""
+        await self._buffer.wait_until_read(self._has_no_next_turn)
+
+    def _has_no_next_turn(self) -> bool:
+        task: asyncio.Task[Any] | None = self._streamed.run_loop_task
+        return self._is_requested or (task is not None and task.done())
+
+    def request(self) -> None:
+        """End the run after the current turn, or before the first one."""
+        self._is_requested = True
+        self._buffer.wake()
+        if self._streamed is not None and not self._streamed.is_complete:
+            self._streamed.cancel(mode="after_turn")
+
+    def has_stopped(self, streamed: Any) -> bool:
+        """Return whether a run that is over was ended before it had an answer."""
+        return self._is_requested and streamed.final_output is None and not streamed.interruptions
 
 
 async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> Any:
@@ -29,12 +76,20 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
     """
     if only_reader:
         run.state[_RUN_LOOP] = streamed.run_loop_task
+    stop: StopAfterTurn | None = run.state.get(_STOP)
+    if stop is not None:
+        stop.begin(streamed)
     cancellations = cancellations_of(asyncio.current_task())
+    events = streamed.stream_events()
     try:
-        async for _ in streamed.stream_events():
-            continue
+        async for event in events:
+            if stop is not None and getattr(event, "type", None) != "raw_response_event":
+                # Before the next turn, the SDK waits until its events are handled.
+                await stop.wait_before_turn()
     except BaseException:
         await _cancelled(streamed)
+        if hasattr(events, "aclose"):
+            await events.aclose()
         raise
     # The SDK ends the stream in silence if a model or a middleware raises CancelledError, or if the run is
     # cancelled while the SDK waits for the end of its task. There is no answer then.
@@ -43,6 +98,7 @@ async def drain_streamed_run(run: Run, streamed: Any, *, only_reader: bool) -> A
         await task
     if cancellations_of(asyncio.current_task()) > cancellations:
         raise asyncio.CancelledError
+    run.is_stopped = stop is not None and stop.has_stopped(streamed)
     return streamed
 
 

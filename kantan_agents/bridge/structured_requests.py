@@ -11,7 +11,7 @@ import attrs
 from agents import Model, ModelResponse
 
 from kantan_agents.errors import UntranslatableError
-from kantan_agents.models import Origin, origin_of
+from kantan_agents.models import Origin, origin_of, stream_with_usage
 from kantan_agents.structured.requests.agent_output import AgentOutput
 from kantan_agents.structured.requests.encoding import Encoded, encoded
 from kantan_agents.structured.requests.failure import unfit_output
@@ -256,9 +256,16 @@ async def request_answer(model: Model, request: Request, fetch: Fetch | None) ->
 def stream_answer(model: Model, request: Request, fetch: Fetch | None) -> AsyncGenerator[Any, None]:
     """Call a model directly as ``request_answer`` does, and stream the answer."""
     if fetch is None:
-        return closable(request.stream(model))
+        return closable(open_stream(model, request))
     return stream_output(
-        model, request, fetch, lambda each, final_tool: with_final_tool(each.stream(model), final_tool)
+        model, request, fetch, lambda each, final_tool: with_final_tool(open_stream(model, each), final_tool)
+    )
+
+
+def open_stream(model: Model, request: Request) -> Any:
+    """Call a model once; return the stream of its events, which reports usage if the model can."""
+    return stream_with_usage(
+        model, request.settings, lambda settings: attrs.evolve(request, settings=settings).stream(model)
     )
 
 

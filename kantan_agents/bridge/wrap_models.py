@@ -14,6 +14,7 @@ from agents import Model, ModelProvider, RunConfig
 
 from kantan_agents.bridge.observed_model import ObservedModel
 from kantan_agents.bridge.structured_model import StructuredModel
+from kantan_agents.models import own_client_of
 
 
 def observed(model: Any, agent: str) -> Any:
@@ -53,7 +54,9 @@ class WrappingProvider(ModelProvider):
 
     def get_model(self, model_name: str | None) -> Model:
         """Return the wrapped model of this name."""
-        model: Model = self._wrap(self.inner.get_model(model_name))
+        found = self.inner.get_model(model_name)
+        own_client_of(found)
+        model: Model = self._wrap(found)
         return model
 
     async def aclose(self) -> None:

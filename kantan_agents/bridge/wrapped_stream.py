@@ -82,9 +82,11 @@ class WrappedStream:
                         items.append(event.item)
                     await self._send.send(event)
         finally:
+            self._call.has_begun = self._call.has_begun or call.has_begun
             self._call.has_streamed = self._call.has_streamed or call.has_streamed
+            self._call.broken_off = call.broken_off
         if final is None:
             raise middleware_error("the model's stream ended without an answer")
-        answer = answer_of(final)
+        answer = answer_of(final, is_request=True)
         self._last = (answer, final)
         return answer

@@ -24,8 +24,6 @@ _PATH_AND_SITE_TOOLS = frozenset(
     }
 )
 _KEY_AND_VALUE = re.compile(r"\w+:(?!\*$)")
-_MCP_SERVER = re.compile(r"mcp__(?:(?!__)[^*?\[()])+")
-_MCP_NAME = re.compile(r"mcp__[^*?\[()]+", re.IGNORECASE)
 _TASK_NAME = {name.casefold(): name for name in TASK_NAMES}
 _PARENTHESES = re.compile(r"[()]")
 _EVERY = "*"
@@ -92,10 +90,7 @@ def _deny_rules(entry: str, remarks: list[str]) -> list[str]:
 
 
 def _denied_entries(entry: str) -> list[str]:
-    entries = _rule_entries(_TASK_NAME.get(entry.strip().casefold(), entry))
-    # `mcp__a__b` may be one tool of the server `a`, or the server `a__b`.
-    servers = [name for name in entries if _MCP_NAME.fullmatch(name)]
-    return list(dict.fromkeys([*entries, *(f"{name}__*" for name in servers)]))
+    return _rule_entries(_TASK_NAME.get(entry.strip().casefold(), entry))
 
 
 def _rule_entries(entry: str) -> list[str]:
@@ -105,10 +100,7 @@ def _rule_entries(entry: str) -> list[str]:
         return []
     if is_call_pattern(entry):
         return _call_entries(entry)
-    if entry in TASK_NAMES:
-        return list(TASK_NAMES)
-    # The name of an MCP server means all its tools.
-    return [entry, f"{entry}__*"] if _MCP_SERVER.fullmatch(entry) else [entry]
+    return list(TASK_NAMES) if entry in TASK_NAMES else [entry]
 
 
 def _call_entries(entry: str) -> list[str]:

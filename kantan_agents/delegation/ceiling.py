@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from kantan_agents.delegation.parent import Parent
-from kantan_agents.tool_rules import RuleLayers, ToolRules
-
-DELEGATION = "delegation"
-"""Name of the limit that the delegation itself sets. Names of inherited limits begin with it."""
+from kantan_agents.tool_rules import DELEGATION, RuleLayers, ToolRules
 
 
 class DelegationCeiling:
@@ -35,7 +32,7 @@ class DelegationCeiling:
         last = self._last
         if last is not None and last[0] is layers and last[1] is above:
             return last[2]
-        narrowed = layers.with_limits((DELEGATION, self._call), *self._limits_from(above))
+        narrowed = layers.with_limits((DELEGATION, self._call), *above.as_limits(self._parent.name))
         self._last = (layers, above, narrowed)
         return narrowed
 
@@ -47,11 +44,3 @@ class DelegationCeiling:
             return (parent.agent,)
         above = getattr(run.delegation, "ceiling", None)
         return (parent.agent, run.agent.sdk_agent, *(above.agents_above if above is not None else ()))
-
-    def _limits_from(self, above: RuleLayers) -> list[tuple[str, ToolRules]]:
-        name = self._parent.name
-        limits = [(f"{DELEGATION}: rules of {name}", above.rules)]
-        for limit, rules in above.limits:
-            is_inherited = limit.startswith(f"{DELEGATION}: ")
-            limits.append((limit if is_inherited else f"{DELEGATION}: {limit} of {name}", rules))
-        return limits

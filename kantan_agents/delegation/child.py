@@ -100,10 +100,13 @@ class Children:
             if options[option] is None:
                 del options[option]
         middleware = checked_items("middleware", options.pop("middleware", None))
-        stages = [("delegation", enter_delegation), *middleware]
-        agent = Agent.from_definition(definition, models=models, middleware=stages, **options)
-        # A grandchild gets its own delegation stage, so it must not inherit this one.
-        agent.inherited["middleware"] = middleware
+        outermost = ("delegation", enter_delegation)
+        agent = Agent.from_definition(
+            definition, models=models, middleware=[outermost, *middleware], **options
+        )
+        # A grandchild gets its own delegation stage, so it must not inherit this one; a clone must keep it.
+        agent.inherited["middleware"] = agent._given["middleware"] = middleware
+        agent._fixed_stages = (outermost,)
         # Provider rules of the parent apply here too. The parent's limits apply through the ceiling.
         agent.standing_rules = RuleLayers(parent.standing.layers, agent.standing_rules.limits)
         return agent

@@ -10,6 +10,7 @@ import attrs
 
 from kantan_agents.agent import Agent
 from kantan_agents.bridge import SDKAgent, unobserved
+from kantan_agents.mcp.failure_policy import policy_for
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools import NO_LAYERS, rules_of_run
@@ -54,6 +55,8 @@ def parent_of(wrapper: Any, agent: Any = None) -> Parent:
     active = getattr(wrapper, "agent", None) or agent
     if active is None:
         active = run.agent.sdk_agent if run is not None else agents.Agent(name="agent")
+    if issubclass(type(active), Agent):  # the SDK's own runner was given the Agent itself
+        active = active.sdk_agent
     run_agent: Agent[Any] | None = run.agent if run is not None else None
     owner = active.owner if isinstance(active, SDKAgent) else None
     settings = owner or run_agent
@@ -62,6 +65,7 @@ def parent_of(wrapper: Any, agent: Any = None) -> Parent:
         options |= {name: run_agent.inherited[name] for name in _RUN_OPTIONS}
         options["middleware"] = _combined_middleware(run_agent, owner)
     standing = settings.standing_rules if settings is not None else NO_LAYERS
+    options["on_mcp_failure"] = policy_for(options.get("on_mcp_failure", "raise"), options["mcp_servers"])
     return Parent(active.name, active, options, standing, run, wrapper.context)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from agents import FunctionTool
 
 from kantan_agents.agent.from_definition import checked_models
+from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
 from kantan_agents.definitions.grants import TASK_NAMES
 from kantan_agents.delegation.ceiling import DelegationCeiling
@@ -120,6 +121,7 @@ def task_tool(
     rule_parameter(SUBAGENT_TYPE)(tool)
     declare_names(tool, TASK_NAMES, name_key)
     show_each_turn(tool, task.current_tool)
+    setattr(tool, IS_OWN_TOOL, True)
     task.facts = facts_of(tool)
     return tool
 

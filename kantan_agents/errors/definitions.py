@@ -124,6 +124,38 @@ class DelegatedAgentError(KantanAgentsError):
     reason: str
 
 
+class ResourceNotReadError(KantanAgentsError):
+    """A resource of an MCP server cannot be read as text; the server's error is the ``__cause__``.
+
+    Attributes:
+        uri: URI of the resource.
+        server: Name of the server.
+        reason: What the server has answered, or why it is not a text.
+    """
+
+    code = "E38"
+    template = "Cannot read resource {uri} of MCP server {server}: {reason}"
+    uri: str
+    server: str
+    reason: str
+
+
+class PromptNotFetchedError(KantanAgentsError):
+    """A prompt of an MCP server cannot be fetched; the server's error is the ``__cause__``.
+
+    Attributes:
+        prompt: Name of the prompt.
+        server: Name of the server.
+        reason: What the server has answered, or which part of the prompt cannot be used.
+    """
+
+    code = "E39"
+    template = "Cannot get prompt {prompt} of MCP server {server}: {reason}"
+    prompt: str
+    server: str
+    reason: str
+
+
 _SHOWN = 20
 _LONGEST_NAME = 60
 

@@ -1,4 +1,4 @@
-"""E70 to E89, E25 and E26: pipeline, options, streams, middleware and sync runs."""
+"""E70 to E89, E25, E26, E67 and E68: pipeline, options, streams, middleware, event loops, sync runs."""
 
 from __future__ import annotations
 
@@ -166,6 +166,40 @@ class MiddlewareResultError(KantanAgentsError):
     reason: str
 
 
+class FixedOptionError(KantanAgentsError, AttributeError):
+    """An option of an ``Agent`` was assigned after the agent had been created.
+
+    Attributes:
+        agent: Name of the agent.
+        option: Name of the option.
+    """
+
+    code = "E67"
+    template = (
+        "{option} of agent {agent!r} cannot be assigned; create the agent with it, or a changed copy: "
+        "agent.clone({option}=...)"
+    )
+    agent: str
+    option: str
+
+
+class EventLoopError(KantanAgentsError, RuntimeError):
+    """A run was started where no event loop of asyncio is running: under trio, for example.
+
+    Attributes:
+        found: What is running instead.
+    """
+
+    code = "E68"
+    template = (
+        "An agent needs asyncio, and {found}. Start the program with asyncio.run(...) or "
+        'anyio.run(..., backend="asyncio"), or call the sync agent.run in a worker thread: '
+        "await {library}.to_thread.run_sync(agent.run, input)"
+    )
+    found: str
+    library: str
+
+
 class StreamUsageError(KantanAgentsError):
     """A streamed run was used incorrectly.
 
@@ -215,6 +249,23 @@ class BudgetExceededError(KantanAgentsError):
     what: str
     limit: float
     used: float
+
+
+class UnknownUsageError(KantanAgentsError):
+    """A ``Budget(on_unknown_usage="raise")`` cannot count a model call, because it has no usage.
+
+    Attributes:
+        what: ``"tokens"`` or ``"cost"``.
+        model: Name of the model.
+    """
+
+    code = "E42"
+    template = (
+        "Budget cannot count {what}: an answer of {model} has no usage. No call is made until the budget is "
+        "reset."
+    )
+    what: str
+    model: str
 
 
 class RedactedContentBlockedError(KantanAgentsError):

@@ -265,3 +265,23 @@ class ModelNotConfiguredError(ModelNotFoundError):
     template = "Model {model} is not configured: {reason}"
     variable: str | None
     reason: str
+
+
+class ClientLoopError(KantanAgentsError):
+    """A client with a transport of its own failed on another event loop than the one it was first used on.
+
+    Attributes:
+        base_url: URL of the API that the client is for.
+        transport: Module and class of the transport.
+        reason: The error of the transport, which is also the ``__cause__``.
+    """
+
+    code = "E46"
+    template = (
+        "The client of {base_url} was used on another event loop before, and its transport {transport} "
+        "failed on this one ({reason}). The request may have been sent, so it is not repeated. Use a client "
+        "for each event loop, or httpx's own transport, or pass a model name"
+    )
+    base_url: str
+    transport: str
+    reason: str

@@ -117,3 +117,42 @@ class ToolSchemaError(KantanAgentsError):
     tool_name: str
     parameters: tuple[str, ...]
     reason: str
+
+
+class MCPServerUnavailableError(KantanAgentsError):
+    """An MCP server cannot be reached, or does not list its tools; the exception is the ``__cause__``.
+
+    Attributes:
+        server: Name of the server.
+        agent: Name of the agent that needs its tools.
+        reason: What happened, and whether another attempt was made.
+    """
+
+    code = "E28"
+    template = (
+        "MCP server {server} of agent {agent} cannot be used: {reason}; start or correct the server, "
+        'or let runs continue without it with Agent(on_mcp_failure="continue")'
+    )
+    server: str
+    agent: str
+    reason: str
+
+
+class MCPServerLoopError(KantanAgentsError):
+    """An MCP server is connected on an event loop that makes no progress during this run.
+
+    Attributes:
+        server: Name of the server.
+        agent: Name of the agent that needs it.
+        reason: Why the event loop makes no progress.
+    """
+
+    code = "E37"
+    template = (
+        "MCP server {server} of agent {agent} is connected on an event loop that {reason}; "
+        "call run_async in the event loop of the connection, "
+        "or give agent.run a server that is not connected, which it connects itself"
+    )
+    server: str
+    agent: str
+    reason: str

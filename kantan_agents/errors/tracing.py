@@ -1,4 +1,4 @@
-"""E60 to E69: tracing."""
+"""E60 to E69, E87 and E99: traces and recorded runs."""
 
 from __future__ import annotations
 
@@ -91,3 +91,47 @@ class SpanNotRecordedError(KantanAgentsError):
     template = "Span not recorded: {span_id}: {reason}"
     span_id: str
     reason: str
+
+
+class RecorderReplacedError(KantanAgentsError):
+    """Other trace processors have replaced the recorder of ``record_traces``; logged once, never raised.
+
+    Attributes:
+        path: The file that no longer receives traces.
+    """
+
+    code = "E66"
+    template = (
+        "Traces are no longer recorded: {path}: set_trace_processors or an instrumentation has replaced the "
+        "recorder. Call record_traces last, or add a SQLiteRecorder with add_trace_processor"
+    )
+    path: str
+
+
+class NoRecordedCallsError(KantanAgentsError):
+    """The traces hold no recorded tool call about which a question can be answered.
+
+    Attributes:
+        reason: What they hold instead.
+    """
+
+    code = "E99"
+    template = "No recorded tool call: {reason}"
+    reason: str
+
+
+class PromptNotRecordedError(KantanAgentsError):
+    """No recorded run in the database has used a prompt of this id, or of this name and version.
+
+    Attributes:
+        prompt: The id, or the name and version.
+        path: The file.
+    """
+
+    code = "E87"
+    template = (
+        "No recorded run has used the prompt {prompt}: {path}: runs that were recorded by an earlier "
+        "version, or with record_requests=False, have no texts of prompts"
+    )
+    prompt: str
+    path: str

@@ -14,8 +14,8 @@ from typing import Any
 
 import anyio
 
-from kantan_agents.events.kinds import Event, Outcome
-from kantan_agents.events.observers import Handler, everywhere
+from kantan_agents.events.kinds import Event, Outcome, RawResponseEvent
+from kantan_agents.events.observers import Handler, WithRawEvents, everywhere
 from kantan_agents.support.log import get_logger
 
 _ERRORS = 20  # of observers, logged for one run
@@ -34,6 +34,7 @@ class Emitter:
         parent_run_id: Id of the parent run, None for an outermost run.
         agent: Name of the agent that was run.
         handlers: The handlers that receive the events.
+        raw_handlers: Those of them that also receive ``RawResponseEvent``.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Emitter:
         "handlers",
         "parent",
         "parent_run_id",
+        "raw_handlers",
         "run_id",
     )
 
@@ -60,12 +62,14 @@ class Emitter:
         agent: str,
         handlers: tuple[Handler, ...],
         parent: Emitter | None = None,
+        raw_handlers: tuple[Handler, ...] = (),
     ) -> None:
         self.run_id = run_id
         self.parent = parent
         self.parent_run_id = parent_run_id
         self.agent = agent
         self.handlers = handlers
+        self.raw_handlers = raw_handlers
         self._loop = asyncio.get_running_loop()
         self._sequence = 0
         self._numbering = Lock()
@@ -134,7 +138,8 @@ class Emitter:
             raise raised
 
     def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:
-        """Queue an event for all handlers; return how many deliveries have been queued so far."""
+        """Queue an event for its handlers; return how many deliveries have been queued so far."""
+        handlers = self.raw_handlers if kind is RawResponseEvent else self.handlers
         with self._numbering:
             self._sequence += 1
             event = kind(
@@ -146,8 +151,8 @@ class Emitter:
                 internal=internal,
                 **fields,
             )
-            self._deliveries.extend([(handler, event) for handler in self.handlers])
-            self._added += len(self.handlers)
+            self._deliveries.extend([(handler, event) for handler in handlers])
+            self._added += len(handlers)
             return self._added
 
     def _deliver(self, count: int) -> Awaitable[None] | None:
@@ -263,13 +268,17 @@ def emitter_for(
         above = (
             None  # the parent waits for this handler, so an event of this run could not be delivered to it
         )
+    inherited, raw = ((), ()) if above is None else (above.handlers, above.raw_handlers)
     distinct: list[Handler] = []
-    for handler in (*(above.handlers if above is not None else ()), *handlers, *everywhere.handlers):
+    for handler in (*inherited, *handlers, *everywhere.handlers):
+        if isinstance(handler, WithRawEvents):
+            handler = handler.handler  # noqa: PLW2901 - subscribed twice, it still receives each event once
+            raw = (*(known for known in raw if known != handler), handler)
         if not any(handler == known for known in distinct):
             distinct.append(handler)
     if not distinct:
         return None
-    return Emitter(run_id, parent_id, agent, tuple(distinct), above)
+    return Emitter(run_id, parent_id, agent, tuple(distinct), above, raw)
 
 
 def _is_in_handler_of(emitter: Emitter | None) -> bool:

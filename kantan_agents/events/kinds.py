@@ -9,9 +9,14 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import attrs
+
+if TYPE_CHECKING:
+    from openai.types.responses import ResponseStreamEvent
+else:
+    ResponseStreamEvent = Any
 
 Outcome = Literal["finished", "failed", "cancelled"]
 """How a stage, a model call or a tool call ended."""
@@ -89,8 +94,10 @@ class RunFinished(EventBase):
     Attributes:
         seconds: How long it took.
         output: The final output; a structured output as a dict.
-        usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens`` of the run.
+        usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens`` of the run, and
+            ``requests_without_usage``, whose tokens are unknown.
         waits_for_approval: Whether the run waits for an approval and has to be resumed.
+        stopped: Whether ``RunStream.cancel(mode="after_turn")`` has ended it before the answer.
     """
 
     type: ClassVar[Literal["run_finished"]] = "run_finished"
@@ -99,6 +106,7 @@ class RunFinished(EventBase):
     output: Any
     usage: dict[str, int]
     waits_for_approval: bool
+    stopped: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -226,6 +234,30 @@ class ToolArgumentsDelta(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class RawResponseEvent(EventBase):
+    """The model has streamed an event. Only those who ask for raw events receive it.
+
+    Attributes:
+        call_id: Id of the model call.
+        data: The event, as the ``data`` of the SDK's event of the same type. A check of ``event.data.type``
+            narrows it to one class of ``openai.types.responses``.
+    """
+
+    type: ClassVar[Literal["raw_response_event"]] = "raw_response_event"
+
+    call_id: str
+    data: ResponseStreamEvent
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the event as JSON data, as ``EventBase.to_dict``."""
+        data = super().to_dict()
+        if hasattr(self.data, "model_dump"):  # a custom model may stream anything
+            # `warnings`: the SDK and middleware make events that were never validated.
+            data["data"] = self.data.model_dump(mode="json", warnings=False)
+        return data
+
+
+@attrs.frozen(kw_only=True)
 class ModelCallFinished(EventBase):
     """A model call has ended.
 
@@ -234,7 +266,8 @@ class ModelCallFinished(EventBase):
         model: Name of the model; None if it has no name.
         seconds: How long it took.
         outcome: How it ended.
-        usage: ``requests``, ``input_tokens``, ``output_tokens`` and ``total_tokens``; None without an answer.
+        usage: ``requests``, ``input_tokens``, ``output_tokens``, ``total_tokens`` and
+            ``requests_without_usage``, whose tokens are unknown; None without an answer.
         error_type: Name of the exception's class; None unless the call failed.
         message: Text of the exception; None unless the call failed.
     """
@@ -359,6 +392,23 @@ class ApprovalNeeded(EventBase):
 
 
 @attrs.frozen(kw_only=True)
+class MCPServerLeftOut(EventBase):
+    """An MCP server cannot be used, and the run continues without its tools.
+
+    Attributes:
+        server: Name of the server.
+        code: E-code of the error that would have ended the run, E28.
+        message: Text of the error.
+    """
+
+    type: ClassVar[Literal["mcp_server_left_out"]] = "mcp_server_left_out"
+
+    server: str
+    code: str
+    message: str
+
+
+@attrs.frozen(kw_only=True)
 class OutputStored(EventBase):
     """A structured output has been stored in the context.
 
@@ -382,6 +432,7 @@ Event: TypeAlias = (
     | TextDelta
     | ReasoningDelta
     | ToolArgumentsDelta
+    | RawResponseEvent
     | ModelCallFinished
     | ToolCallStarted
     | ToolCallFinished
@@ -389,6 +440,7 @@ Event: TypeAlias = (
     | HandedOff
     | Delegated
     | ApprovalNeeded
+    | MCPServerLeftOut
     | OutputStored
 )
 """Any event of a run, as a union discriminated by ``type``: type checkers narrow it to ``TextDelta`` after
@@ -405,6 +457,7 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     TextDelta,
     ReasoningDelta,
     ToolArgumentsDelta,
+    RawResponseEvent,
     ModelCallFinished,
     ToolCallStarted,
     ToolCallFinished,
@@ -412,6 +465,7 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     HandedOff,
     Delegated,
     ApprovalNeeded,
+    MCPServerLeftOut,
     OutputStored,
 )
 """All event classes."""

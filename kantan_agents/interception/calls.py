@@ -41,7 +41,10 @@ class ModelCall:
         options: The other arguments of the SDK's ``Model.get_response``: ``output_schema``, ``handoffs``,
             ``tracing``, ``previous_response_id``, ...
         is_streamed: Whether the run is streamed.
+        has_begun: Whether the model has begun to stream this answer, so that the provider charges for it.
         has_streamed: Whether text of this answer has already been streamed. It cannot be taken back.
+        broken_off: The provider's last response if the stream has ended without an answer, such as one that
+            exceeds ``max_tokens``, and the provider has reported its usage; else None.
         internal: Whether a middleware makes the call for its own purposes. Its answer is not streamed.
         rewriters: Functions that return a ``TextRewriter`` for each streamed text, the outermost middleware's
             first: ``call.rewriters = (*call.rewriters, make)``. They change what is streamed, not the answer.
@@ -57,7 +60,9 @@ class ModelCall:
     tools: list[Any]
     options: dict[str, Any] = attrs.field(factory=dict)
     is_streamed: bool = False
+    has_begun: bool = False
     has_streamed: bool = False
+    broken_off: Any = None
     internal: bool = False
     rewriters: tuple[Callable[[], TextRewriter], ...] = ()
     structured: Any = None
@@ -74,8 +79,15 @@ class ModelCall:
             **changes: Attributes to replace in the copy.
         """
         options = {**self.options, "output_schema": None}
-        copied = {"tools": list(self.tools), "options": options, "structured": None, **changes}
-        return attrs.evolve(self, is_streamed=False, has_streamed=False, internal=True, **copied)
+        copied: dict[str, Any] = {
+            "tools": list(self.tools),
+            "options": options,
+            "structured": None,
+            **changes,
+        }
+        copied |= {"is_streamed": False, "has_begun": False, "has_streamed": False, "broken_off": None}
+        copied["internal"] = True
+        return attrs.evolve(self, **copied)
 
     def __repr__(self) -> str:
         return f"<ModelCall of {self.agent!r} in run {self.run.id}>"
@@ -102,6 +114,7 @@ class ToolCall:
         tool_context: The SDK's context of the call.
         refusal: The error with which the rules have refused the call, else None.
         error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
+        record: What is captured of the call, None if nothing is. For the library.
     """
 
     run: Run
@@ -113,6 +126,7 @@ class ToolCall:
     tool_context: Any
     refusal: Exception | None = None
     error: Exception | None = None
+    record: Any = None
 
     def __repr__(self) -> str:
         return f"<ToolCall of {self.name!r} in run {self.run.id}>"

@@ -40,7 +40,10 @@ class NamedTools:
         names = (EVERY,) if rules.deny == EVERY else tuple(rules.deny or ())
         self.rules = rules
         self.entries: Mapping[str, ToolRules] = {name: ToolRules.parse({"deny": [name]}) for name in names}
-        self._unmatched = {name: NamePatterns([tool_of(name)]) for name in names if tool_of(name) != EVERY}
+        # The whole entry as well: a server may be called `files (old)`.
+        self._unmatched = {
+            name: NamePatterns({tool_of(name), name}) for name in names if tool_of(name) != EVERY
+        }
         self._agents: WeakSet[Any] = WeakSet()
 
     @property

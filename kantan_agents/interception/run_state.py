@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
@@ -21,7 +19,11 @@ _OWNER = object()
 
 
 class Redactor(Protocol):
-    """Redacts what leaves a run besides inputs and answers: its errors and its metadata."""
+    """Redacts what leaves a run: its errors, its metadata, and input that it gets after it has begun."""
+
+    def input(self, items: Any, where: str) -> Any:
+        """Return the redacted input of a run, a str or items; raise if a finding ends the run."""
+        ...
 
     def exception(self, error: BaseException) -> BaseException:
         """Return an exception with redacted texts; the same object if there is nothing to redact."""
@@ -57,7 +59,15 @@ def error_message(run: Run, error: BaseException) -> str:
     """Return the message of ``error`` as it may leave ``run``."""
     for redactor in run.state.get(_REDACTORS, ()):
         error = redactor.exception(error)
-    return str(error)
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - __str__ is user code
+        return f"<{type(error).__name__}>"
+
+
+def is_redacted(run: Run) -> bool:
+    """Return whether what leaves ``run`` may be redacted."""
+    return _REDACTORS in run.state
 
 
 def redacted_data(run: Run, data: Any) -> Any:
@@ -65,6 +75,17 @@ def redacted_data(run: Run, data: Any) -> Any:
     for redactor in run.state.get(_REDACTORS, ()):
         data = redactor.data(data)
     return data
+
+
+def redacted_new_input(run: Run, items: Any, where: str) -> Any:
+    """Return input that ``run`` gets in place of the user's, as its model, result and history may have it.
+
+    Raises:
+        RedactedContentBlockedError: E84, something was found that ends the run.
+    """
+    for redactor in run.state.get(_REDACTORS, ()):
+        items = redactor.input(items, where)
+    return items
 
 
 def redacted_input(run: Run, items: Any) -> Any:
@@ -102,21 +123,28 @@ def track_call(run: Run) -> None:
         task.add_done_callback(tasks.discard)
 
 
-@asynccontextmanager
-async def tracked_calls(run: Run) -> AsyncIterator[None]:
+class tracked_calls:  # noqa: N801 - used like a function
     """Track the calls of a run; if the run fails or is cancelled, wait until all of them have ended.
 
     After a cancellation, or when one of several tools has failed, the SDK cancels the other tools without
     waiting for them.
     """
-    tasks: set[asyncio.Task[Any]] = set()
-    before = {key: run.state[key] for key in (_OPEN, _OWNER) if key in run.state}
-    run.state[_OPEN], run.state[_OWNER] = tasks, asyncio.current_task()
-    try:
-        yield
-    except BaseException:
-        await wait_for_end(*tasks)
-        raise
-    finally:
-        del run.state[_OPEN], run.state[_OWNER]
-        run.state.update(before)
+
+    # Not a generator: most runs wait for this.
+    __slots__ = ("_before", "_state", "_tasks")
+
+    def __init__(self, run: Run) -> None:
+        self._state = run.state
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def __aenter__(self) -> None:
+        state = self._state
+        self._before = state.get(_OPEN), state.get(_OWNER)
+        state[_OPEN], state[_OWNER] = self._tasks, asyncio.current_task()
+
+    async def __aexit__(self, kind: object, error: object, traceback: object) -> None:
+        try:
+            if error is not None:
+                await wait_for_end(*self._tasks)
+        finally:
+            self._state[_OPEN], self._state[_OWNER] = self._before

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any
 
 from kantan_agents.errors import code_of
@@ -14,6 +15,7 @@ from kantan_agents.interception.calls import ToolCall, ToolNext
 from kantan_agents.interception.chain import around_tool_call
 from kantan_agents.interception.run_state import end_run_with, error_message, redacted_error, track_call
 from kantan_agents.pipeline import Run
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 
 current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_current_tool_call", default=None)
 """The tool call this task is in."""
@@ -40,6 +42,7 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
             ends the run, even if the SDK turns it into a text for the model.
     """
     track_call(run)
+    capture_begun(call)  # before it is the current one: the record names the call around it
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
 
@@ -64,14 +67,25 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
     def settled() -> Awaitable[Any]:
         return intercepted(call) if settle is None else settle(call, intercepted)
 
+    made = settled if run.events is None else partial(_with_events, run.events, call, settled)
     try:
-        return await (settled() if run.events is None else _with_events(run.events, call, settled))
+        return await (made() if call.record is None else _captured(call, made))
     except Exception as error:
         if not any(error is known for known in raised):
             end_run_with(run, error)  # raised by a middleware; the SDK would wrap it or turn it into a text
         raise
     finally:
         current_tool_call.reset(token)
+
+
+async def _captured(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+    try:
+        output = await made()
+    except BaseException as error:
+        call.record.ended(None, error)
+        raise
+    call.record.ended(output, None)
+    return output
 
 
 async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Awaitable[Any]]) -> Any:
@@ -107,6 +121,27 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
     return output
 
 
+async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+    """Make a call that the rules have allowed; in a replay, return what it has returned before.
+
+    Args:
+        call: The call.
+        made: Runs the tool.
+    """
+    tape = None if call.run is None else call.run.tape
+    if tape is not None and not tape.lets_run(call):
+        return await tape.tool(call)
+    if call.record is None:
+        return await made()
+    try:
+        result = await made()
+    except BaseException as error:
+        call.record.raised(error)
+        raise
+    call.record.returned(result)
+    return result
+
+
 @contextmanager
 def checking_rules(call: ToolCall | None) -> Iterator[None]:
     """Record refusals by the rules on ``call`` inside the ``with`` block.
@@ -132,8 +167,37 @@ def record_failure(call: ToolCall, error: Exception | None) -> None:
     call.error = error
 
 
+def capture_decision(facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
+    """Capture what the rules have decided about the tool call that is being checked.
+
+    Args:
+        facts: The tool.
+        layers: The rules in force.
+        decision: The decision; None if the rules permit everything.
+    """
+    call = _checked_call.get()
+    if call is not None and call.record is not None:
+        call.record.decided(facts, layers, decision, call.arguments)
+
+
+def capture_begun(call: ToolCall) -> None:
+    """Begin to capture a call, if its run is captured."""
+    if call.record is None and call.run.capture is not None:
+        call.record = call.run.capture.tool_call(call)
+
+
+def capture_hidden_tool(call: ToolCall, tool: Any) -> None:
+    """Capture which tool a call is of that its model was not shown."""
+    if call.record is not None:
+        call.record.found(tool)
+
+
 async def emit_refusal(call: ToolCall, error: Exception) -> None:
-    """Emit the events of a call that was refused before its tool was found."""
+    """Emit the events of a call that was refused before its tool was found, and capture it."""
+    call.refusal = error
+    capture_begun(call)
+    if call.record is not None:
+        call.record.ended(None, error)
     events = call.run.events
     if events is None:
         return

@@ -12,7 +12,7 @@ import attrs
 from agents import ItemHelpers, MaxTurnsExceeded, ModelBehaviorError, ModelResponse
 from agents.exceptions import ModelRefusalError
 
-from kantan_agents.bridge.model_answers import usage_numbers
+from kantan_agents.bridge.model_answers import usage_of_call
 from kantan_agents.errors import code_of
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
 from kantan_agents.structured import json_data
@@ -102,7 +102,7 @@ class ModelRecorder(Middleware):
             response = await call_next(call)
         finally:
             calls.mode = getattr(call.structured, "mode", None)
-        total, numbers = calls.usage or {}, usage_numbers(response.usage)
+        total, numbers = calls.usage or {}, usage_of_call(response.usage)
         calls.usage = {name: total.get(name, 0) + number for name, number in numbers.items()}
         return response
 

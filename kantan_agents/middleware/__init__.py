@@ -3,7 +3,7 @@
 from kantan_agents.middleware.approve.approve import Approve
 from kantan_agents.middleware.approve.calls import Approved, PendingCall, Rejected
 from kantan_agents.middleware.approve.state import decide, pending, resume, to_json
-from kantan_agents.middleware.budget.budget import Budget, Prices
+from kantan_agents.middleware.budget.budget import Budget, OnUnknownUsage, Prices
 from kantan_agents.middleware.budget.ledger import BudgetUse
 from kantan_agents.middleware.deadline import Deadline
 from kantan_agents.middleware.fallback import Fallback
@@ -20,6 +20,7 @@ __all__ = [
     "BudgetUse",
     "Deadline",
     "Fallback",
+    "OnUnknownUsage",
     "PendingCall",
     "Prices",
     "Redact",

@@ -11,13 +11,16 @@ import anyio
 from agents import ModelRetryBackoffSettings, ModelRetrySettings, ModelSettings
 from agents.exceptions import AgentsException
 
-from kantan_agents.errors import InvalidOptionError, KantanAgentsError
+from kantan_agents.errors import InvalidOptionError, InvalidToolRulesError, KantanAgentsError
 from kantan_agents.interception import Middleware, ToolCall, ToolNext
 from kantan_agents.middleware.deadline import seconds_left
-from kantan_agents.middleware.retry_policy import backoff_delay, only_policy, retry_policy
+from kantan_agents.middleware.retry_policy import backoff_delay, only_policy, replayed_policy, retry_policy
 from kantan_agents.pipeline import Next, Run, loggable
 from kantan_agents.support.arguments import checked_int, checked_number
 from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules import ToolRules
+from kantan_agents.tools.facts import facts_of_call
+from kantan_agents.tools.guards.check import check_call
 
 _log = get_logger("kantan_agents.middleware")
 
@@ -35,9 +38,12 @@ class Retry(Middleware):
     Tools are retried after any exception except errors of this library and of the SDK, such as invalid
     arguments, which a retry cannot fix.
 
+    In a replay, calls are retried as in the recorded run, without a delay.
+
     Args:
         attempts: Maximum number of attempts, including the first.
-        tools: Names of the tools that are safe to run again.
+        tools: The tools that are safe to run again: entries as in the ``allow`` list of tool rules, such as
+            ``"search"``, ``"mcp__github"`` or ``"bash(git log:*)"``.
         initial_delay: Seconds before the second attempt.
         max_delay: Maximum number of seconds between attempts.
         multiplier: Factor by which the delay grows.
@@ -60,6 +66,7 @@ class Retry(Middleware):
     ) -> None:
         self.attempts = checked_int("attempts", attempts, 1)
         self.tools = _names(tools)
+        self._tool_rules = _rules_for(self.tools)
         self._backoff = ModelRetryBackoffSettings(
             initial_delay=checked_number("initial_delay", initial_delay),
             max_delay=checked_number("max_delay", max_delay),
@@ -78,6 +85,8 @@ class Retry(Middleware):
         config = run.run_config
         given = config.model_settings or ModelSettings()
         retry = self._merged(run.agent.sdk_agent.model_settings.retry, given.retry)
+        if run.tape is not None and not run.tape.asks_models:
+            retry = dataclasses.replace(retry, policy=replayed_policy(run.tape))
         config.model_settings = dataclasses.replace(given, retry=retry)
         await call_next(run)
 
@@ -98,7 +107,9 @@ class Retry(Middleware):
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
         """Run the tool, and retry it if it fails and is named in ``tools``."""
-        attempts = self.attempts if call.name in self.tools else 1
+        # In a replay, the recorded result is that of the last attempt.
+        is_replay = call.run is not None and call.run.tape is not None
+        attempts = self.attempts if self.tools and not is_replay and await self._may_repeat(call) else 1
         for attempt in range(1, attempts):
             try:
                 return await call_next(call)
@@ -115,6 +126,10 @@ class Retry(Middleware):
             await anyio.sleep(delay)
         return await call_next(call)
 
+    async def _may_repeat(self, call: ToolCall) -> bool:
+        # As for `allow`: a name that a server has chosen must not make a tool of it run twice.
+        return (await check_call(self._tool_rules, facts_of_call(call), call.arguments)).allowed
+
     def _delay(self, attempt: int) -> float:
         return backoff_delay(self._backoff, attempt) * random.uniform(0.875, 1.0)  # noqa: S311 - nothing secret
 
@@ -129,3 +144,11 @@ def _names(tools: Any) -> frozenset[str]:
         if all(isinstance(name, str) for name in names):
             return frozenset(names)
     raise InvalidOptionError(option="tools", reason=f"must be names of tools, not {tools!r}")
+
+
+def _rules_for(tools: frozenset[str]) -> ToolRules:
+    try:
+        return ToolRules.parse({"allow": tools})
+    except InvalidToolRulesError as error:
+        reason = "; ".join(problem.removeprefix("allow: ") for problem in error.problems)
+        raise InvalidOptionError(option="tools", reason=reason) from None

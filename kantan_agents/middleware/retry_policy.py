@@ -11,6 +11,7 @@ from typing import Any
 from agents import ModelRetryBackoffSettings, retry_policies
 from agents.retry import RetryDecision, RetryPolicyContext
 
+from kantan_agents.capture.playback import Tape
 from kantan_agents.errors import KantanAgentsError, ProviderRequestError
 from kantan_agents.middleware.deadline import seconds_left
 from kantan_agents.models import claim_all_retries
@@ -83,6 +84,17 @@ def retry_policy(backoff: ModelRetryBackoffSettings, longest_wait: float) -> Pol
             decision.delay = delay  # changed in place: it has private fields about the safety of a replay
             return decision
         return RetryDecision(retry=True, delay=delay)
+
+    claim_all_retries(decide)
+    return decide
+
+
+def replayed_policy(tape: Tape) -> Policy:
+    """Return the policy that retries a call at once if the recorded run has retried it."""
+
+    async def decide(context: RetryPolicyContext) -> Any:
+        del context
+        return RetryDecision(retry=tape.is_retried, delay=0.0)
 
     claim_all_retries(decide)
     return decide

@@ -17,12 +17,16 @@ from kantan_llm.resolver import ResolvedLLM
 from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
 from kantan_agents.models.origin import register_origin
+from kantan_agents.models.other_transports import fail_across_loops
+from kantan_agents.models.stream_usage import AskingChatModel
 from kantan_agents.support.connections import PerLoop
 from kantan_agents.support.http_pools import close_idle_connections, reclaim_connections
 from kantan_agents.support.tls import tls_settings, trusted_certificates
 
 OPENAI = "openai"
 _PREFIXES = ("OPENAI_",)
+# How many models may be wrapped in others.
+_WRAPPED = 3
 _PROXIES = ("_PROXY", "_proxy")
 
 
@@ -39,6 +43,7 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
     use_responses = None if bundle.provider == OPENAI else False
     provider = OpenAIProvider(openai_client=bundle.client, use_responses=use_responses)
     model = provider.get_model(bundle.model)
+    AskingChatModel.adopt(model)
     own_connections(model)
     use_light_requests(bundle.client, model)
     register_origin(model, bundle.provider)
@@ -46,14 +51,33 @@ def sdk_model(bundle: AsyncClientBundle) -> Model:
 
 
 def own_connections(model: object) -> None:
-    """Make the client of an SDK model take back the connections of cancelled requests, and count them.
+    """Make the client of an SDK model usable on each event loop and after cancelled requests; count it.
 
-    A model without an OpenAI client is left unchanged.
+    The client of a model that another one wraps is treated alike. A model without an OpenAI client is left
+    unchanged.
     """
     client = getattr(model, "_client", None)  # by the attribute: a stand-in for a model has it as well
+    if isinstance(client, AsyncOpenAI):
+        _own_client(client)
+    else:
+        _own_wrapped(model)
+
+
+def _own_client(client: AsyncOpenAI) -> None:
     http_client = getattr(client, "_client", None)  # a mock with the class as its `spec` has none
-    if isinstance(client, AsyncOpenAI) and http_client is not None:
-        reclaim_connections(http_client, str(client.base_url))
+    if http_client is not None:
+        url = str(client.base_url)
+        reclaim_connections(http_client, url)
+        fail_across_loops(http_client, url)
+
+
+def _own_wrapped(model: object, depth: int = _WRAPPED) -> None:
+    # Not by `getattr`: a `NamedModel` has the attributes of a model that it would look for.
+    for value in tuple(getattr(model, "__dict__", {}).values()):
+        if isinstance(value, AsyncOpenAI):
+            _own_client(value)
+        elif isinstance(value, Model) and depth:
+            _own_wrapped(value, depth - 1)
 
 
 class Clients:

@@ -15,6 +15,7 @@ from openai import OpenAIError
 from kantan_agents.errors import ModelNotConfiguredError
 from kantan_agents.models.client_pool import own_connections
 from kantan_agents.models.configuration import OPENAI, check_key, check_url, missing
+from kantan_agents.models.stream_usage import stream_with_usage
 from kantan_agents.pipeline import Run, current_run
 
 
@@ -56,15 +57,28 @@ class NamedModel(Model):
             model: Model = run.model_provider.get_model(self.name)
             own_connections(model)
             return model
-        return self.clients.model()
+        try:
+            return self.clients.model()
+        except ModelNotConfiguredError:
+            stand_in: Model | None = None if run is None or run.tape is None else run.tape.model(self.name)
+            if stand_in is None:
+                raise
+            return stand_in
 
     async def get_response(self, *args: Any, **kwargs: Any) -> ModelResponse:
         """Call the model."""
         return await self.current_model().get_response(*args, **kwargs)
 
-    def stream_response(self, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        """Call the model and stream its response."""
-        return self.current_model().stream_response(*args, **kwargs)
+    def stream_response(
+        self, system_instructions: str | None, input: Any, model_settings: Any, *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """Call the model and stream its response, with its usage."""
+        model = self.current_model()
+        return stream_with_usage(
+            model,
+            model_settings,
+            lambda settings: model.stream_response(system_instructions, input, settings, *args, **kwargs),
+        )
 
     def get_retry_advice(self, request: ModelRetryAdviceRequest) -> ModelRetryAdvice | None:
         """Return the model's advice on whether to retry a failed request."""
@@ -187,7 +201,11 @@ class DefaultProvider(ModelProvider):
             failed = _environment_error(model_name, error)
             if failed is None:
                 raise
-            raise failed from error
+            run = current_run.get()
+            stand_in: Model | None = None if run is None or run.tape is None else run.tape.model(model_name)
+            if stand_in is None:
+                raise failed from error
+            return stand_in
         _check_environment_of(model, model_name)
         own_connections(model)
         return model

@@ -36,11 +36,22 @@ from kantan_agents.models.configuration import (
 from kantan_agents.models.named import (
     AnthropicModels,
     Clients,
+    DefaultProvider,
     FactoryClients,
     LaterClients,
     NamedModel,
     ProviderFactory,
 )
+from kantan_agents.models.openai_defaults import (
+    ELSEWHERE,
+    DefaultClientModel,
+    OpenAIPool,
+    at_openai,
+    default_client_model,
+    default_key,
+    uses_responses,
+)
+from kantan_agents.models.unknown_names import hint_for
 from kantan_agents.protocol import AnthropicProvider, ProviderModel, is_provider
 
 _pools = RecentPools(maxsize=128)
@@ -55,24 +66,43 @@ def pool_for(name: str) -> tuple[str, ClientPool]:
         ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
         ModelNotFoundError: E19, kantan-llm does not know the model.
     """
+    bare = at_openai(name)
     try:
-        resolved = resolve_llm(name, provider=None, providers=None, api_key=None, base_url=None)
+        if bare is None:
+            resolved = resolve_llm(name, provider=None, providers=None, api_key=None, base_url=None)
+        else:
+            key = default_key()
+            resolved = resolve_llm(
+                f"openai/{bare}", provider=None, providers=None, api_key=key, base_url=None
+            )
     except MissingConfigError as error:
         raise (missing(name, ANTHROPIC) if _claude_in(name) else not_configured(name, error)) from error
     except (KantanLLMError, TypeError, ValueError, AttributeError) as error:
-        raise ModelNotFoundError(model=name) from error
+        raise _not_found(name) from error
     check_resolved(name, resolved)
     try:
-        key = (resolved, settings_in_environment())
+        key_of_pool = (resolved, settings_in_environment(), bare is not None and uses_responses())
         with _pools_lock:
-            pool = _pools.get(key)
+            pool = _pools.get(key_of_pool)
         if pool is None:
-            created = ClientPool(resolved, shared_clients(resolved))
+            clients = shared_clients(resolved)
+            created = (
+                ClientPool(resolved, clients)
+                if bare is None
+                else OpenAIPool(resolved, clients, lambda: pool_for(name)[1])
+            )
             with _pools_lock:
-                pool = _pools.setdefault(key, created)
+                pool = _pools.setdefault(key_of_pool, created)
     except (KantanLLMError, TypeError, ValueError) as error:
         raise ModelNotFoundError(model=name) from error
     return resolved.model, pool
+
+
+def _not_found(name: str) -> ModelNotFoundError:
+    error = ModelNotFoundError(model=name)
+    if isinstance(name, str):
+        error.__notes__ = [hint_for(name)]
+    return error
 
 
 def anthropic_for(name: str) -> tuple[str, AnthropicModels] | None:
@@ -107,7 +137,23 @@ def clients_for(name: str) -> tuple[str, Clients]:
         ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
         ModelNotFoundError: E19, the model is unknown.
     """
-    return anthropic_for(name) or pool_for(name)
+    return anthropic_for(name) or openai_clients_for(name)
+
+
+def openai_clients_for(name: str) -> tuple[str, ClientPool | DefaultClientModel]:
+    """Return a model's name at its provider, and what finds its OpenAI client.
+
+    Raises:
+        ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
+        ModelNotFoundError: E19, the model is unknown.
+    """
+    try:
+        return pool_for(name)
+    except ModelNotFoundError as error:
+        default = default_client_model(name, is_known=isinstance(error, ModelNotConfiguredError))
+        if default is None:
+            raise
+        return default
 
 
 def _claude_in(name: str) -> str | None:
@@ -117,7 +163,7 @@ def _claude_in(name: str) -> str | None:
     return model if is_claude else None
 
 
-async def embedding_clients(name: str) -> tuple[ClientPool, str]:
+async def embedding_clients(name: str) -> tuple[ClientPool | DefaultClientModel, str]:
     """Return the clients for an embedding model, and the model's name at its provider.
 
     A name that begins with ``text-embedding-`` and has no provider prefix is an OpenAI model.
@@ -126,10 +172,18 @@ async def embedding_clients(name: str) -> tuple[ClientPool, str]:
         ModelNotConfiguredError: E47, the key or the URL of its provider is missing or cannot be used.
         ModelNotFoundError: E19, kantan-llm does not know the model.
     """
-    full_name = f"openai/{name}" if name.startswith("text-embedding-") else name
     # In a thread: creating the first client reads certificates, which takes a while.
-    model, pool = await anyio.to_thread.run_sync(pool_for, full_name)
+    model, pool = await anyio.to_thread.run_sync(openai_clients_for, name)
     return pool, model
+
+
+def own_client_of(model: object) -> None:
+    """Make the client of an SDK model that the application has created usable on each event loop.
+
+    Any other value is left unchanged, such as a name.
+    """
+    if isinstance(model, Model) and not isinstance(model, NamedModel):  # it would look for its client at once
+        own_connections(model)
 
 
 @attrs.frozen
@@ -162,11 +216,12 @@ def resolve_model(model: object, provider_factory: ProviderFactory | None = None
         named = NamedModel(model, FactoryClients(provider_factory, model))
         return ResolvedModel(named, get_default_model_settings(model))
     if model is None or isinstance(model, Model):
-        if not isinstance(model, NamedModel):  # it would look for its client at once
-            own_connections(model)
+        own_client_of(model)
         return ResolvedModel(model)
     if isinstance(model, str):
         clients: Clients
+        if model.startswith(ELSEWHERE):
+            return ResolvedModel(NamedModel(model, FactoryClients(DefaultProvider, model)))
         try:
             name, clients = clients_for(model)
         except ModelNotConfiguredError:

@@ -45,7 +45,14 @@ class Run:
             text rather than a user's.
         outcome: How the run has ended: ``"finished"``, ``"failed"`` or ``"cancelled"``; None while it is
             running.
+        is_stopped: Whether ``RunStream.cancel(mode="after_turn")`` has ended it before the answer. Its
+            outcome is then ``"finished"``.
         mistake: An error from before the trace was opened; it is raised inside the middleware.
+        parent_run: Id of the run inside which this one began; None for an outermost run.
+        parent_call: Id of the tool call inside which this one began.
+        capture: Collects the complete record of the run; None if nobody wants it. For the library.
+        tape: Answers its calls in a replay; None in an ordinary run. For the library.
+        observed: Models with their wrappers, by the id of the model and the agent's name. For the library.
     """
 
     agent: Any
@@ -71,13 +78,35 @@ class Run:
     is_nested: bool = False
     mistake: Exception | None = None
     outcome: Outcome | None = None
+    is_stopped: bool = False
+    parent_run: str | None = None
+    parent_call: str | None = None
+    capture: Any = None
+    tape: Any = None
+    observed: dict[tuple[int, str], tuple[Any, Any]] = attrs.field(factory=dict, repr=False)
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
 
     @property
     def is_watched(self) -> bool:
-        """Whether model calls and tool calls have observers or middleware."""
-        return self.events is not None or bool(self.model_calls or self.tool_calls or self.sends_once)
+        """Whether model calls and tool calls have observers or middleware, are captured or replayed."""
+        return (
+            self.events is not None
+            or self.capture is not None
+            or self.tape is not None
+            or bool(self.model_calls or self.tool_calls or self.sends_once)
+        )
+
+    @property
+    def is_only_captured(self) -> bool:
+        """Whether its calls are captured, and nothing else is interested in them."""
+        return self.capture is not None and not (
+            self.events is not None
+            or self.tape is not None
+            or self.model_calls
+            or self.tool_calls
+            or self.sends_once
+        )
 
     @property
     def records_sensitive_data(self) -> bool:

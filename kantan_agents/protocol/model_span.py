@@ -11,6 +11,7 @@ from agents.tracing import generation_span
 
 from kantan_agents.protocol.responses import Item
 from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.protocol.usage import usage_of
 
 
 class ModelSpan:
@@ -33,18 +34,19 @@ class ModelSpan:
             self._span.span_data.input = [*system, *map(without_media, items)]
 
     def record_output(self, items: Iterable[Item], usage: Usage, metadata: Any) -> None:
-        """Record the output items, the usage, and the model's name if the metadata has it."""
+        """Record the output items, and the usage and the model's name if the metadata has them."""
         data = self._span.span_data
         if self._has_data:
             data.output = [without_media(item.model_dump(exclude_unset=True)) for item in items]
-        data.usage = {
-            "requests": usage.requests,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "total_tokens": usage.total_tokens,
-            "input_tokens_details": usage.input_tokens_details.model_dump(),
-            "output_tokens_details": usage.output_tokens_details.model_dump(),
-        }
+        if usage_of(metadata) is not None:  # otherwise the provider sent none, which is not 0 tokens
+            data.usage = {
+                "requests": usage.requests,
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "total_tokens": usage.total_tokens,
+                "input_tokens_details": usage.input_tokens_details.model_dump(),
+                "output_tokens_details": usage.output_tokens_details.model_dump(),
+            }
         model = metadata.get("model") if isinstance(metadata, Mapping) else None
         if isinstance(model, str) and model:
             data.model = model

@@ -8,9 +8,10 @@ from typing import Any
 
 from agents import FunctionTool
 
+from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, RetrievalError
 from kantan_agents.retrieval.index import AgentToolIndex, RunView
-from kantan_agents.retrieval.options import ToolRetrieval
+from kantan_agents.retrieval.options import ToolRetrieval, known_names, own_names
 from kantan_agents.retrieval.query import cut
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import rules_in_force
@@ -30,7 +31,12 @@ _SCHEMA = {
 
 
 def index_for_agent(
-    options: ToolRetrieval, held: Sequence[FunctionTool], others: Sequence[Any], owner: Any
+    options: ToolRetrieval,
+    held: Sequence[FunctionTool],
+    others: Sequence[Any],
+    owner: Any,
+    *,
+    has_servers: bool = False,
 ) -> AgentToolIndex:
     """Return the tool index of an agent.
 
@@ -39,22 +45,25 @@ def index_for_agent(
         held: The guarded tools to choose from.
         others: The other tools of the agent, which are always shown.
         owner: The agent.
+        has_servers: Whether it has MCP servers, whose tools are known only during a run.
 
     Raises:
         UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
         InvalidOptionError: E75, another tool of the agent has the name of ``find_tools``.
     """
-    tool_index = AgentToolIndex(options, held, owner)
+    names = [tool.qualified_name for tool in held]
+    always = own_names(options.always, names) if has_servers else known_names(options.always, names)
+    tool_index = AgentToolIndex(options, held, owner, always)
     name = options.find_tools
-    if tool_index.is_needed and name is not None:
+    if name is not None and (tool_index.is_needed or has_servers):
         if any(getattr(tool, "name", None) == name for tool in (*held, *others)):
             reason = f"the agent has a tool named {name} of its own; give another name, or None"
             raise InvalidOptionError(option="find_tools", reason=reason)
-        tool_index.finder = find_tools_tool(name, tool_index)
+        tool_index.finder = find_tools_tool(name)
     return tool_index
 
 
-def find_tools_tool(name: str, tool_index: AgentToolIndex) -> FunctionTool:
+def find_tools_tool(name: str) -> FunctionTool:
     """Return the tool that searches an index and shows the results from the next turn on."""
 
     async def find(tool_context: Any, arguments: str) -> str:
@@ -65,11 +74,13 @@ def find_tools_tool(name: str, tool_index: AgentToolIndex) -> FunctionTool:
         if not isinstance(query, str) or not query.strip():
             return 'Give a query, such as {"query": "send an e-mail"}.'
         view = in_view.get()
-        if not isinstance(view, RunView) or view.tool_index is not tool_index:
+        if not isinstance(view, RunView) or view.tool_index.finder is not finder:
             return "You have already been shown all tools."
-        return await _found(tool_index, view, cut(query), tool_context.context)
+        return await _found(view.tool_index, view, cut(query), tool_context.context)
 
-    return FunctionTool(name, _DESCRIPTION, _SCHEMA, find)
+    finder = FunctionTool(name, _DESCRIPTION, _SCHEMA, find)
+    setattr(finder, IS_OWN_TOOL, True)
+    return finder
 
 
 async def _found(tool_index: AgentToolIndex, view: RunView, query: str, context: Any) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import copy
+from collections import ChainMap
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from itertools import islice
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -14,7 +16,7 @@ from agents.tool_context import ToolContext
 from kantan_agents.errors import RetrievalError
 from kantan_agents.pipeline import current_run
 from kantan_agents.retrieval.conversation import earlier_items, earlier_text
-from kantan_agents.retrieval.options import ToolRetrieval, known_names
+from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.query import arguments_of, calls_in, newest_text, with_calls
 from kantan_agents.retrieval.retrievers.retriever import ToolMatch, document_of
 from kantan_agents.retrieval.search import ToolSearch, first_matching
@@ -37,24 +39,30 @@ class AgentToolIndex:
         options: The retrieval options.
         tools: The guarded tools, in the order they were given.
         owner: The agent they belong to.
-
-    Raises:
-        UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
+        always: Names of the tools that are always shown.
+        base: The index of the agent's own tools, if ``tools`` contains those of MCP servers as well. Both
+            have the same views of runs and the same ``find_tools``.
     """
 
-    def __init__(self, options: ToolRetrieval, tools: Sequence[FunctionTool], owner: Any) -> None:
+    def __init__(
+        self,
+        options: ToolRetrieval,
+        tools: Sequence[FunctionTool],
+        owner: Any,
+        always: Iterable[str],
+        base: AgentToolIndex | None = None,
+    ) -> None:
         self.options = options
         self.owner = owner
         self.tools = tools
-        self._by_name = {tool.qualified_name: tool for tool in tools}
+        self._by_name: MutableMapping[str, FunctionTool] = {tool.qualified_name: tool for tool in tools}
         self._places = {name: place for place, name in enumerate(self._by_name)}
-        requested = known_names(options.always, list(self._by_name))
         changing = [name for name, tool in self._by_name.items() if changes_each_turn(tool)]
-        self._always = {name: self._by_name[name] for name in (*requested, *changing)}
-        # A dict: ordered, with fast lookups.
+        # Dicts: ordered, with fast lookups.
+        self._always = dict.fromkeys((*always, *changing))
         self._chosen_from = {name: None for name in self._by_name if name not in self._always}
         names = frozenset(self._chosen_from)
-        self.finder: FunctionTool | None = None
+        self.finder: FunctionTool | None = base.finder if base is not None else None
         self.is_needed = len(names) > options.top_n
         self.search_tools = ToolSearch(
             options,
@@ -62,8 +70,15 @@ class AgentToolIndex:
             names,
         )
         # By the SDK's context of a run; nested runs have their own.
-        self._views: WeakKeyDictionary[Any, View] = WeakKeyDictionary()
+        self._views: WeakKeyDictionary[Any, View] = base._views if base is not None else WeakKeyDictionary()
         self._few: WeakKeyDictionary[RuleLayers, list[str] | None] = WeakKeyDictionary()
+
+    def in_this_turn(self, tools: Sequence[FunctionTool], served: Iterable[FunctionTool]) -> AgentToolIndex:
+        """Return this index with the objects of this turn: the SDK creates tools of MCP servers anew."""
+        turn = copy.copy(self)
+        turn.tools = tools
+        turn._by_name = ChainMap({tool.qualified_name: tool for tool in served}, self._by_name)
+        return turn
 
     async def tools_now(
         self, wrapper: Any, layers: RuleLayers, tool_choice: Any = None
@@ -86,11 +101,9 @@ class AgentToolIndex:
         view.show_requested()
         few = await self._all_usable(layers) if _may_be_few(view, layers) else None
         view.has_more = few is None
-        shown = [
-            *self._always.values(),
-            *(self._by_name[name] for name in (view.names if few is None else few)),
-        ]
-        return [tool for tool in shown if is_switched_on(tool)]
+        shown = map(self._by_name.get, (*self._always, *(view.names if few is None else few)))
+        # A server may have withdrawn a tool that was found in an earlier turn.
+        return [tool for tool in shown if tool is not None and is_switched_on(tool)]
 
     async def _all_usable(self, layers: RuleLayers) -> list[str] | None:
         """Return all permitted tools if there are no more than ``top_n``, else None."""
@@ -113,16 +126,16 @@ class AgentToolIndex:
         """
         known, limit = set(excluded), 2 * count
         while True:
-            requested = min(limit + len(known), len(self._by_name))
+            requested = min(limit + len(known), len(self.tools))
             matches = await self.search_tools.search(text, requested)
             new = (match for match in matches if match.name not in known)
             found = await first_matching(
                 lambda match: self.may_use(self._by_name[match.name], layers), new, count
             )
-            if len(found) == count or requested == len(self._by_name) or len(matches) < requested:
+            if len(found) == count or requested == len(self.tools) or len(matches) < requested:
                 return found
             # An index that may use a network is searched only once more.
-            limit = limit * _GROWTH if self.search_tools.is_quick else len(self._by_name)
+            limit = limit * _GROWTH if self.search_tools.is_quick else len(self.tools)
 
     def finder_now(self, wrapper: Any, layers: RuleLayers) -> list[FunctionTool]:
         """Return ``find_tools`` if more tools may exist, and set the current view."""

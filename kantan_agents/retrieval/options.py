@@ -61,13 +61,14 @@ class ToolRetrieval:
     The tool rules still apply: hidden tools are not found, and refused calls are refused. If the retriever
     fails, all tools are shown. An agent with at most ``top_n`` tools shows them all.
 
-    Only plain function tools are chosen from. Hosted tools, tools of MCP servers, agents as tools and tools
+    Plain function tools and the tools of MCP servers are chosen from. Hosted tools, agents as tools and tools
     that are enabled by a function are always shown.
 
     Args:
         top_n: Number of tools to choose for an input; 1 to 1,000.
         retriever: The retriever that finds them.
-        always: Names of tools that are shown in addition, for any input.
+        always: Names of tools that are shown in addition, for any input. For tools of MCP servers, these are
+            names and patterns as in tool rules, such as ``mcp__files__read`` or ``mcp__files__*``.
         find_tools: Name of the tool with which the model searches for more tools; None for no such tool.
         timeout: Seconds a search may take; after that, all tools are shown.
         index_timeout: Seconds that indexing all tools may take on first use.
@@ -113,6 +114,12 @@ def known_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
     if problems:
         raise UnknownRetrievedToolError(problems=problems)
     return names
+
+
+def own_names(names: Iterable[str], tools: Sequence[str]) -> list[str]:
+    """Return those of ``names`` that are in ``tools``; MCP servers may offer the others."""
+    known = frozenset(tools)
+    return [name for name in names if name in known]
 
 
 def _problem(name: str, tools: Sequence[str]) -> str:

@@ -3,25 +3,51 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agents import FunctionTool, ToolSearchTool
 
-from kantan_agents.retrieval.options import ToolRetrieval, known_names
+from kantan_agents.retrieval.options import ToolRetrieval, known_names, own_names
+from kantan_agents.tool_rules.names import NamePatterns
+from kantan_agents.tools import facts_of
 
 
-def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval) -> list[Any]:
+def defer_loading_of(tools: Sequence[Any], options: ToolRetrieval, *, has_servers: bool = False) -> list[Any]:
     """Return the tools with deferred loading for all plain ones except ``always``, and OpenAI's search tool.
+
+    Args:
+        tools: The agent's own tools.
+        options: The retrieval options.
+        has_servers: Whether the agent has MCP servers, which may offer other tools that ``always`` names.
 
     Raises:
         UnknownRetrievedToolError: E58, ``always`` names an unknown tool.
     """
-    always = known_names(options.always, [tool.name for tool in tools])
+    names = [tool.name for tool in tools]
+    always = own_names(options.always, names) if has_servers else known_names(options.always, names)
     deferred = [_deferred(tool) if tool.name not in always else tool for tool in tools]
-    needs_search = any(getattr(tool, "defer_loading", False) for tool in deferred)
-    has_search = any(isinstance(tool, ToolSearchTool) for tool in deferred)
-    return deferred if has_search or not needs_search else [*deferred, ToolSearchTool()]
+    return with_search_tool(deferred)
+
+
+def defer_loading_of_served(tools: Iterable[Any], options: ToolRetrieval) -> None:
+    """Defer the loading of tools of MCP servers, except of those that ``always`` names.
+
+    Args:
+        tools: The tools as the SDK has created them for this turn.
+        options: The retrieval options.
+    """
+    always = NamePatterns(options.always)
+    for tool in tools:
+        if isinstance(tool, FunctionTool) and not any(map(always.covering, facts_of(tool).names)):
+            tool.defer_loading = True
+
+
+def with_search_tool(tools: list[Any]) -> list[Any]:
+    """Return the tools with OpenAI's search tool, if some are deferred and it is not among them."""
+    has_search = any(isinstance(tool, ToolSearchTool) for tool in tools)
+    needs_search = any(getattr(tool, "defer_loading", False) for tool in tools)
+    return [*tools, ToolSearchTool()] if needs_search and not has_search else tools
 
 
 def _deferred(tool: Any) -> Any:

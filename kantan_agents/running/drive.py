@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from kantan_agents.bridge.captured import capture_run
 from kantan_agents.context import check_context
 from kantan_agents.errors import code_of
 from kantan_agents.events import Delegated, RunCancelled, RunFailed, RunFinished, RunStarted
@@ -33,12 +34,14 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
         Exception: The error of a stage. ``error.kantan_run`` is the run, and the changes of its stages to the
             context are undone.
     """
+    outer = current_run.get()
     token, names = current_run.set(run), bind_names(run)
     watch = Stopwatch()
     error: BaseException | None = None
     late: BaseException | None = None
     try:
         with RunTrace(run):
+            run.capture = capture_run(run, outer)
             if run.events is None:
                 await _run(run, pipeline)
             else:
@@ -124,6 +127,7 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Bas
                 output=json_data(output),
                 usage=run_usage(run),
                 waits_for_approval=bool(getattr(run.result, "interruptions", None)),
+                stopped=run.is_stopped,
             )
             if is_about_to_be_cancelled():
                 await asyncio.sleep(0)

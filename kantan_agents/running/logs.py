@@ -9,7 +9,7 @@ from typing import Any
 
 import structlog
 
-from kantan_agents.bridge.model_answers import usage_numbers
+from kantan_agents.bridge.model_answers import usage_of_run
 from kantan_agents.errors import code_of
 from kantan_agents.events import Event
 from kantan_agents.events.emitter import outcome_of
@@ -46,7 +46,10 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
         return
     outcome = outcome_of(error)
     level = logging.WARNING if outcome == "failed" else logging.INFO
-    values: dict[str, Any] = {"seconds": round(seconds, 6), "trace_id": run.trace_id, **run_usage(run)}
+    usage = run_usage(run)
+    if not usage["requests_without_usage"]:
+        del usage["requests_without_usage"]  # the usual case
+    values: dict[str, Any] = {"seconds": round(seconds, 6), "trace_id": run.trace_id, **usage}
     if error is not None:
         values |= {"error_type": type(error).__name__, "code": code_of(error)}
     _log.log(level, f"run {outcome}", **values)
@@ -54,7 +57,8 @@ def log_end(run: Run, seconds: float, error: BaseException | None) -> None:
 
 def run_usage(run: Run) -> dict[str, int]:
     """Return the numbers of requests and tokens of a run."""
-    return usage_numbers(getattr(getattr(run.result, "context_wrapper", None), "usage", None))
+    usage = getattr(getattr(run.result, "context_wrapper", None), "usage", None)
+    return usage_of_run(usage, getattr(run.result, "raw_responses", None) or ())
 
 
 # Fields with what users, models and tools have written: those of models, and those of tools.

@@ -7,10 +7,11 @@ from typing import Any, Protocol
 import agents
 
 from kantan_agents.bridge import context_of, effective_run_config
+from kantan_agents.capture.playback import current_playback
 from kantan_agents.context import Context
 from kantan_agents.errors import InputTypeError
 from kantan_agents.events import Emitter, Handler, Observers, emitter_for
-from kantan_agents.interception import Layers, inherited_layers, redacted_data
+from kantan_agents.interception import Layers, current_tool_call, inherited_layers, redacted_data
 from kantan_agents.models import ProviderFactory, use_provider
 from kantan_agents.pipeline import Pipeline, Run, current_run
 from kantan_agents.running.drive import raising
@@ -74,7 +75,7 @@ def new_run(
         run.model_calls = (*inherited.model_calls, *run.model_calls)
         run.tool_calls = (*inherited.tool_calls, *run.tool_calls)
         pipeline = pipeline.prepend(*inherited.stages)
-    run.is_nested = _is_nested()
+    _place(run)
     if agent.layers.metadata:
         try:
             run.metadata = _with_middleware(agent, run)
@@ -90,12 +91,20 @@ def new_run(
     return run, pipeline
 
 
-def _is_nested() -> bool:
-    """Return whether a new run may be inside another run, of this library or of the SDK's own runner.
+def _place(run: Run) -> None:
+    """Set what a new run is inside of: another run, a tool call, a replay.
 
-    Any open span counts: guardrails, hooks and tools may have opened one of any kind around the new run.
+    It may also be inside a run of the SDK's own runner. Any open span counts: guardrails, hooks and tools may
+    have opened one of any kind around the new run.
     """
-    return current_run.get() is not None or agents.get_current_span() is not None
+    parent, playback = current_run.get(), current_playback.get()
+    run.is_nested = parent is not None or agents.get_current_span() is not None
+    if parent is not None:
+        call = current_tool_call.get()
+        run.parent_run = parent.id
+        run.parent_call = call.call_id if call is not None and call.run is parent else None
+    if playback is not None:
+        run.tape = playback.tape_for(run)
 
 
 def _with_middleware(agent: RunnableAgent, run: Run) -> dict[str, Any]:

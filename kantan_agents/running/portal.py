@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import os
 import threading
@@ -13,6 +14,7 @@ from kantan_agents.errors import RunInCollectorError
 from kantan_agents.running.call import Call
 from kantan_agents.running.collector import is_collecting
 from kantan_agents.running.loops import LoopThread, run_in_place
+from kantan_agents.support.blocked_loops import blocking
 
 T = TypeVar("T")
 
@@ -49,6 +51,13 @@ class BackgroundLoop:
         """
         if is_collecting():
             raise RunInCollectorError
+        blocked = asyncio._get_running_loop()  # None instead of an exception in the usual case
+        if blocked is None:
+            return self._run(function)
+        with blocking(blocked):
+            return self._run(function)
+
+    def _run(self, function: Callable[[], Awaitable[T]]) -> T:
         current = self._current
         is_waiting = current is not None and threading.current_thread() is current.thread
         if not is_waiting and not _loop_waits.get():

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
-from typing import Generic, TypeAlias
+from typing import Generic, Literal, TypeAlias
 
 from typing_extensions import Self
 
-from kantan_agents.errors import StreamUsageError
+from kantan_agents.bridge import StopAfterTurn
+from kantan_agents.errors import InvalidOptionError, StreamUsageError
 from kantan_agents.events import Event, Handler, TextDelta
 from kantan_agents.events.buffer import EventBuffer
+from kantan_agents.events.observers import WithRawEvents
 from kantan_agents.pipeline import OutputT_co, Run, RunContext
+from kantan_agents.running.asyncio_only import no_event_loop
 from kantan_agents.support.waiting import wait_for_end
 
 BUFFERED = 64
@@ -27,12 +30,21 @@ async def _awaited(start: Callable[[], Awaitable[RunContext[OutputT_co]]]) -> Ru
 
 
 class _Events:
-    """Iterator over the events of a run. A generator would have to be closed by a reader that stops early."""
+    """Iterator over the events of a run. A generator would have to be closed by a reader that stops early.
 
-    __slots__ = ("_next",)
+    Args:
+        next_event: Returns the next event; None after the last one.
+        leave: Called when the reader drops the iterator, which is the only one: ``break`` is enough.
+    """
 
-    def __init__(self, next_event: Callable[[], Awaitable[Event | None]]) -> None:
+    __slots__ = ("_leave", "_next")
+
+    def __init__(self, next_event: Callable[[], Awaitable[Event | None]], leave: Callable[[], None]) -> None:
         self._next = next_event
+        self._leave = leave
+
+    def __del__(self) -> None:
+        self._leave()
 
     def __aiter__(self) -> Self:
         return self
@@ -53,12 +65,14 @@ class RunStream(Generic[OutputT_co]):
             run.context
 
     Entering the block starts the run. Leaving the block early cancels the run and waits until it has ended.
-    The run waits while more than 64 events are unread. After the last event the loop ends, or
-    raises the error of the run.
+    The run waits while more than 64 events are unread, and between two turns until all events are read;
+    there it does not wait for a reader that has left the loop.
+    After the last event the loop ends, or raises the error of the run.
     """
 
-    def __init__(self, drive: Drive[OutputT_co]) -> None:
+    def __init__(self, drive: Drive[OutputT_co], *, raw_events: bool = False) -> None:
         self._drive = drive
+        self._has_raw_events = raw_events
         self._run: Run | None = None
         self._task: asyncio.Task[RunContext[OutputT_co]] | None = None
         self._is_read = False
@@ -67,8 +81,14 @@ class RunStream(Generic[OutputT_co]):
     async def __aenter__(self) -> Self:
         if self._task is not None:
             raise StreamUsageError(reason="it can be entered once; call agent.stream again for another run")
+        if asyncio._get_running_loop() is None:
+            raise no_event_loop()
         self._buffer = EventBuffer(BUFFERED)
-        self._run, start = self._drive(self._receive)
+        self._stop = StopAfterTurn(self._buffer)
+        self._run, start = self._drive(
+            WithRawEvents(self._receive) if self._has_raw_events else self._receive
+        )
+        self._stop.watch(self._run)
         self._task = asyncio.create_task(_awaited(start))
         self._task.add_done_callback(lambda _: self._buffer.close())
         return self
@@ -95,7 +115,7 @@ class RunStream(Generic[OutputT_co]):
         if self._is_read:
             raise StreamUsageError(reason="its events can be read once")
         self._is_read = True
-        return _Events(self._next)
+        return _Events(self._next, self._buffer.leave)
 
     async def _next(self) -> Event | None:
         event = await self._buffer.get()
@@ -142,10 +162,28 @@ class RunStream(Generic[OutputT_co]):
             raise StreamUsageError(reason="it was cancelled, so there is no context")
         return task.result()
 
-    def cancel(self) -> None:
-        """Cancel the run. Its remaining events can still be read; then the loop ends."""
+    def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
+        """Cancel the run. Its remaining events can still be read; then the loop ends.
+
+        A run that is over, or that is being cancelled, is not affected.
+
+        Args:
+            mode: ``"immediate"`` cancels what the run is doing, and undoes its changes to the context.
+                ``"after_turn"`` lets the current turn finish: the model's answer and its tool calls. The run
+                then ends as one that has finished: ``run.context["result"]`` has what happened so far, with
+                None as the final output. ``to_state()`` and ``to_input_list()`` of the result continue it. If
+                the turn gives the final answer, the run ends as usual.
+
+        Raises:
+            StreamUsageError: E81, the run has not begun.
+            InvalidOptionError: E75, ``mode`` is neither of the two.
+        """
         task = self._started()
-        if not self._is_cancelled:  # a second cancel would interrupt the cleanup
+        if mode not in ("immediate", "after_turn"):
+            raise InvalidOptionError(option="mode", reason=f"must be immediate or after_turn, not {mode!r}")
+        if mode == "after_turn":
+            self._stop.request()
+        elif not self._is_cancelled:  # a second cancel would interrupt the cleanup
             self._is_cancelled = True
             task.cancel()
 

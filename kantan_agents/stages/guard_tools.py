@@ -16,5 +16,7 @@ async def guard_tools(run: Run, call_next: Next) -> None:
     Raises:
         InvalidToolRulesError: E20, with every mistake of the rule set.
     """
-    rules_in_force(run.context, run.agent.standing_rules)
+    layers = rules_in_force(run.context, run.agent.standing_rules)
+    if run.capture is not None:
+        run.capture.began_with(layers)
     await call_next(run)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kantan_agents.context import append_history, check_history
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.structured import json_data
+from kantan_agents.tools.output_text import tool_output_text
 from kantan_agents.tracing.spans import user_input
 
 
@@ -17,14 +18,14 @@ async def trim_history(run: Run, call_next: Next) -> None:
     """Append the input and the answer to ``context["history"]`` and keep the newest (spec 10).
 
     Each run appends two dicts ``{"role": "user" | "assistant", "text": str}``; the agent's ``history`` is the
-    number of dicts to keep. With 0 the context's history is not touched. A run that waits for an approval
-    has no answer yet; both dicts are appended when it is resumed and finishes.
+    number of dicts to keep. With 0 the context's history is not touched. A run that waits for an approval,
+    or was stopped after a turn, has no answer yet; both dicts are appended when it is resumed and finishes.
 
     Raises:
         HistoryTypeError: E6, a tool or a stage has replaced the list with another type.
     """
     limit = run.agent.history
-    if limit > 0 and not getattr(run.result, "interruptions", None):
+    if limit > 0 and not (run.is_stopped or getattr(run.result, "interruptions", None)):
         entries = [
             {"role": "user", "text": input_text(user_input(run))},
             {"role": "assistant", "text": output_text(run.result)},
@@ -53,9 +54,27 @@ def _content_text(content: Any) -> str:
 
 
 def output_text(result: Any) -> str:
-    """Return the answer as text: a structured output as JSON, no output as the empty string."""
-    output = getattr(result, "final_output", result)
+    """Return the answer as text: a structured output as JSON, no output as the empty string.
+
+    A run that stopped at a tool has the tool's output as its answer. Content, as MCP servers return it,
+    becomes its text.
+    """
+    try:
+        output, items = result.final_output, result.new_items
+    except AttributeError:  # a stage has set it
+        output, items = getattr(result, "final_output", result), ()
+    if items and items[-1].type == "tool_call_output_item":
+        return _text_of_tool(output, items)
     data = json_data(output)
     if data is None or isinstance(data, str):
         return data or ""
     return json.dumps(data, ensure_ascii=False)
+
+
+def _text_of_tool(output: Any, items: Sequence[Any]) -> str:
+    # For an agent without output type, the SDK stores `str(output)`.
+    for item in reversed(items):
+        if item.type == "tool_call_output_item" and (item.output is output or str(item.output) == output):
+            of_server = getattr(item.tool_origin, "mcp_server_name", None) is not None
+            return tool_output_text(item.output, from_server=of_server)
+    return tool_output_text(output)

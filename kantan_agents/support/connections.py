@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary, finalize
@@ -75,14 +76,17 @@ def _on_each_loop(
         item = made.get(loop) if loop is not None else None
         if loop is None or item is None:
             continue
-        try:
-            loop.call_soon_threadsafe(_start, loop, do, item)
-        except RuntimeError:  # the loop is closed, and with it all of its connections
-            continue
+        start_on(loop, partial(do, item))
 
 
-def _start(loop: asyncio.AbstractEventLoop, do: Callable[[T], Coroutine[Any, Any, None]], item: T) -> None:
-    task = loop.create_task(do(item))
+def start_on(loop: asyncio.AbstractEventLoop, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Start ``do`` on a loop, from any thread; do nothing if the loop is closed, and so its connections."""
+    with suppress(RuntimeError):
+        loop.call_soon_threadsafe(_start, loop, do)
+
+
+def _start(loop: asyncio.AbstractEventLoop, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    task = loop.create_task(do())
     _started.add(task)
     task.add_done_callback(_ended)
 

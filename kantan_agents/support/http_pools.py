@@ -12,11 +12,12 @@ import attrs
 
 from kantan_agents.support.connections import finish_closing, shield_closing
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.loop_pools import PoolPerLoop
 
 _log = get_logger("kantan_agents.connections")
 
 
-class _Reclaiming:
+class _Reclaiming(PoolPerLoop):
     """Mixed into the class of a pool: a connection without a request is either idle or leaves the pool.
 
     If a request is cancelled between two steps, the HTTP library forgets the request but keeps its
@@ -27,8 +28,7 @@ class _Reclaiming:
     for a connection for the next one. ``reclaim_connections`` checks that a pool has them.
     """
 
-    _connections: list[Any]
-    _requests: list[Any]
+    counted_as: str | None = None
 
     def _assign_requests_to_connections(self) -> list[Any]:
         used = {request.connection for request in self._requests}
@@ -50,11 +50,24 @@ class _Reclaiming:
             self._connections.remove(connection)
         await self._close_connections(idle)
 
+    def on_copy(self, copied: Any) -> None:
+        """Count the connections of the copy as well."""
+        if self.counted_as is not None:
+            copied.counted_as = self.counted_as
+            with _pools_lock:
+                _pools[copied] = self.counted_as
+
     async def aclose(self) -> None:
         """Close the pool, and count it no longer."""
         with _pools_lock:
             _pools.pop(self, None)
-        await super().aclose()  # type: ignore[misc]
+        await super().aclose()
+
+    def forget_connections(self) -> None:
+        """Drop the connections of a loop that is closed, and count the pool no longer."""
+        with _pools_lock:
+            _pools.pop(self, None)
+        super().forget_connections()
 
     def _close_connections(self, closing: list[Any]) -> Coroutine[Any, Any, None]:
         close: Coroutine[Any, Any, None] = super()._close_connections(closing)  # type: ignore[misc]
@@ -82,6 +95,9 @@ class _ClosingStream:
             await finish_closing(self.aclose())  # type: ignore[attr-defined]
             raise
 
+
+# How deep transports may be nested in others.
+_NESTED = 3
 
 _NEEDED = (
     "_assign_requests_to_connections",
@@ -120,13 +136,17 @@ def reclaim_connections(client: Any, base_url: str) -> None:
         return
     hooks["response"].append(shield_closing)
     for pool in _pools_of(client):
+        if isinstance(pool, _Reclaiming):
+            continue
         if all(hasattr(pool, name) for name in _NEEDED) and _mix(_Reclaiming, pool):
             _mix(_ClosingBackend, pool._network_backend)
+            pool.split_by_loop()
         else:
             _log.warning("connections_not_reclaimed", pool=f"{type(pool).__module__}.{type(pool).__name__}")
     if hasattr(client, "_transport_for_url"):  # a proxy has a pool of its own
         used = client._transport_for_url(client.build_request("GET", base_url).url)
-        _count(getattr(used, "_pool", None), base_url)
+        for pool in _pools_in(used):
+            _count(pool, base_url)
 
 
 async def close_idle_connections(client: Any) -> None:
@@ -136,10 +156,35 @@ async def close_idle_connections(client: Any) -> None:
             await pool.close_idle()
 
 
+def transports_of_one_loop(client: Any) -> list[Any]:
+    """Return the transports of an HTTP client that do not keep the connections of event loops apart.
+
+    They use no pool of the HTTP library, themselves or inside, or one that ``reclaim_connections`` could not
+    change.
+    """
+    return [
+        transport
+        for transport in _transports_of(client)
+        if not any(isinstance(pool, _Reclaiming) for pool in _pools_in(transport))
+    ]
+
+
 def _pools_of(client: Any) -> list[Any]:
-    transports = (getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values())
-    pools = (getattr(transport, "_pool", None) for transport in transports)
-    return [pool for pool in pools if pool is not None]
+    return [pool for transport in _transports_of(client) for pool in _pools_in(transport)]
+
+
+def _transports_of(client: Any) -> list[Any]:
+    found = (getattr(client, "_transport", None), *getattr(client, "_mounts", {}).values())
+    return [transport for transport in found if transport is not None]
+
+
+def _pools_in(transport: Any, depth: int = _NESTED) -> list[Any]:
+    """Return the pools of a transport, and those of the transports that it wraps, such as for a cache."""
+    values = getattr(transport, "__dict__", {})
+    if (pool := values.get("_pool")) is not None:
+        return [pool]
+    inner = [value for value in values.values() if hasattr(type(value), "handle_async_request")]
+    return [pool for value in inner if depth for pool in _pools_in(value, depth - 1)]
 
 
 @attrs.frozen
@@ -184,6 +229,8 @@ def connection_stats() -> list[ConnectionStats]:
         pools = list(_pools.items())
     found: dict[str, ConnectionStats] = {}
     for pool, url in pools:
+        if pool.is_over:
+            continue
         found[url] = _add(found.get(url) or ConnectionStats(url), pool)
     return sorted(found.values(), key=lambda stats: stats.base_url)
 
@@ -215,4 +262,5 @@ def _count(pool: Any, base_url: str) -> None:
         scheme, separator, rest = base_url.partition("://")
         host, slash, path = rest.partition("/")
         with _pools_lock:
-            _pools[pool] = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
+            pool.counted_as = f"{scheme}{separator}{host.rpartition('@')[2]}{slash}{path}".rstrip("/")
+            _pools[pool] = pool.counted_as

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import inspect
 import os
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Iterable
+from importlib.metadata import EntryPoint
+from typing import Any
 
 import attrs
 
@@ -34,7 +38,7 @@ class Declaration:
             distribution, version = (entry.dist.name, entry.dist.version) if entry.dist else (None, None)
         except Exception:  # noqa: BLE001 - whatever the parser of a damaged file raises
             distribution = version = None
-        return cls(entry.name, distribution, version)
+        return cls(getattr(entry, "name", "unnamed"), distribution, version)  # a test's own may lack a name
 
     def __str__(self) -> str:
         if self.distribution is None:
@@ -44,8 +48,31 @@ class Declaration:
 
 def declared_providers() -> list[tuple[Declaration, EntryPoint]]:
     """Return the entry points of all installed providers, ordered by name, without loading them."""
-    declared = [(Declaration.of(entry), entry) for entry in entry_points(group=GROUP)]
+    declared = [(Declaration.of(entry), entry) for entry in _entries()]
     return sorted(declared, key=lambda pair: (pair[0].name, str(pair[0])))
+
+
+def entry_points_function() -> Any:
+    """Return the function that lists entry points: that of the standard library, or a test's replacement."""
+    return importlib.metadata.entry_points
+
+
+def _entries() -> Iterable[EntryPoint]:
+    """Return the entry points of the group.
+
+    A test's replacement may take no arguments, as ``lambda: entry_points``, because 0.1.x passed none.
+    """
+    listed = entry_points_function()
+    try:
+        inspect.signature(listed).bind(group=GROUP)
+    except TypeError:
+        every = listed()
+        selected: Iterable[EntryPoint] = (
+            every.select(group=GROUP) if hasattr(every, "select") else every.get(GROUP, ())
+        )
+        return selected
+    entries: Iterable[EntryPoint] = listed(group=GROUP)
+    return entries
 
 
 class _Process:

@@ -3,21 +3,29 @@
 Both play the same scripts; ``ReplyLike`` is what a script may contain.
 ``ScriptedModel`` extends the SDK's (``agents.testing``), and its companions are the SDK's. For older SDKs,
 this package has classes with the same names and shapes.
+
+Names are loaded on first use: pytest imports this package for the plugin, and must not import the SDK for it.
 """
 
-from kantan_agents.testing.offline import OfflineServer, RecordedRequest
-from kantan_agents.testing.profiles import PROFILES, Profile
-from kantan_agents.testing.replies import InvalidScriptError, Reply, ReplyLike, ScriptedToolCall
-from kantan_agents.testing.script import Script
-from kantan_agents.testing.scripted_model import ScriptedModel
-from kantan_agents.testing.steps import (
-    ModelStep,
-    RecordedCall,
-    UnconsumedModelSteps,
-    UnexpectedModelCall,
-    assistant_message,
-    function_call,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kantan_agents.testing.offline import OfflineServer, RecordedRequest
+    from kantan_agents.testing.profiles import PROFILES, Profile
+    from kantan_agents.testing.replies import InvalidScriptError, Reply, ReplyLike, ScriptedToolCall
+    from kantan_agents.testing.script import Script
+    from kantan_agents.testing.scripted_model import ScriptedModel
+    from kantan_agents.testing.steps import (
+        ModelStep,
+        RecordedCall,
+        UnconsumedModelSteps,
+        UnexpectedModelCall,
+        assistant_message,
+        function_call,
+    )
 
 __all__ = [
     "PROFILES",
@@ -37,3 +45,35 @@ __all__ = [
     "assistant_message",
     "function_call",
 ]
+
+_HOMES = {
+    "PROFILES": "profiles",
+    "InvalidScriptError": "replies",
+    "ModelStep": "steps",
+    "OfflineServer": "offline",
+    "Profile": "profiles",
+    "RecordedCall": "steps",
+    "RecordedRequest": "offline",
+    "Reply": "replies",
+    "ReplyLike": "replies",
+    "Script": "script",
+    "ScriptedModel": "scripted_model",
+    "ScriptedToolCall": "replies",
+    "UnconsumedModelSteps": "steps",
+    "UnexpectedModelCall": "steps",
+    "assistant_message": "steps",
+    "function_call": "steps",
+}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -67,6 +67,13 @@ class RecordedRequest:
         return bool(self.body.get("stream"))
 
     @property
+    def wants_usage(self) -> bool:
+        """Whether the reply reports its usage: a streamed chat completion does so only if it is asked for."""
+        if self.path == RESPONSES or not self.streamed:
+            return True
+        return bool((self.body.get("stream_options") or {}).get("include_usage"))
+
+    @property
     def system_instructions(self) -> str | None:
         """The instructions, in either API."""
         if self.path == RESPONSES:
@@ -235,7 +242,8 @@ class OfflineServer:
         if reply.status != OK:
             return JSONResponse(error_body(reply), reply.status, headers=headers)
         try:
-            return _sent(reply, recorded, headers)
+            reports = self._profile is None or self._profile.usage == "asked"
+            return _sent(reply, recorded, headers, with_usage=reports and recorded.wants_usage)
         except NotSendableError as error:
             message = f"the Chat Completions API cannot send this reply of the script: {error}"
             return JSONResponse(
@@ -274,15 +282,18 @@ class OfflineServer:
 _EXHAUSTED = Reply("the script of the OfflineServer has no reply left", status=_BAD_REQUEST)
 
 
-def _sent(reply: Reply, recorded: RecordedRequest, headers: Mapping[str, str]) -> Response:
+def _sent(
+    reply: Reply, recorded: RecordedRequest, headers: Mapping[str, str], *, with_usage: bool
+) -> Response:
     responses = recorded.path == RESPONSES
     if not recorded.streamed:
         make_body = response_body if responses else completion_body
-        return JSONResponse(make_body(reply, recorded.model), headers=headers)
+        return JSONResponse(make_body(reply, recorded.model, with_usage=with_usage), headers=headers)
     if responses and reply.events is not None:
         lines: Any = _exact(reply.events, recorded)
     else:
-        events = (response_events if responses else completion_events)(reply, recorded.model)
+        make_events = response_events if responses else completion_events
+        events = make_events(reply, recorded.model, with_usage=with_usage)
         lines = _server_sent(events, done=not responses)
     return StreamingResponse(lines, headers=headers, media_type="text/event-stream")
 

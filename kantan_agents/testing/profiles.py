@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -50,6 +50,9 @@ class Profile:
         chat: Turns JSON text that no schema enforces into what its models write, such as prose or a code
             fence.
         beside_tool: The text that its models add to the call of the final tool.
+        usage: When its server reports the tokens of a reply: ``"asked"`` is OpenAI's way, where a streamed
+            chat completion reports them only if the request asks for it. ``"never"`` leaves them out of
+            every reply.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Profile:
     calls_tools: bool = True
     chat: Callable[[str], str] = attrs.field(default=str, repr=False)
     beside_tool: str | None = None
+    usage: Literal["asked", "never"] = "asked"
 
     def reply(self, body: Body, scripted: ReplyLike) -> Reply:
         """Return the provider's reply to a request that it accepts, made from the scripted one."""
@@ -162,8 +166,9 @@ def _toolless(body: Body) -> Reply | None:
 def _plain(body: Body) -> Reply | None:
     if _format_type(body) not in (None, "text"):
         return _refusal(400, "Unrecognized request argument supplied: response_format")
-    if body.get("tools"):
-        return _refusal(400, "Unrecognized request argument supplied: tools")
+    for name in ("tools", "stream_options"):
+        if body.get(name):
+            return _refusal(400, f"Unrecognized request argument supplied: {name}")
     return None
 
 

@@ -35,7 +35,7 @@ def chunks(text: str, size: int = 16) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def response_body(reply: Reply, model: str) -> dict[str, Any]:
+def response_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[str, Any]:
     """Return the JSON body with which ``POST /v1/responses`` sends a reply."""
     return {
         "id": f"resp_{uuid4().hex[:12]}",
@@ -48,7 +48,7 @@ def response_body(reply: Reply, model: str) -> dict[str, Any]:
         "parallel_tool_calls": True,
         "tool_choice": "auto",
         "tools": [],
-        "usage": _response_usage(reply.usage),
+        "usage": _response_usage(reply.usage) if with_usage else None,
     }
 
 
@@ -113,9 +113,9 @@ def _tokens(given: Usage | None) -> tuple[int, int, int, int]:
     return given.input_tokens, given.output_tokens, cached, given.output_tokens_details.reasoning_tokens or 0
 
 
-def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
+def response_events(reply: Reply, model: str, *, with_usage: bool = True) -> Iterator[dict[str, Any]]:
     """Yield the events with which a streamed ``POST /v1/responses`` sends a reply."""
-    body = response_body(reply, model)
+    body = response_body(reply, model, with_usage=with_usage)
     number = 0
 
     def event(kind: str, **fields: Any) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def response_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
     yield event("response.incomplete" if reply.is_cut else "response.completed", response=body)
 
 
-def completion_body(reply: Reply, model: str) -> dict[str, Any]:
+def completion_body(reply: Reply, model: str, *, with_usage: bool = True) -> dict[str, Any]:
     """Return the JSON body with which ``POST /v1/chat/completions`` sends a reply.
 
     Raises:
@@ -168,16 +168,31 @@ def completion_body(reply: Reply, model: str) -> dict[str, Any]:
     if calls:
         message["tool_calls"] = [_chat_tool_call(call) for call in calls]
     choice = {"index": 0, "message": message, "finish_reason": _finish_reason(reply, calls)}
-    return {**_chat_head("chat.completion", model), "choices": [choice], "usage": _chat_usage(reply.usage)}
+    usage = {"usage": _chat_usage(reply.usage)} if with_usage else {}
+    return {**_chat_head("chat.completion", model), "choices": [choice], **usage}
 
 
-def completion_events(reply: Reply, model: str) -> Iterator[dict[str, Any]]:
+def completion_events(reply: Reply, model: str, *, with_usage: bool = False) -> Iterator[dict[str, Any]]:
     """Yield the chunks with which a streamed ``POST /v1/chat/completions`` sends a reply.
+
+    Args:
+        reply: The reply.
+        model: Name of the model.
+        with_usage: Whether a last chunk, without choices, reports the tokens. In all others, ``usage`` is
+            then null. The API sends it if ``stream_options`` of the request have ``include_usage``.
 
     Raises:
         NotSendableError: The reply has several messages, or an item that this API does not have.
     """
-    return _completion_chunks(reply, model, *_chat_message(reply))
+    chunks_of_reply = _completion_chunks(reply, model, *_chat_message(reply))
+    return _with_usage(chunks_of_reply, reply) if with_usage else chunks_of_reply
+
+
+def _with_usage(sent: Iterator[dict[str, Any]], reply: Reply) -> Iterator[dict[str, Any]]:
+    head: dict[str, Any] = {}
+    for head in sent:
+        yield {**head, "usage": None}
+    yield {**head, "choices": [], "usage": _chat_usage(reply.usage)}
 
 
 def _completion_chunks(
@@ -201,7 +216,6 @@ def _completion_chunks(
         for piece in chunks(call.wire_arguments):
             yield chunk({"tool_calls": [{"index": index, "function": {"arguments": piece}}]})
     yield chunk({}, _finish_reason(reply, calls))
-    yield {**head, "choices": [], "usage": _chat_usage(reply.usage)}
 
 
 def _chat_message(reply: Reply) -> tuple[str | None, str | None, list[ScriptedToolCall]]:

@@ -9,7 +9,16 @@ from kantan_agents.tool_rules.decide import (
     is_quick,
     needs_arguments,
 )
-from kantan_agents.tool_rules.layers import BASE, EXPLICIT, RuleLayers, merge, provider_layer
+from kantan_agents.tool_rules.layers import (
+    BASE,
+    DEFINITION,
+    DELEGATION,
+    EXPLICIT,
+    USER,
+    RuleLayers,
+    merge,
+    provider_layer,
+)
 from kantan_agents.tool_rules.modes import ToolRulesMode, get_context_with_tool_rules, rules_of
 from kantan_agents.tool_rules.origins import Origin
 from kantan_agents.tool_rules.parameters import ParameterChecks
@@ -17,8 +26,11 @@ from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 
 __all__ = [
     "BASE",
+    "DEFINITION",
+    "DELEGATION",
     "EXPLICIT",
     "NO_RULES",
+    "USER",
     "Decision",
     "Origin",
     "ParameterChecks",

@@ -14,6 +14,14 @@ from kantan_agents.tool_rules.rules import NO_RULES, ToolRules
 
 BASE = "base"
 EXPLICIT = "explicit"
+DEFINITION = "definition"
+"""Name of the limit that the tool lists of a subagent file set."""
+
+
+DELEGATION = "delegation"
+"""Name of the limit that a delegation itself sets. Names of inherited limits begin with it."""
+USER = "user"
+"""Name of the layer of the rules for users, who call tools by slash commands."""
 
 
 def merge(*layers: ToolRules) -> ToolRules:
@@ -66,6 +74,14 @@ class RuleLayers:
         narrowed.__dict__["rules"] = self.rules  # shares the merged rules and what is compiled for them
         return narrowed
 
+    def as_limits(self, name: str) -> tuple[tuple[str, ToolRules], ...]:
+        """Return the limits that these layers are for the runs to which the agent ``name`` delegates."""
+        limits = [(f"{DELEGATION}: rules of {name}", self.rules)]
+        for limit, rules in self.limits:
+            is_inherited = limit.startswith(f"{DELEGATION}: ")
+            limits.append((limit if is_inherited else f"{DELEGATION}: {limit} of {name}", rules))
+        return tuple(limits)
+
     def decide_tool(self, tool: ToolFacts) -> Decision:
         """Decide whether a tool may be used at all: the first refusal, or the decision of the layers."""
         decision = decide_tool(self.rules, tool)
@@ -86,6 +102,12 @@ class RuleLayers:
     def rules_behind(self, decision: Decision) -> ToolRules:
         """Return the rule set behind a decision: that of the limit, or the merged layers."""
         return next((rules for name, rules in self.limits if name == decision.limit), self.rules)
+
+    def denials(self) -> Iterator[tuple[str, str]]:
+        """Yield each layer and each limit with each of its entries of deny, but for ``"*"``."""
+        for layer, rules in (*self.layers, *self.limits):
+            for entry in rules.deny if isinstance(rules.deny, tuple) else ():
+                yield layer, entry
 
     def about(self, names: Iterable[str]) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield each layer and each limit with its rules for a tool with these names."""

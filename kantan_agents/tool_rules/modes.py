@@ -36,7 +36,7 @@ def rules_of(mode_or_rules: object) -> dict[str, Any]:
     """Return the rules of a mode, or a validated copy of a mapping as plain dicts and lists.
 
     Raises:
-        UnknownToolRulesModeError: E9, the value is a str or an enum member, but not a mode.
+        UnknownToolRulesModeError: E9, the value is an enum member, but not a mode.
         ToolRulesTypeError: E18, the value is neither a mode nor a mapping.
         InvalidToolRulesError: E20, the mapping has mistakes.
     """
@@ -45,7 +45,7 @@ def rules_of(mode_or_rules: object) -> dict[str, Any]:
     if isinstance(mode_or_rules, Mapping):
         rules = ToolRules.parse(mode_or_rules).to_dict()
         return {key: rules[key] for key in mode_or_rules}
-    if isinstance(mode_or_rules, (str, Enum)):
+    if isinstance(mode_or_rules, Enum):
         raise UnknownToolRulesModeError(mode=mode_or_rules)
     raise ToolRulesTypeError(got=type(mode_or_rules).__name__)
 
@@ -58,7 +58,7 @@ def get_context_with_tool_rules(mode_or_rules: ToolRulesMode | Mapping[str, Any]
             ``{"allow": ..., "deny": ..., "params": {...}}``, which are copied.
 
     Raises:
-        UnknownToolRulesModeError: E9, the value is a str or an enum member, but not a mode.
+        UnknownToolRulesModeError: E9, the value is an enum member, but not a mode.
         ToolRulesTypeError: E18, the value is neither a mode nor a mapping.
         InvalidToolRulesError: E20, with every mistake of the rules and its path.
 

@@ -12,7 +12,7 @@ import attrs
 
 from kantan_agents.tool_rules.calls import CallPattern, is_call_pattern, parse_call_pattern
 from kantan_agents.tool_rules.globs import is_glob, literal_beginning
-from kantan_agents.tool_rules.origins import Origin
+from kantan_agents.tool_rules.origins import SERVER_PREFIX, Origin
 
 Names = tuple[str, ...] | Literal["*"] | None
 """Entries in their order, ``"*"`` for every tool, None if the key is not set."""
@@ -86,9 +86,11 @@ class NameSet:
 
     Attributes:
         names: The entries.
+        literal: Whether an entry such as ``mcp__files (old)`` also names a server that is called so.
     """
 
     names: Names
+    literal: bool = False
 
     @property
     def everything(self) -> bool:
@@ -140,7 +142,11 @@ class NameSet:
     @cached_property
     def _entries_by_name(self) -> dict[str, str]:
         """Names of tools covered in all their calls, each with its entry."""
-        written = {name: name for name in self._entries if not is_call_pattern(name)}
+        written = {
+            name: name
+            for name in self._entries
+            if not is_call_pattern(name) or (self.literal and name.startswith(SERVER_PREFIX))
+        }
         for call in self._short_forms:
             if call.form == "any":
                 written.setdefault(call.tool, call.entry)

@@ -28,15 +28,18 @@ class Origin:
             covers it: a pattern was written without knowing this server.
         prefixed: Names with the prefix that the operator's name for the server gives them, each with this
             prefix. No pattern covers a name with an empty prefix.
+        chosen: The name that the server has chosen, whether or not it may count; None for a whole server.
     """
 
     own: str | None = None
     prefixed: Mapping[str, str] = attrs.field(factory=dict, eq=dict, hash=False)
+    chosen: str | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that the tool may be called by."""
-        return (*(() if self.own is None else (self.own,)), *self.prefixed)
+        """The names that the tool may be called by, without those of its whole server."""
+        of_tool = (name for name, prefix in self.prefixed.items() if name not in (prefix[:-2], f"{prefix}*"))
+        return (*(() if self.own is None else (self.own,)), *of_tool)
 
     def lets(self, entry: str, name: str) -> bool:
         """Return whether the entry of ``allow`` that matches ``name`` may cover the tool."""
@@ -49,5 +52,7 @@ class Origin:
         literal = literal_beginning(entry)
         if not literal.startswith(start):
             return False
+        if f"{name}__" == prefix and "__" in entry[len(start) :]:
+            return False  # `mcp__*__read` names tools; a server `x__read` is not one
         # `mcp__github__*` names the server `github`, and not a server `github__x`.
         return "__" not in literal[len(start) :] or literal.startswith(prefix)

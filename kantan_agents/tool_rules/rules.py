@@ -192,7 +192,7 @@ class ToolRules:
 
     @cached_property
     def _denied(self) -> NameSet:
-        return FoldedNameSet(self.deny) if self.folds_denials else NameSet(self.deny)
+        return (FoldedNameSet if self.folds_denials else NameSet)(self.deny, literal=True)
 
     @cached_property
     def _param_tools(self) -> NamePatterns:

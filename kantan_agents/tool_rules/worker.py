@@ -25,7 +25,23 @@ from kantan_agents.tool_rules.rules import ToolRules
 LIFETIME_SECONDS: Final = 20
 """A process ends after this time, whatever it does and whether or not its parent still exists."""
 
+PROGRAM: Final = "from kantan_agents.tool_rules.worker import main; main(parent)"
+"""The program of the process; ``parent`` is the id of the process that waits."""
+
 _PR_SET_PDEATHSIG: Final = 1
+
+# The process has the same `sys.path`, without the working directory.
+_START: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); parent = int(sys.argv[2]); "
+
+
+def worker_command(program: str = PROGRAM) -> list[str]:
+    """Return the command that runs a program in a process of its own.
+
+    Args:
+        program: Python code. ``parent`` is the id of this process.
+    """
+    places = json.dumps([str(place) for place in sys.path])
+    return [sys.executable or "", "-I", "-c", _START + program, places, str(os.getpid())]
 
 
 def task_of(

@@ -1,8 +1,9 @@
 """Tools: converting them for the SDK, guarding their calls, listing them, and loading tool providers."""
 
 from kantan_agents.support.provider_choice import use_tool_providers
-from kantan_agents.tools.coerce import coerce_tool, coerce_tools
+from kantan_agents.tools.coerce import agent_as_tool, coerce_tool, coerce_tools
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
+from kantan_agents.tools.explain_named import explain_named
 from kantan_agents.tools.facts import (
     check_declaration,
     declare_names,
@@ -32,6 +33,7 @@ from kantan_agents.tools.listing import (
     resolve_each_turn,
     show_each_turn,
 )
+from kantan_agents.tools.offers import Offers
 from kantan_agents.tools.origins import origins_text, tool_origins
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
@@ -55,11 +57,13 @@ __all__ = [
     "Explanation",
     "Guard",
     "GuardedInvoker",
+    "Offers",
     "ProviderChoice",
     "RuleViolation",
     "RuleViolationPolicy",
     "Rulebook",
     "Surroundings",
+    "agent_as_tool",
     "answer_missing",
     "check_declaration",
     "checked_policy",
@@ -69,6 +73,7 @@ __all__ = [
     "declare_names",
     "explain",
     "explain_layers",
+    "explain_named",
     "facts_of",
     "facts_of_listed",
     "forget_violation",

@@ -18,7 +18,7 @@ _KINDS = tuple(get_origin(kind) or kind for kind in get_args(agents.Tool))
 _shown = reprlib.Repr()
 _shown.maxother = 120
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_]")
-_OWN_NAME = "choose a name with agent.sdk_agent.as_tool(tool_name=..., tool_description=...)"
+_OWN_NAME = "choose a name with agent.as_tool(tool_name=..., tool_description=...)"
 
 
 def coerce_tool(tool: Any) -> Any:
@@ -37,7 +37,7 @@ def coerce_tool(tool: Any) -> Any:
         return _named(tool)
     agent = _agent_in(tool)
     if agent is not None:
-        return _agent_as_tool(agent)
+        return agent_as_tool(agent)
     _check_is_tool(tool)
     name = getattr(tool, "name", None)
     if name and isinstance(name, str):
@@ -91,22 +91,35 @@ def _named(tool: agents.FunctionTool) -> agents.FunctionTool:
 
 def _agent_in(tool: Any) -> agents.Agent[Any] | None:
     """Return the SDK agent that ``tool`` is or, for an agent of this library, represents; else None."""
-    if isinstance(tool, agents.Agent):
-        return tool
     # On the class: an attribute of any other object may do anything.
-    if not isinstance(getattr(type(tool), "sdk_agent", None), property):
-        return None
-    agent = tool.sdk_agent
-    return agent if isinstance(agent, agents.Agent) else None
+    if isinstance(getattr(type(tool), "sdk_agent", None), property):
+        tool = tool.sdk_agent
+    return tool if isinstance(tool, agents.Agent) else None
 
 
-def _agent_as_tool(agent: agents.Agent[Any]) -> agents.FunctionTool:
-    description = agent.handoff_description or f"Ask the agent {agent.name} to do a task, and get its answer."
-    name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # as the SDK does, which logs a warning about it
-    if not name.strip("_"):
-        reason = f"the agent {agent.name!r} has no letter a to z or digit for a tool name; {_OWN_NAME}"
-        raise InvalidOptionError(option="tools", reason=reason)
-    return agent.as_tool(name, description)
+def agent_as_tool(
+    agent: agents.Agent[Any], name: str | None = None, description: str | None = None, **options: Any
+) -> agents.FunctionTool:
+    """Return an agent as a tool, as by the SDK's ``as_tool``.
+
+    Args:
+        agent: The agent of the SDK.
+        name: Name of the tool; by default made of the agent's.
+        description: Its description; by default the agent's ``handoff_description``.
+        **options: Other arguments of the SDK's ``as_tool``.
+
+    Raises:
+        InvalidOptionError: E75, the agent's name cannot be the name of a tool.
+    """
+    if not description:
+        whole = f"Ask the agent {agent.name} to do a task, and get its answer."
+        description = agent.handoff_description or whole
+    if not name:
+        name = _NOT_IN_NAMES.sub("_", agent.name).lower()  # as the SDK does, which logs a warning about it
+        if not name.strip("_"):
+            reason = f"the agent {agent.name!r} has no letter a to z or digit for a tool name; {_OWN_NAME}"
+            raise InvalidOptionError(option="tools", reason=reason)
+    return agent.as_tool(name, description, **options)
 
 
 def _check_is_tool(tool: Any) -> None:

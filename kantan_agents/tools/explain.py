@@ -10,6 +10,7 @@ import attrs
 
 from kantan_agents.context import Context
 from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
+from kantan_agents.interception import tool_of
 from kantan_agents.tool_rules import (
     EXPLICIT,
     Decision,
@@ -22,8 +23,11 @@ from kantan_agents.tool_rules import (
     needs_arguments,
     parse_arguments,
 )
+from kantan_agents.tool_rules.globs import literal_beginning
+from kantan_agents.tool_rules.origins import SERVER_PREFIX
 from kantan_agents.tools.coerce import coerce_tool
 from kantan_agents.tools.facts import facts_of, facts_of_listed
+from kantan_agents.tools.offers import reading_of_unknown
 from kantan_agents.tools.providers.entry_points import ToolProvider
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
@@ -32,6 +36,7 @@ from kantan_agents.tools.providers.providers import (
     explicit_rules,
     provider_layers,
 )
+from kantan_agents.tools.server_names import Surroundings, names_in_rules
 
 
 @attrs.frozen
@@ -48,6 +53,11 @@ class Explanation:
         error: The error of a refused call; None if it is allowed.
         merged: The merged rules of all layers for this tool, in the public dict shape, without the limits.
         layers: The rules for this tool of each layer, in merge order, then of each limit.
+        unknown: What the answer does not know, such as the tools of an MCP server that has not been listed;
+            None if it is certain. If what is unknown could turn a permission into a refusal, ``allowed`` is
+            False.
+        tools: The explanation of each tool, if several are meant: the tools of a server, or of several
+            servers that use the same name. ``allowed`` is True only if all of them are.
     """
 
     tool: str
@@ -57,20 +67,29 @@ class Explanation:
     error: KantanAgentsError | None
     merged: dict[str, Any]
     layers: dict[str, dict[str, Any]]
+    unknown: str | None = None
+    tools: tuple[Explanation, ...] = ()
 
     def __str__(self) -> str:
         by = f", in {self.layer}" if self.layer else ""
         lines = [
-            f"{_line(self.tool)}: {'allowed' if self.allowed else 'refused'}",
+            _line(f"{self.tool}: {self._verdict}"),
             f"  rule: {_line(self.rule + by)}",
         ]
         if self.error is not None:
             lines.append(f"  error: {_line(str(self.error))}")
         if isinstance(self.error, ToolInputError):
             lines.append(f"  arguments: {_line(self.error.reason)}")
+        if self.unknown is not None:
+            lines.append(f"  unknown: {_line(self.unknown)}")
+        lines += [f"  tool {_line(f'{one.tool}: {one._verdict}')}" for one in self.tools]
         lines += [f"  {_line(name)}: {_shown(rules)}" for name, rules in self.layers.items()]
         lines.append(f"  merged: {_shown(self.merged)}")
         return "\n".join(lines)
+
+    @property
+    def _verdict(self) -> str:
+        return "allowed" if self.allowed else "refused"
 
 
 def explain(
@@ -84,7 +103,8 @@ def explain(
     """Explain whether a tool may be used or called, and which rule of which layer decides.
 
     Args:
-        tool: A tool name or a tool. A tool also provides its other names and its parameters.
+        tool: A tool name or a tool. A tool also provides its other names and its parameters. Of a name, it is
+            not known whether it is that of an MCP server's tool; ``Agent.explain_tool`` knows the servers.
         arguments: Arguments of a call, as a mapping or as JSON text; without them, the answer is
             whether the tool may be used at all.
         context: A context; its ``tool_rules`` are the explicit rules.
@@ -102,17 +122,67 @@ def explain(
     providers = choose_providers(tool_providers)
     if isinstance(tool, str):
         tool = _provider_tool(tool, providers) or tool
-    return explain_layers(provider_layers(providers).with_layer(EXPLICIT, rules), tool, arguments)
+    layers = provider_layers(providers).with_layer(EXPLICIT, rules)
+    explained = explain_layers(layers, tool, arguments)
+    denial = _denial_on_a_server(layers, tool) if isinstance(tool, str) and explained.allowed else None
+    if denial is None:
+        return explained
+    return attrs.evolve(explained, unknown=f"if {tool!r} is a tool of an MCP server, {denial} refuses it")
 
 
 def explain_layers(
-    layers: RuleLayers, tool: Any, arguments: Mapping[str, Any] | str | None = None
+    layers: RuleLayers,
+    tool: Any,
+    arguments: Mapping[str, Any] | str | None = None,
+    around: Surroundings | None = None,
 ) -> Explanation:
-    """Explain a decision of the given layers, see ``explain``."""
+    """Explain a decision of the given layers, see ``explain``.
+
+    Args:
+        layers: The layers.
+        tool: As for ``explain``.
+        arguments: As for ``explain``.
+        around: The other tools of the agent, None if they are unknown.
+    """
+    check_arguments(arguments)
+    facts = _guess(tool) if isinstance(tool, str) else facts_of_listed(coerce_tool(tool), around)
+    return explain_facts(layers, facts, arguments)
+
+
+def _denial_on_a_server(layers: RuleLayers, name: str) -> str | None:
+    """Return the first entry of ``deny`` that would refuse a tool of this name on an MCP server."""
+    for _, entry in layers.denials():
+        server = literal_beginning(tool_of(entry)).removeprefix(SERVER_PREFIX).partition("__")[0] or "any"
+        if entry.startswith(SERVER_PREFIX):
+            names = names_in_rules(server, name)
+            rules = ToolRules.parse({"deny": [entry]})
+            if rules.denying(names) is not None or rules.denied_calls(names):
+                return f"deny: {entry}"
+    return None
+
+
+def _guess(name: str) -> ToolFacts:
+    reading = reading_of_unknown(name)
+    return ToolFacts((name,), guessed=True) if reading is None else reading.facts
+
+
+def check_arguments(arguments: Any) -> None:
+    """Raise E75 unless the arguments are a mapping, a JSON text or None."""
     if arguments is not None and not isinstance(arguments, (str, Mapping)):
         reason = f"must be a mapping or JSON text, not {type(arguments).__name__}"
         raise InvalidOptionError(option="arguments", reason=reason)
-    facts = ToolFacts((tool,), guessed=True) if isinstance(tool, str) else facts_of_listed(coerce_tool(tool))
+
+
+def explain_facts(
+    layers: RuleLayers, facts: ToolFacts, arguments: Mapping[str, Any] | str | None
+) -> Explanation:
+    """Explain a decision about a tool.
+
+    Args:
+        layers: The rules in force.
+        facts: The tool.
+        arguments: As for ``explain``.
+    """
     decision = _decided(layers, facts, arguments)
     return Explanation(
         tool=facts.name,

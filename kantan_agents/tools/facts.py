@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -25,11 +24,13 @@ from kantan_agents.tools.received import received_by
 from kantan_agents.tools.server_names import (
     HOSTED,
     Surroundings,
+    bound_to,
     hosted_origin,
+    implementation_of,
     names_in_rules,
+    names_of_server,
     origin_of,
     server_of,
-    server_prefix,
 )
 
 ToolT = TypeVar("ToolT")
@@ -77,7 +78,7 @@ def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
         except AttributeError as error:
             reason = f"cannot be declared on {tool!r}: write a function with def"
             raise InvalidOptionError(option="rule_parameter", reason=reason) from error
-        implementation = _implementation(tool)
+        implementation = implementation_of(tool)
         if inspect.isfunction(implementation):
             setattr(implementation, _MARK, name)  # survives `dataclasses.replace(tool, ...)`
         return tool
@@ -109,22 +110,20 @@ def facts_of(tool: Any, around: Surroundings | None = None) -> ToolFacts:
 
     Args:
         tool: The tool.
-        around: The other tools of its agent, for a hosted MCP server.
+        around: The other tools of its agent, if the tool is of an MCP server and they are not declared.
 
     Raises:
         InvalidOptionError: E75, ``rule_parameter`` names a parameter that the tool does not have.
     """
     if isinstance(tool, FunctionTool):
-        return _function_facts(tool)
+        return _function_facts(tool, around)
     if isinstance(tool, HostedMCPTool):
         label = label_of(tool)
-        return ToolFacts((tool.name, server_prefix(label)[:-2]), origin=hosted_origin(label, None, around))
-    names = [tool.name]
-    for kind, aliases in _ALIASES:
-        if isinstance(tool, kind):
-            names += aliases
+        names = (tool.name, *names_of_server(label))
+        return ToolFacts(tuple(dict.fromkeys(names)), origin=hosted_origin(label, None, around))
+    aliases = (alias for kind, known in _ALIASES if isinstance(tool, kind) for alias in known)
     parameter = next((name for kind, name in _PARAMETERS if isinstance(tool, kind)), None)
-    return ToolFacts(tuple(dict.fromkeys(names)), parameter)
+    return ToolFacts(tuple(dict.fromkeys((tool.name, *aliases))), parameter)
 
 
 def check_declaration(tool: FunctionTool) -> None:
@@ -145,19 +144,18 @@ def hosted_mcp_facts(label: str, called: str, around: Surroundings | None = None
         called: Name of the tool.
         around: The other tools of the agent.
     """
-    prefix = server_prefix(label)
-    names = (called, f"{prefix}{called}", HOSTED, prefix[:-2])
+    names = (called, *names_in_rules(label, called), HOSTED)
     return ToolFacts(tuple(dict.fromkeys(names)), origin=hosted_origin(label, called, around))
 
 
-def _function_facts(tool: FunctionTool) -> ToolFacts:
+def _function_facts(tool: FunctionTool, around: Surroundings | None) -> ToolFacts:
     schema = tool.params_json_schema
     names = [tool.name, tool.qualified_name, *getattr(tool, _NAMES, ())]
     origin, server = None, server_of(tool)
     if server is not None:
         own = _name_on_server(tool)
         names += (own, *names_in_rules(server, own))
-        origin = origin_of(server, own, tool.name, getattr(tool, _AROUND, None))
+        origin = origin_of(server, own, tool.name, getattr(tool, _AROUND, around))
     return ToolFacts(
         tuple(dict.fromkeys(names)),
         _pattern_parameter(tool, schema),
@@ -168,24 +166,20 @@ def _function_facts(tool: FunctionTool) -> ToolFacts:
     )
 
 
-def _implementation(tool: Any) -> Any:
-    # The SDK's wrapper of the function, created for this tool; all copies of the tool share it.
-    return getattr(getattr(tool, "on_invoke_tool", None), "_invoke_tool_impl", None)
-
-
 def _name_on_server(tool: FunctionTool) -> str:
-    # With prefixed names, the model sees a name created by the SDK. The server's own name exists only in the
-    # arguments the SDK has bound; there is no public access to it.
-    invoke = _implementation(tool)
-    bound = invoke.args if isinstance(invoke, functools.partial) else ()
-    names = [getattr(argument, "name", None) for argument in bound[1:2]]
-    return next((name for name in names if isinstance(name, str)), tool.name)
+    name = getattr(bound_to(tool)[1], "name", None)
+    return name if isinstance(name, str) else tool.name
 
 
-def facts_of_listed(tool: Any) -> ToolFacts:
-    """Return the facts of a tool, from its guard if it has one."""
+def facts_of_listed(tool: Any, around: Surroundings | None = None) -> ToolFacts:
+    """Return the facts of a tool, from its guard if it has one.
+
+    Args:
+        tool: The tool.
+        around: As for ``facts_of``.
+    """
     facts = getattr(getattr(tool, "on_invoke_tool", None), "facts", None)
-    return facts if isinstance(facts, ToolFacts) else facts_of(tool)
+    return facts if isinstance(facts, ToolFacts) else facts_of(tool, around)
 
 
 def facts_of_call(call: ToolCall) -> ToolFacts:
@@ -219,7 +213,7 @@ def _pattern_parameter(tool: FunctionTool, schema: Mapping[str, Any]) -> str | N
 
 
 def _declared(tool: FunctionTool) -> str | None:
-    for place in (tool, _implementation(tool), getattr(tool, "__wrapped__", None)):
+    for place in (tool, implementation_of(tool), getattr(tool, "__wrapped__", None)):
         mark: str | None = getattr(place, _MARK, None)
         if mark is not None:
             return mark

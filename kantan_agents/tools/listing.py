@@ -21,7 +21,14 @@ from agents import (
 )
 
 from kantan_agents.errors import KantanAgentsError, UnknownToolError
-from kantan_agents.interception import ToolCall, active_agent, checking_rules, emit_refusal
+from kantan_agents.interception import (
+    ToolCall,
+    active_agent,
+    capture_begun,
+    capture_hidden_tool,
+    checking_rules,
+    emit_refusal,
+)
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tools.facts import facts_of, facts_of_listed, servers_of
@@ -29,7 +36,7 @@ from kantan_agents.tools.guards.guard import Guard, Rulebook
 from kantan_agents.tools.guards.hosted import rule_hosted_mcp
 from kantan_agents.tools.guards.invalid_calls import begin_turn, record_invalid_call, usable_tools_sentence
 from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
-from kantan_agents.tools.server_names import Surroundings
+from kantan_agents.tools.server_names import Surroundings, server_of
 from kantan_agents.tools.unshown import show_and_explain, unshown_tool
 
 
@@ -90,7 +97,7 @@ def list_tools(
         ruled: Tool | None = tool
         facts = facts_of_listed(tool)
         if isinstance(tool, HostedMCPTool):
-            around = around or Surroundings(servers=servers_of(tools))
+            around = around or _surroundings_of(tools)
             ruled, facts = rule_hosted_mcp(tool, layers, book, around), facts_of(tool, around)
         if ruled is None or (ruled is tool and not layers.decide_tool(facts).allowed):
             hidden.append(tool)
@@ -98,6 +105,13 @@ def list_tools(
             shown.append(ruled)
     _listings[wrapper] = Listing(shown, hidden, book)
     return shown
+
+
+def _surroundings_of(tools: Sequence[Tool]) -> Surroundings:
+    """Return what a hosted MCP server among these tools may claim to be."""
+    local = (tool for tool in tools if server_of(tool) is None and not isinstance(tool, HostedMCPTool))
+    names = frozenset(name for tool in local for name in facts_of_listed(tool).names)
+    return Surroundings(names, servers_of(tools))
 
 
 def list_none(wrapper: Any) -> list[Tool]:
@@ -135,6 +149,8 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
     for tool in (*listing.hidden, unseen) if unseen is not None else listing.hidden:
         facts = facts_of_listed(tool)
         if tool_name in facts.names:
+            if call is not None:
+                capture_hidden_tool(call, tool)
             refusal = await _refused(Guard(facts, listing.book), wrapper, call)
             if refusal is not None:
                 return _counted(call, refusal, f"{refusal}\n{usable}")
@@ -142,8 +158,17 @@ async def answer_missing(wrapper: Any, tool_name: str, call_id: str = "") -> str
         return show_and_explain(tool_name)
     unknown = UnknownToolError(tool_name=tool_name)
     record_invalid_call(unknown)
+    left_out = _left_out(listing.book, tool_name)
+    if call is not None and left_out is not None:
+        capture_hidden_tool(call, left_out)
     await _emit_refusal(call, unknown)
     return f"{unknown}\n{usable}"
+
+
+def _left_out(book: Rulebook | None, tool_name: str) -> Any:
+    """Return a tool of the agent that it does not have in this turn, such as a switched off one, or None."""
+    tools = getattr(book, "inherited", {}).get("tools", ())
+    return next((tool for tool in tools if getattr(tool, "name", None) == tool_name), None)
 
 
 def _counted(call: ToolCall | None, refusal: str, text: str) -> str:
@@ -167,7 +192,9 @@ def _missing_call(wrapper: Any, tool_name: str, call_id: str) -> ToolCall | None
     if run is None:
         return None
     agent = active_agent.get() or run.agent.name
-    return ToolCall(run, agent, None, tool_name, "", call_id, wrapper)
+    call = ToolCall(run, agent, None, tool_name, "", call_id, wrapper)
+    capture_begun(call)
+    return call
 
 
 async def _refused(guard: Guard, wrapper: Any, call: ToolCall | None) -> str | None:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from functools import cached_property
 from inspect import Parameter
 from typing import Any
 
@@ -21,6 +22,7 @@ from pydantic import AliasChoices, BaseModel, RootModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 _MISSING = object()
+_PLAIN = (str, int, float, bool)
 
 Received = Callable[[Mapping[str, Any]], "list[dict[str, Any]]"]
 """Takes the arguments of a call and returns each way to read the arguments that the function receives."""
@@ -46,6 +48,14 @@ def schema_behind(tool: FunctionTool) -> FuncSchema | None:
     return None
 
 
+def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
+    """Return whether a function certainly receives what the model wrote, found without calling validators."""
+    types = received.plain if isinstance(received, _Receiver) else None
+    return types is not None and all(
+        type(value) is types.get(name, _MISSING) for name, value in arguments.items()
+    )
+
+
 @attrs.frozen(eq=False)
 class _Receiver:
     """Converts the arguments of a call as the SDK does before it calls the function."""
@@ -64,6 +74,23 @@ class _Receiver:
             other = _Reader(by_python_name=True).model(model, arguments)
             read.append(self._as_called(other, last=True))
         return read
+
+    @cached_property
+    def plain(self) -> dict[str, Any] | None:
+        """The types of the parameters if all of them have types of JSON and no validators."""
+        fields = self.schema.params_pydantic_model.model_fields
+        is_plain = all(
+            field.annotation in _PLAIN
+            and not field.metadata
+            and field.validation_alias is None
+            and field.default_factory is None
+            for field in fields.values()
+        )
+        if self._takes_more or not is_plain:
+            return None
+        return {
+            name: field.annotation for name, field in fields.items() if isinstance(field.annotation, type)
+        }
 
     @property
     def _takes_more(self) -> bool:

@@ -6,20 +6,29 @@ tool's or another server's, so such a name counts only for rules that refuse.
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
+from agents.mcp._logging import get_mcp_server_log_name  # has no public name
 
 from kantan_agents.tool_rules import Origin
+from kantan_agents.tool_rules.globs import is_glob
+from kantan_agents.tool_rules.names import CACHED_NAMES
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, SHOWN_PREFIX
 
 HOSTED = "hosted_mcp"
 """Name of every hosted MCP server in rules."""
 
+ANY_TOOL = "\0any tool of the server\0"
+"""Not a tool's name; covered only by entries that cover every tool of a server."""
+
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _PLAIN = re.compile(r"(?!mcp_)[A-Za-z0-9_-]+", re.IGNORECASE)
+_NAMELESS = "server"
+_CACHED = 256
 
 
 @attrs.frozen
@@ -40,17 +49,43 @@ def safe(name: str) -> str:
     return _UNSAFE.sub("_", name)
 
 
-def server_prefix(server: str) -> str:
-    """Return the beginning of the names for rules that the tools of a server have."""
-    return f"{SERVER_PREFIX}{safe(server)}__"
+@functools.lru_cache(maxsize=_CACHED)
+def names_of_server(server: str) -> tuple[str, ...]:
+    """Return the names for rules of a server as a whole, such as ``mcp__my server`` and ``mcp__my_server``.
+
+    A URL in the name is also known without its password and query, as the SDK shows it.
+    """
+    known = (server, get_mcp_server_log_name(server))
+    return tuple(
+        dict.fromkeys(f"{SERVER_PREFIX}{name}" for name in (*known, *map(safe, known)) if name.strip())
+    )
 
 
+@functools.lru_cache(maxsize=_CACHED)
+def server_prefixes(server: str) -> tuple[str, ...]:
+    """Return the beginnings of the names for rules that name both a server and its tool."""
+    return (*(f"{name}__" for name in names_of_server(server)), _shown_prefix(server))
+
+
+@functools.lru_cache(maxsize=CACHED_NAMES)  # servers are listed in each turn
 def names_in_rules(server: str, own: str) -> tuple[str, ...]:
-    """Return the names of a server's tool that begin with the server's name."""
-    prefix = server_prefix(server)
-    return tuple(dict.fromkeys((f"{prefix}{own}", f"{prefix}{safe(own)}")))
+    """Return the names of a server's tool that begin with the server's name, and those of the server.
+
+    A rule for the name that the SDK shows with ``include_server_in_tool_names`` holds without this option as
+    well: the prefix is also shown while another server has a tool of the same name.
+
+    Args:
+        server: Name of the server.
+        own: Name of the tool on the server.
+    """
+    wholes = names_of_server(server)
+    tools = (f"{whole}__{name}" for whole in wholes for name in dict.fromkeys((own, safe(own))))
+    # A pattern such as `mcp__[team] files__*` would not match the name that it spells out.
+    spelt = (f"{whole}__*" for whole in wholes if is_glob(whole))
+    return (*tools, *wholes, *spelt, f"{_shown_prefix(server)}{_shown_part(own, 'tool')}")
 
 
+@functools.lru_cache(maxsize=CACHED_NAMES)
 def origin_of(server: str, own: str, shown: str, around: Surroundings | None) -> Origin:
     """Return the origin of a server's tool.
 
@@ -61,11 +96,10 @@ def origin_of(server: str, own: str, shown: str, around: Surroundings | None) ->
         around: The other tools of the agent; None if they are unknown.
     """
     around = around or Surroundings()
-    prefixed = _prefixed(server_prefix, SERVER_PREFIX, server, around, names_in_rules(server, own))
-    if shown != own:
-        prefixed |= _prefixed(_shown_prefix, SHOWN_PREFIX, server, around, (shown,))
+    names = names_in_rules(server, own)
+    prefixed = _unclaimed(server, (*names, shown) if shown != own else names, around)
     is_claim = own in around.local or own == HOSTED or _PLAIN.fullmatch(own) is None
-    return Origin(None if is_claim else own, prefixed)
+    return Origin(None if is_claim else own, prefixed, own)
 
 
 def hosted_origin(label: str, called: str | None, around: Surroundings | None) -> Origin:
@@ -76,39 +110,72 @@ def hosted_origin(label: str, called: str | None, around: Surroundings | None) -
         called: Name of the tool; None for the server as a whole.
         around: The other tools of the agent; None if they are unknown.
     """
-    whole = server_prefix(label)[:-2]
-    names = (whole,) if called is None else (whole, f"{whole}__{called}")
-    return Origin(None, {HOSTED: "", **_prefixed(server_prefix, SERVER_PREFIX, label, around, names)})
+    names = names_of_server(label) if called is None else names_in_rules(label, called)
+    return Origin(None, {HOSTED: "", **_unclaimed(label, names, around or Surroundings())}, called)
 
 
-def _prefixed(
-    prefix_of: Callable[[str], str],
-    start: str,
-    server: str,
-    around: Surroundings | None,
-    names: Iterable[str],
-) -> dict[str, str]:
-    """Return those names that can only belong to this server, each with the server's prefix."""
-    prefix = prefix_of(server)
-    others = {prefix_of(other) for other in (around.servers if around is not None else ()) if other != server}
-    if prefix in others and prefix != f"{start}{server}__":
-        return {}  # `git hub` and `git_hub` have the same prefix, and it is the name of the latter
-    longer = tuple(other for other in others if len(other) > len(prefix))
-    shorter = tuple(other for other in others if len(other) < len(prefix))
-    return {
-        name: prefix
-        for name in names
-        if (name.startswith(prefix) and not name.startswith(longer))
-        or (name == prefix[:-2] and not name.startswith(shorter))
-    }
+def _unclaimed(server: str, names: Iterable[str], around: Surroundings) -> dict[str, str]:
+    """Return those names that can only mean this server or its tool, each with its prefix."""
+    others = _prefixes_of_others(server, around.servers)
+    # `git hub` and `git_hub` have the same safe prefix; it is the name of the latter.
+    written = (f"{SERVER_PREFIX}{server}__", f"{SHOWN_PREFIX}{server}__")
+    mine = [prefix for prefix in server_prefixes(server) if prefix in written or prefix not in others]
+    found: dict[str, str] = {}
+    for name in names:
+        whole = next((prefix for prefix in mine if f"{name}__" == prefix), None)
+        prefix = whole or max(filter(name.startswith, mine), key=len, default=None)
+        if prefix is None or name in around.local:
+            continue
+        if whole is not None:
+            # `mcp__a__b` may be the server `a__b`, or the tool `b` of the server `a`.
+            is_claimed = name.startswith(others)
+        else:
+            is_claimed = f"{name}__" in others or any(
+                name.startswith(other) for other in others if len(other) > len(prefix)
+            )
+        if not is_claimed:
+            found[name] = prefix
+    return found
+
+
+@functools.lru_cache(maxsize=_CACHED)
+def _prefixes_of_others(server: str, servers: frozenset[str]) -> tuple[str, ...]:
+    return tuple({prefix for other in servers if other != server for prefix in server_prefixes(other)})
 
 
 def _shown_prefix(server: str) -> str:
+    return f"{SHOWN_PREFIX}{_shown_part(get_mcp_server_log_name(server), _NAMELESS)}__"
+
+
+def _shown_part(name: str, otherwise: str) -> str:
     # As the SDK does.
-    return f"{SHOWN_PREFIX}{safe(server).strip('_-') or 'server'}__"
+    return safe(name).strip("_-") or otherwise
 
 
 def server_of(tool: Any) -> str | None:
-    """Return the name of the MCP server that offers a function tool, None for a local tool."""
+    """Return the name of the MCP server that offers a function tool, None for a local tool.
+
+    A server with an empty name is called as the SDK shows it: its tools must not pass for local ones.
+    """
     name = getattr(getattr(tool, "_tool_origin", None), "mcp_server_name", None)
-    return name if isinstance(name, str) and name else None
+    if not isinstance(name, str):
+        return None
+    server, _ = bound_to(tool)
+    written = getattr(server, "name", None)
+    return (written if isinstance(written, str) else "") or name or _NAMELESS
+
+
+def bound_to(tool: Any) -> tuple[Any, Any]:
+    """Return the server and the tool there that a function tool of an MCP server calls, None if unknown.
+
+    The name that the model sees, and the server's name in the tool's origin, may have been changed by the
+    SDK. The original ones exist only in the arguments the SDK has bound; there is no public access to them.
+    """
+    invoke = implementation_of(tool)
+    bound = invoke.args if isinstance(invoke, functools.partial) else ()
+    return (bound[0], bound[1]) if len(bound) > 1 else (None, None)
+
+
+def implementation_of(tool: Any) -> Any:
+    """Return the SDK's wrapper of a tool's function; all copies of the tool share it."""
+    return getattr(getattr(tool, "on_invoke_tool", None), "_invoke_tool_impl", None)

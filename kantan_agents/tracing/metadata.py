@@ -14,6 +14,9 @@ RUN_SPAN = "agent_run"
 JUDGE_SPAN = "judge"
 """Name of the ``custom`` span that carries a rubric."""
 
+STOP_SPAN = "stopped_after_turn"
+"""Name of the ``custom`` span of a streamed run that its reader has ended after a turn."""
+
 PROMPT_META_PREFIX = "prompt_meta_"
 
 JUDGE_PROMPT_ID = "judge_prompt_id"
@@ -48,12 +51,31 @@ def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float 
     }
 
 
-def prompt_metadata(agent_name: str, instructions: str | Prompt) -> dict[str, Any]:
+def hosted_prompt_metadata(prompt: Any) -> dict[str, str]:
+    """Return the keys for a prompt that OpenAI stores; nothing for a function, whose prompt is not known yet.
+
+    Args:
+        prompt: The ``prompt`` option of an agent: a mapping with ``id`` and perhaps ``version``.
+    """
+    if not isinstance(prompt, Mapping):
+        return {}
+    known = {"hosted_prompt_id": prompt.get("id"), "hosted_prompt_version": prompt.get("version")}
+    return {key: str(value) for key, value in known.items() if value is not None}
+
+
+def prompt_metadata(agent_name: str, instructions: str | Prompt, hosted: Any = None) -> dict[str, Any]:
     """Return the standard keys that are the same in every run of an agent (spec 4.1, 4.2).
 
     For a ``Prompt``: its name, version, id and scalar meta. For a plain str: the agent's name as prompt name,
     the hash of the text as id, and no version.
+
+    Args:
+        agent_name: Name of the agent.
+        instructions: Its instructions.
+        hosted: Its ``prompt`` option. Without instructions, its id and version are those of the prompt.
     """
+    if hosted is not None:
+        return _with_hosted_prompt(agent_name, instructions, hosted)
     if not isinstance(instructions, Prompt):
         return {
             "agent_name": agent_name,
@@ -67,6 +89,17 @@ def prompt_metadata(agent_name: str, instructions: str | Prompt) -> dict[str, An
         "prompt_id": instructions.resolve_id(),
         **flatten_meta(instructions.meta),
     }
+
+
+def _with_hosted_prompt(agent_name: str, instructions: str | Prompt, hosted: Any) -> dict[str, Any]:
+    known = hosted_prompt_metadata(hosted)
+    if instructions:
+        return prompt_metadata(agent_name, instructions) | known
+    metadata = {"agent_name": agent_name, "prompt_name": agent_name, **known}
+    for key in ("prompt_id", "prompt_version"):
+        if f"hosted_{key}" in known:
+            metadata[key] = known[f"hosted_{key}"]
+    return metadata
 
 
 def origin_metadata(origins: str) -> dict[str, str]:

@@ -36,6 +36,9 @@ class Recorder(Protocol):
     def defer(self, action: Callable[[], None]) -> bool:
         """Call ``action`` when this thread leaves the recorder's lock; return False if it is in none."""
 
+    def misses(self, trace_id: str) -> bool:
+        """Return whether it has not received the start of an open trace, and was not shut down."""
+
     def shutdown(self, timeout: float = ...) -> None:
         """Write all waiting spans and close the file."""
 
@@ -55,10 +58,11 @@ class Recorder(Protocol):
 _recorders: WeakSet[Recorder] = WeakSet()
 
 
-class _Main:
-    """The recorder that ``record_traces`` created last."""
+class Main:
+    """The recorder that ``record_traces`` created last, and whether its loss was logged."""
 
     recorder: ref[Recorder] | None = None
+    is_known_lost = False
 
 
 READ_SECONDS = 2.0
@@ -71,12 +75,13 @@ def register(recorder: Recorder) -> None:
 
 def register_main(recorder: Recorder) -> None:
     """Make ``recorder`` the one whose database is the process's own."""
-    _Main.recorder = ref(recorder)
+    Main.recorder = ref(recorder)
+    Main.is_known_lost = False
 
 
 def main_recorder() -> Recorder | None:
     """Return the recorder that ``record_traces`` created last; None if it no longer exists."""
-    return _Main.recorder() if _Main.recorder is not None else None
+    return Main.recorder() if Main.recorder is not None else None
 
 
 def main_database() -> Path | None:

@@ -6,15 +6,20 @@ from types import TracebackType
 from typing import Any, cast
 
 import agents
-from agents import custom_span, generation_span, get_current_trace
+from agents import Span, custom_span, get_current_trace
+from agents.tracing import get_trace_provider
 
+from kantan_agents.capture.captured import EndingRun, ending
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.interception import error_message, redacted_input
 from kantan_agents.pipeline import Run
 from kantan_agents.rubric import rubric_of
 from kantan_agents.structured import json_data
+from kantan_agents.tracing.final_span import GenerationSpanData
 from kantan_agents.tracing.ids import trace_id_of
-from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.tracing.lost_recorder import log_lost_recorder
+from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN, STOP_SPAN
+from kantan_agents.tracing.registry import Main
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 
@@ -51,6 +56,8 @@ class RunTrace:
             )
             run.trace_id = _known_id(self._record)
         self._record.__enter__()
+        if Main.recorder is not None and run.trace_id is not None:
+            log_lost_recorder(run.trace_id)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
@@ -59,14 +66,22 @@ class RunTrace:
             if error is not None:
                 self._record_failure(error)
         finally:
-            self._record.__exit__(kind, error, traceback)
+            captured = self._run.capture.finished(error) if self._run.capture is not None else None
+            if captured is None:
+                self._record.__exit__(kind, error, traceback)
+            else:
+                record_id = self._record.span_id if self._is_inside else self._record.trace_id
+                token = ending.set(EndingRun(record_id, captured))
+                try:
+                    self._record.__exit__(kind, error, traceback)
+                finally:
+                    ending.reset(token)
 
     def _record_failure(self, error: BaseException) -> None:
         run, span_error = self._run, _span_error(self._run, error)
         if self._is_inside:
             self._record.set_error(span_error)
-        recorded = _input(run) if _may_record(run) else None
-        with generation_span(input=recorded, disabled=_disabled(run)) as span:
+        with _final_span(run, _input(run) if _may_record(run) else None) as span:
             span.set_error(span_error)
 
 
@@ -93,7 +108,7 @@ def record_final_output(run: Run) -> None:
     """
     result = run.result
     if not _may_record(run):
-        with generation_span(disabled=_disabled(run)):
+        with _final_span(run):
             return
     output = getattr(result, "final_output", result)
     output_type = getattr(getattr(result, "last_agent", None), "output_type", None)
@@ -102,17 +117,24 @@ def record_final_output(run: Run) -> None:
         recorded: Any = {"rubric": rubric}
     else:
         recorded = json_data(output)
-    with generation_span(
-        input=_input(run),
-        output=recorded,
-        model_config=run.state.get(_OUTPUT_MODE),
-        disabled=_disabled(run),
-    ):
+    with _final_span(run, _input(run), recorded, run.state.get(_OUTPUT_MODE)):
         pass
     if rubric is not None:
-        data = {"output_kind": "judge", "rubric": _with_comment(rubric)}
-        with custom_span(JUDGE_SPAN, data, disabled=_disabled(run)):
+        verdict = {"output_kind": "judge", "rubric": _with_comment(rubric)}
+        with custom_span(JUDGE_SPAN, verdict, disabled=_disabled(run)):
             pass
+
+
+def record_stop(run: Run) -> None:
+    """Record on a ``custom`` span that the reader of a stream has ended the run after a turn."""
+    data = {"agent_run_id": run.id, "turns": getattr(run.result, "current_turn", None)}
+    with custom_span(STOP_SPAN, data, disabled=_disabled(run)):
+        pass
+
+
+def _final_span(run: Run, given: Any = None, answer: Any = None, config: Any = None) -> Span[Any]:
+    data = GenerationSpanData(run.agent.name, given, answer, config)
+    return get_trace_provider().create_span(data, disabled=_disabled(run))
 
 
 def set_output_mode(run: Run, mode: str, attempts: int) -> None:

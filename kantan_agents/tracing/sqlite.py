@@ -17,6 +17,8 @@ from weakref import WeakKeyDictionary
 
 from agents.tracing import get_trace_provider
 
+from kantan_agents.tracing.kantan_tracers import give_texts, is_kantan_tracer
+
 # All methods of a tracer that use its connection.
 _METHODS = (
     "on_trace_start",
@@ -52,25 +54,22 @@ if hasattr(os, "register_at_fork"):
 
 
 def share_sqlite_tracers() -> None:
-    """Make each ``SQLiteTracer`` among the SDK's trace processors usable from all threads."""
-    for processor in _processors():
-        if hasattr(processor, "_ensure_conn") and _is_sqlite_tracer(processor):
+    """Make each ``SQLiteTracer`` among the SDK's trace processors usable from all threads.
+
+    kantan-llm's tracers, this one and the others, also get texts from now on (``give_texts``).
+    """
+    # The SDK has no public function that returns its processors.
+    multi = getattr(get_trace_provider(), "_multi_processor", None)
+    for processor in getattr(multi, "_processors", ()):
+        kind: Any = type(processor)
+        if not is_kantan_tracer(kind):
+            continue
+        give_texts(processor)
+        if hasattr(processor, "_ensure_conn"):
             known = _shared.connections.get(processor)
             if known is None or known != (os.getpid(), processor._conn):
                 with _shared.lock:
                     _share(processor)
-
-
-def _processors() -> tuple[Any, ...]:
-    # The SDK has no public function that returns its processors.
-    multi = getattr(get_trace_provider(), "_multi_processor", None)
-    return tuple(getattr(multi, "_processors", ()))
-
-
-def _is_sqlite_tracer(processor: Any) -> bool:
-    from kantan_llm.tracing import SQLiteTracer
-
-    return isinstance(processor, SQLiteTracer)
 
 
 def _share(tracer: Any) -> None:

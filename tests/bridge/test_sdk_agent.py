@@ -73,12 +73,6 @@ async def test_the_last_of_two_tools_with_the_same_name_wins() -> None:
     assert log == [("t", "x")]
 
 
-async def test_with_prefixed_mcp_names_all_tools_stay_on_the_sdk_agent() -> None:
-    agent = Agent("a", "b", tools=[tool_named("t")], mcp_config={"include_server_in_tool_names": True})
-    assert [tool.name for tool in agent.sdk_agent.tools] == ["t"]
-    assert await shown(agent) == ["t"]
-
-
 async def test_a_guarded_tool_keeps_the_sdks_attributes() -> None:
     def guardrail(data: Any) -> Any:
         return agents.ToolGuardrailFunctionOutput.allow()

@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import PROGRAM
 
-COMMANDS = {"demo", "run", "completion", "agents", "tools", "traces"}
+COMMANDS = {"demo", "run", "completion", "agents", "replay", "tools", "traces"}
 
 _COMPLETE = """\
 eval "$(kantan-agents completion bash)"
@@ -52,7 +52,7 @@ def bash(tmp_path: Path) -> Any:
 def test_bash_completes_commands_and_options(bash: Any) -> None:
     assert bash("") == COMMANDS
     assert bash("tr") == {"traces"}
-    assert bash("traces", "s") == {"show", "search"}
+    assert bash("traces", "s") == {"save", "search", "show"}
     assert bash("traces", "list", "--fail") == {"--failed-spans"}
     assert bash("run", "--no-r") == {"--no-record"}
 

@@ -114,7 +114,13 @@ class TestJson:
             "last_agent": "assistant",
             "run_id": trace.metadata["agent_run_id"],
             "trace_id": trace.trace_id,
-            "usage": {"requests": 1, "input_tokens": 10, "output_tokens": 5, "total_tokens": 15},
+            "usage": {
+                "requests": 1,
+                "input_tokens": 10,
+                "output_tokens": 5,
+                "total_tokens": 15,
+                "requests_without_usage": 0,
+            },
         }
 
     def test_a_run_that_is_not_recorded_has_no_trace_id(self, kantan_agents: Any, serve: Any) -> None:

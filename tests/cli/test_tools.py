@@ -309,6 +309,7 @@ class TestExplain:
             "allowed": False,
             "rule": "params: search.query.minLength",
             "layer": "provider acme",
+            "unknown": None,
             "error": {
                 "code": "E13",
                 "message": "[kantan-agents][E13] Tool parameter minLength mismatch: search.query",

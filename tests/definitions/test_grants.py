@@ -23,7 +23,8 @@ def rules(*tools: str, denied: tuple[str, ...] = ()) -> ToolRules:
 
 
 def allows(granted: ToolRules, tool: str, argument: str = "") -> bool:
-    names = (tool.rpartition("__")[2], tool) if tool.startswith("mcp__") else (tool,)
+    server, _, called = tool.removeprefix("mcp__").rpartition("__")
+    names = hosted_mcp_facts(server, called).names if tool.startswith("mcp__") and server else (tool,)
     return decide_call(granted, ToolFacts(names, parameter="value"), {"value": argument}).allowed
 
 
@@ -173,8 +174,10 @@ class TestDeniedNamesInOtherSpellings:
     @pytest.mark.parametrize("entry", ["Bash", "Web-*", "mcp__GitHub__Issues"])
     def test_an_allowed_name_is_compared_exactly(self, entry: str) -> None:
         granted = rules(entry)
-        for tool in ("bash", "web_fetch", "mcp__github__issues", "mcp__GitHub__Issues__search"):
+        for tool in ("bash", "web_fetch", "mcp__github__issues"):
             assert not allows(granted, tool)
+        one_tool = hosted_mcp_facts("GitHub", "Issues__search")  # not of a server `GitHub__Issues`
+        assert not decide_call(granted, one_tool, {}).allowed
 
     def test_copies_of_the_rules_still_ignore_case(self) -> None:
         denied = rules(denied=("Bash",))

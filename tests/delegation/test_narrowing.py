@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, get_context_with_tool_rules
-from kantan_agents.agent.from_definition import DEFINITION
 from kantan_agents.definitions import AgentDefinition, grants_of
 from kantan_agents.delegation import task_tool
 from kantan_agents.delegation.ceiling import DelegationCeiling
 from kantan_agents.testing import strategies
-from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolFacts, ToolRules, decide_call
+from kantan_agents.tool_rules import DEFINITION, EXPLICIT, RuleLayers, ToolFacts, ToolRules, decide_call
 from tests.delegation.cast import Cast, boss, definition, delegate, read, say, use, write
 
 pytestmark = pytest.mark.anyio

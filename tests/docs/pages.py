@@ -16,6 +16,7 @@ PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")))
 _FENCE = re.compile(r"^```(?P<language>\w*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 _REPLIES = re.compile(r"<!-- replies: (?P<json>(?:(?!-->).)*) -->\n+\Z", re.DOTALL)
 _OUTPUT = re.compile(r"<!-- output -->\n+\Z")
+_NEEDS = re.compile(r"<!-- needs: (?P<names>[\w, -]+) -->\n+(?:<!-- (?:(?!-->).)* -->\n+)?\Z", re.DOTALL)
 _SPAN = re.compile(r"(?P<ticks>`+)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)")
 _PYTEST = "<!-- run: pytest -->"
 
@@ -37,14 +38,36 @@ class Block:
         return json.loads(directive["json"]) if directive else []
 
     @property
+    def needs(self) -> list[str]:
+        """The packages beside the development environment that it needs, from ``<!-- needs: ... -->``."""
+        directive = _NEEDS.search(self.before)
+        return re.split(r", *", directive["names"]) if directive else []
+
+    @property
     def is_output(self) -> bool:
         """Whether it shows what the page prints: a ``text`` block after ``<!-- output -->``."""
         return self.language == "text" and _OUTPUT.search(self.before) is not None
 
 
 @attrs.frozen
+class Example:
+    """A Python block that needs packages which the development environment lacks: a script of its own."""
+
+    page: str
+    block: Block
+    output: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.block.line}"
+
+
+@attrs.frozen
 class Page:
-    """One Markdown file, whose Python blocks together are one script."""
+    """One Markdown file, whose Python blocks together are one script.
+
+    Blocks that need other packages (``<!-- needs: NAME -->``) are not part of it. ``examples_beside`` has
+    them, and tests/real_parts runs them.
+    """
 
     path: Path
 
@@ -62,8 +85,19 @@ class Page:
         return self.path.read_text(encoding="utf-8")
 
     def blocks(self, language: str) -> list[Block]:
-        """Return the blocks of one language, in order."""
-        return [block for block in _blocks(self.text) if block.language == language]
+        """Return the blocks of one language, in order, without those that need other packages."""
+        return [block for block in _blocks(self.text) if block.language == language and not block.needs]
+
+    @property
+    def examples_beside(self) -> list[Example]:
+        """The Python blocks that need other packages, each with the output that the page shows for it."""
+        found: list[Example] = []
+        for block in _blocks(self.text):
+            if block.needs and block.language == "python":
+                found.append(Example(self.name, block, ""))
+            elif block.needs and block.is_output:
+                found[-1] = attrs.evolve(found[-1], output=block.code)
+        return found
 
     @property
     def is_test_module(self) -> bool:

@@ -9,6 +9,39 @@ Tests = tuple[str, ...]
 Table = dict[str, Tests]
 
 PROMISES: dict[tuple[str, str, str], Table] = {
+    ("docs/guides/what-if-rules.md", "What is replaced", "`layer`"): {
+        '`"explicit"`, the default': (
+            "rule_changes/test_exact.py::test_what_if_gives_the_decisions_of_a_run_under_the_other_rules",
+        ),
+        '`"base"`': ("rule_changes/test_delegation.py::test_a_limit_follows_the_rules_of_the_run_above",),
+        '`"provider NAME"`': ("rule_changes/test_questions.py::test_another_layer_can_be_replaced",),
+    },
+    ("docs/guides/what-if-rules.md", "How exact it is", "Not judged"): {
+        "a middleware answered the call, refused it or changed its arguments": (
+            "rule_changes/test_not_judged.py::test_a_call_that_a_middleware_answers_is_not_judged",
+            "rule_changes/test_not_judged.py::test_a_call_that_a_middleware_refuses_is_not_judged",
+            "rule_changes/test_not_judged.py::test_arguments_that_a_middleware_replaces_are_not_those_of_the_record",
+        ),
+        "something in the arguments is masked or redacted, and the rules look at them": (
+            "rule_changes/test_not_judged.py::test_masked_arguments_are_not_those_of_the_record",
+            "rule_changes/test_not_judged.py::test_arguments_that_the_redact_function_changes_are_not_those_of_the_record",
+            "rule_changes/test_not_judged.py::test_redacted_arguments_are_judged_if_the_rules_saw_them_so",
+        ),
+        "the tool was switched off, or left out of that turn": (
+            "rule_changes/test_not_judged.py::test_a_tool_that_is_switched_off_is_not_judged",
+            "rule_changes/test_not_judged.py::test_a_tool_that_was_left_out_of_a_turn_is_not_judged",
+        ),
+        "a user ran the tool with a [slash command](slash-commands.md)": (
+            "rule_changes/test_not_judged.py::test_a_command_of_a_user_is_under_rules_of_its_own",
+        ),
+        "the run is recorded incompletely": (
+            "rule_changes/test_not_judged.py::test_an_incomplete_record_is_named_and_its_calls_are_not_judged",
+            "rule_changes/test_not_judged.py::test_a_run_without_a_record_is_named",
+        ),
+        "a check takes longer than 20 seconds": (
+            "rule_changes/test_not_judged.py::test_a_check_that_takes_too_long_ends",
+        ),
+    },
     ("docs/events.md", "Order", "What starts"): {
         "`run_started`": ("events/test_order.py::test_every_start_has_exactly_one_end",),
         "`stage_entered`": ("events/test_order.py::test_every_start_has_exactly_one_end",),
@@ -65,6 +98,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
     ("docs/guides/budgets.md", "Order with Retry and Fallback", "In `middleware=[...]`"): {
         "`Budget` before `Fallback`": (
             "middleware/test_budget.py::test_the_cost_is_that_of_the_model_that_answered",
+            "middleware/test_budget.py::test_an_answer_of_a_model_without_a_price_costs_the_highest_one",
         ),
         "`Budget` after `Fallback`": (
             "middleware/test_budget.py::test_inside_a_fallback_each_attempt_needs_a_price_of_its_own",
@@ -74,6 +108,48 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`Budget` after `Retry`": (
             "middleware/test_retry.py::test_each_attempt_passes_through_the_rules_and_the_budget",
+        ),
+    },
+    ("docs/guides/budgets.md", "If a provider sends no usage", "A model call"): {
+        "is answered, with usage": (
+            "middleware/test_unknown_usage.py::test_a_budget_that_can_count_raises_nothing",
+        ),
+        "is answered, without usage or with counts that are not numbers": (
+            "middleware/test_unknown_usage.py::test_a_call_without_usage_is_counted_as_such_and_costs_its_reservation",
+            "middleware/test_unknown_usage.py::test_a_budget_that_cannot_count_ends_the_run_and_stays_closed",
+            "middleware/test_unknown_usage.py::test_a_limit_that_no_usage_can_change_does_not_need_it",
+            "middleware/test_unknown_usage.py::test_a_wrong_report_is_an_unknown_usage",
+        ),
+        "ends its stream without an answer, but with usage": (
+            "middleware/test_unknown_usage.py::test_a_stream_without_an_answer_costs_the_usage_that_it_reports",
+        ),
+        "breaks off or is cancelled after its streamed answer has begun": (
+            "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
+        ),
+        "fails or is cancelled before": (
+            "middleware/test_unknown_usage.py::test_a_stream_that_is_left_costs_its_reservation_once_the_answer_has_begun",
+            "middleware/test_budget.py::test_calls_that_fail_or_are_cancelled_release_their_reservation",
+        ),
+        "is answered by a middleware without a model": (
+            "middleware/test_unknown_usage.py::test_an_answer_that_a_middleware_has_made_uses_no_tokens",
+        ),
+    },
+    ("docs/guides/models.md", "Token usage of streamed answers", "When"): {
+        "the settings have `include_usage`, or `stream_options` in `extra_args` or `extra_body`": (
+            "models/test_stream_usage.py::test_settings_that_decide_about_the_usage_are_respected",
+            "models/test_stream_usage.py::test_the_run_config_can_switch_it_off",
+        ),
+        "the server rejects the question, by a status 400 or 422 that names `stream_options`": (
+            "models/test_stream_usage.py::test_a_server_that_rejects_the_question_is_asked_once",
+            "models/test_stream_usage.py::test_any_other_error_is_not_taken_for_a_rejected_question",
+            "models/test_stream_usage.py::test_an_error_after_a_rejected_question_is_the_error_of_the_run",
+        ),
+        "the server sends no usage": (
+            "middleware/test_unknown_usage.py::test_events_distinguish_0_tokens_from_an_unknown_usage",
+            "middleware/test_unknown_usage.py::test_a_call_without_usage_is_counted_as_such_and_costs_its_reservation",
+        ),
+        "the SDK's `Runner` runs an agent of this library": (
+            "models/test_stream_usage.py::test_a_model_made_from_a_name_or_a_client_is_asked_in_runs_of_the_sdk",
         ),
     },
     ("docs/guides/budgets.md", "Reference", "Argument"): {
@@ -88,6 +164,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`prices`": (
             "middleware/test_budget.py::test_a_model_without_a_price_is_refused_where_cost_is_limited",
+        ),
+        "`on_unknown_usage`": (
+            "middleware/test_unknown_usage.py::test_by_default_a_warning_says_that_a_budget_cannot_count",
+            "middleware/test_unknown_usage.py::test_a_budget_that_cannot_count_ends_the_run_and_stays_closed",
         ),
     },
     ("docs/guides/conversations.md", "What is sent", ""): {
@@ -327,18 +407,48 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "models/test_shared_clients.py::test_a_name_gets_another_client_after_the_file_of_certificates_has_changed",
         ),
     },
-    ("docs/guides/mcp-servers.md", "Names", "Name"): {
+    ("docs/guides/models.md", "Several event loops", "When"): {
+        "`run`, `run_async` and streams take turns, in any threads and loops": (
+            "models/test_several_loops.py::test_run_run_async_and_streams_in_turns_send_each_request_once",
+            "models/test_several_loops.py::test_loops_of_many_threads_at_once_send_each_request_once",
+            "models/test_several_loops.py::test_the_settings_of_a_pool_hold_on_every_loop",
+        ),
+        "a loop ends, as at the end of `asyncio.run`": (
+            "models/test_several_loops.py::test_in_any_order_of_loops_each_loop_keeps_its_connection_and_none_is_left",
+        ),
+        "a loop is closed in another way": (
+            "models/test_several_loops.py::test_the_connections_of_a_loop_that_was_closed_without_its_end_are_not_used_or_counted",
+        ),
+        "a client is closed (`await client.close()`)": (
+            "models/test_several_loops.py::test_a_client_closed_on_another_loop_closes_its_connections_on_their_own",
+        ),
+        "nothing refers to a client any longer": (
+            "models/test_several_loops.py::test_a_client_that_nothing_refers_to_leaves_no_connection_on_any_loop",
+        ),
+        "a transport that is not httpx's, and wraps none, fails on another loop than its first": (
+            "models/test_several_loops.py::test_a_transport_that_fails_on_another_loop_is_named_and_its_request_is_not_repeated",
+            "models/test_several_loops.py::test_a_transport_without_connections_works_on_every_loop",
+        ),
+    },
+    ("docs/guides/mcp.md", "Names", "Name"): {
         "`read`": ("tools/test_reach.py::test_tools_of_a_stdio_server_obey_the_rules",),
         "`mcp_files__read`": (
             "tools/test_reach.py::test_rules_for_prefixed_mcp_names_work_with_either_name",
         ),
-        "`read`, `mcp__files__read`, and the name that the model sees": (
-            "tools/test_reach.py::test_rules_for_prefixed_mcp_names_work_with_either_name",
+        "`mcp__files` and `mcp__files__*`, `mcp__files__read`, `mcp_files__read`, `read`": (
+            (
+                "tools/test_names_of_servers.py::"
+                "test_each_spelling_names_the_tool_of_a_real_server_wherever_a_rule_is_written"
+            ),
         ),
         "`/read`, `/mcp__files__read`": ("commands/test_only_users.py::test_tools_of_servers_are_commands",),
     },
-    ("docs/guides/mcp-servers.md", "Names", "Name of a server's tool"): {
-        "`mcp__files__read`, and `mcp_files__read` if the SDK shows the prefix": (
+    ("docs/guides/mcp.md", "Names", "Name of a server's tool"): {
+        "`mcp__files`, `mcp__files__read` and `mcp_files__read`": (
+            (
+                "tools/test_names_of_servers.py::"
+                "test_no_name_that_a_server_chooses_widens_what_another_server_is_allowed"
+            ),
             (
                 "tools/test_server_names.py::"
                 "test_a_servers_own_name_that_claims_another_origin_does_not_count_for_allow"
@@ -357,6 +467,90 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             ),
         ),
     },
+    ("docs/guides/mcp.md", "Names that collide", "What has the same name"): {
+        "a tool or hand-off of the agent and a server's tool": (
+            (
+                "mcp/test_collisions.py::"
+                "test_a_local_tool_and_a_hand_off_win_over_servers_tools_of_their_names"
+            ),
+        ),
+        "tools of two servers, `files` and `mail`": (
+            "mcp/test_collisions.py::test_only_names_that_collide_get_the_sdks_prefix",
+            "mcp/test_collisions.py::test_each_prefixed_tool_is_called_on_its_own_server",
+        ),
+        "tools of two servers, of which the rules hide one": (
+            "mcp/test_collisions.py::test_a_tool_that_the_rules_hide_does_not_collide",
+        ),
+        "tools of two servers with the same name, `files`": (
+            "mcp/test_collisions.py::test_servers_of_one_name_get_names_that_differ",
+        ),
+    },
+    ("docs/guides/mcp.md", "When a server fails", "What happens"): {
+        "the connection is lost between runs or turns": (
+            "mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
+            (
+                "mcp/test_failures.py::"
+                "test_concurrent_runs_share_one_reconnection_and_a_cancelled_one_does_not_stop_it"
+            ),
+        ),
+        "the connection is lost during a call": (
+            (
+                "mcp/test_failures.py::"
+                "test_a_call_that_may_have_been_executed_is_not_sent_twice_and_the_run_goes_on"
+            ),
+        ),
+        "an HTTP server has restarted and does not know the session": (
+            (
+                "mcp/test_failures.py::"
+                "test_a_request_that_was_refused_for_its_session_is_sent_again_in_a_new_one"
+            ),
+        ),
+        "the attempts fail": (
+            (
+                "mcp/test_failures.py::"
+                "test_a_server_that_cannot_be_connected_again_ends_the_run_with_its_name_and_the_cause"
+            ),
+            ("mcp/test_failures.py::test_a_run_continues_without_a_failing_server_by_choice_and_says_so"),
+            "mcp/test_backoff.py::test_waits_and_rests_double_and_are_bounded",
+        ),
+        "the server does not answer in time": (
+            (
+                "mcp/test_failures.py::"
+                "test_a_server_that_is_silent_once_keeps_its_connection_and_twice_gets_a_new_one"
+            ),
+        ),
+        "your `async with` ends": (
+            "mcp/test_failures.py::test_a_server_that_was_killed_between_two_runs_is_connected_again",
+        ),
+    },
+    ("docs/guides/mcp.md", "Event loops", "Where the server was connected"): {
+        "nowhere": (
+            "mcp/test_event_loops.py::test_a_server_that_is_not_connected_is_connected_by_run_and_stays_so",
+            (
+                "mcp/test_failures.py::test_a_server_that_nobody_has_connected_is_connected_by_the_run_"
+                "and_closed_with_the_event_loop"
+            ),
+        ),
+        "in the event loop of the call, such as that of a notebook": (
+            "mcp/test_event_loops.py::test_run_says_at_once_that_it_blocks_the_loop_of_the_connection",
+        ),
+        "in an event loop that runs in another thread": (
+            "mcp/test_event_loops.py::test_run_works_with_a_connection_on_a_loop_in_another_thread",
+            (
+                "mcp/test_event_loops.py::test_run_async_works_with_a_connection_on_a_loop_in_another_thread_"
+                "also_after_a_crash"
+            ),
+        ),
+        ("in an event loop that is not running now, after `loop.run_until_complete(server.connect())`"): (
+            "mcp/test_event_loops.py::test_run_says_at_once_that_the_loop_of_the_connection_does_not_run",
+        ),
+        "in an event loop that is closed": (
+            "mcp/test_event_loops.py::test_a_connection_whose_loop_is_closed_is_made_again",
+        ),
+        "in an event loop of another thread that ends during the run": (
+            "mcp/test_event_loops.py::test_a_run_goes_on_if_the_event_loop_of_the_connection_ends_meanwhile",
+        ),
+    },
     ("docs/guides/ready-made-middleware.md", "Approve", "Entry"): {
         '`"pay"`, `"delete_*"`': (
             (
@@ -364,7 +558,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
                 "test_a_call_that_matches_the_policy_waits_and_the_run_ends_without_an_answer"
             ),
         ),
-        '`"mcp__github__*"`, `"fs.*"`, `"computer_use"`': (
+        '`"mcp__github"`, `"fs.*"`, `"computer_use"`': (
             "middleware/test_named_tools.py::test_approve_matches_every_name_of_a_servers_tool",
             "middleware/test_named_tools.py::test_approve_matches_every_name_that_rules_know",
         ),
@@ -375,11 +569,11 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             ),
         ),
     },
-    ("docs/guides/mcp-servers.md", "Limit what the tools may do", "Rule"): {
+    ("docs/guides/mcp.md", "Limit what the tools may do", "Rule"): {
         '`"allow": ["search", "mcp__files__read"]`': (
             "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
         ),
-        '`"deny": ["mcp__files__*"]`': (
+        '`"deny": ["mcp__files"]`, `"deny": ["mcp__files__*"]`': (
             "tools/test_reach.py::test_a_rule_may_concern_one_tool_or_all_tools_of_a_server",
         ),
         '`"deny": ["mcp__*"]`': (
@@ -411,6 +605,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`run` does not call `call_next`, and sets no `run.result`": (
             "interception/test_returns.py::test_a_stage_that_ends_the_run_without_a_result_is_named_in_the_log",
+        ),
+    },
+    ("docs/guides/models.md", "The defaults of the SDK", "When a name is"): {
+        "one of OpenAI's": (
+            "models/test_openai_defaults.py::test_the_default_client_counts_whenever_it_is_set",
+            "models/test_openai_defaults.py::test_the_default_client_needs_no_key_in_the_environment",
+            "models/test_openai_defaults.py::test_the_default_key_goes_before_the_environment",
+        ),
+        "one of another provider, or begins with its prefix": (
+            "models/test_openai_defaults.py::test_other_providers_do_not_use_the_default_client",
+            "models/test_openai_defaults.py::test_a_provider_without_its_variable_is_e47_despite_the_default_client",
+        ),
+        "of no known provider, and a variable of the order above is set": (
+            "models/test_openai_defaults.py::test_other_providers_do_not_use_the_default_client",
+        ),
+        "of no known provider otherwise": (
+            "models/test_openai_defaults.py::test_the_default_client_counts_for_a_name_of_no_known_provider",
         ),
     },
     ("docs/guides/models.md", "A missing key", "What happens when"): {
@@ -452,6 +663,18 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`{{ $ctx.items.0 }}`": ("test_templating.py::test_sequences_are_indexed_and_strings_are_not",),
         "`{{ $env.REGION }}`": ("agent/test_agent.py::test_env_is_rendered_only_when_allowed",),
         "anything else in braces": ("test_templating.py::test_only_complete_markers_are_replaced",),
+    },
+    ("docs/guides/prompts-and-context.md", "Store a context", "To store"): {
+        "the context": (
+            "bridge/test_stored_states.py::test_a_context_without_its_result_is_json_and_a_later_run_continues_its_history",
+        ),
+        "a run that waits for an approval": (
+            "middleware/test_approve.py::test_a_stored_run_is_resumed_in_another_process",
+        ),
+        "the SDK's state of any run": (
+            "bridge/test_stored_states.py::test_the_state_of_a_finished_run_is_stored_without_the_result",
+            "bridge/test_stored_states.py::test_a_paused_run_is_restored_from_its_text_and_continued",
+        ),
     },
     ("docs/guides/prompts-and-context.md", "What the context holds afterwards", "The run"): {
         "finished": (
@@ -559,6 +782,36 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             ("`/say -- --text`", "test_arguments_are_parsed"),
             ('`/read {"path": "todo.txt", "limit": 5}`', "test_arguments_are_parsed"),
         )
+    },
+    ("docs/guides/streaming.md", "Stop between two turns", "When"): {
+        "it is called at any event of a turn": (
+            "events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
+            "events/test_stop_after_turn.py::test_the_next_turn_waits_until_a_slow_reader_has_read_the_last",
+        ),
+        "the turn is the last one, or needs an approval": (
+            "events/test_stop_after_turn.py::test_a_run_stopped_in_its_last_turn_finishes_as_usual",
+            "events/test_stop_after_turn.py::test_a_turn_that_needs_an_approval_waits_for_it",
+        ),
+        "before the first turn": ("events/test_stop_after_turn.py::test_its_state_continues_it",),
+        "the run has stopped": (
+            "events/test_stop_after_turn.py::test_a_run_stopped_at_any_event_of_a_turn_ends_after_it",
+            "events/test_stop_after_turn.py::test_the_result_and_the_session_are_those_of_the_sdk",
+            "events/test_stop_after_turn.py::test_no_output_is_stored",
+        ),
+        "the run is to continue": (
+            "events/test_stop_after_turn.py::test_its_state_continues_it",
+            "events/test_stop_after_turn.py::test_its_items_continue_it",
+        ),
+        "a tool has started another run": (
+            "events/test_stop_after_turn.py::test_a_run_inside_a_tool_runs_to_its_end",
+        ),
+        "`run.cancel()` is called afterwards, or the block is left": (
+            "events/test_stop_after_turn.py::test_the_stronger_mode_wins",
+            "events/test_stop_after_turn.py::test_leaving_the_block_cancels_the_run_at_once",
+        ),
+        "it is called for a run that is over, or is being cancelled": (
+            "events/test_stop_after_turn.py::test_a_run_that_is_over_or_has_been_cancelled_is_not_affected",
+        ),
     },
     ("docs/guides/structured-output.md", "Structured output", "`output_type`"): {
         "pydantic model, dataclass, attrs class": (
@@ -809,6 +1062,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tool_rules/test_rules.py::test_a_tool_is_permitted_if_an_entry_allows_it_and_none_denies_it",
             "tool_rules/test_rules.py::test_a_pattern_is_also_an_exact_name",
         ),
+        "`mcp__github`": (
+            (
+                "tools/test_names_of_servers.py::"
+                "test_each_spelling_names_the_tool_of_a_real_server_wherever_a_rule_is_written"
+            ),
+        ),
         "`bash(git status)`": ("tool_rules/test_calls.py::test_an_exact_entry_grants_that_call_only",),
         "`bash(git:*)`": (
             "tool_rules/test_calls.py::test_a_prefix_grants_its_command_with_any_further_words",
@@ -898,6 +1157,237 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         '`["shop"]`': ("tools/test_providers.py::test_names_choose_providers",),
         "`None`": ("tools/test_providers.py::test_none_chooses_no_providers",),
     },
+    ("docs/guides/observability.md", "Which order keeps which tracer", "In this order"): {
+        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument(exclusive_processor=False)`": (
+            "real_parts/test_observability.py::test_openinference_that_is_not_exclusive_keeps_the_database",
+        ),
+        "`OpenAIAgentsInstrumentor().instrument()`, then `add_trace_processor(SQLiteRecorder(...))`": (
+            "real_parts/test_observability.py::test_a_recorder_added_to_openinference_keeps_both",
+        ),
+        "`record_traces(...)`, then `OpenAIAgentsInstrumentor().instrument()`": (
+            "real_parts/test_observability.py::test_openinference_after_record_traces_silences_the_database",
+            "real_parts/test_observability.py::test_openinference_gives_the_database_back_when_it_is_removed",
+        ),
+        "`OpenAIAgentsInstrumentor().instrument(...)`, exclusive or not, then `record_traces(...)`": (
+            "real_parts/test_observability.py::test_record_traces_after_openinference_silences_openinference",
+            "real_parts/test_observability.py::test_record_traces_silences_openinference_that_is_not_exclusive",
+        ),
+        "`record_traces(...)` and `logfire.instrument_openai_agents()`, in any order": (
+            "real_parts/test_observability.py::test_logfire_and_record_traces_keep_each_other_in_any_order",
+        ),
+        "`record_traces(...)`, then `add_trace_processor(...)`": (
+            "real_parts/test_observability.py::test_add_trace_processor_after_record_traces_keeps_both",
+        ),
+        "`record_traces(...)`, then `set_trace_processors([...])`": (
+            "real_parts/test_observability.py::test_set_trace_processors_after_record_traces_silences_the_database",
+            "tracing/recorder/test_lost_recorder.py::test_the_first_run_after_the_loss_warns_once",
+        ),
+        "`add_trace_processor(...)` or `set_trace_processors([...])`, then `record_traces(...)`": (
+            "real_parts/test_observability.py::test_record_traces_silences_the_processors_before_it",
+        ),
+        "`record_traces(...)`, then logfire and `instrument(exclusive_processor=False)`": (
+            "real_parts/test_observability.py::test_openinference_and_logfire_and_the_database_at_once",
+        ),
+    },
+    ("docs/guides/observability.md", "What each tracer shows", "Part of a run"): {
+        "input and output, plain, streamed or structured": (
+            "real_parts/test_observability.py::test_the_final_span_of_a_plain_run_has_its_messages",
+            "real_parts/test_observability.py::test_a_streamed_run_is_exported_like_any_other",
+            "real_parts/test_observability.py::test_a_structured_output_is_json_in_its_message",
+            "real_parts/test_observability.py::test_openinference_has_each_message_of_the_final_span",
+            "real_parts/test_observability.py::test_logfire_shows_the_conversation_of_the_final_span",
+        ),
+        "model calls, tools, hand-offs": (
+            "real_parts/test_observability.py::test_a_tool_and_a_hand_off_have_their_spans",
+        ),
+        "verdict of a judge": ("real_parts/test_observability.py::test_a_verdict_has_its_span",),
+        "[metadata of the trace](../metadata.md)": (
+            "real_parts/test_observability.py::test_logfire_has_the_metadata_and_the_id_of_the_trace",
+            "real_parts/test_observability.py::test_openinference_has_neither",
+        ),
+        "metadata of a run inside an open trace": (
+            "real_parts/test_observability.py::test_a_run_in_an_open_trace_has_its_spans_in_it",
+        ),
+        "id of the SDK's trace": (
+            "real_parts/test_observability.py::test_logfire_has_the_metadata_and_the_id_of_the_trace",
+            "real_parts/test_observability.py::test_openinference_has_neither",
+        ),
+    },
+    ("docs/guides/observability.md", "Sensitive data", "Setting"): {
+        "`trace_include_sensitive_data=False`": (
+            "real_parts/test_observability.py::test_without_sensitive_data_nothing_of_it_is_exported",
+            "tracing/test_final_span.py::test_a_run_without_sensitive_data_has_neither",
+        ),
+        "[`Redact`](ready-made-middleware.md#redact) in the agent's middleware": (
+            "real_parts/test_observability.py::test_redact_keeps_texts_out_of_what_is_exported",
+            "tracing/test_final_span.py::test_redacted_texts_are_in_no_message",
+        ),
+        "[`redact`](traces.md#remove-sensitive-data) of the recorder": (
+            "real_parts/test_observability.py::test_the_redact_function_of_the_recorder_changes_the_database_alone",
+        ),
+        "keys, tokens and passwords in texts": (
+            "real_parts/test_observability.py::test_secrets_are_masked_in_the_database_alone",
+            "real_parts/test_observability.py::test_openinference_can_hide_all_texts",
+        ),
+    },
+    ("docs/guides/observability.md", "When exporting fails, or the process ends", "When"): {
+        "an exporter of OpenTelemetry raises, or its backend cannot be reached": (
+            "real_parts/test_observability.py::test_an_exporter_that_fails_does_not_fail_the_run",
+        ),
+        "a trace processor raises": (
+            "real_parts/test_observability.py::test_a_processor_that_raises_fails_neither_the_run_nor_the_recorder",
+        ),
+        "the process ends, or a handler of SIGTERM calls `sys.exit`": (
+            "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
+        ),
+        "SIGTERM arrives and the program has no handler for it": (
+            "real_parts/test_observability.py::test_the_end_of_the_process_loses_batches_only_of_opentelemetry_and_only_if_killed_unhandled",
+        ),
+    },
+    ("docs/guides/replay.md", "What runs and what does not", "In a replay"): {
+        "models": (
+            "replay/test_over_http.py::test_a_run_over_both_apis",
+            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+        ),
+        "tools, and tools of MCP servers": (
+            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "replay/test_mcp.py::test_a_server_process_is_not_contacted",
+            "replay/test_kinds_of_tools.py::test_tools_of_other_kinds_do_not_run",
+        ),
+        "agents as tools, `Task`, hand-offs, `find_tools`": (
+            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+        ),
+        "agents that the body of a tool runs": (
+            "replay/test_runs_inside.py::test_a_tool_that_runs_an_agent_is_answered_whole",
+        ),
+        "your middleware, stages, renderers, guardrails and hooks": (
+            "replay/test_kinds_of_tools.py::test_guardrails_of_agents_run_again",
+            "replay/test_middleware.py::test_middleware_catches_the_errors_of_its_own_classes",
+        ),
+        "values that templates read from the context": (
+            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+        ),
+        "sessions": (
+            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "replay/test_again.py::test_a_new_recording_has_the_old_input_and_the_new_answers",
+        ),
+        "`Approve`": (
+            "replay/test_approvals.py::test_a_run_goes_on_as_the_person_decided",
+            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+        ),
+        "`Retry`": (
+            "replay/test_middleware.py::test_a_retried_model_call_does_not_wait",
+            "replay/test_middleware.py::test_a_call_that_was_not_retried_is_not_retried",
+            "replay/test_middleware.py::test_a_retried_tool_is_answered_once",
+        ),
+        "`Deadline`": ("replay/test_middleware.py::test_a_deadline_does_not_expire_in_a_replay",),
+        "`Budget`": (
+            "replay/test_middleware.py::test_a_budget_runs_out_as_it_did_and_is_not_used_up_by_replays",
+        ),
+        "traces": ("replay/test_kinds_of_runs.py::test_a_replay_leaves_no_trace",),
+        "events": (
+            "replay/test_kinds_of_runs.py::test_a_replayed_run_is_the_recorded_run",
+            "replay/test_any_run.py::test_any_run_replays",
+        ),
+    },
+    ("docs/guides/replay.md", "What is refused", "Run"): {
+        "recorded with `record_requests=False`, by an earlier version or by another tracer": (
+            "replay/test_files.py::test_a_run_without_recorded_requests",
+            "replay/test_files.py::test_a_database_of_another_tracer",
+        ),
+        "its process was killed": ("replay/test_files.py::test_a_run_whose_process_was_killed",),
+        "the file is missing, damaged, foreign, or written by a later version": (
+            "replay/test_files.py::test_a_file_that_is_not_a_recording_is_refused",
+            "replay/test_files.py::test_damage_is_refused_or_harmless",
+            "replay/test_files.py::test_a_file_of_a_later_version_says_what_to_do",
+        ),
+        "it was cancelled, its deadline expired, or the reader of its stream left it": (
+            "replay/test_files.py::test_runs_that_were_cut_off",
+            "replay/test_files.py::test_a_stream_that_its_reader_has_left",
+        ),
+        "a streamed answer broke off, or a tool timed out": (
+            "replay/test_files.py::test_an_answer_that_broke_off",
+            "replay/test_kinds_of_tools.py::test_a_tool_that_timed_out_is_refused",
+        ),
+        "its agent has a computer tool, whose screen is not recorded": (
+            "replay/test_kinds_of_tools.py::test_a_computer_is_refused",
+        ),
+        "the agent has a runner of its own": (
+            "replay/test_files.py::test_an_agent_with_a_runner_of_its_own",
+        ),
+        "its trace has several runs beside one another": (
+            "replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
+        ),
+    },
+    ("docs/guides/replay-cohort.md", "Change the prompt", "Status"): {
+        "`same`": (
+            "replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
+        ),
+        "`wording`": (
+            "replay/test_cohort_experiment.py::test_runs_are_sorted_into_same_wording_and_diverged",
+        ),
+        "`changed`": (
+            "replay/test_cohort_experiment.py::test_fields_of_structured_outputs_are_decisions",
+            "replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
+            "replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
+            "replay/test_cohort_tools.py::test_a_hand_off_that_only_one_run_makes_is_a_changed_decision",
+        ),
+        "`diverged`": (
+            "replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
+            "replay/test_cohort_tools.py::test_a_new_call_of_an_agent_inside_the_run_ends_it",
+        ),
+        "`failed`": (
+            "replay/test_cohort_experiment.py::test_an_error_that_is_gone_is_a_decision_and_a_new_one_a_failure",
+        ),
+    },
+    ("docs/guides/replay-cohort.md", "What can be changed", "Change"): {
+        "`Change.prompt(text)`": (
+            "replay/test_change_of_an_agent.py::test_a_text_keeps_the_name_of_the_prompt",
+        ),
+        "`Change.model(model)`": ("replay/test_change_of_an_agent.py::test_rules_and_model_reach_the_run",),
+        "`Change.settings(temperature=0)`": (
+            "replay/test_change_of_an_agent.py::test_settings_are_changed_one_by_one",
+        ),
+        '`Change.rules({"deny": [...]})`': (
+            "replay/test_change_of_an_agent.py::test_rules_and_model_reach_the_run",
+            "replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
+        ),
+        "`Change.tool(name, description=..., parameters=...)`": (
+            "replay/test_change_of_an_agent.py::test_the_definition_of_one_tool_is_changed",
+        ),
+        "`Change.middleware(...)`": (
+            "replay/test_change_of_an_agent.py::test_middleware_is_added_outside_of_the_agents_own",
+        ),
+    },
+    ("docs/guides/replay-cohort.md", "What happens to a tool call", "A call"): {
+        "equals a recorded one of the same run: agent, tool and arguments, in any order": (
+            "replay/test_cohort_tools.py::test_equal_calls_are_answered_in_any_order_and_again",
+            "replay/test_cohort_tools.py::test_repeated_equal_calls_get_their_results_in_order",
+            "replay/test_cohort_tools.py::test_the_order_of_keys_in_arguments_does_not_count",
+        ),
+        "is refused by the tool rules": (
+            "replay/test_cohort_tools.py::test_new_rules_refuse_a_recorded_call",
+            "replay/test_cohort_tools.py::test_rules_refuse_a_live_tool",
+        ),
+        "delegates, asks an agent that is a tool, or searches for tools": (
+            "replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",
+        ),
+        "of any other kind": (
+            "replay/test_cohort_tools.py::test_a_call_with_other_arguments_ends_the_run",
+            "replay/test_cohort_tools.py::test_shell_and_patches_do_not_run",
+            "replay/test_cohort_tools.py::test_an_mcp_server_is_neither_listed_nor_called",
+        ),
+        'the same, but its tool is named in `live={"search_docs"}`': (
+            "replay/test_cohort_tools.py::test_a_tool_that_is_named_live_runs_if_the_recording_does_not_answer",
+        ),
+        "the same, with `simulate=agent`": (
+            "replay/test_cohort_tools.py::test_an_agent_that_plays_a_tool_is_marked",
+        ),
+        "needs an approval that was not recorded": (
+            "replay/test_cohort_tools.py::test_a_live_tool_that_needs_an_approval_does_not_run",
+            "replay/test_cohort_tools.py::test_a_run_that_would_wait_for_an_approval_diverges",
+        ),
+    },
     ("docs/guides/traces.md", "When runs are recorded", "Program"): {
         "your own, with `record_traces`": (
             "tracing/recorder/test_when_recorded.py::test_record_traces_records_the_runs_after_it",
@@ -922,6 +1412,13 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "SIGTERM arrives and the program has no handler for it": (
             "tracing/recorder/test_durability.py::test_sigterm_without_a_handler_writes_everything_and_ends_the_process",
+        ),
+        "SIGTERM arrives in a worker of a pre-fork server, such as gunicorn with `--preload`": (
+            "tracing/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
+        ),
+        "SIGINT (Ctrl-C) arrives": (
+            "tracing/recorder/test_shutdown.py::test_a_worker_that_resets_its_signals_after_the_fork_writes_everything",
+            "tracing/recorder/test_shutdown.py::test_ctrl_c_raises_keyboard_interrupt_as_without_a_recorder",
         ),
         "SIGTERM arrives and the program has a handler": (
             "tracing/recorder/test_durability.py::test_a_user_defined_handler_is_called_and_then_everything_is_written",
@@ -991,6 +1488,59 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`vacuum=True` or `--vacuum` is given": (
             "tracing/store/test_prune_steps.py::test_a_file_of_kantan_llm_keeps_its_size_until_a_vacuum_is_requested",
             "cli/test_traces_prune.py::test_a_file_that_does_not_shrink_says_so_and_vacuum_shrinks_it",
+        ),
+    },
+    ("docs/guides/traces.md", "The search index", "When"): {
+        "a run was just recorded": (
+            "tracing/recorder/test_search_index_kept.py::test_a_few_traces_are_not_indexed_and_found",
+            "tracing/recorder/test_search_index_kept.py::test_a_new_file_has_an_index_that_is_filled",
+            "tracing/recorder/test_search_index_kept.py::test_a_busy_writer_indexes_later",
+        ),
+        "another program changes the file": (
+            "tracing/store/test_search_index.py::test_whoever_changes_the_file_the_index_misses_nothing",
+            "tracing/recorder/test_search_index_kept.py::test_what_kantan_llms_tracer_adds_is_found_and_indexed_by_the_next_recorder",
+        ),
+        "building is interrupted": (
+            "tracing/store/test_search_index.py::test_a_build_that_is_interrupted_goes_on_where_it_stopped",
+        ),
+        "runs are pruned": (
+            "tracing/store/test_search_index.py::test_pruning_drops_the_parts_whose_traces_are_gone",
+        ),
+        "a run is very long": (
+            "tracing/store/test_search_index.py::test_a_trace_that_is_too_long_is_read_by_every_search",
+        ),
+        "SQLite is older than 3.34 or lacks FTS5": (
+            "tracing/store/test_search_index.py::test_without_fts5_a_search_reads_all_texts_and_a_build_says_what_is_missing",
+            "tracing/store/test_search_index.py::test_a_sqlite_without_the_tokenizer_of_the_index_reads_all_texts",
+        ),
+        "the index is damaged": (
+            "tracing/store/test_search_index.py::test_a_damaged_index_is_not_used_and_can_be_made_anew",
+            "tracing/recorder/test_search_index_kept.py::test_a_damaged_index_does_not_stop_the_recorder",
+        ),
+    },
+    ("docs/guides/traces.md", "When a record is incomplete", "When"): {
+        "a version without records wrote the file, or kantan-llm's tracer": (
+            "tracing/store/test_run_records.py::test_a_file_of_a_version_without_records_is_read_and_taken_over",
+            "tracing/store/test_run_records.py::test_a_file_of_the_tracer_of_kantan_llm_is_read",
+        ),
+        "`record_requests=False`": (
+            "tracing/store/test_run_records.py::test_a_run_recorded_without_its_requests_says_so",
+        ),
+        "the run has `trace_include_sensitive_data=False`": (
+            "cli/test_traces_record.py::test_a_run_without_a_record_says_so",
+        ),
+        "the process is killed before the record is written": (
+            "tracing/store/test_run_records.py::test_a_run_that_has_not_ended_has_no_record",
+        ),
+        "`redact` returned None for a part, or raised": (
+            "tracing/store/test_run_records.py::test_a_record_from_which_redact_left_out_parts_says_so",
+        ),
+        "a later version of this library wrote the record": (
+            "tracing/store/test_run_records.py::test_a_record_of_a_later_format_says_so",
+        ),
+        "the record is damaged": (
+            "tracing/store/test_run_records.py::test_of_a_damaged_record_nothing_else_is_lost",
+            "tracing/store/test_run_records.py::test_the_other_runs_of_a_trace_are_read_beside_a_damaged_one",
         ),
     },
     ("docs/guides/traces.md", "Search filters", "Argument"): {

@@ -2,7 +2,8 @@
 
 The blocks of a page are one script. HTML comments, which readers do not see, give the replies of the model
 (``<!-- replies: [...] -->`` before a block), mark a text block as the printed output (``<!-- output -->``),
-and make the page a test module (``<!-- run: pytest -->``).
+and make the page a test module (``<!-- run: pytest -->``). A block that needs packages beside the development
+environment (``<!-- needs: NAME -->``) is a script of its own; ``nox -s real_parts`` runs these blocks.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from agents import set_trace_processors
 from kantan_agents.testing import OfflineServer
 from kantan_agents.tracing.registry import recorders
 
-from .pages import PAGES, Page
+from .pages import PAGES, ROOT, Page
 
 WITH_EXAMPLES = [page for page in map(Page, PAGES) if page.blocks("python")]
 SCRIPTS = [page for page in WITH_EXAMPLES if not page.is_test_module]
@@ -33,14 +34,14 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    script = tmp_path / f"{page.path.stem.lower()}.py"
+    script = tmp_path / f"page_{page.path.stem.lower()}.py"  # a page may have the name of a package
     script.write_text(page.script, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))  # without the user's own subagent files
     with OfflineServer(page.replies) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
-        runpy.run_path(str(script), run_name=f"page_{script.stem}")
+        runpy.run_path(str(script), run_name=script.stem)
     set_trace_processors([])
     for recorder in recorders():
         recorder.shutdown()
@@ -69,8 +70,20 @@ def test_the_tests_of_a_page_pass(page: Page, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("page", WITH_EXAMPLES, ids=str)
 def test_every_example_is_run(page: Page) -> None:
-    assert page.text.count("```python") == len(page.blocks("python"))
-    replies = sum(bool(block.replies) for block in page.blocks("python"))
+    beside = page.examples_beside
+    blocks = [*page.blocks("python"), *(example.block for example in beside)]
+    assert page.text.count("```python") == len(blocks)
+    replies = sum(bool(block.replies) for block in blocks)
     assert page.text.count("<!-- replies:") == replies, "replies must come directly before their block"
-    outputs = sum(block.is_output for block in page.blocks("text"))
+    outputs = sum(block.is_output for block in page.blocks("text")) + sum(bool(e.output) for e in beside)
     assert page.text.count("<!-- output") == outputs, "the mark must come directly before its block"
+
+
+def test_examples_that_need_other_packages_are_left_to_the_session_that_installs_them() -> None:
+    beside = [example for page in map(Page, PAGES) for example in page.examples_beside]
+    assert {example.page for example in beside} == {"docs/guides/observability.md"}
+    sessions = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    for package in {name for example in beside for name in example.block.needs}:
+        assert f'    "{package}",\n' in sessions, package
+    runner = (ROOT / "tests" / "real_parts" / "test_examples_beside.py").read_text(encoding="utf-8")
+    assert "examples_beside" in runner

@@ -159,6 +159,7 @@ async def test_usage_and_output_of_a_real_client_are_emitted() -> None:
             await agent.run_async("hi")
     by_type = {event.type: event for event in received}
     usage = {"requests": 1, "input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+    usage["requests_without_usage"] = 0
     finished = by_type["model_call_finished"].to_dict()
     assert (finished["model"], finished["usage"], finished["outcome"]) == ("some-model", usage, "finished")
     ended = by_type["run_finished"].to_dict()

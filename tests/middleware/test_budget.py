@@ -4,6 +4,7 @@ import asyncio
 import math
 import sys
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 import anyio
@@ -147,13 +148,23 @@ async def test_the_cost_is_that_of_the_model_that_answered() -> None:
     assert budget.used().cost == 20.0
 
 
+async def test_an_answer_of_a_model_without_a_price_costs_the_highest_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    budget = Budget(max_cost=15, prices={"small": (1_000_000, 0), "other": (0, 1_000_000)})
+    for _ in range(2):
+        small = Priced([RuntimeError("down")])
+        large = Priced([spending([assistant_message("Done.")])], name="large")
+        agent = Agent("a", "x", model=small, middleware=[budget, Fallback(large)])
+        with nullcontext() if not budget.used().cost else pytest.raises(BudgetExceededError, match="cost"):
+            await agent.run_async("Go")
+    assert budget.used().cost == 15.0
+    (warned,) = [record for record in caplog.records if "without a price" in record.getMessage()]
+    assert vars(warned)["model"] == "large"
+
+
 async def test_inside_a_fallback_each_attempt_needs_a_price_of_its_own() -> None:
     budget = Budget(max_cost=100, prices={"small": (1_000_000, 0)})
-    small = Priced([RuntimeError("down")])
-    large = Priced([spending([assistant_message("Done.")])], name="large")
-    outside = Agent("a", "x", model=small, middleware=[budget, Fallback(large)])
-    await outside.run_async("Go")
-    assert budget.used().cost == 0.0
     small, large = Priced([RuntimeError("down")]), Priced([], name="large")
     inside = Agent("a", "x", model=small, middleware=[Fallback(large), budget])
     with pytest.raises(InvalidOptionError, match="price"):

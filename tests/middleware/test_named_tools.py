@@ -8,6 +8,7 @@ from typing import Any
 import agents
 import pytest
 from agents import ComputerTool, FunctionTool, HostedMCPTool, function_tool, tool_namespace
+from agents.mcp._compat import MCPError
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,17 @@ from kantan_agents.definitions import AgentDefinition
 from kantan_agents.delegation import task_tool
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import Middleware
-from kantan_agents.middleware import Approve, Budget, pending
+from kantan_agents.middleware import (
+    Approve,
+    Approved,
+    Budget,
+    PendingCall,
+    Rejected,
+    Retry,
+    decide,
+    pending,
+    to_json,
+)
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from kantan_agents.tool_rules import ToolRules, decide_call, parse_arguments
 from kantan_agents.tools import facts_of
@@ -70,7 +81,9 @@ def model_calling(*calls: tuple[str, Any]) -> ScriptedModel:
     return ScriptedModel([items, [assistant_message("Done.")]])
 
 
-@pytest.mark.parametrize("policy", ["mcp__files__*", "mcp__files__read", "read", "mcp__*__read(notes.txt)"])
+@pytest.mark.parametrize(
+    "policy", ["mcp__files", "mcp__files__*", "mcp__files__read", "read", "mcp__*__read(notes.txt)"]
+)
 async def test_approve_matches_every_name_of_a_servers_tool(policy: str) -> None:
     server = Server("files", "read", "look")
     model = model_calling(("read", {"value": "notes.txt"}), ("look", {"value": "x"}))
@@ -149,7 +162,9 @@ async def test_a_budget_counts_all_calls_that_an_entry_covers_together(
 MISTAKES = [
     (lambda: Approve("bsh"), "the nearest name is 'bash'"),
     (lambda: Approve(["bash", "delete_*"]), "'delete_*' names no tool of agent 'a'"),
-    (lambda: Approve("mcp__fils__*"), "the nearest name is 'mcp__files__read'"),
+    (lambda: Approve("mcp__fils__*"), "names no MCP server of agent 'a'; the nearest name is 'mcp__files'"),
+    (lambda: Approve("mcp__fils"), "names no MCP server of agent 'a'; the nearest name is 'mcp__files'"),
+    (lambda: Budget(per_tool={"mcp__wiki": 1}), "the servers it can reach: 'files'"),
     (lambda: Approve("bsh(git push:*)"), "the nearest name is 'bash'"),
     (lambda: Budget(per_tool={"raed": 1}), "the nearest name is 'read'"),
 ]
@@ -342,3 +357,102 @@ async def test_a_deep_copy_of_an_agent_keeps_its_approvals() -> None:
     model = model_calling(("bash", {"command": "ls"}))
     agent = Agent("a", "x", model=model, tools=[bash], middleware=[Approve("bash")])
     assert [call.tool for call in pending(await copy.deepcopy(agent).run_async("Go"))] == ["bash"]
+
+
+PREFIXED: dict[str, Any] = {"mcp_config": {"include_server_in_tool_names": True}}
+
+
+async def run_with(agent: Agent, input: Any, *, streamed: bool) -> Any:
+    if not streamed:
+        return await agent.run_async(input)
+    async with agent.stream(input) as run:
+        async for _ in run:
+            pass
+    return run.context
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("name", ["delete", "mcp_files__delete"])
+@pytest.mark.parametrize("with_handler", [False, True])
+async def test_a_policy_function_is_asked_for_each_name_of_a_servers_tool(
+    name: str, streamed: bool, with_handler: bool
+) -> None:
+    server = Server("files", "delete")
+    asked: list[PendingCall] = []
+
+    async def reject(call: PendingCall) -> Rejected:
+        asked.append(call)
+        return Rejected("no")
+
+    def made() -> Agent:
+        approve = Approve(lambda call: call.tool == name, reject if with_handler else None)
+        model = model_calling(("mcp_files__delete", {"value": "x"}))
+        return Agent("a", "x", model=model, mcp_servers=[server], middleware=[approve], **PREFIXED)
+
+    context = await run_with(made(), "Go", streamed=streamed)
+    assert server.called == []
+    if with_handler:
+        assert [call.tool for call in asked] == ["mcp_files__delete"]
+        assert {"delete", "mcp__files__delete", "mcp__files"} <= set(asked[0].names)
+        return
+    key = "k" * 32
+    waiting = [call.tool for call in pending(context)]
+    stored = to_json(context, key=key)
+    undecided = await run_with(made(), await decide(made(), stored, {}, key=key), streamed=streamed)
+    assert [call.tool for call in pending(undecided)] == waiting == ["mcp_files__delete"]
+    assert server.called == []
+    state = await decide(made(), stored, {"c0": Approved()}, key=key)
+    done = await run_with(made(), state, streamed=streamed)
+    assert (pending(done), server.called) == ([], ["delete"])
+
+
+async def test_a_policy_function_may_use_all_names_and_is_asked_once_for_a_tool_with_one_name() -> None:
+    asked: list[PendingCall] = []
+
+    def policy(call: PendingCall) -> bool:
+        asked.append(call)
+        return "mcp__files" in call.names
+
+    server = Server("files", "delete")
+    model = model_calling(("delete", {"value": "x"}), ("bash", {"command": "ls"}))
+    agent = Agent("a", "x", model=model, tools=[bash], mcp_servers=[server], middleware=[Approve(policy)])
+    context = await agent.run_async("Go")
+    assert [call.tool for call in pending(context)] == ["delete"]
+    assert [call.names for call in asked if call.tool == "bash"] == [("bash",)]
+    assert server.called == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "attempts"),
+    [
+        (["mcp__my server"], 2),
+        (["mcp__my_server__*"], 2),
+        (["mcp__my server__look"], 2),
+        (["mcp_my_server__look"], 2),
+        (["look"], 2),
+        (["look(x)"], 2),
+        (["look(y)"], 1),
+        (["l*"], 1),
+        (["mcp__other"], 1),
+    ],
+)
+@pytest.mark.parametrize("options", [{}, PREFIXED])
+async def test_retry_names_tools_as_allow_does(
+    tools: list[str], attempts: int, options: dict[str, Any]
+) -> None:
+    class Failing(Server):
+        async def call_tool(self, tool_name: str, arguments: Any, meta: Any = None) -> Any:
+            self.called.append(tool_name)
+            raise MCPError(-1, "the server is busy")
+
+    server = Failing("my server", "look")
+    model = model_calling(("mcp_my_server__look" if options else "look", {"value": "x"}))
+    retry = Retry(2, tools=tools, initial_delay=0)
+    agent = Agent("a", "x", model=model, mcp_servers=[server], middleware=[retry], **options)
+    await agent.run_async("Go")
+    assert len(server.called) == attempts
+
+
+def test_an_entry_of_retry_that_only_looks_like_a_pattern_is_an_error() -> None:
+    with pytest.raises(InvalidOptionError, match="tools"):
+        Retry(tools=["bash(git"])

@@ -36,7 +36,7 @@ POSIX = pytest.mark.skipif(not hasattr(os, "geteuid"), reason="Windows has no mo
 @pytest.fixture(autouse=True)
 def _no_key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.delenv("KANTAN_AGENTS_KEY", raising=False)
-    monkeypatch.setattr(registry._Main, "recorder", None)
+    monkeypatch.setattr(registry.Main, "recorder", None)
     yield
     set_trace_processors([])
 

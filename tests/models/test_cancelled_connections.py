@@ -83,7 +83,7 @@ def limited_bundle(server: OfflineServer) -> AsyncClientBundle:
     """Return a client with few connections, in which a run fails at once if it gets none."""
     bundle = server.bundle()
     limits = httpx.Limits(max_connections=PLACES)
-    http: Any = DefaultAsyncHttpxClient(trust_env=False, verify=False, limits=limits, timeout=10.0)
+    http: Any = DefaultAsyncHttpxClient(trust_env=False, verify=False, limits=limits, timeout=60.0)
     client = AsyncOpenAI(api_key="x", base_url=server.base_url, http_client=http, max_retries=0)
     return AsyncClientBundle(client, bundle.model, bundle.provider, bundle.base_url)
 

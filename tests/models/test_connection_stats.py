@@ -30,7 +30,7 @@ def stats_of(url: str) -> ConnectionStats | None:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    with anyio.fail_after(30):
+    with anyio.fail_after(60):
         while not condition():  # noqa: ASYNC110 - no event says so
             await asyncio.sleep(0)
 
@@ -45,7 +45,7 @@ async def test_a_connection_is_active_then_idle_and_further_requests_are_pending
     answering = threading.Event()
 
     def answer(_: object) -> str:
-        answering.wait(30)
+        answering.wait(60)
         return "ok"
 
     with OfflineServer(answer, keep_alive=True) as server:

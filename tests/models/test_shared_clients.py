@@ -197,7 +197,7 @@ async def test_a_request_continues_when_its_client_is_evicted(monkeypatch: pytes
 
     def answer(_: object) -> str:
         asked.set()
-        answering.wait(30)
+        answering.wait(60)
         return "It is sunny."
 
     with OfflineServer(answer) as server:

@@ -367,6 +367,105 @@ async def test_a_blocked_response_raises_an_error() -> None:
                     await streamed(other)
 
 
+def ended_by(reason: str, parts: list[Any], *, is_streamed: bool) -> Any:
+    body = {
+        "candidates": [{"content": {"role": "model", "parts": parts}, "finishReason": reason, "index": 0}]
+    }
+    return Body(events=[body]) if is_streamed else body
+
+
+async def text_of(provider: GeminiProvider, *, is_streamed: bool) -> str:
+    pieces = await streamed(provider) if is_streamed else (await provider.generate("hi", NOTHING)).segments
+    return "".join(piece.text or "" for piece in pieces if isinstance(piece, ContentSegment))
+
+
+SAID: list[Any] = [{"text": "To begin"}]
+STREAMED = pytest.mark.parametrize("is_streamed", [False, True], ids=["generate", "stream"])
+
+
+@STREAMED
+@pytest.mark.parametrize(
+    "reason", ["STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED", "OTHER", "NO_IMAGE", "NEW"]
+)
+async def test_only_known_finish_reasons_of_gemini_lose_an_answer(reason: str, is_streamed: bool) -> None:
+    with WireServer([ended_by(reason, SAID, is_streamed=is_streamed)]) as server:
+        async with gemini(server.url) as provider:
+            assert await text_of(provider, is_streamed=is_streamed) == "To begin"
+
+
+@STREAMED
+async def test_an_unknown_finish_reason_is_logged(
+    is_streamed: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    with WireServer([ended_by("NEW", SAID, is_streamed=is_streamed)]) as server:
+        async with gemini(server.url) as provider:
+            await text_of(provider, is_streamed=is_streamed)
+    (record,) = caplog.records
+    assert (record.message, vars(record)["finish_reason"]) == ("answer_ended_early", "NEW")
+
+
+@STREAMED
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
+        *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"),
+    ],
+)
+async def test_the_known_bad_finish_reasons_of_gemini_are_refusals(reason: str, is_streamed: bool) -> None:
+    with WireServer([ended_by(reason, SAID, is_streamed=is_streamed)]) as server:
+        async with gemini(server.url) as provider:
+            with pytest.raises(ProviderRequestError, match=f"blocked: {reason}"):
+                await text_of(provider, is_streamed=is_streamed)
+
+
+@STREAMED
+@pytest.mark.parametrize(
+    "reason",
+    [
+        *("MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL"),
+        *("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE"),
+    ],
+)
+async def test_a_reply_that_gemini_discards_cannot_be_read(reason: str, is_streamed: bool) -> None:
+    with WireServer([ended_by(reason, [], is_streamed=is_streamed)]) as server:
+        async with gemini(server.url) as provider:
+            with pytest.raises(AgentPainException, match=f"discarded the model's answer: {reason}"):
+                await text_of(provider, is_streamed=is_streamed)
+
+
+@STREAMED
+@pytest.mark.parametrize("reason", ["OTHER", "NEW"])
+async def test_an_unknown_finish_reason_without_content_is_not_an_empty_answer(
+    reason: str, is_streamed: bool
+) -> None:
+    with WireServer([ended_by(reason, [], is_streamed=is_streamed)]) as server:
+        async with gemini(server.url) as provider:
+            with pytest.raises(ProviderRequestError, match=f"ended without an answer: {reason}"):
+                await text_of(provider, is_streamed=is_streamed)
+
+
+@STREAMED
+async def test_a_prompt_blocked_for_an_unknown_reason_is_blocked(is_streamed: bool) -> None:
+    blocked = {"promptFeedback": {"blockReason": "NEW"}}
+    with WireServer([Body(events=[blocked]) if is_streamed else blocked]) as server:
+        async with gemini(server.url) as provider:
+            with pytest.raises(ProviderRequestError, match="blocked: NEW"):
+                await text_of(provider, is_streamed=is_streamed)
+
+
+@STREAMED
+async def test_an_unknown_stop_reason_of_claude_keeps_the_answer(is_streamed: bool) -> None:
+    body = recorded(STREAMS[claude] if is_streamed else ANSWERS[claude])
+    if is_streamed:
+        body[-2]["delta"]["stop_reason"] = "new"
+    else:
+        body["stop_reason"] = "new"
+    with WireServer([Body(events=body) if is_streamed else body]) as server:
+        async with claude(server.url) as provider:
+            assert await (streamed(provider) if is_streamed else provider.generate("hi", NOTHING))
+
+
 @BOTH
 @pytest.mark.parametrize("ends_by", ["cancel", "break"])
 async def test_leaving_a_stream_early_closes_the_connection(make: Make, ends_by: str) -> None:

@@ -56,6 +56,7 @@ _AGENT_OPTIONS = (
     "middleware",
     "runner",
     "name",
+    "mcp_config",
     "mcp_servers",
     "model_settings",
 )

@@ -286,14 +286,6 @@ def test_options_are_checked(options: dict[str, Any]) -> None:
 def test_the_option_must_be_a_tool_retrieval() -> None:
     with pytest.raises(InvalidOptionError, match="tool_retrieval"):
         Agent("a", "x", tool_retrieval=8)  # type: ignore[arg-type]
-    with pytest.raises(InvalidOptionError, match="include_server_in_tool_names"):
-        Agent(
-            "a",
-            "x",
-            tools=fruit_tools(),
-            tool_retrieval=ToolRetrieval(),
-            mcp_config={"include_server_in_tool_names": True},
-        )
 
 
 def test_the_index_has_a_repr() -> None:

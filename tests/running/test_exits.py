@@ -252,12 +252,12 @@ def bystander() -> Iterator[None]:
     agent = Agent("bystander", "b", model=model("stay"), tools=[stay])
     with ThreadPoolExecutor(1) as pool:
         run = pool.submit(agent.run, "hi")
-        assert begun.wait(30)
+        assert begun.wait(60)
         try:
             yield
         finally:
             wakers[0]()
-            assert run.result(30)["result"].final_output == "done"
+            assert run.result(60)["result"].final_output == "done"
 
 
 def was_ignored(place: Any, error: BaseException, raised: BaseException) -> bool:

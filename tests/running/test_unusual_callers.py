@@ -82,7 +82,7 @@ def test_a_collection_in_one_thread_does_not_concern_runs_in_another() -> None:
 
         def __del__(self) -> None:
             with ThreadPoolExecutor(1) as pool:
-                outcomes.append(pool.submit(new_agent().run, "hi").result(30)["result"].final_output)
+                outcomes.append(pool.submit(new_agent().run, "hi").result(60)["result"].final_output)
 
     Waits()
     gc.collect()
@@ -166,7 +166,7 @@ def test_a_blocked_loop_does_not_block_the_run_it_waits_for() -> None:
     async def ask() -> str:
         """Ask in a thread of its own, and block the loop until it has answered."""
         with ThreadPoolExecutor(1) as pool:
-            return str(pool.submit(inner.run, "inner").result(30)["result"].final_output)
+            return str(pool.submit(inner.run, "inner").result(60)["result"].final_output)
 
     assert new_agent(ask).run("hi")["result"].final_output == "x"
     assert inner.sdk_agent.model.calls
@@ -192,10 +192,10 @@ def test_a_run_that_the_end_of_the_loop_cancels_says_so() -> None:
 
     with ThreadPoolExecutor(1) as pool:
         call = pool.submit(own.run, stay)
-        assert begun.wait(30)
+        assert begun.wait(60)
         own.stop()
         with pytest.raises(InterpreterExitError) as caught:
-            call.result(30)
+            call.result(60)
     assert caught.value.code == "E26"
 
 
@@ -245,7 +245,7 @@ def test_an_interrupt_while_a_run_is_sent_to_its_loop_cancels_it(monkeypatch: py
 
     def send_and_interrupt(sent: call.Call[Any], loop: asyncio.AbstractEventLoop) -> None:
         send(sent, loop)
-        assert begun.wait(30)
+        assert begun.wait(60)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(call.Call, "send", send_and_interrupt)

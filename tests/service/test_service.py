@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -332,7 +333,8 @@ async def test_a_run_that_takes_too_long_ends_with_e82(serve_with: Serve, path: 
 
 async def test_the_place_of_a_client_that_does_not_read_is_free_in_the_end(serve_with: Serve) -> None:
     text = "".join(f"{number:015} " for number in range(8_000))
-    with OfflineServer([text, "Done."]) as server:
+    replies = itertools.chain([text], itertools.repeat("Done."))
+    with OfflineServer(lambda _: next(replies)) as server:
         service = serve_with(server, send_buffer=4096, runs=1, constants={"SECONDS": 0.5, "FLUSH": 0.1})
         async with SlowClient(service.port) as slow, service.client() as client:
             await slow.read_some(1000)
@@ -345,8 +347,9 @@ async def test_the_place_of_a_client_that_does_not_read_is_free_in_the_end(serve
             await until(has_place)
             kinds = (await service.state())["kinds"]
     assert answers[0].status_code == 503
-    assert (kinds["run_started"], kinds["run_finished"]) == (2, 1)
-    assert kinds.get("run_failed", 0) + kinds.get("run_cancelled", 0) == 1
+    # On a busy machine, an answer may also take longer than the time of a run.
+    assert kinds["run_finished"] == 1
+    assert kinds.get("run_failed", 0) + kinds.get("run_cancelled", 0) == kinds["run_started"] - 1 >= 1
 
 
 async def test_during_silence_heartbeats_are_sent_and_no_event_is_lost(

@@ -30,7 +30,6 @@ from kantan_agents.errors import (
     ToolProviderInterfaceError,
     ToolRulesTypeError,
     UnknownToolProviderError,
-    UnknownToolRulesModeError,
 )
 from kantan_agents.support.provider_choice import Declaration
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
@@ -223,14 +222,14 @@ class TestInAProcessOfItsOwn:
             "refused": [["torn", "torn-tools 0.2", reason, message]] * 3,
         }
 
-    def test_a_newly_installed_distribution_is_found_after_a_refresh(
+    def test_installed_and_uninstalled_distributions_are_noticed_after_a_refresh(
         self, python: Any, tmp_path: Path
     ) -> None:
         site = tmp_path / "site"
         site.mkdir()
         found = python(
             """
-            import json, os, pathlib, sys
+            import json, os, pathlib, shutil, sys
             import kantan_agents as k
 
             site = pathlib.Path(os.environ["SITE"])
@@ -241,12 +240,18 @@ class TestInAProcessOfItsOwn:
             pip_install(ACME, site)
             still = k.list_provider_tools()
             k.refresh_tool_providers()
-            print(json.dumps([before, still, k.list_provider_tools()]))
+            installed = k.list_provider_tools()
+            for path in site.glob("acme_tools*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            kept = k.list_provider_tools()
+            k.refresh_tool_providers()
+            print(json.dumps([before, still, installed, kept, k.list_provider_tools()]))
             """,
             SITE=str(site),
             TESTS=str(Path(__file__).parents[1]),
         )
-        assert found == [[], [], ["search", "send", "refund"]]
+        tools = ["search", "send", "refund"]
+        assert found == [[], [], tools, tools, []]
 
 
 class TestEffectiveRules:
@@ -306,11 +311,10 @@ class TestEffectiveRules:
 
     @pytest.mark.parametrize("ask", [get_effective_tool_rules, lambda **given: explain("x", **given)])
     def test_values_that_are_not_rules_are_refused(self, ask: Any) -> None:
-        with pytest.raises(UnknownToolRulesModeError) as unknown:
-            ask(tool_rules="allow_everything")
-        assert str(unknown.value) == "[kantan-agents][E9] Unknown ToolRulesMode: allow_everything"
-        with pytest.raises(ToolRulesTypeError, match="E18"):
-            ask(tool_rules=["search"])
+        for given in ("allow_all", ["search"]):
+            with pytest.raises(ToolRulesTypeError) as refused:
+                ask(tool_rules=given)
+            assert str(refused.value) == "[kantan-agents][E18] Tool rules must be a dict"
         for rules in (["search"], "deny_all", ToolRulesMode.DENY_ALL):  # as a run has it
             with pytest.raises(ToolRulesTypeError, match="E18"):
                 ask(context={"tool_rules": rules})

@@ -435,6 +435,7 @@ async def test_rules_for_prefixed_mcp_names_work_with_either_name(mcp_calls: Cal
     [
         ({"allow": ["search", "mcp__files__read"]}, ["search", "read"]),
         ({"deny": ["mcp__files__*"]}, ["search"]),
+        ({"deny": ["mcp__files"]}, ["search"]),
         ({"deny": ["mcp__*"]}, ["search"]),
         ({"deny": ["mcp__*__delete"]}, ["search", "read"]),
     ],

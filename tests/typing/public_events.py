@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from openai.types.responses import ResponseReasoningSummaryTextDeltaEvent
 from typing_extensions import assert_never, assert_type
 
 from kantan_agents import Agent, Next, Run, RunContext
@@ -11,6 +12,7 @@ from kantan_agents.events import (
     Event,
     EventBase,
     ModelCallFinished,
+    RawResponseEvent,
     ReasoningDelta,
     RunFinished,
     Subscription,
@@ -74,6 +76,12 @@ def narrow(event: Event) -> str:
     if event.type == "tool_arguments_delta":
         assert_type(event, ToolArgumentsDelta)
         return event.tool + event.arguments
+    if event.type == "raw_response_event":
+        assert_type(event, RawResponseEvent)
+        if event.data.type == "response.reasoning_summary_text.delta":
+            assert_type(event.data, ResponseReasoningSummaryTextDeltaEvent)
+            return event.data.delta
+        return event.data.type
     match event.type:
         case "run_finished":
             assert_type(event, RunFinished)
@@ -128,6 +136,7 @@ kept: list[Event] = []
 
 async def check_streams() -> None:
     assert_type(agent.stream("hi"), RunStream[str])
+    assert_type(agent.stream("hi", raw_events=True), RunStream[str])
     async with agent.stream("hi", {"k": 1}, max_turns=3) as run:
         assert_type(run, RunStream[str])
         assert_type(run.id, str)
@@ -136,6 +145,8 @@ async def check_streams() -> None:
             if isinstance(event, TextDelta):
                 assert_type(event.text, str)
         run.cancel()
+        run.cancel(mode="after_turn")
+        run.cancel(mode="later")  # type: ignore[arg-type]
     async for piece in run.text_deltas():
         assert_type(piece, str)
     assert_type(run.context, RunContext[str])

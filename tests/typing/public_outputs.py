@@ -19,6 +19,8 @@ from kantan_agents import (
     ModelCall,
     ModelNext,
     Next,
+    Recording,
+    Replay,
     Run,
     RunContext,
     RunResult,
@@ -26,6 +28,9 @@ from kantan_agents import (
     ToolCall,
     ToolNext,
     TraceStore,
+    agent_of,
+    replay,
+    replay_async,
     run_of,
     run_result,
 )
@@ -42,6 +47,7 @@ from kantan_agents.testing import (
     function_call,
 )
 from kantan_agents.testing.properties import event, expect_events
+from kantan_agents.testing.pytest_plugin import Replayed
 from kantan_agents.testing.strategies import tool_calls, tool_rules
 
 
@@ -93,6 +99,26 @@ def say_it(definition: AgentDefinition) -> None:
     assert_type(wrong, Agent[Point])
     Agent("a", "b", output_type=5)  # type: ignore[arg-type]
     Agent("a", "b", output_type=Report(title="x"))  # type: ignore[arg-type]
+
+
+async def hand_to_the_sdk(agent: Agent[Report], support: Support) -> None:
+    assert_type(agent.clone(name="b"), Agent[Report])
+    assert_type(agent.clone(output_type=Point, name="b"), Agent[Point])
+    assert_type(agent.clone(output_type=None), Agent[str])
+    assert_type(support.clone(name="b"), Support)
+    assert_type(agent.as_tool(), agents.FunctionTool)
+    agent.as_tool("ask", "Ask.", needs_approval=True, max_turns=3)
+    agent.as_tool(max_turns="3")  # type: ignore[arg-type]
+    plain: agents.Agent[Any] = agents.Agent("p", handoffs=[agent, agents.handoff(agent)])
+    result = await agents.Runner.run(agent, "hi")
+    assert_type(agent_of(result.last_agent), Agent[Any] | None)
+    assert_type(agent_of(plain), Agent[Any] | None)
+    assert_type(agent.tools, tuple[agents.Tool, ...])
+    Agent("stored", prompt={"id": "pmpt_1"})
+
+
+class Support(Agent):
+    """An agent with a class of its own."""
 
 
 def show(context: RunContext[Report]) -> str:
@@ -163,6 +189,9 @@ class Counting(Middleware):
 
 async def ready_made(budget: Budget, call: ModelCall, call_next: ModelNext) -> None:
     assert_type(await budget.model_call(call, call_next), agents.ModelResponse)
+    assert_type(budget.used().calls_without_usage, int)
+    Budget(max_tokens=1, on_unknown_usage="raise")
+    Budget(max_tokens=1, on_unknown_usage="ignore")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 async def stored(store: TraceStore) -> None:
@@ -175,6 +204,15 @@ async def stored(store: TraceStore) -> None:
         assert_type(verdict.rubric, dict[str, Any])
         assert_type(verdict.trace_id, str)
     assert_type(await store.failed_async(), list[JudgeSpan])
+
+
+async def replays(store: TraceStore, agent: Agent[Report], replayed: Replayed) -> None:
+    recording = Recording.from_trace(store, "LAST")
+    assert_type(Recording.load("run.json"), Recording)
+    assert_type(replay(recording, agent, ignore="tools", match=["calls"]), Replay)
+    assert_type(await replay_async("run.json", agent, context={"user": 1}, traced=True, max_turns=3), Replay)
+    assert_type(replayed("run.json", agent, ignore=("tools", "settings.temperature")), Replay)
+    replay(recording, "agent")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
 def contexts_and_scripts_need_no_annotation(agent: Agent) -> None:

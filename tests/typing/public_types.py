@@ -19,7 +19,11 @@ from kantan_agents import (
     ConnectionStats,
     ContentSegment,
     Explanation,
+    Flip,
+    FlipCounts,
     GeminiProvider,
+    IncompleteTrace,
+    IndexResult,
     JudgementError,
     JudgeTemplates,
     KantanAgentsError,
@@ -49,7 +53,9 @@ from kantan_agents import (
     ToolRulesMode,
     TraceStore,
     TraceSummary,
+    UnjudgedCall,
     UserRules,
+    WhatIf,
     add_trace_processor,
     connection_stats,
     detect_matched_rule,
@@ -68,6 +74,20 @@ from kantan_agents import (
     rule_parameter,
     task_tool,
     to_provider_response,
+    what_if,
+)
+from kantan_agents.capture import (
+    ModelAnswer,
+    ModelCallRecord,
+    ModelRequest,
+    OutputRequest,
+    PromptRecord,
+    RecordedDecision,
+    RecordedError,
+    RuleSet,
+    RunRecord,
+    ToolCallRecord,
+    ToolDefinition,
 )
 from kantan_agents.commands import Command, CommandRegistry
 from kantan_agents.protocol import ArgumentsPiece, ProviderContext, ProviderToolCall, ReasoningPiece
@@ -142,6 +162,8 @@ def tool_rules() -> None:
     agent = Agent("a", "b", tool_providers=None, on_rule_violation=decide_later)
     assert_type(bash("a", "b"), str)
     assert_type(agent.explain_tool("bash", {"command": "ls"}), Explanation)
+    assert_type(agent.explain_tool("mcp__files").unknown, str | None)
+    assert_type(agent.explain_tool("mcp__files").tools, tuple[Explanation, ...])
     assert_type(explain("bash", tool_rules=ToolRulesMode.DENY_ALL).layer, str | None)
     assert_type(get_context_with_tool_rules({"allow": ["bash"]}), dict[str, Any])
     assert_type(get_effective_tool_rules(context={}), dict[str, Any])
@@ -151,6 +173,10 @@ def tool_rules() -> None:
 
 def drop_input(record: dict[str, Any]) -> dict[str, Any] | None:
     return record if record["object"] == "trace" else None
+
+
+async def explained(agent: Agent) -> None:
+    assert_type(await agent.explain_tool_async("mcp__files", '{"path": "x"}', {}), Explanation)
 
 
 async def traces() -> None:
@@ -167,7 +193,22 @@ async def traces() -> None:
     assert_type(await store.traces_async(prompt="p", version="v", limit=None), list[TraceSummary])
     assert_type(store.trace("LAST"), StoredTrace)
     assert_type(store.prompts(), list[PromptStats])
+    assert_type(store.prompts()[0].text, str | None)
+    assert_type(store.prompt_diff("p", "v1", None), str)
+    assert_type(await store.prompt_async("id"), PromptRecord)
+    complete_records(store.trace("LAST"))
+    answer = what_if({"deny": ["bash"]}, store.recorded_calls(agent="a"), layer="base")
+    assert_type(answer, WhatIf)
+    assert_type(what_if(ToolRulesMode.DENY_ALL, [store.trace("LAST")]).newly_refused, Sequence[Flip])
+    assert_type(answer.by_tool, Mapping[str, FlipCounts])
+    assert_type(answer.unjudged, Sequence[UnjudgedCall])
+    assert_type(answer.incomplete, Sequence[IncompleteTrace])
+    assert_type(answer.flips[0].before.rule, str | None)
     assert_type(store.prune(keep=3, dry_run=True), PruneResult)
+    assert_type(store.build_index(progress=lambda done, total: None), IndexResult)
+    assert_type(await store.build_index_async(), IndexResult)
+    assert_type(store.remove_index(), IndexResult)
+    record_traces("t.sqlite3", search_index=False)
     for record in store.export(tool="search"):
         assert_type(record, dict[str, Any])
     async for summary in store.follow_async(poll=1.0):
@@ -175,6 +216,23 @@ async def traces() -> None:
     record_traces("t.sqlite3", max_que=5)  # type: ignore[call-arg]
     SQLiteRecorder(5)  # type: ignore[arg-type]
     store.traces(keyword="a")  # type: ignore[call-arg]
+
+
+def complete_records(trace: StoredTrace) -> None:
+    assert_type(trace.runs, Sequence[RunRecord])
+    assert_type((trace.is_complete, trace.missing), tuple[bool, Sequence[str]])
+    agent = trace.runs[0].agents[0]
+    assert_type(agent.prompt, PromptRecord | None)
+    (call,) = trace.model_calls
+    assert_type(call, ModelCallRecord)
+    assert_type((call.request, call.answer), tuple[ModelRequest, ModelAnswer | None])
+    assert_type((call.request.instructions, call.request.hash), tuple[str | None, str])
+    assert_type(call.request.tools, Sequence[ToolDefinition])
+    assert_type(call.request.output, OutputRequest | None)
+    (tool_call,) = trace.tool_calls
+    assert_type(tool_call, ToolCallRecord)
+    assert_type((tool_call.decision, tool_call.rules), tuple[RecordedDecision | None, RuleSet])
+    assert_type(tool_call.error, RecordedError | None)
 
 
 async def judges(templates: JudgeTemplates, error: JudgementError) -> None:
@@ -299,6 +357,9 @@ async def native_providers(context: ProviderContext) -> None:
 
 def mistakes() -> None:
     Agent("a", "b", on_rule_violation="ignore")  # type: ignore[arg-type]
+    Agent("a", "b", on_mcp_failure="continue")
+    Agent("a", "b", on_mcp_failure={"files": "continue", "mail": "raise"})
+    Agent("a", "b", on_mcp_failure="ignore")  # type: ignore[arg-type]
     Agent("a", "b", tool_providers=3)  # type: ignore[arg-type]
     explain("bash", tool_rules="deny_all")  # type: ignore[arg-type]
     Agent("a", None)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ import typer
 
 from kantan_agents.agent import Agent
 from kantan_agents.agent.from_definition import missing_tools
+from kantan_agents.bridge.model_answers import usage_of_run
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
@@ -149,16 +150,10 @@ def _as_json(value: Any) -> Any:
 def result_data(run: Run, *, recorded: bool) -> dict[str, Any]:
     """Return the parts of the SDK's ``RunResult`` that are useful outside the process, as JSON data."""
     result = run_result(run.context)
-    usage = result.context_wrapper.usage
     return {
         "final_output": json_data(result.final_output),
         "last_agent": result.last_agent.name,
         "run_id": run.id,
         "trace_id": run.trace_id if recorded else None,
-        "usage": {
-            "requests": usage.requests,
-            "input_tokens": usage.input_tokens,
-            "output_tokens": usage.output_tokens,
-            "total_tokens": usage.total_tokens,
-        },
+        "usage": usage_of_run(result.context_wrapper.usage, result.raw_responses),
     }

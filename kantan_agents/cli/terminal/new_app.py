@@ -14,8 +14,11 @@ class _Command(TyperCommand):
         return _without_types(super().get_params(ctx))
 
 
-class _Group(TyperGroup):
+class Group(TyperGroup):
+    """A group of commands with such help."""
+
     def get_params(self, ctx: Any) -> Any:
+        """Return the parameters, without types beside names that need none."""
         return _without_types(super().get_params(ctx))
 
 
@@ -29,7 +32,7 @@ def new_app(**options: Any) -> typer.Typer:
 
     It shows flags as they are written, ``--json``, not ``--json <bool>``, and ``NAME``, not ``NAME <str>``.
     """
-    return _App(cls=_Group, rich_markup_mode="rich", **options)
+    return _App(**{"cls": Group, "rich_markup_mode": "rich", **options})
 
 
 def _without_types(parameters: Any) -> Any:

@@ -1,12 +1,29 @@
-"""The options of ``kantan-agents tools``: explains and checks tool rules, lists installed providers."""
+"""The options of ``kantan-agents tools``: tool rules, what other rules would decide, providers."""
 
 from __future__ import annotations
 
+from datetime import datetime, timezone
 from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.terminal.read_quantities import read_duration
+from kantan_agents.cli.traces.options import (
+    AgentOption,
+    ErrorsOption,
+    FailedSpansOption,
+    MetaOption,
+    PromptOption,
+    RefusedOption,
+    RubricOption,
+    SinceOption,
+    ToolOption,
+    UntilOption,
+    VersionOption,
+)
+from kantan_agents.errors import InvalidOptionError
 
 app = new_app()
 
@@ -15,7 +32,7 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.
 
 @app.callback(invoke_without_command=True)
 def tools(context: typer.Context) -> None:
-    """Explain and check tool rules, list the tools of installed providers."""
+    """Explain, check and try tool rules, list the tools of installed providers."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -92,6 +109,76 @@ def check(
     from kantan_agents.cli.tools.rules_file import check_rules
 
     check_rules(file)
+
+
+@app.command("what-if")
+def what_if(
+    rules: Annotated[
+        str,
+        typer.Argument(
+            metavar="RULES", help="The other rules, in a file as for check; - reads standard input."
+        ),
+    ],
+    last: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--last",
+            metavar="DURATION",
+            help="Runs of this time until now, such as 12h or 30d.",
+            show_default=False,
+        ),
+    ] = None,
+    layer: Annotated[
+        str,
+        typer.Option(
+            "--layer", metavar="NAME", help='The layer to replace, such as base or "provider shop".'
+        ),
+    ] = "explicit",
+    db: DatabaseOption = DATABASE,
+    agent: AgentOption = None,
+    prompt: PromptOption = None,
+    version: VersionOption = None,
+    tool: ToolOption = None,
+    meta: MetaOption = None,
+    errors: ErrorsOption = None,
+    failed_spans: FailedSpansOption = False,
+    refused: RefusedOption = False,
+    rubric_below: RubricOption = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the recorded tool calls that other rules would have decided otherwise.
+
+    No model and no tool runs. RULES replaces one layer of the recorded rules.
+    Exit codes: 0 no decision flips, 1 some do, 2 bad rules, arguments or
+    database, or no recorded call.
+    """
+    from kantan_agents.cli.tools import rules_file
+    from kantan_agents.cli.traces.filters import read_filters
+
+    if last is not None and since is not None:
+        raise InvalidOptionError(option="--last", reason="cannot be combined with --since")
+    filters = read_filters(
+        agent=agent,
+        prompt=prompt,
+        version=version,
+        tool=tool,
+        meta=meta,
+        errors=errors,
+        failed_spans=failed_spans,
+        refused=refused,
+        rubric_below=rubric_below,
+        since=since,
+        until=until,
+    )
+    if last is not None:
+        filters["started_from"] = datetime.now(timezone.utc) - read_duration(last, "--last")
+    asked = rules_file.read_rules(rules)
+
+    from kantan_agents.cli.tools.what_if import show_what_if
+
+    show_what_if(db, asked, filters, layer=layer, as_json=as_json)
 
 
 @app.command("list")

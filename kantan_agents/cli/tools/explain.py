@@ -72,6 +72,7 @@ def as_data(explanation: Explanation) -> dict[str, Any]:
         "allowed": explanation.allowed,
         "rule": explanation.rule,
         "layer": explanation.layer,
+        "unknown": explanation.unknown,
         "error": None if error is None else _error_data(error),
         "merged": explanation.merged,
         "layers": explanation.layers,

@@ -8,6 +8,7 @@ import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.new_app import new_app
+from kantan_agents.cli.traces.one_run import diff, prompts, show
 from kantan_agents.cli.traces.options import (
     AgentOption,
     ErrorsOption,
@@ -33,7 +34,7 @@ app = new_app()
 
 @app.callback(invoke_without_command=True)
 def traces(context: typer.Context) -> None:
-    """Look at the runs in a trace database: list, show, search, compare, follow, export, prune."""
+    """Look at the runs in a trace database: list, show, search, diff, follow, export, save, prune, index."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -80,41 +81,8 @@ def list_(
     list_traces(db, filters, limit=limit, as_json=as_json)
 
 
-@app.command()
-def show(
-    trace_id: Annotated[
-        str,
-        typer.Argument(
-            metavar="ID",
-            help="The id that `list` shows, a trace id, a run id, the unique beginning of either, or LAST for"
-            " the newest run.",
-        ),
-    ],
-    db: DatabaseOption = DATABASE,
-    full: Annotated[bool, typer.Option("--full", help="Show complete inputs and outputs.")] = False,
-    depth: Annotated[
-        Optional[int],  # noqa: UP045
-        typer.Option(
-            "--depth",
-            metavar="N",
-            min=1,
-            help="Show N levels of the tree, and how many spans are below them.",
-            show_default="all",
-        ),
-    ] = None,
-    all_spans: Annotated[
-        bool, typer.Option("--all", help="Show the SDK's own task and turn spans too.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Show one run: its metadata, and its spans as a tree with their inputs and outputs.
-
-    The SDK's own task and turn spans are left out, unless one has an error.
-    Exit codes: 0 shown, 2 no such run, or a bad database.
-    """
-    from kantan_agents.cli.traces.show import View, show_trace
-
-    show_trace(db, trace_id, View(full=full, depth=depth, sdk_spans=all_spans), as_json=as_json)
+app.command()(show)
+app.command("diff")(diff)
 
 
 @app.command()
@@ -163,24 +131,7 @@ def search(
     search_traces(db, words, filters, limit=limit, as_json=as_json)
 
 
-@app.command()
-def prompts(
-    name: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Argument(metavar="NAME", help="Compare the versions of this prompt.", show_default=False),
-    ] = None,
-    db: DatabaseOption = DATABASE,
-    as_json: JsonOption = False,
-) -> None:
-    """Compare prompt versions: runs, failures, scores, tokens, latency.
-
-    Without NAME, print a row for each version of each prompt.
-    With it, print its versions side by side.
-    Exit codes: 0 compared, even if there is none, 2 bad arguments or database.
-    """
-    from kantan_agents.cli.traces.prompts import compare_prompts
-
-    compare_prompts(db, name, as_json=as_json)
+app.command()(prompts)
 
 
 @app.command()
@@ -284,6 +235,31 @@ def export(
 
 
 @app.command()
+def save(
+    trace_id: Annotated[str, typer.Argument(metavar="ID", help="The run, as for `show`.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="The file to write.", show_default=False)
+    ],
+    db: DatabaseOption = DATABASE,
+    run: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--run", metavar="RUN", help="Run id, if the trace has several runs.", show_default=False
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+) -> None:
+    """Write the recording of a run to a file, for `replay` and for tests.
+
+    It has all that the models and tools have said, in clear text.
+    Exit codes: 0 written, 2 no such run, not recorded completely, or a bad file or database.
+    """
+    from kantan_agents.cli.traces.save import save_recording
+
+    save_recording(db, trace_id, output, run=run, force=force)
+
+
+@app.command()
 def prune(
     db: DatabaseOption = DATABASE,
     older_than: OlderThanOption = None,
@@ -308,3 +284,20 @@ def prune(
 
     limits = read_limits(older_than=older_than, keep=keep, max_size=max_size)
     prune_traces(db, limits, really=yes, vacuum=vacuum, as_json=as_json)
+
+
+@app.command()
+def index(
+    db: DatabaseOption = DATABASE,
+    remove: Annotated[bool, typer.Option("--remove", help="Remove the index.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Build the index that makes searches for rare words fast, for a database that lacks it.
+
+    Other processes can go on writing.
+    Interrupted with Ctrl-C, it keeps what is done; run again, it goes on.
+    Exit codes: 0 done, 2 bad arguments or database, 130 interrupted.
+    """
+    from kantan_agents.cli.traces.index import index_traces
+
+    index_traces(db, remove=remove, as_json=as_json)

@@ -31,7 +31,7 @@ def export_traces(
         FileArgumentError: E79, the file cannot be written, or exists already.
         TraceDatabaseError: E60, the database cannot be used.
     """
-    target = None if output in (None, STDIN) else _check_target(str(output), path, force=force)
+    target = None if output in (None, STDIN) else check_target(str(output), path, force=force)
     records = open_store(path).export(**filters, limit=limit)
     if target is None:
         _write(records, sys.stdout)
@@ -41,7 +41,17 @@ def export_traces(
     typer.echo(f"{counted(written, 'run')} written to {one_line(str(output))}", err=True)
 
 
-def _check_target(output: str, database: Path, *, force: bool) -> Path:
+def check_target(output: str, database: Path, *, force: bool) -> Path:
+    """Return the file to write, with links followed.
+
+    Args:
+        output: The path that the user gave.
+        database: The trace database, which is never written.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be written, or exists already.
+    """
     try:
         target = Path(output).resolve()  # a link is kept and its target is written
         there = target.exists()

@@ -56,6 +56,7 @@ _FACTS = (
     _Fact("tokens a run", "tokens/run", _tokens_per_run),
     _Fact("latency p50", "p50", lambda stats: duration_text(stats.latency_p50)),
     _Fact("latency p95", "p95", lambda stats: duration_text(stats.latency_p95)),
+    _Fact("texts", None, lambda stats: count_text(stats.texts) if stats.texts else ""),
     _Fact("first run", None, lambda stats: local_time(stats.first_run)),
     _Fact("last run", "last run", lambda stats: local_time(stats.last_run)),
 )
@@ -93,6 +94,8 @@ def stats_data(stats: PromptStats) -> dict[str, Any]:
     """Return a prompt version as one flat object, with rates computed from the counts."""
     return {
         **attrs.asdict(stats),
+        "text": stats.text,
+        "prompt_id": stats.prompt_id,
         "failure_rate": stats.failures / stats.runs if stats.runs else None,
         "tokens_per_run": stats.total_tokens / stats.runs if stats.runs else None,
         "first_run": iso_time(stats.first_run),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +11,7 @@ import attrs
 import typer
 
 from kantan_agents.cli.terminal.plain import json_text
+from kantan_agents.cli.terminal.progress import progress_bar
 from kantan_agents.cli.terminal.read_quantities import read_duration, read_size
 from kantan_agents.cli.terminal.show_quantities import counted, size_text
 from kantan_agents.cli.traces.open_store import open_store
@@ -43,7 +42,7 @@ def prune_traces(path: Path, limits: dict[str, Any], *, really: bool, vacuum: bo
         TraceDatabaseError: E60, the database cannot be used.
     """
     store = open_store(path)
-    with _progress(really=really) as progress:
+    with progress_bar("deleting") if really else nullcontext() as progress:
         result = store.prune(**limits, dry_run=not really, vacuum=vacuum, progress=progress)
     typer.echo(json_text(attrs.asdict(result)) if as_json else _summary(result))
 
@@ -61,17 +60,3 @@ def _summary(result: PruneResult) -> str:
             "Nothing was deleted. Add --yes to delete."
         )
     return f"Deleted {what}; the database was {before}, and is {after}{free}.{shrink}"
-
-
-@contextmanager
-def _progress(*, really: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Show a progress bar on standard error if that is a terminal and runs are really deleted."""
-    if not really or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("deleting", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -89,16 +89,17 @@ def status(trace: TraceSummary) -> Text:
 
 
 def trace_data(trace: StoredTrace) -> dict[str, Any]:
-    """Return a run as one flat object, including its spans."""
+    """Return a run as one flat object, including its complete record and its spans."""
     from kantan_agents.tracing.store.export import as_plain_data
 
     return as_plain_data(trace)
 
 
 def summary_data(trace: TraceSummary) -> dict[str, Any]:
-    """Return a run as one flat object, without its spans."""
+    """Return a run as one flat object, without its spans and its complete record."""
     from kantan_agents.tracing.store import StoredTrace
 
     data = trace_data(StoredTrace(trace, ()))
-    del data["spans"]
+    for key in ("missing", "runs", "spans"):
+        del data[key]
     return data

@@ -18,6 +18,7 @@ from kantan_agents.cli.terminal.show_quantities import count_text, duration_text
 from kantan_agents.cli.traces.input_items import question_in
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import status, trace_data
+from kantan_agents.cli.traces.requests import RequestLines
 from kantan_agents.cli.traces.span_details import draw_span, readable, rubric_view, text_of
 from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines, without_sdk_spans
 from kantan_agents.cli.traces.view import prompt_label
@@ -38,11 +39,15 @@ class View:
         full: Whether to show complete inputs and outputs.
         depth: How many levels of the tree; None for all.
         sdk_spans: Whether to show the SDK's own task and turn spans.
+        instructions: Whether to show the instructions and settings of each model call.
+        tools: Whether to show the tools of each model call, and the decisions of the tool rules.
     """
 
     full: bool = False
     depth: int | None = None
     sdk_spans: bool = False
+    instructions: bool = False
+    tools: bool = False
 
 
 def show_trace(path: Path, trace_id: str, view: View, *, as_json: bool) -> None:
@@ -68,13 +73,17 @@ def _lines(console: Console, trace: StoredTrace, view: View) -> Iterator[Text]:
         first = plain(label, LABEL)
         first.append(" " * (width_of_labels - first.cell_len))
         yield from hanging(console, first, Text(" " * width_of_labels), text, width)
-    if not trace.spans:
-        return
-    yield Text()
-    guides = ASCII_GUIDES if console.options.ascii_only else Guides()
-    spans = trace.spans if view.sdk_spans else without_sdk_spans(trace.spans)
-    draw = draw_span(full=view.full)
-    yield from tree_lines(console, spans, draw, width=width, guides=guides, depth=view.depth)
+    if trace.spans:
+        yield Text()
+        guides = ASCII_GUIDES if console.options.ascii_only else Guides()
+        spans = trace.spans if view.sdk_spans else without_sdk_spans(trace.spans)
+        draw = draw_span(full=view.full)
+        yield from tree_lines(console, spans, draw, width=width, guides=guides, depth=view.depth)
+    if view.instructions or view.tools:
+        requests = RequestLines(
+            console, width, instructions=view.instructions, tools=view.tools, full=view.full
+        )
+        yield from requests.of(trace)
 
 
 def _facts(trace: TraceSummary, *, full: bool) -> Iterator[tuple[str, Text]]:

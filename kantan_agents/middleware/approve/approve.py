@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable
 from typing import Any
 
+import attrs
 from agents import ComputerTool
 
 from kantan_agents.errors import ApprovalStateError, InvalidOptionError, MiddlewareResultError
@@ -41,7 +42,9 @@ class Approve(Middleware):
     Args:
         policy: The calls that need approval: one or more entries as in the ``deny`` list of tool rules, such
             as ``"pay"``, ``"mcp__github__*"`` or ``"bash(git push:*)"``, or a sync or async function that
-            takes a ``PendingCall`` and returns a bool. An entry must name a tool of an agent that has this
+            takes a ``PendingCall`` and returns a bool. If the model sees a tool of an MCP server under
+            another name than the server's, the function is asked for both names, and either answer suffices.
+            An entry must name a tool of an agent that has this
             middleware, or of one that it can reach; otherwise its run fails with E75 before a tool is called.
         handler: ``async def handler(call: PendingCall) -> Approved | Rejected``. Called concurrently for
             parallel tool calls.
@@ -82,6 +85,9 @@ class Approve(Middleware):
         if edit is not None:
             call.arguments = _edited_arguments(call, edit)
         elif self._handler is not None and await self._requires(call):
+            if call.run.tape is not None:  # nobody is asked again
+                rejection = call.run.tape.rejection(call)
+                return await call_next(call) if rejection is None else rejection
             decision: Any = self._handler(_pending(call))
             decision = await decision if inspect.isawaitable(decision) else decision
             if isinstance(decision, Rejected):
@@ -122,11 +128,19 @@ class Approve(Middleware):
 
     async def needs_approval(self, agent: str, tool: ToolFacts, arguments: str, call_id: str) -> bool:
         """Whether this call needs approval."""
-        return await self._requires_approval(PendingCall(call_id, tool.name, arguments, agent), tool)
+        call = PendingCall(call_id, tool.name, arguments, agent, names=tool.names)
+        return await self._requires_approval(call, tool)
 
     async def _requires_approval(self, call: PendingCall, tool: ToolFacts) -> bool:
         if self.named_tools is not None:
             return await denies(self.named_tools.rules, tool, call.arguments)
+        if await self._asks_for(call):
+            return True
+        own = tool.origin.chosen if tool.origin is not None else None
+        # The model may see the name with a prefix, today or only while another server has such a tool.
+        return own is not None and own != call.tool and await self._asks_for(attrs.evolve(call, tool=own))
+
+    async def _asks_for(self, call: PendingCall) -> bool:
         if self._rule is None:
             raise TypeError("an Approve has either names or a function as its policy")
         answer: Any = self._rule(call)
@@ -138,7 +152,8 @@ class Approve(Middleware):
 
 
 def _pending(call: ToolCall) -> PendingCall:
-    return PendingCall(call.call_id, call.name, call.arguments, call.agent)
+    names = tuple(dict.fromkeys((call.name, *facts_of_call(call).names)))
+    return PendingCall(call.call_id, call.name, call.arguments, call.agent, names=names)
 
 
 def _edited_arguments(call: ToolCall, edit: Edit) -> str:

@@ -20,12 +20,20 @@ class PendingCall:
         tool: Name of the tool.
         arguments: The arguments of the call; JSON text for a function tool.
         agent: Name of the agent whose model called the tool.
+        names: All names that rules know the tool by, starting with ``tool``. A tool of an MCP server also has
+            its own name and ``mcp__SERVER__TOOL``, and the server's ``mcp__SERVER``. In the list of
+            ``pending``, only the name that the model saw is known.
     """
 
     call_id: str
     tool: str
     arguments: str
     agent: str
+    names: tuple[str, ...] = attrs.field(eq=False, kw_only=True)
+
+    @names.default
+    def _(self) -> tuple[str, ...]:
+        return (self.tool,)
 
     @property
     def values(self) -> dict[str, Any]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import anyio.to_thread
 from agents import RunState
 from agents.exceptions import AgentsException
 
-from kantan_agents.bridge import context_of
+from kantan_agents.bridge import context_of, without_result
 from kantan_agents.errors import ApprovalStateError
 from kantan_agents.middleware.approve.keys import recorded_keys
 from kantan_agents.middleware.approve.signature import read_signed, read_unsigned, signed
@@ -41,7 +40,7 @@ def text_of(context: Mapping[str, Any], keys: Sequence[bytes]) -> str:
     result = context["result"]
     try:
         # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
-        with _without_result(context):
+        with without_result(context):
             state = result.to_state()
             text = json.dumps(_data_of(state), default=_rules_as_json, separators=(",", ":"))
     except (AgentsException, TypeError, ValueError) as error:
@@ -128,15 +127,3 @@ def _rules_as_json(value: Any) -> Any:
     if isinstance(value, UserRules):
         return value.to_dict()
     raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-
-
-@contextmanager
-def _without_result(context: Mapping[str, Any]) -> Iterator[None]:
-    if not isinstance(context, dict):
-        yield
-        return
-    result = context.pop("result")
-    try:
-        yield
-    finally:
-        context["result"] = result

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, get_args
+from weakref import WeakKeyDictionary
 
 from agents import ModelResponse
 
-from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.bridge.model_calls import calls_begun, name_of
 from kantan_agents.bridge.named_tools import check_named_tools
-from kantan_agents.errors import BudgetExceededError, InvalidOptionError
+from kantan_agents.capture.playback import Playback, current_playback
+from kantan_agents.errors import BudgetExceededError, InvalidOptionError, UnknownUsageError
 from kantan_agents.interception import (
     Middleware,
     ModelCall,
@@ -20,13 +22,20 @@ from kantan_agents.interception import (
     end_run_with,
 )
 from kantan_agents.middleware.budget.ledger import BudgetUse, Ledger, Limits, Spent
-from kantan_agents.middleware.budget.spent import cost_of, count_of, spent_by
+from kantan_agents.middleware.budget.spent import cost_of, count_of, spent_by, spent_by_broken_off
+from kantan_agents.pipeline import Run
 from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.support.log import get_logger
 from kantan_agents.tools.facts import facts_of_call
 from kantan_agents.tools.guards.check import denies
 
 Prices = Mapping[str, tuple[float, float]]
 """Price of a million input and output tokens, by model name. ``"*"`` is the price of all other models."""
+
+OnUnknownUsage = Literal["warn", "raise"]
+"""``"warn"``: a warning is logged. ``"raise"``: the run ends with E42, and so do all further ones."""
+
+_log = get_logger("kantan_agents.middleware")
 
 
 class Budget(Middleware):
@@ -36,11 +45,15 @@ class Budget(Middleware):
     remaining budget is too small, the call is not made and the run fails. A call beyond a ``per_tool`` limit
     does not fail the run: the model receives the refusal as the tool's result.
 
-    Model calls count once they are answered; tool calls count once they start, even if they fail. Tokens and
-    cost are known only after a call. With ``ModelSettings.max_tokens``, a call reserves that many output
-    tokens. Without it, a call is made while any budget is left, and reserves the average of earlier calls.
-    Tokens and cost can therefore exceed their limits by what running calls use beyond their reservations.
+    Model calls count once they are answered, or once the answer has begun if its stream breaks off, or
+    if the provider reports usage for a stream without an answer; tool
+    calls count once they start, even if they fail. Tokens and cost are known only after a call. With
+    ``ModelSettings.max_tokens``, a call reserves that many output tokens. Without it, a call is made while
+    any budget is left, and reserves the average of earlier calls. Tokens and cost can therefore exceed their
+    limits by what running calls use beyond their reservations.
     The limits on the number of calls are never exceeded.
+
+    A replay counts its recorded calls and usage from zero, and ``used()`` does not include them.
 
     Args:
         max_model_calls: Limit on model calls.
@@ -52,7 +65,12 @@ class Budget(Middleware):
             entry covers count together. An entry must name a tool of an agent that has this middleware, or of
             one that it can reach; otherwise its run fails with E75 before a tool is called.
         prices: ``{model: (price of a million input tokens, of a million output tokens)}``; ``"*"`` is the
-            price of all models that are not named.
+            price of all models that are not named. With ``max_cost``, a model without a
+            price is not called. If a middleware inside of this one calls it, the highest price is charged.
+        on_unknown_usage: What happens if ``max_tokens`` or ``max_cost`` is set and an answer has no usage, so
+            that it cannot be counted. ``"warn"`` logs a warning, once for each model, and charges what was
+            reserved for the call. ``"raise"`` ends the run with E42, and refuses all further model calls
+            until ``reset``.
 
     Raises:
         InvalidOptionError: E75, an argument has an invalid value, or there is no limit at all.
@@ -67,7 +85,11 @@ class Budget(Middleware):
         *,
         per_tool: Mapping[str, int] | None = None,
         prices: Prices | None = None,
+        on_unknown_usage: OnUnknownUsage = "warn",
     ) -> None:
+        if on_unknown_usage not in get_args(OnUnknownUsage):
+            reason = f'must be "warn" or "raise", not {on_unknown_usage!r}'
+            raise InvalidOptionError(option="on_unknown_usage", reason=reason)
         self._prices = _checked_prices(prices or {})
         if max_cost is not None and not self._prices:
             raise InvalidOptionError(option="prices", reason="must be given with max_cost")
@@ -84,6 +106,16 @@ class Budget(Middleware):
         self._limits = limits
         self.named_tools = NamedTools("per_tool", limits.per_tool) if limits.per_tool else None
         self._ledger = Ledger(limits)
+        self._replayed: WeakKeyDictionary[Playback, Ledger] = WeakKeyDictionary()
+        self._on_unknown_usage = on_unknown_usage
+        self._warned_of: set[tuple[str, str]] = set()
+
+    def _ledger_of(self, run: Run) -> Ledger:
+        """Return what the calls of a run are counted in: in a replay, which costs nothing, one of its own."""
+        playback = None if run.tape is None else current_playback.get()
+        if playback is None:
+            return self._ledger
+        return self._replayed.setdefault(playback, Ledger(self._limits))
 
     def used(self) -> BudgetUse:
         """Return what has been used so far, not counting calls in progress."""
@@ -92,31 +124,68 @@ class Budget(Middleware):
     def reset(self) -> None:
         """Set all counts to zero. Calls in progress are counted when they end."""
         self._ledger.reset()
+        self._warned_of.clear()
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:
         """Reserve the call's share, make the call, and record what it used.
 
         Raises:
             BudgetExceededError: E83, the remaining budget is too small.
+            UnknownUsageError: E42, this answer or an earlier one has no usage, and ``on_unknown_usage`` is
+                ``"raise"``.
             InvalidOptionError: E75, ``max_cost`` is set and ``prices`` has no price for this model.
         """
+        ledger = self._ledger_of(call.run)
         try:
             most = count_of(getattr(call.settings, "max_tokens", None))
             price = self._price(call)
             cost = None if most is None else cost_of(price, 0, most)
-            reserved = self._ledger.reserve_model_call(most, cost)
-        except (BudgetExceededError, InvalidOptionError) as error:
+            reserved = ledger.reserve_model_call(most, cost)
+        except (BudgetExceededError, UnknownUsageError, InvalidOptionError) as error:
             # The SDK would turn an error inside an agent used as a tool into text for the outer model.
             end_run_with(call.run, error)
             raise
         spent: Spent | None = None
+        begun = calls_begun(call.run)
         try:
             answer = await call_next(call)
-            # Another model may have answered.
-            spent = spent_by(answer, self._price(call, default_to_zero=True), reserved)
+            price = self._price_of_answer(call)
+            spent = spent_by(answer, price, reserved, was_requested=calls_begun(call.run) > begun)
+        except BaseException:
+            if call.broken_off is not None:
+                price = self._price_of_answer(call)
+                spent = spent_by(call.broken_off, price, reserved, was_requested=True)
+            elif call.has_begun:
+                spent = spent_by_broken_off(reserved)
+                self._warn("an answer broke off, so a budget cannot count it", call, charged=reserved.tokens)
+            raise
         finally:
-            self._ledger.settle_model_call(reserved, spent)
+            ledger.settle_model_call(reserved, spent)
+        if not spent.is_known:
+            self._unknown_usage(call, price, ledger)
         return answer
+
+    def _unknown_usage(self, call: ModelCall, price: tuple[float, float], ledger: Ledger) -> None:
+        """Warn of an answer without usage, or refuse all further calls, if a limit depends on its usage."""
+        what = "tokens" if self._limits.tokens is not None else "cost"
+        if what == "cost" and (self._limits.cost is None or not any(price)):
+            return
+        if self._on_unknown_usage == "raise":
+            error = UnknownUsageError(what=what, model=_model_name(call) or "the model")
+            ledger.close(error)
+            end_run_with(call.run, error)
+            raise error
+        self._warn("an answer has no usage, so a budget cannot count it", call)
+
+    def _warn(self, message: str, call: ModelCall, **values: Any) -> None:
+        """Log what a limit on tokens or cost cannot count, once for each model."""
+        limits = self._limits
+        model = _model_name(call) or "the model"
+        if (limits.tokens, limits.cost) == (None, None) or (message, model) in self._warned_of:
+            return
+        self._warned_of.add((message, model))
+        limit = "tokens" if limits.tokens is not None else "cost"
+        _log.warning(message, model=model, limit=limit, **values)
 
     async def tool_call(self, call: ToolCall, call_next: ToolNext) -> Any:
         """Reserve the call and make it, or return a refusal if the tool's own limit is reached.
@@ -133,25 +202,42 @@ class Budget(Middleware):
             facts = facts_of_call(call)
             about = names.entries_about(facts)
             entries = [entry for entry, rules in about if await denies(rules, facts, call.arguments)]
-        reserved = self._ledger.reserve_tool_call(call.name, entries)
+        ledger = self._ledger_of(call.run)
+        reserved = ledger.reserve_tool_call(call.name, entries)
         if isinstance(reserved, str):
             return _used_up(call.name, reserved, self._limits.per_tool[reserved])
         try:
             return await call_next(call)
         finally:
-            self._ledger.settle_tool_call(reserved, was_run=call.refusal is None)
+            ledger.settle_tool_call(reserved, was_run=call.refusal is None)
 
-    def _price(self, call: ModelCall, *, default_to_zero: bool = False) -> tuple[float, float]:
-        name = call.model if isinstance(call.model, str) else name_of(call.model)
-        price = self._prices.get(name or "", self._prices.get("*"))
-        if price is not None:
-            return price
-        if self._limits.cost is not None and not default_to_zero:
-            raise InvalidOptionError(option="prices", reason=f"has no price for the model {name!r}")
-        return (0.0, 0.0)
+    def _price(self, call: ModelCall) -> tuple[float, float]:
+        price = self._known_price(call)
+        if price is None:
+            if self._limits.cost is not None:
+                reason = f"has no price for the model {_model_name(call)!r}"
+                raise InvalidOptionError(option="prices", reason=reason)
+            return (0.0, 0.0)
+        return price
+
+    def _price_of_answer(self, call: ModelCall) -> tuple[float, float]:
+        """Return the price of the model that has answered, which a middleware may have chosen."""
+        price = self._known_price(call)
+        if price is not None or self._limits.cost is None:
+            return price or (0.0, 0.0)
+        self._warn("a model without a price has answered, so a budget charges the highest one", call)
+        reading, writing = zip(*self._prices.values(), strict=True)
+        return (max(reading), max(writing))
+
+    def _known_price(self, call: ModelCall) -> tuple[float, float] | None:
+        return self._prices.get(_model_name(call) or "", self._prices.get("*"))
 
     def __repr__(self) -> str:
         return f"Budget({self._limits!r}, used={self.used()!r})"
+
+
+def _model_name(call: ModelCall) -> str | None:
+    return call.model if isinstance(call.model, str) else name_of(call.model)
 
 
 def _used_up(tool: str, entry: str, most: int) -> str:

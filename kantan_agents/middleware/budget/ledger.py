@@ -8,7 +8,7 @@ from threading import Lock
 
 import attrs
 
-from kantan_agents.errors import BudgetExceededError
+from kantan_agents.errors import BudgetExceededError, UnknownUsageError
 
 
 @attrs.frozen(kw_only=True)
@@ -37,13 +37,16 @@ class BudgetUse:
     """Usage of a ``Budget``, not counting calls in progress.
 
     Attributes:
-        model_calls: Model calls that were answered.
+        model_calls: Model calls that were answered, or broke off after the answer had begun.
         tool_calls: Tool calls that were started.
         input_tokens: Input tokens of all answered model calls.
         output_tokens: Output tokens of all answered model calls.
-        tokens: Input and output tokens, or the provider's total where it is larger.
+        tokens: Input and output tokens, or the provider's total where it is larger; for calls without usage,
+            the tokens that were reserved for them.
         cost: Cost of the answered model calls, by the budget's prices.
         per_tool: Number of tool calls, by tool name.
+        calls_without_usage: Those of the model calls whose usage is unknown: the provider sent none, or the
+            answer broke off. If it is 0, the tokens and the cost are complete.
     """
 
     model_calls: int = 0
@@ -53,16 +56,22 @@ class BudgetUse:
     tokens: int = 0
     cost: float = 0.0
     per_tool: Mapping[str, int] = attrs.field(factory=dict, converter=_copied)
+    calls_without_usage: int = 0
 
 
 @attrs.frozen(kw_only=True)
 class Spent:
-    """Usage of one model call: finite numbers, 0 or more."""
+    """Usage of one model call: finite numbers, 0 or more.
 
-    input_tokens: int
-    output_tokens: int
+    Attributes:
+        is_known: Whether the provider has reported it. Otherwise it is what was reserved for the call.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
     tokens: int
     cost: float
+    is_known: bool = True
 
 
 @attrs.frozen(eq=False)
@@ -91,6 +100,7 @@ class Ledger:
         self._models: set[Reserved] = set()
         self._tools: set[ReservedTool] = set()
         self._by_entry: dict[str, int] = {}
+        self._closed: UnknownUsageError | None = None
 
     @property
     def used(self) -> BudgetUse:
@@ -107,6 +117,12 @@ class Ledger:
         with self._lock:
             self._used = BudgetUse()
             self._by_entry = {}
+            self._closed = None
+
+    def close(self, reason: UnknownUsageError) -> None:
+        """Refuse all further model calls until ``reset``."""
+        with self._lock:
+            self._closed = reason
 
     def reserve_model_call(self, tokens: int | None, cost: float | None) -> Reserved:
         """Reserve tokens and cost for a model call.
@@ -117,9 +133,12 @@ class Ledger:
 
         Raises:
             BudgetExceededError: E83, the remaining budget is too small.
+            UnknownUsageError: E42, the ledger is closed.
         """
         limits = self._limits
         with self._lock:
+            if self._closed is not None:
+                raise UnknownUsageError(what=self._closed.what, model=self._closed.model)
             used, in_progress = self._used, self._models
             _check("model calls", limits.model_calls, used.model_calls + len(in_progress), 1)
             reserved_tokens = sum(call.tokens for call in in_progress)
@@ -148,6 +167,7 @@ class Ledger:
                 output_tokens=used.output_tokens + spent.output_tokens,
                 tokens=used.tokens + spent.tokens,
                 cost=min(used.cost + spent.cost, sys.float_info.max),
+                calls_without_usage=used.calls_without_usage + (not spent.is_known),
             )
 
     def reserve_tool_call(self, tool: str, entries: Sequence[str] = ()) -> ReservedTool | str:

@@ -17,16 +17,17 @@ _MILLION = 1_000_000
 _log = get_logger("kantan_agents.middleware")
 
 
-def spent_by(answer: Any, price: tuple[float, float], reserved: Reserved) -> Spent:
+def spent_by(answer: Any, price: tuple[float, float], reserved: Reserved, *, was_requested: bool) -> Spent:
     """Return what an answered call has used.
 
-    The report comes from outside. A missing count is 0. A count that is not a number of tokens is 0 as well,
-    and is logged; the call then costs at least what was reserved for it.
+    The report comes from outside. A call without a report costs what was reserved for it. A count that is not
+    a number of tokens is 0 and is logged; the call then costs at least what was reserved for it.
 
     Args:
         answer: The model's answer.
         price: Price of a million input and output tokens.
         reserved: The reservation of the call.
+        was_requested: Whether a model was called: an answer that a middleware has made uses no tokens.
     """
     usage = getattr(answer, "usage", None)
     reported = {name: getattr(usage, name, None) for name in _COUNTS}
@@ -36,8 +37,23 @@ def spent_by(answer: Any, price: tuple[float, float], reserved: Reserved) -> Spe
     tokens, cost = max(total, read + written), cost_of(price, read, written)
     if wrong:
         _log.warning("usage is not a number of tokens", counts=wrong, charged=reserved.tokens)
+    # No answer takes 0 tokens: the counts are those of a provider that has sent none.
+    used_a_model = was_requested or bool(getattr(usage, "requests", None))
+    is_known = not wrong and (bool(tokens) or not used_a_model)
+    if not is_known:
         tokens, cost = max(tokens, reserved.tokens), max(cost, reserved.cost)
-    return Spent(input_tokens=read, output_tokens=written, tokens=min(tokens, MOST_TOKENS), cost=cost)
+    return Spent(
+        input_tokens=read,
+        output_tokens=written,
+        tokens=min(tokens, MOST_TOKENS),
+        cost=cost,
+        is_known=is_known,
+    )
+
+
+def spent_by_broken_off(reserved: Reserved) -> Spent:
+    """Return what a call has used whose answer had begun: what was reserved, as its usage is unknown."""
+    return Spent(tokens=reserved.tokens, cost=reserved.cost, is_known=False)
 
 
 def count_of(value: Any) -> int | None:

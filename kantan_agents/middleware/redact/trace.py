@@ -33,7 +33,7 @@ def redacted_span(call: ModelCall, redact: Callable[[Any], Any]) -> Iterator[Rec
         return
     options = call.options
     call.options = {**options, "tracing": ModelTracing.ENABLED_WITHOUT_DATA}
-    with generation_span(input=redact(_messages(call.input))) as span:
+    with generation_span(input=redact(_messages(call.input)), model=call.agent) as span:
 
         def record(answer: Any) -> None:
             span.span_data.output = [_data(item) for item in answer.output]

@@ -31,6 +31,7 @@ from kantan_agents.interception import (
     ToolCall,
     checking_rules,
     error_message,
+    make_call,
     pending_error,
     record_failure,
     run_tool_call,
@@ -45,12 +46,14 @@ class Outcome:
     """The outcome of a tool call.
 
     Attributes:
+        tool: The tool.
         call: The call, in the form a model makes it.
         output: Output of the tool, or the message of a guardrail that rejected the call or its output.
         input_results: Results of the tool's input guardrails.
         output_results: Results of the tool's output guardrails.
     """
 
+    tool: FunctionTool
     call: ResponseFunctionToolCall
     output: Any = None
     input_results: list[ToolInputGuardrailResult] = attrs.field(factory=list)
@@ -99,7 +102,7 @@ class UserCall:
             Exception: Any exception of the tool, a guardrail or a middleware.
         """
         run, config = self._run, self._run.run_config
-        outcome = Outcome(self._model_call_item(text))
+        outcome = Outcome(self._tool, self._model_call_item(text))
         sensitive = bool(config.trace_include_sensitive_data)
         with function_span(
             self._tool.qualified_name,
@@ -152,8 +155,11 @@ class UserCall:
         for hook in hooks:
             await hook.on_tool_start(context, self._agent, self._tool)
         try:
-            output = await invoke_function_tool(
-                function_tool=self._raising, context=context, arguments=given.arguments
+            output = await make_call(
+                given,
+                lambda: invoke_function_tool(
+                    function_tool=self._raising, context=context, arguments=given.arguments
+                ),
             )
         except Exception as error:
             record_failure(given, error)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import Any
 
@@ -14,12 +13,12 @@ from agents import (
     ToolCallItem,
     ToolCallOutputItem,
 )
-from agents.tool import ToolOutputFileContent, ToolOutputImage, ToolOutputText
 from openai.types.responses import ResponseOutputMessage, ResponseOutputText
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.middleware.slash_commands.calls import Outcome
-from kantan_agents.structured import json_data
+from kantan_agents.tools.output_text import tool_output_text
+from kantan_agents.tools.server_names import server_of
 
 
 def tool_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
@@ -36,7 +35,8 @@ def tool_result(text: str, outcome: Outcome, agent: SDKAgent, wrapper: RunContex
         ToolCallItem(agent=agent, raw_item=outcome.call),
         ToolCallOutputItem(agent=agent, raw_item=output_item, output=outcome.output),
     ]
-    return _result(text, items, output_text(outcome.output), agent, wrapper, outcome)
+    answer = tool_output_text(outcome.output, from_server=server_of(outcome.tool) is not None)
+    return _result(text, items, answer, agent, wrapper, outcome)
 
 
 def message_result(text: str, answer: str, agent: SDKAgent, wrapper: RunContextWrapper[Any]) -> RunResult:
@@ -71,15 +71,3 @@ def _result(
         context_wrapper=wrapper,
         _last_agent=agent,
     )
-
-
-def output_text(output: Any) -> str:
-    """Return the output of a tool as text for the user: a str unchanged, data as JSON."""
-    if output is None or isinstance(output, str):
-        return output or ""
-    if isinstance(output, ToolOutputText):
-        return output.text
-    if isinstance(output, (ToolOutputImage, ToolOutputFileContent)):
-        return f"[{'image' if isinstance(output, ToolOutputImage) else 'file'}]"
-    data = json_data(output)
-    return data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)

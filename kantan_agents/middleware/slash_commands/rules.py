@@ -9,10 +9,9 @@ from typing import Any
 import attrs
 
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, read_user_rules
-from kantan_agents.tool_rules import EXPLICIT, RuleLayers, ToolRules, merge
+from kantan_agents.tool_rules import EXPLICIT, USER, RuleLayers, ToolRules, merge
 from kantan_agents.tools import Guard
 
-USER = "user"
 _NO_ALIASES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -34,7 +33,6 @@ def user_layers(
 
     Raises:
         ToolRulesTypeError: E18, ``context["user_rules"]`` is not ``UserRules``, a ``ToolRulesMode`` or None.
-        UnknownToolRulesModeError: E9, ``context["user_rules"]`` is a str.
     """
     explicit = context.get(USER_RULES) if isinstance(context, dict) else None
     own = [(USER, rules)]

@@ -35,8 +35,11 @@ from kantan_agents.errors import (
     KantanAgentsError,
     ToolNotAllowedError,
 )
-from kantan_agents.interception import Middleware, ToolCall, emit_refusal
+from kantan_agents.interception import Middleware, ToolCall, emit_refusal, redacted_new_input
+from kantan_agents.mcp import mcp_prompt
+from kantan_agents.mcp.served import ask_server
 from kantan_agents.middleware.slash_commands.calls import UserCall
+from kantan_agents.middleware.slash_commands.prompts import ServerPrompt, facts_of_command
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
 from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enabled
@@ -45,7 +48,7 @@ from kantan_agents.pipeline import Next, Run
 from kantan_agents.rubric import Rubric
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
-from kantan_agents.tools import NO_LAYERS, facts_of, rules_in_force
+from kantan_agents.tools import NO_LAYERS, rules_in_force
 from kantan_agents.tools.context_keys import check_context_keys
 
 TRIGGER = "trigger"
@@ -61,9 +64,9 @@ class SlashCommands(Middleware):
     """Lets users run tools with an input such as ``/read notes.txt``, which runs ``read`` without the model.
 
     ``user_rules`` decide what users may run; the model's ``tool_rules`` do not apply. The output is a normal
-    result, with entries in ``context["result"]``, the history and the trace. ``/help`` lists the commands
-    that the user may run, and ``//text`` sends the text ``/text`` to the model. Any other input goes to the
-    model unchanged.
+    result, with entries in ``context["result"]``, the history and the trace. ``/mcp__SERVER__PROMPT`` sends a
+    prompt of an MCP server to the model. ``/help`` lists the commands that the user may run, and ``//text``
+    sends the text ``/text`` to the model. Any other input goes to the model unchanged.
 
     Only input from the application is parsed for commands: a str passed to an outermost run that starts
     outside of any open span. Input of nested runs (delegated agents, agents run by a tool, a guardrail or a
@@ -107,6 +110,7 @@ class SlashCommands(Middleware):
 
         Raises:
             UnknownCommandError, CommandSyntaxError, CommandNotRunnableError: E54, E55, E56.
+            PromptNotFetchedError: E39, an MCP server does not return its prompt.
             KantanAgentsError: The user rules refuse the call (E8, E10 to E14).
             Exception: Any exception of the tool.
         """
@@ -118,10 +122,12 @@ class SlashCommands(Middleware):
             run.state[_LITERAL] = True  # a retry must not parse it as a command
             run.input = run.input[len(self._prefix) :]
         elif kind == "command":
-            run.result = result = await self._run_command(run)
-            await call_next(run)
-            await _remember(run, result)
-            return
+            result = await self._run_command(run)
+            if result is not None:
+                run.result = result
+                await call_next(run)
+                await _remember(run, result)
+                return
         await call_next(run)
 
     def _kind(self, run: Run) -> str:
@@ -131,7 +137,8 @@ class SlashCommands(Middleware):
             return "text"
         return kind_of(run.input, self._prefix)
 
-    async def _run_command(self, run: Run) -> RunResult:
+    async def _run_command(self, run: Run) -> RunResult | None:
+        """Return the result of a command; None if the run continues, with a prompt as its input."""
         # Errors that a later stage would raise must be raised before the tool runs.
         if run.mistake is not None:
             raise run.mistake
@@ -147,7 +154,9 @@ class SlashCommands(Middleware):
         name = None if asks_help else line.name
         registry = await self._commands.of(run.agent, wrapper, name)
         found = None if asks_help else registry.find(line.name)
-        aliases = {alias: facts_of(command.target).name for alias, command in registry.aliases.items()}
+        aliases = {
+            alias: facts_of_command(command.target).name for alias, command in registry.aliases.items()
+        }
         layers = user_layers(self._rules, run.context, standing, aliases)
         if found is None:
             visible = await _visible_commands(registry, layers, wrapper, agent)
@@ -161,20 +170,46 @@ class SlashCommands(Middleware):
         if line.name != run.state[self][1]:
             reason = "a middleware has replaced the command that the user typed"
             raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
-        guard = UserGuard(facts_of(found.target), None, self._rules, standing, aliases)
+        guard = UserGuard(facts_of_command(found.target), None, self._rules, standing, aliases)
         await self._check_tool(run, found.target, guard, layers, wrapper)
+        if isinstance(found.target, ServerPrompt):
+            await self._send_prompt(run, found, found.target, line.rest, guard, wrapper)
+            return None
         if not isinstance(found.target, FunctionTool):
             reason = "only functions and tools of MCP servers are commands, and it is neither"
             raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
-        read = partial(_arguments, found, line.rest, self._prefix)
-        # Long arguments are parsed in a thread, to keep the event loop responsive.
-        arguments = (
-            read() if len(line.rest) <= _MAX_INLINE_CHARACTERS else await anyio.to_thread.run_sync(read)
-        )
+        arguments = await self._read(found, line.rest)
         call = UserCall(run, agent, found.target, guard, wrapper, f"{self._prefix}{found.name}")
         outcome = await call.make(arguments)
         _log.info("command run", command=found.name, agent=run.agent.name)
         return tool_result(run.input, outcome, agent, wrapper)
+
+    async def _read(self, command: Command, rest: str) -> str:
+        read = partial(_arguments, command, rest, self._prefix)
+        # Long arguments are parsed in a thread, to keep the event loop responsive.
+        return read() if len(rest) <= _MAX_INLINE_CHARACTERS else await anyio.to_thread.run_sync(read)
+
+    async def _send_prompt(
+        self,
+        run: Run,
+        command: Command,
+        prompt: ServerPrompt,
+        rest: str,
+        guard: UserGuard,
+        wrapper: RunContextWrapper[Any],
+    ) -> None:
+        """Make the messages of a prompt the input of the run."""
+        arguments = await self._read(command, rest)
+        call = ToolCall(run, run.agent.name, None, guard.facts.name, arguments, "", wrapper)
+        try:
+            await guard.require(wrapper, arguments)
+        except KantanAgentsError as error:
+            await emit_refusal(call, error)
+            raise
+        fetch = partial(mcp_prompt, prompt.server, prompt.name, json.loads(arguments))
+        fetched = await ask_server(prompt.server, fetch, run.agent.name)
+        run.input = redacted_new_input(run, list(fetched.items), f"the prompt {command.name}")
+        _log.info("prompt sent", command=command.name, agent=run.agent.name)
 
     def _help(self, line: CommandLine, registry: CommandRegistry, visible: dict[str, Command]) -> str:
         """Return the text of ``/help``; raise E54 if the input is an unknown command instead."""
@@ -190,13 +225,19 @@ class SlashCommands(Middleware):
         return explanation(found, registry.names_of(found), self._prefix)
 
     async def _check_tool(
-        self, run: Run, tool: Tool, guard: UserGuard, layers: RuleLayers, wrapper: RunContextWrapper[Any]
+        self,
+        run: Run,
+        target: Tool | ServerPrompt,
+        guard: UserGuard,
+        layers: RuleLayers,
+        wrapper: RunContextWrapper[Any],
     ) -> None:
-        """Refuse a tool that the user may not run at all, before reporting errors in the arguments."""
+        """Refuse a command that the user may not run at all, before reporting errors in the arguments."""
+        tool = None if isinstance(target, ServerPrompt) else target
         try:
             if not layers.decide_tool(guard.facts).allowed:
                 await guard.require(wrapper, "")
-            if not await is_enabled(tool, wrapper, run.agent.sdk_agent):
+            if tool is not None and not await is_enabled(tool, wrapper, run.agent.sdk_agent):
                 off = ToolNotAllowedError(tool_name=guard.facts.name)
                 decision = Decision(allowed=False, key="is_enabled", error=off)
                 await guard.refuse(decision, NO_LAYERS, wrapper, "", policy="raise")
@@ -219,11 +260,12 @@ async def _visible_commands(
     for number, command in enumerate(registry):
         if number % _MAX_INLINE_COMMANDS == _MAX_INLINE_COMMANDS - 1:
             await anyio.lowlevel.checkpoint()  # there may be thousands of tools
-        if (
-            isinstance(command.target, FunctionTool)
-            and layers.decide_tool(facts_of(command.target)).allowed
-            and await is_enabled(command.target, wrapper, agent)
-        ):
+        target = command.target
+        if not isinstance(target, (FunctionTool, ServerPrompt)):
+            continue
+        if not layers.decide_tool(facts_of_command(target)).allowed:
+            continue
+        if isinstance(target, ServerPrompt) or await is_enabled(target, wrapper, agent):
             visible[command.name] = command
     return visible
 

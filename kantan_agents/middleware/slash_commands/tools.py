@@ -14,6 +14,8 @@ from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.commands import Command, CommandRegistry
+from kantan_agents.mcp.served import servers_away
+from kantan_agents.middleware.slash_commands.prompts import prompt_commands
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import facts_of
 
@@ -40,8 +42,8 @@ class AgentCommands:
         Args:
             owner: The ``Agent``.
             wrapper: The SDK's context of the run.
-            name: The command to be found. MCP servers are listed only if the agent's own tools do not include
-                it. None always lists them.
+            name: The command to be found. MCP servers are asked for their tools and prompts only if the
+                agent's own tools do not include it. None always asks them.
 
         Raises:
             InvalidOptionError: E75, an alias has the name of a tool, or refers to a missing tool.
@@ -61,23 +63,32 @@ class AgentCommands:
         if not agent.mcp_servers or (name is not None and registry.find(name) is not None):
             return registry
         served = [unguarded(tool) for tool in await agent.get_mcp_tools(wrapper)]
-        return await self._registry(own, served, allow_missing=False)
+        missing = bool(servers_away.get())  # an alias may be for a tool of such a server
+        return await self._registry(own, served, allow_missing=missing, prompts_of=agent)
 
     async def _registry(
-        self, own: Sequence[Tool], served: Sequence[Tool], *, allow_missing: bool
+        self,
+        own: Sequence[Tool],
+        served: Sequence[Tool],
+        *,
+        allow_missing: bool,
+        prompts_of: SDKAgent | None = None,
     ) -> CommandRegistry:
-        make = partial(self._build, own, served, allow_missing=allow_missing)
-        return (
-            make() if len(own) + len(served) <= _MAX_INLINE_COMMANDS else await anyio.to_thread.run_sync(make)
+        is_short = len(own) + len(served) <= _MAX_INLINE_COMMANDS
+        list_commands = partial(self._commands, own, served)
+        commands = list_commands() if is_short else await anyio.to_thread.run_sync(list_commands)
+        if prompts_of is not None:
+            commands += await prompt_commands(prompts_of, commands)
+        make = partial(
+            CommandRegistry, commands, self._aliases, prefix=self._prefix, allow_missing=allow_missing
         )
+        return make() if is_short else await anyio.to_thread.run_sync(make)
 
-    def _build(self, own: Sequence[Tool], served: Sequence[Tool], *, allow_missing: bool) -> CommandRegistry:
+    def _commands(self, own: Sequence[Tool], served: Sequence[Tool]) -> list[Command]:
         commands: dict[str, Command] = {}
         for command in [*map(command_of, own), *filter(None, map(self._without_alias_conflicts, served))]:
             commands.setdefault(command.name, command)
-        return CommandRegistry(
-            commands.values(), self._aliases, prefix=self._prefix, allow_missing=allow_missing
-        )
+        return list(commands.values())
 
     def _without_alias_conflicts(self, tool: Tool) -> Command | None:
         """Return a server's tool as a command; aliases take precedence over its names."""

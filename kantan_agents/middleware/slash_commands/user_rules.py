@@ -52,11 +52,10 @@ def read_user_rules(value: object) -> ToolRules:
     Raises:
         ToolRulesTypeError: E18, ``value`` is neither ``UserRules`` nor a ``ToolRulesMode``, and so may come
             from a file or a model.
-        UnknownToolRulesModeError: E9, ``value`` is a str or an enum member, but not a mode.
     """
     if isinstance(value, UserRules):
         return value.rules
-    if isinstance(value, (ToolRulesMode, str)):
+    if isinstance(value, ToolRulesMode):
         return ToolRules.parse(rules_of(value))
     got = type(value).__name__
     raise ToolRulesTypeError(

@@ -111,6 +111,12 @@ class AnthropicProvider(HttpProvider):
             raise InvalidOptionError(option="cache_ttl", reason=reason)
         self._cache_ttl: CacheTtl | None = cache_ttl if checked_bool("cache", cache) else None
 
+    @property
+    def request_options(self) -> dict[str, Any]:
+        """What it adds to each request by itself; recorded with each model call."""
+        options: dict[str, Any] = {"max_tokens": self._max_tokens}
+        return options if self._cache_ttl is None else {**options, "cache_ttl": self._cache_ttl}
+
     def _path(self, *, is_stream: bool) -> str:  # noqa: ARG002 - one path for both
         return "/v1/messages"
 

@@ -31,11 +31,13 @@ from kantan_agents.protocol.json_data import plain
 from kantan_agents.protocol.pieces import Streamed
 from kantan_agents.protocol.provider import Message, ProviderContext
 from kantan_agents.protocol.translate.gemini import messages_to_gemini, response_from_gemini, tools_to_gemini
-from kantan_agents.protocol.translate.gemini.tools import FORMAT, SchemaField
+from kantan_agents.protocol.translate.gemini.tools import FORMAT, OWNER, SchemaField
 from kantan_agents.protocol.translate.reader import with_extra
-from kantan_agents.protocol.types import ProviderResponse
+from kantan_agents.protocol.types import ContentSegment, ProviderResponse
 from kantan_agents.protocol.unreadable_replies import OnUnreadable
+from kantan_agents.support.log import get_logger
 
+_log = get_logger("kantan_agents.protocol")
 _BASE_URL: Final = "https://generativelanguage.googleapis.com"
 _NUMBERS: Final = {
     "temperature": "temperature",
@@ -46,6 +48,7 @@ _NUMBERS: Final = {
 }
 _CHOICES: Final = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 _NORMAL_END: Final = (None, "STOP", "MAX_TOKENS", "FINISH_REASON_UNSPECIFIED")
+_REFUSED: Final = re.compile(r"(IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|LANGUAGE|BLOCKLIST|SPII")
 _MALFORMED: Final = re.compile(
     r"MALFORMED_.*|UNEXPECTED_TOOL_CALL|TOO_MANY_TOOL_CALLS|MISSING_THOUGHT_SIGNATURE"
 )
@@ -110,7 +113,13 @@ class GeminiProvider(HttpProvider):
         self._schema_field: SchemaField = schema_field
         seconds = checked_cache_seconds(cache_seconds)
         is_cached = checked_bool("cache", cache)
+        self._cache_seconds = seconds
         self._cache = GeminiCache(self._api, _with_collection(model), seconds) if is_cached else None
+
+    @property
+    def request_options(self) -> dict[str, Any]:
+        """What it adds to each request by itself; recorded with each model call."""
+        return {} if self._cache is None else {"cache_seconds": self._cache_seconds}
 
     def _path(self, *, is_stream: bool) -> str:
         model = _with_collection(self.model)
@@ -141,7 +150,7 @@ class GeminiProvider(HttpProvider):
 
     def _read(self, data: Any) -> ProviderResponse:
         response = response_from_gemini(data)
-        self._check_finish_reason(response)
+        self._check_finish_reason(response, is_empty=not response.segments)
         return response
 
     async def _call(self, request: HttpRequest) -> ProviderResponse:
@@ -187,19 +196,21 @@ class GeminiProvider(HttpProvider):
         await super().aclose()
 
     async def _pieces(self, request: HttpRequest) -> AsyncGenerator[Streamed, None]:
-        stream = GeminiStream()
+        stream, is_empty = GeminiStream(), True
         async with aclosing(self._events(request)) as events:
             async for event, _size in events:
                 if isinstance(event, dict) and "error" in event:
                     raise self._error(event["error"])
                 for piece in stream.feed(event):
+                    is_empty = is_empty and not isinstance(piece, ContentSegment)
                     yield piece
         if not stream.is_complete:
             raise self._api.request_error("connection closed before the answer was complete")
         for piece in stream.segments.end():
+            is_empty = False
             yield piece
         response = stream.response()
-        self._check_finish_reason(response)
+        self._check_finish_reason(response, is_empty=is_empty)
         yield response
 
     def _error(self, error: Any) -> ProviderRequestError:
@@ -210,17 +221,28 @@ class GeminiProvider(HttpProvider):
             reason, code if isinstance(code, int) else None, retry_after({}, found)
         )
 
-    def _check_finish_reason(self, response: ProviderResponse) -> None:
+    def _check_finish_reason(self, response: ProviderResponse, *, is_empty: bool) -> None:
+        """Raise if the API says that this is not the model's answer; an answer with an unknown reason is."""
         reason = (response.metadata or {}).get("finish_reason")
         if reason in _NORMAL_END:
             return
         if _MALFORMED.fullmatch(reason):
             raise UnreadableAnswerError(f"the API discarded the model's answer: {reason}")
-        raise self._api.request_error(f"the answer was blocked: {reason}", 200)
+        if _REFUSED.fullmatch(reason) or _is_blocked(response):
+            raise self._api.request_error(f"the answer was blocked: {reason}", 200)
+        if is_empty:
+            raise self._api.request_error(f"the model ended without an answer: {reason}", 200)
+        _log.warning("answer_ended_early", provider=self.name, finish_reason=reason)
 
 
 def _with_collection(model: str) -> str:
     return model if "/" in model else f"models/{model}"
+
+
+def _is_blocked(response: ProviderResponse) -> bool:
+    """Return whether the API has refused the prompt, for whatever reason."""
+    feedback = response.extra.get(OWNER, {}).get("fields", {}).get("promptFeedback")
+    return isinstance(feedback, Mapping) and "blockReason" in feedback
 
 
 def _tool_choice(settings: Mapping[str, Any], tools: Mapping[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from kantan_agents.interception import end_run_with
 from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of, facts_of_listed, hosted_mcp_facts, label_of
-from kantan_agents.tools.server_names import server_prefix
+from kantan_agents.tools.server_names import server_prefixes
 
 _POLICIES = object()
 _COPIES = object()
@@ -100,10 +100,10 @@ async def _check_hosted(agent: str, tool: Tool, policies: list[ApprovalPolicy]) 
                     facts.name, "it runs at the provider, so its calls cannot be intercepted"
                 )
         if isinstance(tool, HostedMCPTool) and _lists_no_tools(tool):
-            prefix = server_prefix(label_of(tool))
-            if policy.may_concern_tools_of(prefix):
+            prefixes = server_prefixes(label_of(tool))
+            if any(map(policy.may_concern_tools_of, prefixes)):
                 reason = 'the server lists no tools; set "allowed_tools", or "require_approval" to "always"'
-                raise approval_impossible(f"{prefix}*", reason)
+                raise approval_impossible(f"{prefixes[0]}*", reason)
 
 
 def approval_impossible(tool: str, reason: str) -> InvalidOptionError:

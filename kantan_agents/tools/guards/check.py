@@ -23,12 +23,11 @@ from kantan_agents.tool_rules import (
     parse_arguments,
 )
 from kantan_agents.tool_rules.decide import decide_received, decide_written, received_arguments
-from kantan_agents.tool_rules.worker import decision_of, task_of
+from kantan_agents.tool_rules.worker import PROGRAM, decision_of, task_of
 from kantan_agents.tools.guards.worker_process import run_worker
 
 _DENSE_LENGTH = 10_000
 _DENSE_VALUES = 2_000
-_WORKER = "from kantan_agents.tool_rules.worker import main; main(parent)"
 
 
 async def check_layers(layers: RuleLayers, tool: ToolFacts, arguments: str | Mapping[str, Any]) -> Decision:
@@ -143,7 +142,7 @@ async def _decide_in_subprocess(
     task = task_of(rules, tool, arguments, received=received)
     await anyio.lowlevel.checkpoint()  # the code before has used up the time of this step
     try:
-        return decision_of(json.loads(await run_worker(_WORKER, json.dumps(task).encode())), tool)
+        return decision_of(json.loads(await run_worker(PROGRAM, json.dumps(task).encode())), tool)
     except (OSError, ValueError, subprocess.SubprocessError, TimeoutError) as error:
         # A call that cannot be checked is refused.
         reason = f"they could not be checked ({type(error).__name__})"

@@ -10,7 +10,7 @@ from typing import Any
 
 from agents import AsyncComputer, ComputerProvider, ComputerTool
 
-from kantan_agents.interception import ToolCall
+from kantan_agents.interception import ToolCall, make_call
 from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call
 from kantan_agents.tools.guards.guard import Guard
 
@@ -58,6 +58,9 @@ def _guarded_action(tool: ComputerTool[Any], name: str, action: Any, guard: Guar
         async def run(call: ToolCall) -> Any:
             check_unchanged(call, arguments)
             await apply_rules(call, lambda: guard.require(run_context, arguments))
+            return await make_call(call, made)
+
+        async def made() -> Any:
             result = action(*args, **kwargs)
             return await result if inspect.isawaitable(result) else result
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from agents import ApplyPatchTool, ComputerTool, CustomTool, FunctionTool, LocalShellTool, ShellTool, Tool
 from agents.editor import ApplyPatchResult
 
-from kantan_agents.interception import ToolCall
+from kantan_agents.interception import ToolCall, make_call
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.computer import guard_computer
 from kantan_agents.tools.guards.described_calls import apply_rules, check_unchanged, describe_call, input_of
@@ -54,7 +54,7 @@ def _custom_executor(tool: CustomTool, guard: Guard) -> Callable[..., Awaitable[
         async def run(call: ToolCall) -> Any:
             given = input_of(call)
             refusal = await apply_rules(call, lambda: guard.refusal(tool_context, {"input": given}))
-            return await _result(invoke(tool_context, given)) if refusal is None else refusal
+            return refusal if refusal is not None else await _made(call, lambda: invoke(tool_context, given))
 
         call_id = getattr(tool_context, "tool_call_id", None)
         return await describe_call(tool, tool_context, {"input": text}, call_id, run)
@@ -76,7 +76,7 @@ def _shell_executor(tool: ShellTool | LocalShellTool, guard: Guard) -> Callable[
         async def run(call: ToolCall) -> Any:
             check_unchanged(call, arguments)
             refusal = await apply_rules(call, lambda: guard.refusal(request.ctx_wrapper, arguments))
-            return await _result(execute(request)) if refusal is None else refusal
+            return refusal if refusal is not None else await _made(call, lambda: execute(request))
 
         call_id = getattr(request.data, "call_id", None)
         return await describe_call(tool, request.ctx_wrapper, arguments, call_id, run)
@@ -114,7 +114,7 @@ class GuardedEditor:
             refusal = await apply_rules(call, lambda: self._refusal(operation))
             if refusal is not None:
                 return ApplyPatchResult(status="failed", output=refusal)
-            return await _result(edit(operation))
+            return await _made(call, lambda: edit(operation))
 
         return await describe_call(self._tool, operation.ctx_wrapper, arguments, None, run)
 
@@ -132,5 +132,9 @@ class GuardedEditor:
         return getattr(self._editor, attribute)
 
 
-async def _result(value: Any) -> Any:
-    return await value if inspect.isawaitable(value) else value
+async def _made(call: ToolCall, run: Callable[[], Any]) -> Any:
+    async def made() -> Any:
+        value = run()
+        return await value if inspect.isawaitable(value) else value
+
+    return await make_call(call, made)

@@ -26,6 +26,17 @@ from kantan_agents.interception import ToolCall, ToolNext, pending_error
 _MARK: str | None = getattr(agents.tool, "_DEFAULT_FAILURE_HANDLED_ATTR", None)
 
 
+class UncertainCallError(Exception):
+    """A tool may have been executed or not; the text says so to the model, which must not just try again."""
+
+
+def uncertainty(error: BaseException | None) -> UncertainCallError | None:
+    """Return the ``UncertainCallError`` among an exception and its causes; None if there is none."""
+    while error is not None and not isinstance(error, UncertainCallError):
+        error = error.__cause__
+    return error
+
+
 def mark_answer(tool: FunctionTool, tool_context: Any, *, is_answer: bool = True) -> None:
     """Mark for the SDK whether the next output replaces a tool's result.
 

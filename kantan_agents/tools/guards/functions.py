@@ -10,12 +10,25 @@ from typing import Any
 from agents import FunctionTool
 from agents.tool import default_tool_error_function, resolve_function_tool_failure_error_function
 
-from kantan_agents.interception import ToolCall, checking_rules, record_failure, record_refusal, run_tool_call
+from kantan_agents.interception import (
+    ToolCall,
+    checking_rules,
+    make_call,
+    record_failure,
+    record_refusal,
+    run_tool_call,
+)
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tools.facts import facts_of
 from kantan_agents.tools.guards.copies import copy_function
-from kantan_agents.tools.guards.failures import Failures, answering_with, answers_by_default, mark_answer
+from kantan_agents.tools.guards.failures import (
+    Failures,
+    answering_with,
+    answers_by_default,
+    mark_answer,
+    uncertainty,
+)
 from kantan_agents.tools.guards.guard import Guard, Rulebook
 from kantan_agents.tools.guards.invalid_calls import (
     malformed_arguments,
@@ -78,7 +91,7 @@ class GuardedInvoker:
         refusal = await self._refusal_of(call)
         if refusal is not None:
             return refusal
-        return await self._invoke_timed(call.tool_context, call.arguments)
+        return await make_call(call, lambda: self._invoke_timed(call.tool_context, call.arguments))
 
     async def _run_raising(self, call: ToolCall) -> Any:
         refusal = await self._refusal_of(call)
@@ -86,7 +99,7 @@ class GuardedInvoker:
             return refusal
         invoke = self._failures.invoke if self._failures is not None else self._invoke
         try:
-            output = await invoke(call.tool_context, call.arguments)
+            output = await make_call(call, lambda: invoke(call.tool_context, call.arguments))
         except asyncio.CancelledError:
             self._record_timeout(call.tool_context)
             raise
@@ -119,6 +132,9 @@ class GuardedInvoker:
             return None
         if answer is default_tool_error_function:
             mark_answer(self._tool, tool_context)
+            uncertain = uncertainty(error)
+            if uncertain is not None:  # the SDK's text asks the model to try again
+                return str(uncertain)
             if describe_wrong_arguments(error, self._tool, getattr(tool_context, "tool_arguments", "")):
                 # Newer versions of the SDK answer nothing about an error, whatever it is.
                 return f"An error occurred while running the tool. Please try again. Error: {error}"
@@ -162,6 +178,11 @@ class GuardedInvoker:
             return True
         answer: Any = enabled(tool_context, getattr(tool_context, "agent", None))  # type: ignore[arg-type]
         return bool(await answer if inspect.isawaitable(answer) else answer)
+
+    @property
+    def book(self) -> Rulebook | None:
+        """The agent that the tool was guarded for."""
+        return self._guard.book
 
     @property
     def facts(self) -> ToolFacts:

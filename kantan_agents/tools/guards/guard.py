@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import attrs
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
+from kantan_agents.interception import capture_decision
 from kantan_agents.pipeline import current_run
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 from kantan_agents.tools.guards.check import check_layers
@@ -99,6 +100,13 @@ class Guard:
 
     async def _decide(
         self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool = True
+    ) -> tuple[RuleLayers, Decision | None]:
+        layers, decision = await self._decided(wrapper, arguments, switched_on=switched_on)
+        capture_decision(self.facts, layers, decision)
+        return layers, decision
+
+    async def _decided(
+        self, wrapper: Any, arguments: str | Mapping[str, Any], *, switched_on: bool
     ) -> tuple[RuleLayers, Decision | None]:
         layers = NO_LAYERS
         if not switched_on:

@@ -11,9 +11,7 @@ from agents import HostedMCPTool
 from kantan_agents.tool_rules import RuleLayers, ToolFacts, ToolRules
 from kantan_agents.tools.facts import facts_of, hosted_mcp_facts, label_of
 from kantan_agents.tools.guards.guard import Guard, Rulebook
-from kantan_agents.tools.server_names import Surroundings
-
-_ANY_NAME = "\0any\0"  # not a tool's name; covered only by entries that cover every tool of the server
+from kantan_agents.tools.server_names import ANY_TOOL, Surroundings
 
 # Items in a provider's answer for tools it has run itself: type of the item, names of the tool.
 _HOSTED_CALLS = {
@@ -29,7 +27,7 @@ def rule_hosted_mcp(
 ) -> HostedMCPTool | None:
     """Return the tool as the rules permit it to be shown, or None if they hide it.
 
-    The names of a hosted MCP server are ``hosted_mcp`` and ``mcp__LABEL``, those of its tools are their own
+    The names of a hosted MCP server are ``hosted_mcp`` and ``mcp__LABEL``. Its tools have these, their own
     name and ``mcp__LABEL__TOOL``. The provider calls these tools itself, unless an approval is required. So
     if a rule may concern single tools of the server, an approval is required for each call and answered by
     the rules.
@@ -38,7 +36,7 @@ def rule_hosted_mcp(
     narrowing = [rules for rules in layers.rule_sets if _is_about_tools_of(server, rules)]
     if not narrowing:
         return tool
-    any_tool = hosted_mcp_facts(label_of(tool), _ANY_NAME, around)
+    any_tool = hosted_mcp_facts(label_of(tool), ANY_TOOL, around)
     if not all(_may_be_used(rules, server, any_tool) for rules in narrowing):
         return None
     if tool.on_approval_request is None and _requires_approval(tool):
@@ -60,8 +58,8 @@ def _may_be_used(rules: ToolRules, server: ToolFacts, any_tool: ToolFacts) -> bo
         return False
     if rules.allow is None or rules.permits(*any_tool.names, origin=any_tool.origin):
         return True
-    prefix = f"{server.names[-1]}__"
-    return isinstance(rules.allow, tuple) and any(entry.startswith(prefix) for entry in rules.allow)
+    prefixes = tuple(f"{name}__" for name in server.names[1:])
+    return isinstance(rules.allow, tuple) and any(entry.startswith(prefixes) for entry in rules.allow)
 
 
 def _requires_approval(tool: HostedMCPTool) -> bool:

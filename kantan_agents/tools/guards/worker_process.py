@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import json
 import os
 import subprocess
-import sys
 from contextlib import suppress
 from typing import Final
 
@@ -14,14 +12,11 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import Process
 
-from kantan_agents.tool_rules.worker import LIFETIME_SECONDS
+from kantan_agents.tool_rules.worker import LIFETIME_SECONDS, worker_command
 
 _AT_ONCE: Final = 2
 _limiters: anyio.lowlevel.RunVar[anyio.CapacityLimiter] = anyio.lowlevel.RunVar("kantan_agents_checks")
 _running: set[Process] = set()
-
-# The process has the same `sys.path`, without the working directory.
-_START: Final = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); parent = int(sys.argv[2]); "
 
 
 async def run_worker(program: str, task: bytes) -> bytes:
@@ -38,8 +33,7 @@ async def run_worker(program: str, task: bytes) -> bytes:
         subprocess.CalledProcessError: It has failed.
         TimeoutError: It has taken too long.
     """
-    places = json.dumps([str(place) for place in sys.path])
-    command = [sys.executable or "", "-I", "-c", _START + program, places, str(os.getpid())]
+    command = worker_command(program)
     async with _limiter():
         with anyio.fail_after(LIFETIME_SECONDS):
             process = await anyio.open_process(command, stderr=subprocess.DEVNULL)

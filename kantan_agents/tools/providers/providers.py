@@ -20,7 +20,7 @@ from kantan_agents.errors import (
     ToolRulesTypeError,
     UnknownToolProviderError,
 )
-from kantan_agents.support.provider_choice import VARIABLE, permitted_providers
+from kantan_agents.support.provider_choice import VARIABLE, entry_points_function, permitted_providers
 from kantan_agents.tool_rules import (
     BASE,
     NO_RULES,
@@ -43,22 +43,26 @@ ProviderChoice = Literal["available", "all"] | Iterable[str] | None
 """``"available"``, ``"all"`` (strict), a list of entry-point names (strict), or None for no provider."""
 
 
+_Key = tuple["frozenset[str] | None", Any]
+"""The permitted names, and the function that lists entry points, which a test may replace."""
+
+
 class _Cache:
     """The providers of this process, collected on first use for each set of permitted names."""
 
     def __init__(self) -> None:
         self._lock = RLock()  # reentrant, so that a provider that requests the providers gets an error
         self._collecting = False
-        self._collected: tuple[frozenset[str] | None, Collected] | None = None
+        self._collected: tuple[_Key, Collected] | None = None
         self._remembered: Collected | None = None
 
     def get(self) -> Collected:
-        permitted, collected = permitted_providers(), self._collected
-        if collected is None or collected[0] != permitted:
+        key, collected = (permitted_providers(), entry_points_function()), self._collected
+        if collected is None or collected[0] != key:
             with self._lock:
                 collected = self._collected
-                if collected is None or collected[0] != permitted:
-                    collected = self._collected = (permitted, self._collect(permitted))
+                if collected is None or collected[0] != key:
+                    collected = self._collected = (key, self._collect(key[0]))
         return collected[1]
 
     @property
@@ -286,7 +290,7 @@ def get_effective_tool_rules(
 
     Raises:
         ContextTypeError: E5, ``context`` is not a dict.
-        UnknownToolRulesModeError: E9, ``tool_rules`` is a str, but not the name of a mode.
+        UnknownToolRulesModeError: E9, ``tool_rules`` is an enum member, but not a mode.
         ToolRulesTypeError: E18, ``tool_rules`` is neither a mode nor a mapping, or the rules of
             ``context`` are not a dict.
         InvalidToolRulesError: E20, with every mistake of the rules and its path.

@@ -17,8 +17,10 @@ from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.recorder.database import Database
 from kantan_agents.tracing.recorder.figure_keeper import FigureKeeper
 from kantan_agents.tracing.recorder.file_errors import is_file_error, is_locked, may_be_file_error
+from kantan_agents.tracing.recorder.index_keeper import IndexKeeper
 from kantan_agents.tracing.recorder.masking import is_length_limited
 from kantan_agents.tracing.recorder.rows import SpanRow, span_row, trace_row
+from kantan_agents.tracing.recorder.run_rows import RunRow, RunRows, RunSnapshot
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
 from kantan_agents.tracing.recorder.span_queue import FlushMarker, Item, SpanQueue
 
@@ -28,6 +30,9 @@ LOCKED_SECONDS = 2.0
 
 # After this many rows, the writer releases the GIL. Otherwise the event loop would wait for it up to 5 ms.
 _ROWS_PER_SLICE = 20
+
+# While so many items wait, the writer indexes no traces; they are searched without the index until it does.
+_BUSY = 500
 
 # The texts of a row of a span this small are not measured.
 _SMALL = 4_096
@@ -43,13 +48,15 @@ class BatchWriter:
         failed: Number of spans discarded so far because they cannot be stored.
     """
 
-    def __init__(self, path: Path, queue: SpanQueue, *, adopt: bool) -> None:
+    def __init__(self, path: Path, queue: SpanQueue, *, adopt: bool, search_index: bool) -> None:
         self.written = 0
         self.failed = 0
         self._path = path
         self._queue = queue
-        self._database = Database(path, adopt=adopt)
+        self._database = Database(path, adopt=adopt, search_index=search_index)
         self._figures = FigureKeeper(path)
+        self._run_rows = RunRows()
+        self._index = IndexKeeper(path)
         self._logged_reason: str | None = None
         self._logged_replaced = 0
         self._failing_since = math.inf
@@ -103,7 +110,13 @@ class BatchWriter:
         for marker in markers:
             marker.resolve(written=True)
         self._figures.keep(self._database)
+        if len(self._queue) < _BUSY:
+            self.index_more()
         return True
+
+    def index_more(self) -> bool:
+        """Index some of the traces that were written, if many wait; return whether there are more."""
+        return self._index.keep(self._database)
 
     def _rows(self) -> list[tuple[Item, Any]]:
         """Return the in-flight items with their rows; discard items that cannot be converted."""
@@ -122,6 +135,9 @@ class BatchWriter:
                     row = span_row(item, limited=limited)
                     rows.append((item, row))
                     size += _size_of(row, item)
+                elif isinstance(item, RunSnapshot):
+                    rows.append((item, self._run_rows.row(item, limited=limited)))
+                    size += item.size
             except Exception as error:  # noqa: BLE001 - one span must not cost all others
                 self._discard(item, error)
         return rows
@@ -134,7 +150,8 @@ class BatchWriter:
         """
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
         spans = [row for item, row in rows if isinstance(item, SpanSnapshot)]
-        self._database.write(traces, spans)
+        runs = [row for item, row in rows if isinstance(item, RunSnapshot)]
+        self._database.write(traces, spans, runs)
         with self._queue.modifying():
             self.written += len(spans)
             self._queue.remove_in_flight(item for item, _ in rows)
@@ -149,6 +166,8 @@ class BatchWriter:
         for item, row in rows:
             if isinstance(row, SpanRow):
                 repaired: Any = SpanRow(_storable_values(row.values), _storable_usage(row.usage))
+            elif isinstance(row, RunRow):
+                repaired = row
             else:
                 repaired = _storable_values(row)
             try:

@@ -11,10 +11,12 @@ from typing import Any
 
 from kantan_agents.support.private_files import create_private
 from kantan_agents.tracing.kept_figures import count_changed, keep_figures
+from kantan_agents.tracing.kept_records import keep_records
 from kantan_agents.tracing.recorder.file_errors import is_file_error, is_locked, lacks_tables
 from kantan_agents.tracing.recorder.files import Files, files_at, index_of, log_of, remove_if
 from kantan_agents.tracing.recorder.guard import GuardedConnection, begin_log, directory_locked
 from kantan_agents.tracing.recorder.rows import SpanRow
+from kantan_agents.tracing.recorder.run_rows import RunRow
 from kantan_agents.tracing.recorder.transaction import ROWS_PER_STATEMENT, has_rows, write_rows
 from kantan_agents.tracing.schema import (
     check_owner,
@@ -24,6 +26,7 @@ from kantan_agents.tracing.schema import (
     may_write,
     shrink_in_steps,
 )
+from kantan_agents.tracing.search_index import count_unindexed, keep_index
 
 # While another process holds the lock, the writer retries instead of sleeping inside SQLite. Between two
 # attempts it can be stopped.
@@ -49,19 +52,23 @@ class Database:
     Args:
         path: The file.
         adopt: Whether to add the tables to the database of another program.
+        search_index: Whether a file without spans gets a search index.
 
     Attributes:
         replaced: How often the files were found moved, replaced, truncated or deleted while open.
     """
 
-    def __init__(self, path: Path, *, adopt: bool = False) -> None:
+    def __init__(self, path: Path, *, adopt: bool = False, search_index: bool = True) -> None:
         self.replaced = 0
         self._path = path
         self._adopt = adopt
+        self._search_index = search_index
         self._connection: GuardedConnection | None = None
         self._files: Files | None = None
         self.changed_traces = 0
         """At least so many traces may have figures that are not stored."""
+        self.unindexed_traces = 0
+        """At least so many traces may have texts that are not in the search index."""
 
     def open(self) -> None:
         """Open the file, unless it is open and still the one at the path.
@@ -77,7 +84,9 @@ class Database:
                 raise
             self._open()  # another process has dropped tables since they were found
 
-    def write(self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]) -> None:
+    def write(
+        self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
+    ) -> None:
         """Write all rows or none.
 
         Raises:
@@ -87,16 +96,18 @@ class Database:
         """
         is_new = self._connection is None
         try:
-            write_rows(self._open(), traces, spans)
-            if self.is_replaced() and not has_rows(self._open(), traces, spans):
-                write_rows(self._open(), traces, spans)  # the files were replaced during the write
+            write_rows(self._open(), traces, spans, runs)
+            if self.is_replaced() and not has_rows(self._open(), traces, spans, runs):
+                write_rows(self._open(), traces, spans, runs)  # the files were replaced during the write
         except Exception as error:
             if (is_new and not lacks_tables(error)) or is_locked(error) or not is_file_error(error):
                 raise
             # Tables were dropped or the file was replaced. The file that exists now may be usable.
             self.close()
-            write_rows(self._open(), traces, spans)
-        self.changed_traces += len({span.values[1] for span in spans}.union(row[0] for row in traces))
+            write_rows(self._open(), traces, spans, runs)
+        changed = len({span.values[1] for span in spans}.union(row[0] for row in traces))
+        self.changed_traces += changed
+        self.unindexed_traces += changed
 
     def close(self) -> None:
         """Close the connection; the next ``write`` opens it again."""
@@ -141,9 +152,11 @@ class Database:
             with directory_locked(self._path.parent):
                 connection, self._files = _connect_verified(self._path, self._adopt)
                 self._connection = connection
+                keep_index(connection, create=self._search_index)
                 if self.replaced:
                     begin_log(connection)
             self.changed_traces = count_changed(self._connection)
+            self.unindexed_traces = count_unindexed(self._connection)
         return self._connection
 
     def _leave_replaced_files(self) -> None:
@@ -211,7 +224,7 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, Files
         before = files_at(path)
         connection = _connect(path, adopt)
         files = files_at(path)
-        if before.database is not None and before.database == files.database:
+        if before.database is not None and _are_opened(connection, before, files):
             # Within a process, SQLite shares the index among all connections to a file, even after it was
             # removed. With the log that is there now, it would be wrong.
             if files.log is not None and files.index is None:
@@ -225,6 +238,14 @@ def _connect_verified(path: Path, adopt: bool) -> tuple[GuardedConnection, Files
             return connection, files
         connection.close()
     raise FileNotFoundError(errno.ENOENT, "it was replaced while it was opened")
+
+
+def _are_opened(connection: sqlite3.Connection, before: Files, after: Files) -> bool:
+    """Return whether the files after opening are those that SQLite opened: none was replaced meanwhile."""
+    (mode,) = connection.execute("PRAGMA journal_mode").fetchone()
+    is_removed = mode == "wal" and after.log is None  # a connection in this mode has created it
+    is_same = before.log in (None, after.log) and before.index in (None, after.index)
+    return not is_removed and before.database == after.database and is_same
 
 
 def _connect(path: Path, adopt: bool) -> GuardedConnection:
@@ -247,6 +268,7 @@ def _connect(path: Path, adopt: bool) -> GuardedConnection:
             make_tables(path, adopt=adopt)
         make_indexes(connection)
         keep_figures(connection)
+        keep_records(connection)
     except BaseException:
         connection.close()
         raise

@@ -123,7 +123,7 @@ def _after_fork_in_parent() -> None:
 def _after_fork_in_child() -> None:
     _Process.has_worker_hook = False
     _Process.has_exited = False
-    sigterm.forget_sigterm()
+    sigterm.flush_in_child()
     bound.renew()
     for recorder in registry.recorders():
         recorder.after_fork_in_child()

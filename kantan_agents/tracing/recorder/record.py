@@ -26,6 +26,8 @@ class RecorderOptions(TypedDict, total=False):
     redact: Redact | None
     flush_on_sigterm: bool
     adopt: bool
+    record_requests: bool
+    search_index: bool
 
 
 def record_traces(

@@ -13,6 +13,7 @@ from typing import Any
 import anyio.to_thread
 from agents.tracing import TracingProcessor
 
+from kantan_agents.capture.captured import ending, want_records
 from kantan_agents.errors import (
     InvalidOptionError,
     KantanAgentsError,
@@ -26,6 +27,8 @@ from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder import bound, lifecycle, sigterm
 from kantan_agents.tracing.recorder.arguments import check_file_owner, checked_path
 from kantan_agents.tracing.recorder.redaction import Redact
+from kantan_agents.tracing.recorder.run_redaction import redact_run
+from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.snapshot import (
     SpanSnapshot,
@@ -71,10 +74,16 @@ class SQLiteRecorder(TracingProcessor):
             ``response`` spans also input, output and model). Returns the data to record, or None to leave the
             content out. Called in the thread that ends the span, before anything is stored. If it raises, the
             content is left out.
-        flush_on_sigterm: Whether to flush when a SIGTERM arrives. An existing handler is called as before. A
-            recorder that is created outside the main thread does not handle the signal.
+        flush_on_sigterm: Whether to flush when a SIGTERM arrives, or a SIGINT whose action is the default one
+            of the system. An existing handler is called as before. A recorder that is created outside the
+            main thread does not handle the signals.
         adopt: Whether the file may be the database of another program, to which the tables for traces are
             added.
+        record_requests: Whether the complete record of each run is stored beside its trace: prompts,
+            instructions, tools, settings, and what the rules decided. It is masked and redacted as the spans
+            are. Without it, a run cannot be replayed, and ``TraceStore`` says that its record is missing.
+        search_index: Whether a new file gets an index for searches. An existing file keeps the one that it
+            has; if it has none, ``TraceStore.build_index`` adds it.
 
     Raises:
         TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
@@ -93,9 +102,12 @@ class SQLiteRecorder(TracingProcessor):
         redact: Redact | None = None,
         flush_on_sigterm: bool = True,
         adopt: bool = False,
+        record_requests: bool = True,
+        search_index: bool = True,
     ) -> None:
         self._path = checked_path(path)
         self._adopt = checked_bool("adopt", adopt)
+        self._search_index = checked_bool("search_index", search_index)
         if not self._adopt:
             check_file_owner(self._path)
         self._max_queue = checked_int("max_queue", max_queue, 1)
@@ -105,6 +117,9 @@ class SQLiteRecorder(TracingProcessor):
         if redact is not None and not callable(redact):
             raise InvalidOptionError(option="redact", reason="must be a function")
         self._redact = redact
+        self._records_requests = checked_bool("record_requests", record_requests)
+        if self._records_requests:
+            want_records(self)
         self._reset()
         registry.register(self)
         lifecycle.watch_process()
@@ -129,7 +144,14 @@ class SQLiteRecorder(TracingProcessor):
             on_drop=self._on_drop,
             sections=self._sections,
         )
-        self._writer = Writer(self._path, self._queue, self._interval, self._sections, adopt=self._adopt)
+        self._writer = Writer(
+            self._path,
+            self._queue,
+            self._interval,
+            self._sections,
+            adopt=self._adopt,
+            search_index=self._search_index,
+        )
 
     def __repr__(self) -> str:
         stats = self.stats()
@@ -151,6 +173,7 @@ class SQLiteRecorder(TracingProcessor):
             self._open.discard(trace_id)
         else:
             self._put_trace(trace)
+        self._put_run(trace_id)
         if sigterm.is_shutting_down():
             sigterm.flush_in_shutdown(self)
 
@@ -169,6 +192,21 @@ class SQLiteRecorder(TracingProcessor):
             return
         if snapshot is not None:
             self._put(snapshot)
+        if ending.get() is not None:
+            self._put_run(span.span_id)
+
+    def _put_run(self, record_id: str) -> None:
+        """Record the run whose trace or span has this id, if it is one of a run that is just ending."""
+        run = ending.get()
+        if run is None or run.record_id != record_id or not self._records_requests:
+            return
+        try:
+            captured = run.captured
+            self._put(RunSnapshot(captured if self._redact is None else redact_run(captured, self._redact)))
+        except RedactionError as error:
+            self._log_once(error, error.reason)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._discard(record_id, error, spans=0)
 
     def stats(self) -> RecorderStats:
         """Return the numbers of spans that were written, wait, or were lost."""
@@ -262,6 +300,14 @@ class SQLiteRecorder(TracingProcessor):
         """Whether the file could not be written at the last attempt."""
         return self._writer.batches.is_failing
 
+    def records(self, trace_id: str) -> bool:
+        """Return whether it has received the start of a trace that is open."""
+        return trace_id in self._open
+
+    def misses(self, trace_id: str) -> bool:
+        """Return whether it has not received the start of an open trace, and was not shut down."""
+        return trace_id not in self._open and self._writer.thread is not None
+
     def holds_this_thread(self) -> bool:
         """Return whether the calling thread is inside a lock of the recorder, as in a signal handler."""
         return self._sections.hold_this_thread()
@@ -301,7 +347,7 @@ class SQLiteRecorder(TracingProcessor):
             self._open.add(snapshot.id)
             self._put(snapshot)
 
-    def _put(self, snapshot: TraceSnapshot | SpanSnapshot) -> None:
+    def _put(self, snapshot: TraceSnapshot | SpanSnapshot | RunSnapshot) -> None:
         self._queue.put(snapshot)
         if self._writer.thread is None or self._writer.is_stopping:
             self._start_writer()

@@ -19,13 +19,24 @@ from kantan_agents.tracing.recorder import bound
 SHUTDOWN_SECONDS = 60.0
 
 
-class _Shutdown:
-    until = 0.0
+# Ctrl-C usually raises KeyboardInterrupt, after which the exit functions are called. A pre-fork server sets
+# the default action for it in its workers, which ends them like a SIGTERM.
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+class _Process:
+    """Whether a recorder of this process wants its data flushed, and what puts ``signal.signal`` back."""
+
+    is_flushed = False
+    shuts_down_until = 0.0
     undo: Callable[[], None] | None = None
 
 
 def flush_on_sigterm() -> None:
     """Write everything before a SIGTERM ends the process, with or without a handler for it.
+
+    The same holds for a SIGINT if its action is the default one, as in the workers of a pre-fork server, or
+    if one handler is set for both.
 
     Without a handler, this function installs one that flushes and then ends the process as usual. An existing
     handler is called as before. It may let the process work for a while, so nothing waits on an event loop:
@@ -35,33 +46,45 @@ def flush_on_sigterm() -> None:
     signal again. Neither the end of the loop nor the exit functions are reached then, and Python has no hook
     for it. After the first SIGTERM, ``signal.signal`` is therefore replaced by a function that sets the
     handler of this module instead of the default action, which flushes first. The standard function is put
-    back as soon as that has happened, when the process is found to go on, and in a forked child.
+    back as soon as that has happened, and when the process is found to go on.
 
     Does nothing outside the main thread, or if the signal is ignored.
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    present = signal.getsignal(signal.SIGTERM)
-    if present is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _flush_and_end)
-    elif callable(present) and present is not _flush_and_end and not isinstance(present, _Handler):
-        signal.signal(signal.SIGTERM, _Handler(present))
+    _Process.is_flushed = True
+    of_sigterm = signal.getsignal(signal.SIGTERM)
+    for number in _SIGNALS:
+        present = signal.getsignal(number)
+        if present is signal.SIG_DFL:
+            signal.signal(number, _flush_and_end)
+        elif callable(present) and present == of_sigterm and not _is_own(present):
+            signal.signal(number, _Handler(present))
+
+
+def flush_in_child() -> None:
+    """Let a forked child flush as its parent would; call it in the child.
+
+    The child has the parent's handlers. A worker of a pre-fork server sets the default actions next, and then
+    runs a server that restores them at its end (see ``flush_on_sigterm``). So until the child has set its
+    action for SIGTERM, the default action becomes the handler of this module.
+    """
+    was_shutting_down = is_shutting_down()
+    _Process.shuts_down_until = 0.0
+    _put_back()
+    if _Process.is_flushed and not was_shutting_down:
+        _replace_default_action(only_once=True)
 
 
 def is_shutting_down() -> bool:
     """Return whether the application has handled a SIGTERM within the last ``SHUTDOWN_SECONDS``."""
-    if not _Shutdown.until:
+    if not _Process.shuts_down_until:
         return False
-    if time.monotonic() < _Shutdown.until:
+    if time.monotonic() < _Process.shuts_down_until:
         return True
-    forget_sigterm()
-    return False
-
-
-def forget_sigterm() -> None:
-    """Treat the process, for example a forked child, as not shutting down."""
-    _Shutdown.until = 0.0
+    _Process.shuts_down_until = 0.0
     _put_back()
+    return False
 
 
 def flush_in_shutdown(recorder: registry.Recorder) -> None:
@@ -79,7 +102,7 @@ class _Handler:
         self._handler = handler
 
     def __call__(self, number: int, frame: FrameType | None) -> Any:
-        _Shutdown.until = time.monotonic() + SHUTDOWN_SECONDS
+        _Process.shuts_down_until = time.monotonic() + SHUTDOWN_SECONDS
         _replace_default_action()
         try:
             return self._handler(number, frame)
@@ -101,18 +124,28 @@ def may_wait(recorders: list[registry.Recorder]) -> bool:
     return False
 
 
-def _replace_default_action() -> None:
-    if _Shutdown.undo is not None:
+def _is_own(handler: Any) -> bool:
+    return handler is _flush_and_end or isinstance(handler, _Handler)
+
+
+def _replace_default_action(*, only_once: bool = False) -> None:
+    """Replace ``signal.signal``, so that the default action flushes first, until it was set for SIGTERM.
+
+    Args:
+        only_once: Whether to do so until any action was set for SIGTERM, and not only in a shutdown.
+    """
+    if _Process.undo is not None:
         return
     present = signal.signal
 
     @wraps(present)
     def flushing_first(number: int, handler: Any) -> Any:
-        is_default = number == signal.SIGTERM and handler == signal.SIG_DFL
-        if not is_default or _Shutdown.undo is not undo or not is_shutting_down():
+        if _Process.undo is not undo or not (only_once or is_shutting_down()):
             return present(number, handler)
-        before = present(number, _flush_and_end)
-        _put_back()
+        is_default = handler == signal.SIG_DFL and number in _SIGNALS
+        before = present(number, _flush_and_end if is_default else handler)
+        if number == signal.SIGTERM and (is_default or only_once):
+            _put_back()
         return before
 
     def undo() -> None:
@@ -120,12 +153,12 @@ def _replace_default_action() -> None:
         if signal.signal is flushing_first:
             signal.signal = present
 
-    _Shutdown.undo = undo
+    _Process.undo = undo
     signal.signal = flushing_first  # type: ignore[assignment]
 
 
 def _put_back() -> None:
-    undo, _Shutdown.undo = _Shutdown.undo, None
+    undo, _Process.undo = _Process.undo, None
     if undo is not None:
         undo()
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from kantan_agents.tracing.final_span import recorded_export
 from kantan_agents.tracing.recorder.output_parts import output_parts, searchable_text
 from kantan_agents.tracing.recorder.plain_json import encode, encode_anything, encode_strictly, encode_texts
 from kantan_agents.tracing.recorder.private_errors import (
@@ -100,7 +101,7 @@ def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
         RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
         Exception: The span's ``export`` raised.
     """
-    exported = span.export()
+    exported = recorded_export(span)
     if not exported:
         return None
     if exported.get("error") is not None and not records_sensitive_data():

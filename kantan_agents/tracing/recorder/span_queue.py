@@ -16,6 +16,7 @@ from sys import getsizeof
 
 import attrs
 
+from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
 
@@ -82,7 +83,7 @@ class FlushMarker:
         return self._written
 
 
-Snapshot = TraceSnapshot | SpanSnapshot
+Snapshot = TraceSnapshot | SpanSnapshot | RunSnapshot
 Item = Snapshot | FlushMarker
 
 
@@ -152,9 +153,12 @@ class SpanQueue:
 
     def put(self, item: Snapshot) -> None:
         """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
-        size = getsizeof(item.packed) + _ITEM_BYTES
-        if item.derived is not None:
-            size += item.derived.size()
+        if isinstance(item, RunSnapshot):
+            size = item.captured.size + _ITEM_BYTES
+        else:
+            size = getsizeof(item.packed) + _ITEM_BYTES
+            if item.derived is not None:
+                size += item.derived.size()
         item.size = size
         if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
             return
@@ -307,13 +311,13 @@ class SpanQueue:
                 self.lock.wait(min(seconds - waited, _START_SECONDS))
         return True
 
-    def _drop_oldest(self) -> SpanSnapshot | None:
-        """Drop the oldest span and return it; keep the traces and markers before it."""
+    def _drop_oldest(self) -> SpanSnapshot | RunSnapshot | None:
+        """Drop the oldest span or record of a run and return it; keep the traces and markers before it."""
         while self._items:
             item = self._items.popleft()
-            if isinstance(item, SpanSnapshot):
+            if isinstance(item, (SpanSnapshot, RunSnapshot)):
                 self._bytes -= item.size
-                self.dropped += 1
+                self.dropped += isinstance(item, SpanSnapshot)
                 return item
             self._saved.append(item)
             if len(self._saved) > max(self.limit, _TRACES_KEPT):

@@ -9,6 +9,8 @@ from typing import Any
 
 from kantan_agents.tracing.recorder.merge import TraceRow, merge_traces
 from kantan_agents.tracing.recorder.rows import SpanRow
+from kantan_agents.tracing.recorder.run_rows import RunRow
+from kantan_agents.tracing.recorder.run_writing import has_run, write_runs
 from kantan_agents.tracing.schema import COLUMNS
 
 # SQLite executes a statement without the GIL, and getting the GIL back from a busy event loop takes up to
@@ -23,7 +25,10 @@ _UPDATE = "ON CONFLICT(id) DO UPDATE SET " + ", ".join(
 
 
 def write_rows(
-    connection: sqlite3.Connection, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]
+    connection: sqlite3.Connection,
+    traces: Sequence[tuple[Any, ...]],
+    spans: Sequence[SpanRow],
+    runs: Sequence[RunRow],
 ) -> None:
     """Write all rows or none.
 
@@ -37,6 +42,8 @@ def write_rows(
         found = _found(connection, list({**{row[0]: None for row in traces}, **traces_of_spans}))
         _insert(connection, "INSERT", "traces", merge_traces(found, traces, spans), _UPDATE)
         _insert(connection, "INSERT OR REPLACE", "spans", _numbered(connection, spans, list(traces_of_spans)))
+        if runs:
+            write_runs(connection, runs)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
@@ -45,9 +52,14 @@ def write_rows(
 
 
 def has_rows(
-    connection: sqlite3.Connection, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow]
+    connection: sqlite3.Connection,
+    traces: Sequence[tuple[Any, ...]],
+    spans: Sequence[SpanRow],
+    runs: Sequence[RunRow],
 ) -> bool:
     """Return whether the last of the rows, which are written in one transaction, is in the database."""
+    if runs:
+        return has_run(connection, runs[-1])
     table, row_id = ("spans", spans[-1].values[0]) if spans else ("traces", traces[-1][0] if traces else None)
     query = f"SELECT 1 FROM {table} WHERE id = ?"  # noqa: S608
     return row_id is None or connection.execute(query, (row_id,)).fetchone() is not None

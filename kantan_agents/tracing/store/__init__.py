@@ -2,6 +2,7 @@
 
 from kantan_agents.tracing.store.filters import TraceFilters
 from kantan_agents.tracing.store.records import (
+    IndexResult,
     JudgeSpan,
     PromptStats,
     PruneResult,
@@ -12,6 +13,7 @@ from kantan_agents.tracing.store.records import (
 from kantan_agents.tracing.store.store import TraceStore
 
 __all__ = [
+    "IndexResult",
     "JudgeSpan",
     "PromptStats",
     "PruneResult",

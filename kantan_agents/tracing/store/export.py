@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 from kantan_llm.tracing import SpanRecord
 
+from kantan_agents.capture.writing import data_of
 from kantan_agents.tracing.metadata import finite
 from kantan_agents.tracing.store.connection import reading
 from kantan_agents.tracing.store.filters import Filters
@@ -40,15 +41,18 @@ def export_pages(
 
 
 def as_plain_data(trace: StoredTrace) -> dict[str, Any]:
-    """Return a trace as JSON data: its summary, its agent and prompt, and its spans."""
+    """Return a trace as JSON data: its summary, its agent and prompt, its runs, and its spans."""
     summary = trace.summary
     plain: dict[str, Any] = attrs.asdict(summary, recurse=False)
     plain["metadata"] = dict(summary.metadata)
     plain["rubric"] = summary.rubric and dict(summary.rubric)
     plain["duration"] = summary.duration
     plain |= {key: summary.metadata.get(key) for key in _FROM_METADATA}
-    # The spans come last, as they are long; their number keeps another key.
+    # The spans have this key below; their number has another one.
     plain["span_count"] = plain.pop("spans")
+    plain["missing"] = trace.missing
+    # Runs and spans come last, as they are long.
+    plain["runs"] = [{"run_id": run.id, **data_of(run)} for run in trace.runs]
     plain["spans"] = [_span(span) for span in trace.spans]
     data: dict[str, Any] = finite(_with_iso_times(plain))
     return data

@@ -46,7 +46,6 @@ _WITH_INNER_RUNS = f"SELECT json_group_array(DISTINCT s.trace_id) {_CUSTOM}"
 _MARK_INNER = f"UPDATE temp.chosen SET with_spans = chosen_id IN (SELECT s.trace_id {_CUSTOM})"  # noqa: S608
 _RUBRICS = f"""SELECT json_group_array(json_array(s.trace_id, s.id, CAST(s.rubric_json AS TEXT))) {_CUSTOM}"""
 
-_NAMES = (*LIGHT_COLUMNS, "input", "output")
 _LIGHT = ", ".join(f"CAST({column} AS TEXT)" for column in LIGHT_COLUMNS.values())
 _SPANS = f"""SELECT json_group_array(json_array({_LIGHT}, NULL, NULL))
 FROM temp.chosen c CROSS JOIN spans ON trace_id = c.chosen_id WHERE c.with_spans"""  # noqa: S608
@@ -141,7 +140,7 @@ def _spans(connection: sqlite3.Connection, trace_ids: set[str]) -> dict[str, lis
     connection.execute(_MARK_INNER, {"name": RUN_SPAN})
     found: dict[str, list[SpanRecord]] = {trace_id: [] for trace_id in trace_ids}
     for values in _one(connection, _SPANS):
-        span = light_span(dict(zip(_NAMES, values, strict=True)))
+        span = light_span(values)
         found[span.trace_id].append(span)
     for spans in found.values():
         spans.sort(key=lambda span: span.ingest_seq)

@@ -10,7 +10,7 @@ inside an open trace, and only traces that pass the filters kantan-llm does not 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import timezone, tzinfo
 from itertools import islice
@@ -20,11 +20,13 @@ from kantan_llm.tracing import TraceQuery
 
 from kantan_agents.support.span_names import REFUSAL_SPAN
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.tracing.store.candidates import newest_first
 from kantan_agents.tracing.store.filters import Filters
 from kantan_agents.tracing.store.runs import traces_with_inner_runs
 from kantan_agents.tracing.store.span_records import KantanSearch, mapping_of
 from kantan_agents.tracing.store.summarise import has_failed
 from kantan_agents.tracing.store.tables import storable_json, storable_text, valid_json
+from kantan_agents.tracing.trigrams import fold, needs_case_folding
 
 _FIRST_WINDOW = 256
 _GROWTH = 4
@@ -77,10 +79,19 @@ def find(
         limit: Maximum number of ids; None for all.
         tz: The time zone of naive times.
     """
-    query = filters.query()
     # SQLite allows changes of functions and views only while no statement is running: therefore this comes
     # first, and the window is closed last.
     _define_functions(connection, filters)
+    connection.execute("BEGIN")  # the search index and the traces must be read in the same state of the file
+    try:
+        return _find(connection, filters, limit, tz)
+    finally:
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+
+def _find(connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo) -> list[str]:
+    query = filters.query()
     if query is None:
         with closing(_candidates(connection, filters)) as candidates:
             ids = (row["id"] for row in candidates)
@@ -101,23 +112,23 @@ def _ended_as_wanted(
 ) -> Iterator[str]:
     """Yield the traces that failed, or those that did not; which error ended a run is not found by SQL."""
     for trace_id in trace_ids:
-        if filters.has_failed in (None, has_failed(connection, trace_id)):
+        if filters.has_failed is None or filters.has_failed == has_failed(connection, trace_id):
             yield trace_id
 
 
 def _passing(
-    candidates: sqlite3.Cursor, window: _Window, search: KantanSearch, query: TraceQuery, size: int
+    candidates: Iterator[sqlite3.Row], window: _Window, search: KantanSearch, query: TraceQuery, size: int
 ) -> Iterator[str]:
-    while shown := candidates.fetchmany(size):
+    while shown := [*islice(candidates, size)]:
         window.show(shown)
         found = {record.trace_id for record in search.search_traces(query=query)}
         yield from (row["id"] for row in shown if row["id"] in found)
         size = min(size * _GROWTH, _LARGEST_WINDOW)
 
 
-def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cursor:
+def _candidates(connection: sqlite3.Connection, filters: Filters) -> Generator[sqlite3.Row, None, None]:
     """Select rowid and id of the traces that pass the filters kantan-llm lacks, newest first."""
-    conditions = []
+    conditions = ["1"]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
     if filters.tool is not None:
         conditions.append(_CALLED)
@@ -126,15 +137,10 @@ def _candidates(connection: sqlite3.Connection, filters: Filters) -> sqlite3.Cur
     if filters.rubric_below is not None:
         conditions.append(_JUDGED_BELOW)
     for number, keyword in enumerate(filters.keywords):
-        in_python = _needs_case_folding(keyword)
-        fold, word = "fold_case" if in_python else "lower", f"word{number}"
-        conditions.append(_CONTAINS.format(fold=fold, word=word))
-        values[word] = keyword.casefold() if in_python else keyword.lower()
-    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
-    return connection.execute(
-        f"SELECT t.rowid AS position, t.id AS id FROM main.traces t {where}ORDER BY t.rowid DESC",  # noqa: S608
-        values,
-    )
+        lower, word = "fold_case" if needs_case_folding(keyword) else "lower", f"word{number}"
+        conditions.append(_CONTAINS.format(fold=lower, word=word))
+        values[word] = fold(keyword)
+    return newest_first(connection, filters.keywords, " AND ".join(conditions), values)
 
 
 class _Window:
@@ -183,7 +189,7 @@ def _define_functions(connection: sqlite3.Connection, filters: Filters) -> None:
     if filters.has_special_keys:
         connection.create_function("json_extract", 2, _value_of_key, deterministic=True)
     # SQLite's lower() only converts ASCII letters, so "Übersicht" would never be found.
-    if any(map(_needs_case_folding, filters.keywords)):
+    if any(map(needs_case_folding, filters.keywords)):
         connection.create_function("fold_case", 1, _fold_case, deterministic=True)
 
 
@@ -196,11 +202,6 @@ def _value_of_key(text: str | None, path: str) -> Any:
     if isinstance(value, int) and value.bit_length() > 63:  # noqa: PLR2004 - SQLite's integers
         return float(value)
     return value
-
-
-def _needs_case_folding(text: str) -> bool:
-    """Return whether ``text`` has letters outside ASCII that have a case."""
-    return any(not char.isascii() and not char.casefold() == char == char.upper() for char in text)
 
 
 def _fold_case(text: Any) -> str:

@@ -15,7 +15,7 @@ from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.store.connection import open_to_read, reading, sqlite_errors
 from kantan_agents.tracing.store.records import TraceSummary
 from kantan_agents.tracing.store.span_records import mapping_of
-from kantan_agents.tracing.store.summarise import read_summary
+from kantan_agents.tracing.store.summarise import read_summaries
 from kantan_agents.tracing.store.tables import create_views
 
 # More than one, because these traces may be deleted, and SQLite then reuses their rowids.
@@ -91,8 +91,7 @@ class Follower:
                 complete = [trace_id for trace_id, state in self._waiting.items() if state and state.ended]
             for trace_id in complete:
                 del self._waiting[trace_id]
-            traces = [read_summary(connection, trace_id) for trace_id in complete]
-        return [trace for trace in traces if trace is not None]
+            return read_summaries(connection, complete)
 
     def close(self) -> None:
         """Close the connection."""

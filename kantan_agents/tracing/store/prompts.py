@@ -18,6 +18,7 @@ from kantan_agents.tracing.store.figures import (
     Verdict,
     compute_figures,
 )
+from kantan_agents.tracing.store.prompt_texts import PromptTexts, texts_by_version
 from kantan_agents.tracing.store.records import PromptStats
 from kantan_agents.tracing.store.span_records import parse_time
 from kantan_agents.tracing.store.summarise import TOKENS
@@ -102,7 +103,8 @@ def prompt_stats(connection: sqlite3.Connection, prompt: str | None) -> list[Pro
             # There may be no run: those that were judged are in another file, or were deleted.
             groups.setdefault(about, _Group()).scores.append(verdict.score)
     ordered = sorted(groups.items(), key=lambda item: (item[0][0], item[1].position, item[0][1] or ""))
-    return [_stats(*item) for item in ordered]
+    texts = texts_by_version(connection, prompt)
+    return [_stats(*item, texts.get(item[0], PromptTexts(0, ()))) for item in ordered]
 
 
 def _version(name: str | None, version: str | None) -> PromptVersion | None:
@@ -149,7 +151,7 @@ def nearest_rank(values: Iterable[float], percent: int) -> float | None:
     return ordered[max(math.ceil(len(ordered) * percent / 100), 1) - 1]
 
 
-def _stats(prompt: PromptVersion, group: _Group) -> PromptStats:
+def _stats(prompt: PromptVersion, group: _Group, texts: PromptTexts) -> PromptStats:
     name, version = prompt
     ordered = sorted(group.microseconds)
     return PromptStats(
@@ -164,6 +166,8 @@ def _stats(prompt: PromptVersion, group: _Group) -> PromptStats:
         latency_p95=_seconds(nearest_rank(ordered, 95)),
         first_run=group.first,
         last_run=group.last,
+        texts=texts.count,
+        prompts=texts.prompts,
     )
 
 

@@ -13,16 +13,17 @@ import attrs
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.kept_figures import CHANGED, FIGURES, has_figures
+from kantan_agents.tracing.kept_records import has_records, remove_unused
 from kantan_agents.tracing.schema import make_indexes, make_tables
+from kantan_agents.tracing.search_index import tables_by_trace
+from kantan_agents.tracing.store.build_index import keep_after_deletion
 from kantan_agents.tracing.store.connection import changing, reading, size_of
+from kantan_agents.tracing.store.free_pages import INCREMENTAL, can_shrink, free_bytes, free_some
 from kantan_agents.tracing.store.records import PruneResult
 from kantan_agents.tracing.store.retention import Plan, Retention, bytes_in_use, plan
 from kantan_agents.tracing.store.steps import Pace, Steps
 
 Progress = Callable[[int, int], None]
-
-# The value of `PRAGMA auto_vacuum` in a file whose free pages can be given back in steps.
-_INCREMENTAL = 2
 
 # How long a writer may have to wait while the log is truncated at the end, if others still read it.
 _TRUNCATE_WAIT_MS = 50
@@ -63,6 +64,7 @@ def prune_traces(
         while True:
             spans += pruning.delete(planned.to_delete, progress or _ignore)
             traces += len(planned.to_delete)
+            pruning.remove_unused()
             if traces or planned.shrinks:
                 pruning.shrink()
             if retention.max_size is None or not planned.to_delete:
@@ -76,14 +78,10 @@ def prune_traces(
 
 def _plan(path: Path, retention: Retention, *, dry_run: bool = False, vacuum: bool = False) -> Plan:
     with reading(path, keep_wal=dry_run) as connection:
-        shrinks = vacuum or _mode(connection) == _INCREMENTAL
+        shrinks = vacuum or can_shrink(connection)
         size = size_of(path) if shrinks else bytes_in_use(connection)
         now = datetime.now(timezone.utc)
         return plan(connection, retention, size, now, measure=dry_run, shrinks=shrinks)
-
-
-def _mode(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA main.auto_vacuum").fetchone()[0])
 
 
 class _Pruning:
@@ -106,7 +104,7 @@ class _Pruning:
             # A commit then need not wait for the disk, with the file locked. A power cut may undo the last
             # steps, but damages nothing.
             connection.execute("PRAGMA synchronous = NORMAL")
-        self._frees = not vacuum and _mode(connection) == _INCREMENTAL
+        self._frees = not vacuum and can_shrink(connection)
 
     def delete(self, trace_ids: Sequence[str], progress: Progress) -> int:
         """Delete traces with their spans, and free pages in between; return the number of spans."""
@@ -116,23 +114,34 @@ class _Pruning:
         make_tables(self._path)
         make_indexes(self._connection)
         figures = (*FIGURES, CHANGED) if has_figures(self._connection) else ()
+        of_index = tables_by_trace(self._connection)
+        tables = (*figures, *of_index)
         done = spans = 0
         while done < len(trace_ids):
             left = trace_ids[done:]
-            deleted, of_spans = self._steps.run(partial(self._some, left, figures), self._deleting)
+            deleted, of_spans = self._steps.run(partial(self._some, left, tables), self._deleting)
             self._deleted += deleted
             done += deleted
             spans += of_spans
             progress(done, len(trace_ids))
             if self._frees:
                 self._free()  # early, because the disk may be full
+        if of_index:
+            with self._shrinking():
+                keep_after_deletion(self._connection, self._steps)
         return spans
+
+    def remove_unused(self) -> None:
+        """Delete the contents that no run uses any more, also if another program has deleted the runs."""
+        if has_records(self._connection):
+            while self._steps.run(partial(remove_unused, self._connection), self._deleting):
+                continue
 
     def shrink(self) -> None:
         """Free the pages that are left, or write the file anew."""
         if self._vacuum:
             with self._shrinking():
-                self._connection.execute(f"PRAGMA auto_vacuum = {_INCREMENTAL}")
+                self._connection.execute(f"PRAGMA auto_vacuum = {INCREMENTAL}")
                 self._connection.execute("VACUUM")
         while self._frees and self.free_bytes():
             self._free()
@@ -142,13 +151,9 @@ class _Pruning:
 
     def free_bytes(self) -> int:
         """Return the bytes of the file that are free."""
-        pages, size = (
-            self._connection.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("freelist_count", "page_size")
-        )
-        return int(pages * size)
+        return free_bytes(self._connection)
 
-    def _some(self, trace_ids: Sequence[str], figures: Sequence[str], rows: int) -> tuple[int, int]:
+    def _some(self, trace_ids: Sequence[str], tables: Sequence[str], rows: int) -> tuple[int, int]:
         """Delete so many rows, the first traces first; return the number of traces and of spans."""
         execute = self._connection.execute
         traces = spans = 0
@@ -160,7 +165,7 @@ class _Pruning:
             if deleted == rows:  # there may be more
                 break
             execute("DELETE FROM traces WHERE id = ?", (trace_id,))
-            for table in figures:
+            for table in tables:
                 execute(f"DELETE FROM {table} WHERE trace_id = ?", (trace_id,))  # noqa: S608
             traces += 1
             rows -= deleted + 1
@@ -169,15 +174,7 @@ class _Pruning:
     def _free(self) -> None:
         """Give some pages back to the disk."""
         with self._shrinking():
-            self._steps.run(self._free_pages, self._freeing)
-
-    def _free_pages(self, pages: int) -> None:
-        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
-        for _ in range(min(pages, free)):
-            if self._steps.is_due():
-                break
-            # One page for each call, because sqlite3 does not run a statement without columns to its end.
-            self._connection.execute("PRAGMA incremental_vacuum(1)")
+            free_some(self._connection, self._steps, self._freeing)
 
     @contextmanager
     def _shrinking(self) -> Iterator[None]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from typing_extensions import Unpack
 
+from kantan_agents.capture import TraceCalls
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.tracing.registry import flush_recorders
 from kantan_agents.tracing.store.export import export_pages
@@ -25,23 +26,22 @@ from kantan_agents.tracing.store.filters import (
 )
 from kantan_agents.tracing.store.find import find
 from kantan_agents.tracing.store.follow import Follower, follow_traces, newest_traces
-from kantan_agents.tracing.store.prompts import prompt_stats
+from kantan_agents.tracing.store.prompt_reader import PromptReader
 from kantan_agents.tracing.store.prune import prune_traces
+from kantan_agents.tracing.store.read_calls import read_calls
 from kantan_agents.tracing.store.records import (
     JudgeSpan,
-    PromptStats,
     PruneResult,
     StoredTrace,
     TraceSummary,
 )
 from kantan_agents.tracing.store.resolve_id import resolve_trace_id
 from kantan_agents.tracing.store.retention import Retention
-from kantan_agents.tracing.store.service import SearchService
-from kantan_agents.tracing.store.summarise import read_summary, read_trace
+from kantan_agents.tracing.store.summarise import read_summaries, read_trace
 from kantan_agents.tracing.store.verdicts import failed_verdicts, judged_trace
 
 
-class TraceReader(SearchService):
+class TraceReader(PromptReader):
     """Searches and changes a trace database in the calling thread."""
 
     def traces(
@@ -102,8 +102,7 @@ class TraceReader(SearchService):
         )
         with self._reading() as connection:
             found = find(connection, filters, limit, self.default_tz)
-            traces = [read_summary(connection, trace_id) for trace_id in found]
-        return [trace for trace in traces if trace is not None]
+            return read_summaries(connection, found)
 
     def trace(self, trace_id: str) -> StoredTrace:
         """Return a trace with all its spans.
@@ -122,30 +121,6 @@ class TraceReader(SearchService):
         if trace is None:
             raise TraceNotFoundError(trace_id=trace_id, path=str(self.path), reason="it was deleted just now")
         return trace
-
-    def prompts(self, prompt: str | None = None) -> list[PromptStats]:
-        """Compare the versions of all prompts, or of one, by their recorded runs.
-
-        A run counts once, for the prompt of the agent that was started, whether it has its own trace or is
-        inside an open trace or another run. The agents that it is handed off to belong to it. Its tokens are
-        those of its own model calls, without the runs inside it. It failed if an error ended it; a tool error
-        that it recovered from is not a failure. Latencies are those of runs that ended with an answer, by
-        nearest rank. A verdict counts for the answer that the judge's ``judged_trace_id`` names, if that
-        trace is in the file. Without this key, it counts for the run that contains it.
-
-        Args:
-            prompt: Name of the prompt; None for all.
-
-        Returns:
-            One record for each version, sorted by name, then by the first run of the version.
-
-        Raises:
-            TraceDatabaseError: E60, the file cannot be read.
-        """
-        if prompt is not None:
-            check_text("prompt", prompt)
-        with self._reading() as connection:
-            return prompt_stats(connection, prompt)
 
     def failed(
         self,
@@ -225,7 +200,8 @@ class TraceReader(SearchService):
         """Yield traces as flat dicts for JSON or pandas, newest first.
 
         Each dict has the fields of ``TraceSummary`` (the number of spans as ``span_count``), ``duration``,
-        ``agent_name``, ``prompt_name``, ``prompt_version``, ``prompt_id`` and ``agent_run_id``, and as
+        ``agent_name``, ``prompt_name``, ``prompt_version``, ``prompt_id`` and ``agent_run_id``. ``missing``
+        is that of ``StoredTrace``, ``runs`` a list of the complete records of its runs as JSON data, and
         ``spans`` a list of dicts with the fields of kantan-llm's ``SpanRecord``. Times are ISO 8601 in UTC.
 
         Args:
@@ -238,6 +214,28 @@ class TraceReader(SearchService):
         """
         check_limit(limit)
         return self._export(checked_filters(**filters), limit)
+
+    def recorded_calls(
+        self, *, limit: int | None = None, **filters: Unpack[TraceFilters]
+    ) -> Generator[TraceCalls, None, None]:
+        """Yield the tool calls of the runs in each matching trace, newest trace first.
+
+        This is much faster than ``trace``, for questions about the calls of many runs, such as ``what_if``.
+        Traces without a run of an ``Agent`` are left out. The file is open until the iterator is closed, but
+        not locked.
+
+        Args:
+            limit: Maximum number of traces; None for all.
+            **filters: As for ``traces``.
+
+        Raises:
+            InvalidOptionError: E75, an argument is invalid.
+            TraceDatabaseError: E60, the file cannot be read.
+        """
+        check_limit(limit)
+        checked = checked_filters(**filters)
+        flush_recorders(self.path)
+        return read_calls(self.path, checked, limit, self.default_tz)
 
     def prune(
         self,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 from kantan_llm.tracing import SpanRecord
 
+from kantan_agents.capture import ModelCallRecord, PromptRecord, RunRecord, ToolCallRecord
+
 if TYPE_CHECKING:
     # kantan-llm is not marked as typed, so mypy would know nothing of its records.
     class StoredSpan(SpanRecord):
@@ -111,10 +113,43 @@ class TraceSummary:
 
 @attrs.frozen
 class StoredTrace:
-    """A trace with its summary and all its spans, in the order in which they were stored."""
+    """A trace with its summary, all its spans, and the complete records of its runs.
+
+    Attributes:
+        summary: The trace in brief.
+        spans: The spans in the order in which they were stored.
+        runs: The records of its runs in the order of their starts, those inside other runs included.
+        missing: What is not recorded; empty if all of its runs can be replayed.
+    """
 
     summary: TraceSummary
     spans: Sequence[StoredSpan]
+    runs: Sequence[RunRecord] = ()
+    missing: Sequence[str] = ()
+
+    @property
+    def trace_id(self) -> str:
+        """Id of the trace."""
+        return self.summary.trace_id
+
+    @property
+    def model_calls(self) -> Sequence[ModelCallRecord]:
+        """The model calls of all its runs, in the order in which they began."""
+        return tuple(sorted((call for run in self.runs for call in run.model_calls), key=_start))
+
+    @property
+    def tool_calls(self) -> Sequence[ToolCallRecord]:
+        """The tool calls of all its runs, in the order in which they began."""
+        return tuple(sorted((call for run in self.runs for call in run.tool_calls), key=_start))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all of its runs are recorded completely."""
+        return not self.missing
+
+
+def _start(call: ModelCallRecord | ToolCallRecord) -> datetime:
+    return call.started_at
 
 
 @attrs.frozen
@@ -135,6 +170,9 @@ class PromptStats:
         latency_p95: 95th percentile of the duration in seconds.
         first_run: Start of the oldest run, in UTC.
         last_run: Start of the newest run, in UTC.
+        texts: Number of different texts that are recorded for it; 0 without complete records, more than one
+            if the text was edited and the version was not.
+        prompts: The newest of them, at most ten, in the order of their first runs.
     """
 
     prompt_name: str
@@ -150,6 +188,35 @@ class PromptStats:
     latency_p95: float | None
     first_run: datetime | None
     last_run: datetime | None
+    texts: int = 0
+    prompts: Sequence[PromptRecord] = ()
+
+    @property
+    def text(self) -> str | None:
+        """Its newest text; None if it is not recorded."""
+        return self.prompts[-1].text if self.prompts else None
+
+    @property
+    def prompt_id(self) -> str | None:
+        """The id of its newest text; None if that is not recorded."""
+        return self.prompts[-1].id if self.prompts else None
+
+
+@attrs.frozen
+class IndexResult:
+    """The result of building or removing a search index.
+
+    Attributes:
+        traces: Number of traces that were indexed now; those that were indexed before do not count.
+        skipped: Number of traces that are too long for the index. Searches read their texts.
+        bytes_before: Size of the database before, in bytes, its write-ahead log included.
+        bytes_after: Size afterwards.
+    """
+
+    traces: int
+    skipped: int
+    bytes_before: int
+    bytes_after: int
 
 
 @attrs.frozen

@@ -12,9 +12,11 @@ from anyio.from_thread import check_cancelled
 from anyio.to_thread import run_sync
 from typing_extensions import Unpack
 
+from kantan_agents.capture import PromptRecord
 from kantan_agents.tracing.store.filters import Filters, TraceFilters, check_limit, checked_filters
 from kantan_agents.tracing.store.reader import TraceReader, check_follow
 from kantan_agents.tracing.store.records import (
+    IndexResult,
     JudgeSpan,
     PromptStats,
     PruneResult,
@@ -57,6 +59,14 @@ class TraceStore(TraceReader):
         """Do the same as ``prompts``."""
         return await run_sync(self.prompts, prompt)
 
+    async def prompt_async(self, prompt_id: str) -> PromptRecord:
+        """Do the same as ``prompt``."""
+        return await run_sync(self.prompt, prompt_id)
+
+    async def prompt_diff_async(self, prompt: str, old_version: str | None, new_version: str | None) -> str:
+        """Do the same as ``prompt_diff``."""
+        return await run_sync(self.prompt_diff, prompt, old_version, new_version)
+
     async def failed_async(
         self,
         threshold: float = 0.5,
@@ -82,12 +92,6 @@ class TraceStore(TraceReader):
 
         ``progress`` is called in the worker thread.
         """
-
-        def cancellable(done: int, total: int) -> None:
-            if progress is not None:
-                progress(done, total)
-            check_cancelled()
-
         return await run_sync(
             partial(
                 self.prune,
@@ -96,9 +100,20 @@ class TraceStore(TraceReader):
                 max_size=max_size,
                 dry_run=dry_run,
                 vacuum=vacuum,
-                progress=cancellable,
+                progress=_cancellable(progress),
             )
         )
+
+    async def build_index_async(self, *, progress: Callable[[int, int], None] | None = None) -> IndexResult:
+        """Do the same as ``build_index``; if cancelled, stop after the current transaction.
+
+        ``progress`` is called in the worker thread.
+        """
+        return await run_sync(partial(self.build_index, progress=_cancellable(progress)))
+
+    async def remove_index_async(self) -> IndexResult:
+        """Do the same as ``remove_index``."""
+        return await run_sync(self.remove_index)
 
     def export_async(
         self, *, limit: int | None = None, **filters: Unpack[TraceFilters]
@@ -136,3 +151,12 @@ class TraceStore(TraceReader):
         finally:
             with anyio.CancelScope(shield=True):
                 await run_sync(follower.close)
+
+
+def _cancellable(progress: Callable[[int, int], None] | None) -> Callable[[int, int], None]:
+    def cancellable(done: int, total: int) -> None:
+        if progress is not None:
+            progress(done, total)
+        check_cancelled()
+
+    return cancellable

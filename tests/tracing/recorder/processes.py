@@ -44,7 +44,7 @@ def record(*names, parent=None):
             pass
 
 
-def wait_until(holds, seconds=30.0):
+def wait_until(holds, seconds=300.0):
     end = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > end:
@@ -52,7 +52,7 @@ def wait_until(holds, seconds=30.0):
         time.sleep(0.005)
 """
 
-SECONDS = 120.0  # for actions that take two; the machine may be busy
+SECONDS = 300.0  # for actions that take two; the machine may be busy
 
 
 def wait_until(holds: Callable[[], Any], what: Callable[[], str] = str) -> None:

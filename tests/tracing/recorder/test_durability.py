@@ -541,7 +541,7 @@ def test_a_trace_from_before_a_fork_keeps_its_metadata_if_the_child_writes_first
             if pid == 0:
                 record("child")
                 say("forked")
-                os._exit(0 if recorder.force_flush(20) else 1)
+                os._exit(0 if recorder.force_flush(60) else 1)
             os.kill(os.getpid(), signal.SIGSTOP)
             assert os.waitpid(pid, 0)[1] == 0
         """,
@@ -636,7 +636,7 @@ def test_concurrent_threads_of_several_processes_lose_nothing(start: Start, file
             for thread in threads:
                 thread.join()
             shared.finish()
-            assert recorder.force_flush(30)
+            assert recorder.force_flush(60)
             stats = recorder.stats()
             assert (stats.written, stats.queued, stats.dropped, stats.failed) == (800, 0, 0, 0), stats
             """,

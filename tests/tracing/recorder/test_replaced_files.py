@@ -210,6 +210,7 @@ def test_two_recorders_of_one_file_both_go_on_after_its_log_was_removed(
 def test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote_is_readable(
     start: Start, file: DatabaseFile
 ) -> None:
+    """Each has the log open when it is removed: one that had no log open would begin a new one."""
     scripts = [
         start(
             """
@@ -219,6 +220,8 @@ def test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote
                     record(*(f"{os.getpid()} {number} {part}" for part in range(3)))
                 assert recorder.force_flush(60)
                 say(number)
+                if number in (2, 10, 18, 26):
+                    wait_until(lambda: os.path.exists(f"{path} was changed in round {number}"))
             """,
             file.path,
         )
@@ -228,6 +231,7 @@ def test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote
         for script in scripts:
             script.until(str(rounds))
         remove_log_and_index(file.path)
+        Path(f"{file.path} was changed in round {rounds}").touch()
     for script in scripts:
         assert script.wait() == 0, script.err
     expected = [
@@ -235,6 +239,28 @@ def test_several_processes_go_on_after_their_log_was_removed_and_what_they_wrote
     ]
     assert sorted(file.names()) == sorted(expected)
     assert file.is_sound()
+
+
+@pytest.mark.parametrize("remove", [remove_log_and_index, remove_log])
+def test_a_log_that_is_removed_while_it_is_opened_receives_no_rows(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, remove: Change
+) -> None:
+    """Nobody else would open it, and the recorder would not notice: no file at the path changes any more."""
+    connect, changes = database._connect, [remove]
+
+    def connect_too_late(path: Path, adopt: bool) -> Any:
+        connection = connect(path, adopt)
+        if changes:
+            changes.pop()(path)
+        return connection
+
+    monkeypatch.setattr(database, "_connect", connect_too_late)
+    recorder = recorder_at(file.path)
+    record("a")
+    assert recorder.force_flush(SECONDS)
+    assert Path(f"{file.path}-wal").stat().st_size
+    assert file.names() == ["a"]
+    assert not changes
 
 
 def test_rows_in_a_removed_log_that_another_process_still_reads_are_not_lost(

@@ -242,6 +242,127 @@ assert calls == [signal.SIGTERM] * 2
     )
 
 
+_PREFORK = """
+# A worker of a pre-fork server, which resets the signals and then runs a server such as uvicorn.
+SIGNALS = (signal.SIGINT, signal.SIGTERM)  # in the order of gunicorn
+
+def answer():
+    with trace("w"):
+        record("answered")
+
+def work(number, made):
+    standard = signal.signal
+    for each in SIGNALS:
+        signal.signal(each, signal.SIG_DFL)
+    before = {each: signal.signal(each, serving) for each in SIGNALS}
+    if made == "in the server":
+        lazy()
+    if made == "before the fork, used by a thread":
+        thread = threading.Thread(target=answer)
+        thread.start()
+        thread.join()
+    else:
+        answer()
+    signal.raise_signal(number)
+    for each, handler in before.items():
+        signal.signal(each, handler)
+    signal.raise_signal(number)
+    say("not reached")
+
+def serving(*_):
+    pass
+
+number, made = signal.Signals(int(sys.argv[2])), sys.argv[3]
+if made != "in the server":
+    lazy()
+for each in SIGNALS:
+    signal.signal(each, lambda *_: None)
+child = os.fork()
+if not child:
+    work(number, made)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+assert status == -number, status
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+@pytest.mark.parametrize("made", ["before the fork", "before the fork, used by a thread", "in the server"])
+def test_a_worker_that_resets_its_signals_after_the_fork_writes_everything(
+    start: Start, file: DatabaseFile, number: signal.Signals, made: str
+) -> None:
+    start(_PREFORK, file.path, int(number), made, wait=True)
+    assert file.names() == ["answered"]
+
+
+def test_in_a_forked_child_the_function_that_sets_handlers_is_replaced_until_it_is_used_once(
+    start: Start, file: DatabaseFile
+) -> None:
+    start(
+        """
+        standard = signal.signal
+        lazy()
+        child = os.fork()
+        if child:
+            assert signal.signal is standard
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        else:
+            assert signal.signal is not standard
+            signal.signal(signal.SIGUSR1, signal.SIG_DFL)
+            assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+            assert signal.signal is standard
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        """,
+        file.path,
+        wait=True,
+    )
+
+
+def test_a_child_of_a_process_whose_recorder_leaves_the_signal_alone_does_so_as_well(
+    start: Start, file: DatabaseFile
+) -> None:
+    start(
+        """
+        standard = signal.signal
+        recorder = record_traces(path, flush_on_sigterm=False)
+        child = os.fork()
+        if child:
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        else:
+            assert signal.signal is standard
+        """,
+        file.path,
+        wait=True,
+    )
+
+
+def test_ctrl_c_raises_keyboard_interrupt_as_without_a_recorder(start: Start, file: DatabaseFile) -> None:
+    start(
+        """
+        lazy()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+        async def main():
+            handler = signal.getsignal(signal.SIGINT)
+            record_traces(path)
+            assert signal.getsignal(signal.SIGINT) is handler
+
+        asyncio.run(main())
+        try:
+            with trace("w"):
+                record("a")
+                signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        """,
+        file.path,
+        wait=True,
+    )
+    assert file.names() == ["a"]
+
+
 _SAYING = """
 
 record_silently = record

@@ -523,7 +523,7 @@ with trace("w", metadata={"k": "v"}):
     record("more")
     free_space()
     record("last")
-assert recorder.force_flush(30)
+assert recorder.force_flush(60)
 stats = recorder.stats()
 assert (stats.written, stats.dropped, stats.failed) == (ended + 2, 0, 0), stats
 """
@@ -543,7 +543,7 @@ def test_spans_wait_while_the_file_has_its_maximum_size(start: Start, file: Data
 import resource
 
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
-resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+resource.setrlimit(resource.RLIMIT_FSIZE, (450_000, hard))
 
 
 def free_space():
@@ -555,13 +555,13 @@ def free_space():
 
 @pytest.fixture
 def small_disk(folder: Path) -> Iterator[Path]:
-    """A file system of half a megabyte, if this process may mount one."""
+    """A file system of three quarters of a megabyte, if this process may mount one."""
     if not shutil.which("mount") or os.getuid() != 0:
         pytest.skip("only root mounts")
     disk = folder / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=512k,mode=777", "tmpfs", str(disk)],
+        ["mount", "-t", "tmpfs", "-o", "size=768k,mode=777", "tmpfs", str(disk)],
         capture_output=True,
         check=False,
     )

@@ -1,0 +1,205 @@
+"""``SDKView``: what makes an ``Agent`` usable wherever the SDK expects an ``agents.Agent``."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import agents
+from agents.tool import default_tool_error_function
+
+from kantan_agents.agent.class_for_sdk import class_for_sdk
+from kantan_agents.agent.options import check_options
+from kantan_agents.bridge import SDKAgent, link_handoffs
+from kantan_agents.errors import FixedOptionError
+from kantan_agents.tools import agent_as_tool
+
+if TYPE_CHECKING:
+    from agents import (
+        AgentBase,
+        RunConfig,
+        RunContextWrapper,
+        RunHooks,
+        RunResult,
+        RunResultStreaming,
+        Session,
+    )
+    from agents.agent import AgentToolStreamEvent
+    from agents.agent_tool_input import StructuredToolInputBuilder
+    from agents.tool import ToolErrorFunction
+
+    from kantan_agents.prompt import Prompt
+
+    _SDKType = agents.Agent[Any]
+else:
+    _SDKType = object
+
+
+class SDKView(_SDKType):
+    """An Agent, as the SDK sees it.
+
+    The SDK checks ``isinstance(agent, agents.Agent)`` and reads fields and methods. ``isinstance`` asks the
+    class first and ``__class__`` then, so the check passes, and what an Agent does not have itself comes from
+    its SDK agent. ``type(agent)`` does not change, and ``__class__`` has the names and values of that type.
+    """
+
+    _sdk_agent: SDKAgent
+
+    if TYPE_CHECKING:  # for type checkers, an Agent is an agents.Agent
+        instructions: str | Prompt  # type: ignore[assignment]
+        tools: tuple[agents.Tool, ...]  # type: ignore[assignment]
+
+    @property
+    def sdk_agent(self) -> SDKAgent:
+        """This agent as a plain SDK agent.
+
+        The SDK accepts the Agent itself as well. Access updates the hand-offs of all agents that can be
+        reached from it.
+        """
+        link_handoffs(self)  # type: ignore[arg-type]  # the Agent
+        return self._sdk_agent
+
+    def as_tool(
+        self,
+        tool_name: str | None = None,
+        tool_description: str | None = None,
+        custom_output_extractor: (Callable[[RunResult | RunResultStreaming], Awaitable[str]] | None) = None,
+        is_enabled: bool | Callable[[RunContextWrapper[Any], AgentBase[Any]], Awaitable[bool] | bool] = True,
+        on_stream: Callable[[AgentToolStreamEvent], Awaitable[None] | None] | None = None,
+        run_config: RunConfig | dict[str, Any] | None = None,
+        max_turns: int | None = None,
+        hooks: RunHooks[Any] | None = None,
+        previous_response_id: str | None = None,
+        conversation_id: str | None = None,
+        session: Session | None = None,
+        failure_error_function: ToolErrorFunction | None = default_tool_error_function,
+        needs_approval: (
+            bool | Callable[[RunContextWrapper[Any], dict[str, Any], str], Awaitable[bool]]
+        ) = False,
+        parameters: type[Any] | None = None,
+        input_builder: StructuredToolInputBuilder | None = None,
+        include_input_schema: bool = False,
+        **options: Any,
+    ) -> agents.FunctionTool:
+        """Return this agent as a tool for other agents, of this library or of the SDK.
+
+        The agent works with the context and in the trace of the run that calls the tool, under the rules of
+        that context and its own. Its ``middleware`` and ``pipeline`` do not take part; the middleware of the
+        calling run does. An entry of ``tools`` that is an agent becomes the same tool with its defaults.
+
+        Args:
+            tool_name: Name of the tool; by default the name of the agent, as far as it can be used.
+            tool_description: Description for the model; by default the ``handoff_description``.
+            custom_output_extractor: Makes the tool's output from the result of the agent's run.
+            is_enabled: Whether the tool is shown to the model: a bool, or a function of the run's context and
+                the calling agent.
+            on_stream: Called with the events of the agent's run, which is then streamed.
+            run_config: Configuration of the agent's run; by default that of the calling run.
+            max_turns: The most turns of the agent's run; by default the ``maxTurns`` of its subagent file.
+            hooks: Hooks of the agent's run.
+            previous_response_id: As for ``Runner.run``.
+            conversation_id: As for ``Runner.run``.
+            session: As for ``Runner.run``.
+            failure_error_function: Makes the text for the model if the agent's run fails; None raises.
+            needs_approval: Whether a call waits for an approval: a bool, or a function of the run's context,
+                the arguments and the id of the call.
+            parameters: Type of the tool's arguments: a dataclass or a pydantic model, instead of one text.
+            input_builder: Makes the agent's input from these arguments.
+            include_input_schema: Whether that input contains the schema of ``parameters``.
+            **options: Arguments of ``agents.Agent.as_tool`` in newer versions of the SDK.
+
+        Raises:
+            InvalidOptionError: E75, the SDK's ``as_tool`` has no such argument, or no tool name can be made
+                of the agent's name.
+        """
+        given = {
+            "custom_output_extractor": custom_output_extractor,
+            "is_enabled": is_enabled,
+            "on_stream": on_stream,
+            "run_config": run_config,
+            "max_turns": max_turns,
+            "hooks": hooks,
+            "previous_response_id": previous_response_id,
+            "conversation_id": conversation_id,
+            "session": session,
+            "failure_error_function": failure_error_function,
+            "needs_approval": needs_approval,
+            "parameters": parameters,
+            "input_builder": input_builder,
+            "include_input_schema": include_input_schema,
+        }
+        code = agents.Agent.as_tool.__code__
+        check_options(options, [*given, *code.co_varnames[: code.co_argcount]])
+        return agent_as_tool(self.sdk_agent, tool_name, tool_description, **given, **options)
+
+    if not TYPE_CHECKING:
+
+        @property
+        def __class__(self) -> type:
+            return class_for_sdk(type(self)) if "_sdk_agent" in self.__dict__ else type(self)
+
+        def __getattr__(self, attribute: str) -> Any:
+            # Not for the protocols of the language, nor before there is an SDK agent: in a copy, for example.
+            if not attribute.startswith("__") and "_sdk_agent" in self.__dict__:
+                with suppress(AttributeError):
+                    return getattr(self.sdk_agent, attribute)
+            message = f"{type(self).__name__!r} object has no attribute {attribute!r}"
+            raise AttributeError(message, name=attribute, obj=self)
+
+        def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+            # pickle refuses an object whose `__class__` is not its class.
+            return (_blank, (type(self),), self.__dict__)
+
+
+class _Field:
+    """A field of the SDK's agent: it can be read, but not assigned once the Agent has been created.
+
+    A subclass may keep a value of its own under the name of a field, if it sets it before it calls
+    ``__init__``: programs do that whose class is older than the field.
+
+    Args:
+        name: Its name.
+        read: Returns its value for an Agent.
+    """
+
+    __slots__ = ("_name", "_read")
+
+    def __init__(self, name: str, read: Callable[[Any], Any]) -> None:
+        self._name = name
+        self._read = read
+
+    def __get__(self, agent: Any, kind: type[Any] | None = None) -> Any:
+        if agent is None:
+            return self
+        own = vars(agent)
+        if self._name in own:
+            return own[self._name]
+        if "_sdk_agent" in own:
+            return self._read(agent)
+        raise AttributeError(self._name)
+
+    def __set__(self, agent: Any, value: object) -> None:
+        own = vars(agent)
+        if "_sdk_agent" in own and self._name not in own:
+            error = FixedOptionError(option=self._name, agent=agent.name)
+            if _of_subclass(agent):
+                own_attribute = f"An attribute {self._name} of {type(agent).__name__} itself"
+                error.__notes__ = [f"{own_attribute} must be set before super().__init__(), or be renamed."]
+            raise error
+        own[self._name] = value
+
+
+for _name in agents.Agent.__dataclass_fields__.keys() - {"name", "handoffs"}:  # an Agent has these itself
+    setattr(SDKView, _name, _Field(_name, attrgetter(f"_sdk_agent.{_name}")))
+setattr(SDKView, "instructions", _Field("instructions", attrgetter("_instructions")))  # noqa: B010
+setattr(SDKView, "tools", _Field("tools", lambda agent: tuple(agent._sdk_agent.guarded_tools)))  # noqa: B010
+
+
+def _of_subclass(agent: SDKView) -> bool:
+    return type(agent).__module__.partition(".")[0] != __package__.partition(".")[0]
+
+
+def _blank(kind: type[Any]) -> Any:
+    return object.__new__(kind)

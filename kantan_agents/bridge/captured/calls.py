@@ -1,0 +1,344 @@
+"""What is captured of one model call and of one tool call."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from asyncio import CancelledError
+from collections.abc import Mapping
+from time import perf_counter
+from typing import Any, Protocol
+
+import msgspec
+from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOutputText
+
+from kantan_agents.bridge.captured.definitions import encode, tool_data
+from kantan_agents.bridge.captured.prompts_and_rules import packed_rules
+from kantan_agents.bridge.captured.requests import Requests
+from kantan_agents.bridge.captured.tool_lists import packed_tools
+from kantan_agents.capture.canonical import canonical, decode
+from kantan_agents.errors import code_of
+from kantan_agents.interception import ToolCall, current_tool_call, error_message, is_redacted, redacted_data
+from kantan_agents.pipeline import Run
+from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
+from kantan_agents.tools.received import is_unchanged
+
+_CONTENT = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
+_RESULTS = ("ShellResult", "ApplyPatchResult")
+_PERMITTED: dict[str, Any] = {"is_allowed": True}
+
+
+class Collector(Protocol):
+    """What collects the record of a run.
+
+    Attributes:
+        run: The run.
+        requests: What its requests have in common.
+        rules: The rules in force at the start.
+        size: About how many bytes the record takes, without the items of its requests.
+    """
+
+    run: Run
+    requests: Requests
+    rules: RuleLayers | None
+    size: int
+
+    def elapsed(self) -> float:
+        """Return the seconds since the run began."""
+        ...
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Note that something could not be captured."""
+        ...
+
+
+def error_data(run: Any, error: BaseException) -> dict[str, Any]:
+    """Return an error as JSON data, redacted as it leaves the run."""
+    data: dict[str, Any] = {"type": type(error).__name__, "message": error_message(run, error)}
+    code, status = code_of(error), getattr(error, "status_code", getattr(error, "status", None))
+    if code is not None:
+        data["code"] = code
+    if isinstance(status, int):
+        data["status"] = status
+    return data
+
+
+class ModelCallCapture:
+    """One model call that has begun.
+
+    Args:
+        capture: The run's.
+        data: What is known when it begins.
+        place: Its place among the model calls of the run.
+
+    Attributes:
+        data: What is known so far.
+    """
+
+    __slots__ = ("_begun", "_capture", "_place", "data")
+
+    def __init__(self, capture: Collector, data: dict[str, Any], place: int) -> None:
+        self._capture = capture
+        self._place = place
+        self.data = data
+        self._begun = perf_counter()
+
+    def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
+        """Capture the answer, with its tokens if the provider has reported any usage."""
+        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        try:
+            self.data["answer"] = self._answer_data(answer, reports_usage=reports_usage)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("an answer", error)
+
+    def _answer_data(self, answer: ModelResponse, *, reports_usage: bool) -> dict[str, Any]:
+        requests = self._capture.requests
+        output = redacted_data(self._capture.run, [_item_data(item) for item in answer.output])
+        requests.answered = [encode(item) for item in output]
+        requests.answered_by = self._place
+        requests.size += sum(map(len, requests.answered))
+        data: dict[str, Any] = {
+            "output": [msgspec.Raw(item) for item in requests.answered],
+            "usage": _usage_data(answer.usage) if reports_usage else {"requests": answer.usage.requests},
+        }
+        if answer.response_id:
+            data["response_id"] = answer.response_id
+        return data
+
+    def failed(self, error: BaseException, *, has_begun: bool = False) -> None:
+        """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
+        if has_begun:
+            self.data["broke_off"] = True
+        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        try:
+            self.data["error"] = error_data(self._capture.run, error)
+        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("an error", raised)
+
+
+def _usage_data(usage: Any) -> dict[str, int]:
+    data = {
+        "requests": usage.requests,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    cached = getattr(usage.input_tokens_details, "cached_tokens", 0)
+    if cached:
+        data["cached_tokens"] = cached
+    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0)
+    if reasoning:
+        data["reasoning_tokens"] = reasoning
+    return data
+
+
+def _item_data(item: Any) -> Any:
+    dump = getattr(item, "model_dump", None)
+    return without_media(item if dump is None else dump(mode="json", exclude_unset=True, warnings=False))
+
+
+class ToolCallCapture:
+    """One tool call that has begun.
+
+    Args:
+        capture: The run's.
+        call: The call.
+    """
+
+    __slots__ = ("_begun", "_call", "_capture", "_given", "_result", "data")
+
+    def __init__(self, capture: Collector, call: ToolCall, data: dict[str, Any]) -> None:
+        self._capture = capture
+        self._call = call
+        self._result: bytes | None = None
+        self._given = call.arguments
+        self.data = data
+        self._begun = perf_counter()
+
+    def found(self, tool: Any) -> None:
+        """Capture its tool, which was not known when it began."""
+        try:
+            self.data["tool"] = _packed_tool(self._capture.run, tool)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("a tool", error)
+
+    def decided(
+        self, facts: ToolFacts, layers: RuleLayers, decision: Decision | None, arguments: str
+    ) -> None:
+        """Capture what the rules have decided about it, the last time they were asked.
+
+        Args:
+            facts: The tool.
+            layers: The rules in force.
+            decision: The decision; None if the rules permit everything.
+            arguments: What the rules were asked about; a middleware may have replaced what the model wrote.
+        """
+        try:
+            if arguments != self._given:
+                self.data["has_other_arguments"] = True
+            self._add_decision(facts, layers, decision)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("a decision of the rules", error)
+
+    def _add_decision(self, facts: ToolFacts, layers: RuleLayers, decision: Decision | None) -> None:
+        data = self.data
+        data["decision"] = _PERMITTED if decision is None else _decision_data(layers, decision)
+        start = self._capture.rules
+        if layers is not start:
+            rules = packed_rules(layers)
+            if start is None or rules != packed_rules(start):
+                data["rules"] = rules
+        if len(facts.names) > 1:
+            data["names"] = list(facts.names)
+        if facts.parameter is not None:
+            data["parameter"] = facts.parameter
+        if facts.fold is not None:
+            data["folds"] = True
+        if facts.origin is not None:
+            origin = facts.origin
+            data["origin"] = {"own": origin.own, "prefixed": dict(origin.prefixed), "chosen": origin.chosen}
+        received = _received(facts, data["arguments"])
+        if received:
+            data["received"] = msgspec.Raw(encode(redacted_data(self._capture.run, received)))
+
+    def returned(self, result: Any) -> None:
+        """Capture what the tool itself has returned, the last time it was run."""
+        try:
+            self.data.pop("failure", None)
+            if _is_content(result):
+                self.data["is_content"] = True
+            self._result = encode(redacted_data(self._capture.run, result_data(result)))
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("the result of a tool", error)
+
+    def raised(self, error: BaseException) -> None:
+        """Capture the error that the tool itself has raised, the last time it was run."""
+        try:
+            self._result = None
+            self.data["failure"] = error_data(self._capture.run, error)
+        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("the error of a tool", raised)
+
+    def ended(self, output: Any, error: BaseException | None) -> None:
+        """Capture what the model gets, or the error."""
+        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        try:
+            self._add_end(output, error)
+        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("the result of a tool", raised)
+
+    def _add_end(self, output: Any, error: BaseException | None) -> None:
+        data, run, refusal = self.data, self._capture.run, self._call.refusal
+        if refusal is not None and data.get("decision", _PERMITTED)["is_allowed"]:
+            # Refused for another reason than the rules: arguments that are not JSON, an unknown tool.
+            data["decision"] = {"is_allowed": False, "code": code_of(refusal)}
+        if error is not None:
+            data["error"] = error_data(run, error)
+            if isinstance(error, CancelledError):
+                # If it took too long, the SDK makes up a result, which the next request has.
+                self._capture.requests.cancelled[self._call.call_id] = data
+        else:
+            packed = encode(redacted_data(run, result_data(output)))
+            self._capture.size += len(packed)
+            data["output"] = msgspec.Raw(packed)
+            if packed == self._result:
+                self._result = None
+        if self._result is not None:
+            self._capture.size += len(self._result)
+            data["result"] = msgspec.Raw(self._result)
+
+
+def result_data(result: Any) -> Any:
+    """Return the result of a tool such that the SDK makes the same text or content of it.
+
+    Of a value that is neither JSON data nor content, the SDK takes the text.
+    """
+    if result is None or isinstance(result, (str, bool, int)):
+        return result
+    if isinstance(result, _CONTENT):
+        return result.model_dump(mode="json", exclude_none=True)
+    if isinstance(result, list) and result and all(isinstance(one, (*_CONTENT, dict)) for one in result):
+        return [result_data(one) for one in result]
+    if dataclasses.is_dataclass(result) and type(result).__name__ in _RESULTS:
+        return result
+    try:
+        is_same = decode(encode(result)) == result
+    except (ValueError, TypeError, RecursionError):
+        is_same = False
+    return result if is_same else str(result)
+
+
+def _is_content(result: Any) -> bool:
+    """Return whether a result consists of content objects; dicts of the same shape are also content."""
+    parts = result if isinstance(result, list) else [result]
+    return bool(parts) and all(isinstance(part, _CONTENT) for part in parts)
+
+
+def _decision_data(layers: RuleLayers, decision: Decision) -> dict[str, Any]:
+    data: dict[str, Any] = {"is_allowed": decision.allowed}
+    if decision.key is not None:
+        data["rule"] = decision.rule
+        names = layers.deciding(decision)
+        if names:
+            data["layers"] = list(names)
+    if decision.error is not None:
+        data["code"] = decision.error.code
+    return data
+
+
+def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
+    """Return the arguments as the tool's function receives them, if they differ from those written."""
+    if facts.received is None:
+        return []
+    try:
+        written = json.loads(arguments or "{}")
+        if not isinstance(written, Mapping) or is_unchanged(facts.received, written):
+            return []
+        read = facts.received(written)
+        if not read:
+            # The call is invalid: the rules are asked about what was written, without the schema's defaults.
+            return [dict(written)] if b'"default"' in encode(facts.schema) else []
+        expected = canonical(written)  # 1 is not True
+        return [] if all(canonical(one) == expected for one in read) else read
+    except Exception:  # noqa: BLE001 - not JSON, or a validator of the user raised: the call fails as well
+        return []
+
+
+def parent_call(run: Run) -> str | None:
+    """Return the id of the run's tool call inside which a call is made, as by an agent that is a tool."""
+    outer = current_tool_call.get()
+    return outer.call_id if outer is not None and outer.run is run else None
+
+
+def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
+    """Return what is known of a tool call when it begins."""
+    # What the model wrote: a middleware may insert values that must not be recorded.
+    written = getattr(call.tool_context, "tool_arguments", None)
+    arguments = written if isinstance(written, str) else call.arguments
+    if call.tool is None and not arguments:
+        arguments = capture.requests.arguments_of(call.call_id)  # the SDK does not pass them on
+    recorded = redacted_data(capture.run, arguments)
+    data: dict[str, Any] = {
+        "at": capture.elapsed(),
+        "call_id": call.call_id,
+        "name": call.name,
+        "arguments": recorded,
+    }
+    capture.size += len(arguments)
+    if recorded != arguments:
+        data["has_other_arguments"] = True
+    if call.agent != capture.run.agent.name:
+        data["agent"] = call.agent
+    parent = parent_call(capture.run)
+    if parent is not None:
+        data["parent_call"] = parent
+    if call.tool is not None:
+        data["tool"] = _packed_tool(capture.run, call.tool)
+    return data
+
+
+def _packed_tool(run: Run, tool: Any) -> msgspec.Raw:
+    if is_redacted(run):
+        return msgspec.Raw(encode(redacted_data(run, tool_data(tool))))
+    return msgspec.Raw(bytes(packed_tools((tool,), tool_data))[1:-1])

@@ -1,0 +1,137 @@
+"""Describes tools, hand-offs and model settings as JSON data, as a model is offered them."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from agents import FunctionTool, Handoff, HostedMCPTool
+
+from kantan_agents.capture.captured import encoder
+from kantan_agents.tools.facts import label_of
+from kantan_agents.tools.server_names import bound_to, server_of
+
+# Of other kinds of tools, these fields are what runs here, not what is sent.
+_NOT_SENT = frozenset(
+    {
+        "computer",
+        "custom_data_extractor",
+        "editor",
+        "executor",
+        "initializer",
+        "lifecycle",
+        "needs_approval",
+        "on_approval",
+        "on_approval_request",
+        "on_invoke_tool",
+        "on_safety_check",
+    }
+)
+
+
+def jsonable(value: Any) -> Any:
+    """Return a value that JSON does not have as one that it has.
+
+    Raises:
+        TypeError: There is no such form; the caller leaves its text.
+    """
+    dump = getattr(value, "model_dump", None)
+    if dump is not None and not isinstance(value, type):
+        return dump(mode="json", exclude_unset=True, warnings=False)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if hasattr(value, "__attrs_attrs__") and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in value.__attrs_attrs__}
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)
+    raise TypeError(type(value).__name__)
+
+
+encode = encoder(jsonable)
+"""Encodes any value as JSON bytes; what has no JSON form becomes a text."""
+
+
+def settings_data(settings: Any) -> dict[str, Any]:
+    """Return the model settings that are set; without how often a request is retried."""
+    return {name: value for name, value in vars(settings).items() if value is not None and name != "retry"}
+
+
+def tool_data(tool: Any) -> dict[str, Any]:
+    """Return the definition of a tool, without what is the default."""
+    if not isinstance(tool, FunctionTool):
+        return _other_tool(tool)
+    data: dict[str, Any] = {
+        "kind": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.params_json_schema,
+        "is_strict": tool.strict_json_schema,
+    }
+    fields = vars(tool)
+    if fields.get("_tool_origin") is not None:
+        server = server_of(tool)
+        if server is not None:
+            data["server"] = server
+            data["name_on_server"] = getattr(bound_to(tool)[1], "name", None) or tool.name
+    options = {name: fields.get(field) for name, field in _SENT if fields.get(field)}
+    if options:
+        data["options"] = options
+    return data
+
+
+_SENT = (
+    ("defer_loading", "defer_loading"),
+    ("allowed_callers", "allowed_callers"),
+    ("output_json_schema", "output_json_schema"),
+    ("namespace", "_tool_namespace"),
+    ("namespace_description", "_tool_namespace_description"),
+)
+
+
+def _other_tool(tool: Any) -> dict[str, Any]:
+    data: dict[str, Any] = {"kind": _kind_of(tool), "name": str(tool.name)}
+    fields = vars(tool) if hasattr(tool, "__dict__") else {}
+    options = {
+        name: value
+        for name, value in fields.items()
+        if not name.startswith("_")
+        and name not in _NOT_SENT
+        and name not in ("name", "description")
+        and value is not None
+        and not callable(value)
+    }
+    if isinstance(fields.get("description"), str):
+        data["description"] = fields["description"]
+    if isinstance(tool, HostedMCPTool):
+        data["server"] = label_of(tool)
+    if options:
+        data["options"] = options
+    return data
+
+
+def _kind_of(tool: Any) -> str:
+    # The class says what kind it is: a name may be chosen freely.
+    name = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in type(tool).__name__)
+    return name.strip("_").removesuffix("_tool").replace("m_c_p", "mcp")
+
+
+def handoff_data(handoff: Handoff[Any, Any]) -> dict[str, Any]:
+    """Return the definition of a hand-off as the tool that the model sees."""
+    return {
+        "kind": "handoff",
+        "name": handoff.tool_name,
+        "description": handoff.tool_description,
+        "parameters": handoff.input_json_schema,
+        "is_strict": handoff.strict_json_schema,
+        "options": {"agent": handoff.agent_name},
+    }
+
+
+def output_data(schema: Any, mode: str) -> dict[str, Any]:
+    """Return the structured output that a request asks for."""
+    return {
+        "name": schema.name(),
+        "schema": schema.json_schema(),
+        "mode": mode,
+        "is_strict": bool(schema.is_strict_json_schema()),
+    }

@@ -1,0 +1,49 @@
+"""Says which model of which provider a call goes to."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import msgspec
+from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
+
+from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.models import origin_of
+from kantan_agents.protocol import ProviderModel
+
+_known: WeakKeyDictionary[Model, msgspec.Raw] = WeakKeyDictionary()
+
+
+def model_data(model: Model) -> msgspec.Raw:
+    """Return provider, name, URL and API of a model as JSON."""
+    current_model = getattr(type(model), "current_model", None)  # of a NamedModel
+    if current_model is not None:
+        model = current_model(model)
+    try:
+        found = _known.get(model)
+        if found is None:
+            found = _known[model] = msgspec.Raw(encode(_data(model)))
+    except TypeError:  # it cannot be weakly referenced or hashed
+        return msgspec.Raw(encode(_data(model)))
+    return found
+
+
+def provider_options(model: Model) -> dict[str, Any]:
+    """Return what a custom provider adds to each request by itself, such as the parameters of its cache."""
+    options = getattr(getattr(model, "provider", None), "request_options", None)
+    return dict(options) if isinstance(options, dict) else {}
+
+
+def _data(model: Model) -> dict[str, Any]:
+    origin = origin_of(model)
+    provider = origin.provider
+    if isinstance(model, ProviderModel):
+        provider = model.provider.name.partition("/")[0]
+    return {"provider": provider, "model": origin.model, "url": origin.base_url, "api": _api_of(model)}
+
+
+def _api_of(model: Model) -> str:
+    if isinstance(model, OpenAIChatCompletionsModel):
+        return "chat completions"
+    return "responses" if isinstance(model, OpenAIResponsesModel) else "other"

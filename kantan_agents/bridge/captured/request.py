@@ -1,0 +1,64 @@
+"""What is being sent to a model, as the value that a record has of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from agents import Model
+
+from kantan_agents.bridge.captured.definitions import (
+    encode,
+    handoff_data,
+    output_data,
+    settings_data,
+    tool_data,
+)
+from kantan_agents.bridge.captured.models import provider_options
+from kantan_agents.capture.canonical import decode
+from kantan_agents.interception import ModelCall, redacted_data
+from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.structured.requests.request import Request
+
+OPTIONS = ("previous_response_id", "conversation_id", "prompt")
+"""The options of a request that shape it, apart from those that have a place of their own."""
+
+
+def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
+    """Return a request by the names of its parts, as JSON data or as what encodes to it.
+
+    Parts that are empty are left out.
+    """
+    run = call.run
+    options = {name: request.options[name] for name in OPTIONS if request.options.get(name) is not None}
+    of_provider = provider_options(model)
+    if of_provider:
+        options["provider"] = of_provider
+    data: dict[str, Any] = {
+        "instructions": request.instructions,
+        "settings": settings_data(request.settings),
+        "tools": [tool_data(tool) for tool in request.tools],
+        "handoffs": [handoff_data(handoff) for handoff in request.handoffs],
+        "options": options,
+    }
+    data = {name: redacted_data(run, value) for name, value in data.items() if value or value == ""}
+    output = _output_data(call, request)
+    if output is not None:
+        data["output"] = output
+    given = request.input
+    data["input"] = redacted_data(run, [*map(without_media, given)] if isinstance(given, list) else given)
+    return data
+
+
+def _output_data(call: ModelCall, request: Request) -> dict[str, Any] | None:
+    fetch = call.structured
+    schema = request.schema if request.schema is not None else getattr(fetch, "schema", None)
+    if schema is None or schema.is_plain_text():
+        return None
+    mode = "native" if request.schema is not None else getattr(fetch, "mode", None) or "native"
+    return output_data(schema, mode)
+
+
+def plain_request_data(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
+    """Return a request as JSON data, by the names of its parts."""
+    data: dict[str, Any] = decode(encode(request_data(call, request, model)))
+    return data

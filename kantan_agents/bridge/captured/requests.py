@@ -1,0 +1,150 @@
+"""Describes the requests of one run, each by what it has in common with the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from agents import Model, ModelSettings
+
+from kantan_agents.bridge.captured.definitions import (
+    encode,
+    handoff_data,
+    output_data,
+    settings_data,
+    tool_data,
+)
+from kantan_agents.bridge.captured.models import model_data, provider_options
+from kantan_agents.bridge.captured.tool_lists import packed_tools
+from kantan_agents.capture.canonical import decode
+from kantan_agents.interception import is_redacted, redacted_data
+from kantan_agents.pipeline import Run
+from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
+from kantan_agents.structured.requests.request import Request
+
+_OPTIONS = ("previous_response_id", "conversation_id", "prompt")
+_UNSET = vars(ModelSettings())
+
+
+class Requests:
+    """What the requests of a run have in common.
+
+    Args:
+        run: The run.
+
+    Attributes:
+        answered: The output items of the latest answer, encoded.
+        answered_by: The place of the model call that has this answer.
+        cancelled: The tool calls that were cancelled, by id.
+        size: About how many bytes the items take that were not in an earlier request.
+    """
+
+    __slots__ = ("_items", "_run", "answered", "answered_by", "cancelled", "size")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._items: list[bytes] = []
+        self.answered: list[bytes] = []
+        self.answered_by = 0
+        self.cancelled: dict[str, dict[str, Any]] = {}
+        self.size = 0
+
+    def describe(self, data: dict[str, Any], model: Model, request: Request, fetch: Any) -> None:
+        """Add a request to the data of its call."""
+        run = self._run
+        data["model"] = model_data(model)
+        if request.instructions is not None:
+            data["instructions"] = redacted_data(run, request.instructions)
+            self.size += len(data["instructions"])
+        if vars(request.settings) != _UNSET:
+            settings = settings_data(request.settings)
+            if settings:
+                data["settings"] = self._redacted(settings)
+        if request.tools:
+            data["tools"] = self._tools(request.tools, tool_data)
+        options = request.options
+        handoffs = options.get("handoffs")
+        if handoffs:
+            data["handoffs"] = self._tools(handoffs, handoff_data)
+        schema = options.get("output_schema")
+        if schema is not None or fetch is not None:
+            self._describe_output(data, schema, fetch)
+        sent = _sent_options(model, options)
+        if sent:
+            data["options"] = msgspec.Raw(encode(sent))
+        self._add_input(data, redacted_data(run, request.input))
+
+    def arguments_of(self, call_id: str) -> str:
+        """Return the arguments of a tool call in the latest answer; empty if it is not in it."""
+        for packed in self.answered:
+            item = decode(packed)
+            if item.get("call_id") == call_id and isinstance(item.get("arguments"), str):
+                return str(item["arguments"])
+        return ""
+
+    def _redacted(self, value: Any) -> msgspec.Raw:
+        return msgspec.Raw(encode(redacted_data(self._run, value)))
+
+    def _tools(self, tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> msgspec.Raw:
+        if is_redacted(self._run):
+            return self._redacted([described(tool) for tool in tools])
+        return packed_tools(tools, described)
+
+    def _describe_output(self, data: dict[str, Any], schema: Any, fetch: Any) -> None:
+        mode = "native"
+        if schema is None:
+            schema, mode = fetch.schema, getattr(fetch, "mode", None) or mode
+        if not schema.is_plain_text():
+            data["output"] = self._redacted(output_data(schema, mode))
+
+    def _add_input(self, data: dict[str, Any], given: Any) -> None:
+        """Add the input: how much of it the call before and its answer had, and the other items."""
+        if not isinstance(given, list):
+            data["input"] = given
+            self.size += len(given)
+            return
+        items = [encode(without_media(item)) for item in given]
+        if not self._items:
+            new = items
+        else:
+            kept = _in_common(self._items, items)
+            answered = _in_common(self.answered, items[kept:])
+            if self.cancelled:
+                self._add_results(given[kept + answered :])
+            if kept:
+                data["kept"] = kept
+            if answered:
+                data["answered"], data["answer_of"] = answered, self.answered_by
+            new = items[kept + answered :]
+        self._items = items
+        self.size += sum(map(len, new))
+        data["items"] = [msgspec.Raw(item) for item in new]
+
+    def _add_results(self, items: list[Any]) -> None:
+        """Add to cancelled tool calls what the model got for them."""
+        for item in items:
+            if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
+                call = self.cancelled.pop(item["call_id"])
+                call["output"] = msgspec.Raw(encode(item["output"]))
+
+
+def _sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
+    sent: dict[str, Any] = {}
+    for name in _OPTIONS:
+        if options.get(name) is not None:
+            sent[name] = options[name]
+    own = provider_options(model)
+    if own:
+        sent["provider"] = own
+    return sent
+
+
+def _in_common(before: list[bytes], now: list[bytes]) -> int:
+    """Return how many items at the beginning are the same."""
+    count = 0
+    for one, other in zip(before, now, strict=False):
+        if one != other:
+            break
+        count += 1
+    return count

@@ -1,0 +1,71 @@
+"""Lists of tools as JSON, encoded again only if a tool has changed: most runs of an agent have the same."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any
+from weakref import ref
+
+import attrs
+import msgspec
+
+from kantan_agents.bridge.captured.definitions import encode
+
+_MOST_KNOWN = 256
+
+
+@attrs.frozen(eq=False)
+class _Known:
+    """A list of tools that was encoded.
+
+    Attributes:
+        tools: The tools.
+        fields: Copies of their fields; None if they cannot be copied.
+        packed: The list as JSON.
+    """
+
+    tools: tuple[ref[Any], ...]
+    fields: tuple[dict[str, Any], ...]
+    packed: msgspec.Raw
+
+    def is_of(self, tools: Sequence[Any]) -> bool:
+        """Return whether it is the list of these tools, and none of them has changed."""
+        for known, fields, tool in zip(self.tools, self.fields, tools, strict=True):
+            if known() is not tool or vars(tool) != fields:
+                return False
+        return True
+
+
+_known: dict[tuple[int, ...], _Known] = {}
+
+
+def packed_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> msgspec.Raw:
+    """Return a list of tools, or of hand-offs, as JSON.
+
+    Args:
+        tools: The tools.
+        described: Returns the data of one.
+    """
+    key = tuple(map(id, tools))
+    known = _known.get(key)
+    if known is not None and known.is_of(tools):
+        return known.packed
+    packed = msgspec.Raw(encode([described(tool) for tool in tools]))
+    try:
+        fields = tuple(_copied(vars(tool)) for tool in tools)
+        found = _Known(tuple(map(ref, tools)), fields, packed)
+    except Exception:  # noqa: BLE001 - a class without fields, or a value that cannot be copied
+        return packed
+    if len(_known) >= _MOST_KNOWN:
+        _known.clear()
+    _known[key] = found
+    return packed
+
+
+def _copied(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return fields with copies of what may change in place."""
+    return {
+        name: copy.deepcopy(value) if isinstance(value, (dict, list)) else value
+        for name, value in fields.items()
+    }

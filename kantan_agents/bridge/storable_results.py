@@ -1,0 +1,75 @@
+"""Results of runs whose state can be stored as JSON, although the context refers to the result itself.
+
+The classes have the names of those of the SDK, because they are the same in all that can be seen of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import agents
+
+from kantan_agents.bridge.paused import PausedContext, context_of
+
+
+class RunState(agents.RunState[Any, Any]):
+    """The SDK's state of a run; its JSON leaves out ``context["result"]``."""
+
+    def to_json(self, **options: Any) -> dict[str, Any]:
+        """Return the state as JSON data, as the SDK does."""
+        # Not only from a copy: the state of an agent used as a tool holds the same context.
+        with without_result(context_of(self)):
+            return super().to_json(**options)
+
+
+class RunResult(agents.RunResult):
+    """The SDK's result of a run; its state can be stored."""
+
+    def to_state(self) -> agents.RunState[Any, Any]:
+        """Return the state of the run, as the SDK does."""
+        return _storable(super().to_state())
+
+
+class RunResultStreaming(agents.RunResultStreaming):
+    """The SDK's result of a streamed run; its state can be stored."""
+
+    def to_state(self) -> agents.RunState[Any, Any]:
+        """Return the state of the run, as the SDK does."""
+        return _storable(super().to_state())
+
+
+def _storable(state: agents.RunState[Any, Any]) -> agents.RunState[Any, Any]:
+    if state.__class__ is agents.RunState:
+        state.__class__ = RunState
+    return state
+
+
+@contextmanager
+def without_result(context: Any) -> Iterator[None]:
+    """Take the result out of a context for the duration of the block."""
+    if not isinstance(context, dict) or "result" not in context:
+        yield
+        return
+    result = context.pop("result")
+    try:
+        yield
+    finally:
+        # A run in another thread may have put its own result there meanwhile.
+        context.setdefault("result", result)
+
+
+def detach_result(result: Any, context: dict[str, Any]) -> None:
+    """Make the state of ``result`` storable; if its run is paused, give it a copy of the context."""
+    kind = result.__class__
+    if kind is agents.RunResult:
+        result.__class__ = RunResult
+    elif kind is agents.RunResultStreaming:
+        result.__class__ = RunResultStreaming
+    wrapper = getattr(result, "context_wrapper", None)
+    if wrapper is None or not getattr(result, "interruptions", None):
+        return
+    paused = PausedContext({key: value for key, value in context.items() if key != "result"})
+    paused.caller_context = context
+    wrapper.context = paused

@@ -1,0 +1,44 @@
+"""Canonical JSON, by which equal contents are recognised, and its hash."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+import msgspec
+
+_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def canonical(value: Any) -> bytes:
+    """Return JSON data as JSON without spaces and with sorted keys: equal data give equal bytes.
+
+    Half a surrogate pair, which UTF-8 cannot encode, is escaped.
+    """
+    try:
+        return _sorted(value)
+    except (ValueError, OverflowError):  # half a surrogate pair, or an integer of more than 64 bits
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode()
+
+
+def digest(canonical_json: bytes) -> bytes:
+    """Return the SHA-256 of canonical JSON, 32 bytes."""
+    return hashlib.sha256(canonical_json).digest()
+
+
+def content_hash(value: Any) -> str:
+    """Return the SHA-256 of JSON data as 64 hexadecimal digits, the same for equal data."""
+    return digest(canonical(value)).hex()
+
+
+def decode(text: str | bytes) -> Any:
+    """Decode JSON text; half a surrogate pair is accepted, as in Python's ``json``.
+
+    Raises:
+        ValueError: It is not JSON.
+    """
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.MsgspecError, UnicodeEncodeError):
+        return json.loads(text)

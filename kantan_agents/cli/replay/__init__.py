@@ -1,0 +1,1 @@
+"""``kantan-agents replay``: runs recorded runs again."""

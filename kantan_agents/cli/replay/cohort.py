@@ -1,0 +1,173 @@
+"""The options of ``kantan-agents replay cohort``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+
+AgentOption = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="MODULE:NAME",
+        help="The agent as it is now: an Agent object in a Python module.",
+        show_default=False,
+    ),
+]
+ChangeOption = Annotated[
+    list[str],
+    typer.Option(
+        "--change",
+        metavar="WHAT=VALUE",
+        help="What is different; may be repeated: model=NAME, prompt=TEXT or prompt=@FILE, "
+        "settings.NAME=VALUE, rules=@FILE, tool.NAME.description=TEXT, tool.NAME.parameters=@FILE.",
+        show_default=False,
+    ),
+]
+TraceOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--trace", metavar="ID", help="This trace; may be repeated.", show_default=False),
+]
+PromptOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--prompt", metavar="NAME", help="Runs of this prompt.", show_default=False),
+]
+VersionOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--version", metavar="VERSION", help="Runs of this version of a prompt.", show_default=False
+    ),
+]
+LastOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--last", metavar="AGE", help="Runs of the last 12h or 7d.", show_default=False),
+]
+LimitOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--limit", metavar="N", min=1, help="At most the newest N runs.", show_default=False),
+]
+SampleOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--sample", metavar="N", min=1, help="N of the runs, at random.", show_default=False),
+]
+SeedOption = Annotated[
+    int, typer.Option("--seed", metavar="N", help="The same seed chooses the same sample.")
+]
+LiveOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--live",
+        metavar="TOOL",
+        help="A tool that may really run if the recording does not answer its call; may be repeated.",
+        show_default=False,
+    ),
+]
+RepeatsOption = Annotated[
+    int, typer.Option("--repeats", metavar="N", min=1, help="How often each run is made.")
+]
+ConcurrencyOption = Annotated[
+    int, typer.Option("--concurrency", metavar="N", min=1, help="How many runs are made at the same time.")
+]
+PriceOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--price",
+        metavar="MODEL=IN,OUT",
+        help="Prices of a million input and output tokens; may be repeated.",
+        show_default=False,
+    ),
+]
+TokensOption = Annotated[
+    Optional[int],  # noqa: UP045
+    typer.Option("--max-tokens", metavar="N", min=1, help="The most tokens of all runs.", show_default=False),
+]
+CostOption = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option(
+        "--max-cost", metavar="AMOUNT", min=0, help="The most that all runs may cost.", show_default=False
+    ),
+]
+ContextOption = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option(
+        "--context",
+        metavar="FILE.json",
+        help="More values for the context of each run, a JSON object.",
+        show_default=False,
+    ),
+]
+NameOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--name", metavar="EXPERIMENT", help="Name of the experiment.", show_default=False),
+]
+
+
+def cohort(
+    agent: AgentOption,
+    change: ChangeOption,
+    db: DatabaseOption = DATABASE,
+    trace: TraceOption = None,
+    prompt: PromptOption = None,
+    version: VersionOption = None,
+    last: LastOption = None,
+    limit: LimitOption = None,
+    sample: SampleOption = None,
+    seed: SeedOption = 0,
+    live: LiveOption = None,
+    repeats: RepeatsOption = 1,
+    concurrency: ConcurrencyOption = 4,
+    price: PriceOption = None,
+    max_tokens: TokensOption = None,
+    max_cost: CostOption = None,
+    context: ContextOption = None,
+    name: NameOption = None,
+    no_record: Annotated[
+        bool, typer.Option("--no-record", help="Do not record the new runs as traces.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run recorded runs again with something changed, and show what became of them.
+
+    The models are really asked. Tools do not run: a recorded call gets its
+    recorded result, and any other call ends that run as diverged.
+
+    Each finished run is kept in the database. After Ctrl-C, the same command
+    goes on where it stopped.
+
+    Exit codes: 0 all runs made, 1 the budget is used up, 2 bad arguments or
+    database, or the model cannot be reached, 130 interrupted.
+    """
+    from kantan_agents.cli.replay.read_changes import read_changes, read_prices
+    from kantan_agents.cli.replay.run_experiment import Asked, run_experiment
+    from kantan_agents.cli.terminal.inputs import read_context
+    from kantan_agents.cli.terminal.read_quantities import read_duration
+
+    asked = Asked(
+        db,
+        agent,
+        read_changes(change),
+        tuple(trace or ()),
+        {
+            "prompt": prompt,
+            "version": version,
+            "last": None if last is None else read_duration(last, "--last"),
+            "limit": limit,
+            "sample": sample,
+            "seed": seed,
+        },
+        {
+            "live": tuple(live or ()),
+            "repeats": repeats,
+            "concurrency": concurrency,
+            "prices": read_prices(price or ()),
+            "max_tokens": max_tokens,
+            "max_cost": max_cost,
+            "context": read_context(context),
+            "name": name,
+        },
+    )
+    run_experiment(asked, records=not no_record, as_json=as_json)

@@ -1,0 +1,32 @@
+"""Shows the lines of a diff, coloured on a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.text import Text
+
+from kantan_agents.cli.terminal.console import LABEL, plain
+from kantan_agents.cli.traces.span_tree import hanging
+
+_STYLES = {"-": "red", "+": "green"}
+
+
+def diff_lines(console: Console, diff: str, indent: str, width: int | None) -> Iterator[Text]:
+    """Yield the lines of a diff; long ones go on below, with the same indent.
+
+    Args:
+        console: Where it is printed.
+        diff: The lines of the diff, as ``short_diff`` or ``text_diff`` return them.
+        indent: Spaces before each line.
+        width: The maximum length of a line; None in a pipe.
+    """
+    for line in diff.split("\n") if diff else ():
+        # A control character at the beginning must not let a line of a text pass for one of the diff.
+        sign, rest = line[:1], line[1:]
+        is_head = line.startswith(("--- ", "+++ ", "@@ "))
+        style = LABEL if is_head else _STYLES.get(sign, "")
+        shown = plain(rest.replace("\t", "    "), style)
+        first = Text.assemble(indent, (sign, style))
+        yield from hanging(console, first, Text(" " * first.cell_len), shown, width)

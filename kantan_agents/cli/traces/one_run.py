@@ -1,0 +1,106 @@
+"""The options of the commands of ``kantan-agents traces`` that show a run or a prompt, or compare them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.traces.options import JsonOption
+
+
+def show(
+    trace_id: Annotated[
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="The id that `list` shows, a trace id, a run id, the unique beginning of either, or LAST for"
+            " the newest run.",
+        ),
+    ],
+    db: DatabaseOption = DATABASE,
+    full: Annotated[bool, typer.Option("--full", help="Show complete inputs and outputs.")] = False,
+    depth: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            "--depth",
+            metavar="N",
+            min=1,
+            help="Show N levels of the tree, and how many spans are below them.",
+            show_default="all",
+        ),
+    ] = None,
+    all_spans: Annotated[
+        bool, typer.Option("--all", help="Show the SDK's own task and turn spans too.")
+    ] = False,
+    instructions: Annotated[
+        bool,
+        typer.Option("--instructions", help="Show the instructions and settings of each model call too."),
+    ] = False,
+    tools: Annotated[
+        bool,
+        typer.Option(
+            "--tools", help="Show the tools of each model call too, and what the tool rules decided."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one run: its metadata, and its spans as a tree with their inputs and outputs.
+
+    The SDK's own task and turn spans are left out, unless one has an error.
+    Exit codes: 0 shown, 2 no such run, or a bad database.
+    """
+    from kantan_agents.cli.traces.show import View, show_trace
+
+    view = View(full=full, depth=depth, sdk_spans=all_spans, instructions=instructions, tools=tools)
+    show_trace(db, trace_id, view, as_json=as_json)
+
+
+def diff(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="A run, named as for `show`.")],
+    other: Annotated[str, typer.Argument(metavar="RUN", help="The run to compare it with.")],
+    db: DatabaseOption = DATABASE,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where two runs part: the first model call whose request or answer differs, and in which part.
+
+    Below it, the calls, tokens and outputs of both runs.
+    Exit codes: 0 no difference, 1 they differ, 2 no such run, or a bad database.
+    """
+    from kantan_agents.cli.traces.diff import diff_runs
+
+    diff_runs(db, run, other, as_json=as_json)
+
+
+def prompts(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(metavar="NAME", help="Compare the versions of this prompt.", show_default=False),
+    ] = None,
+    versions: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Argument(
+            metavar="[OLD NEW]", help="With --diff, compare the texts of these two.", show_default=False
+        ),
+    ] = None,
+    db: DatabaseOption = DATABASE,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show how the text changes from each version to the next.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare prompt versions: runs, failures, scores, tokens, latency; with --diff, their texts.
+
+    Without NAME, print a row for each version of each prompt.
+    With it, print its versions side by side.
+    Exit codes: 0 compared, even if there is none, 2 bad arguments or database.
+    """
+    from kantan_agents.cli.traces.prompt_diff import check_versions, diff_prompts
+    from kantan_agents.cli.traces.prompts import compare_prompts
+
+    chosen = check_versions(name, versions or (), diff=diff)
+    if diff:
+        diff_prompts(db, str(name), chosen, as_json=as_json)
+    else:
+        compare_prompts(db, name, as_json=as_json)

@@ -1,0 +1,102 @@
+"""Work on the event loop that owns the connection of an MCP server, from another event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from kantan_agents.errors import MCPServerLoopError
+from kantan_agents.support.blocked_loops import is_blocked
+
+T = TypeVar("T")
+
+_BEGIN_SECONDS = 5.0
+_LOOK_SECONDS = 1.0
+_PAUSE_SECONDS = 0.5
+_STEP_SECONDS = 0.02
+_CLOSING_SECONDS = 15.0
+
+
+class LoopEndedError(Exception):
+    """The event loop that was to do the work has ended; ``has_begun`` says whether the work had begun."""
+
+    def __init__(self, *, has_begun: bool) -> None:
+        super().__init__("the event loop of its connection has ended")
+        self.has_begun = has_begun
+
+
+def is_gone(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether an event loop never runs again: it is closed, or a fork has not copied its thread."""
+    if loop.is_closed():
+        return True
+    thread = getattr(loop, "_thread_id", None)  # set while it runs, by asyncio's own loops
+    return thread is not None and all(one.ident != thread for one in threading.enumerate())
+
+
+async def run_on(
+    home: asyncio.AbstractEventLoop, work: Callable[[], Awaitable[T]], server: str, agent: str
+) -> T:
+    """Await ``work()`` on ``home``, another event loop than the running one, and return its result.
+
+    The work sees the caller's context variables. If the caller is cancelled, so is the work.
+
+    Raises:
+        MCPServerLoopError: E37, that event loop does not run, or does not begin within some seconds.
+        LoopEndedError: It ended before the work did, as at the end of an ``asyncio.run`` in another thread.
+    """
+    if is_blocked(home):
+        raise MCPServerLoopError(server=server, agent=agent, reason="agent.run blocks until it returns")
+    if not await _is_moving(home):
+        raise MCPServerLoopError(server=server, agent=agent, reason="is not running")
+    has_begun = False
+
+    async def begin() -> T:
+        nonlocal has_begun
+        has_begun = True
+        return await work()
+
+    waiting = _submitted(begin(), home)
+    waited = 0.0
+    try:
+        while True:
+            await asyncio.wait({waiting}, timeout=_LOOK_SECONDS)
+            if waiting.cancelled() or (is_gone(home) and not waiting.done()):
+                # Not cancelled by the caller: that would be raised by the wait.
+                await _ended(home, _CLOSING_SECONDS)
+                raise LoopEndedError(has_begun=has_begun)
+            if waiting.done():
+                return waiting.result()
+            waited += _LOOK_SECONDS
+            if not has_begun and waited >= _BEGIN_SECONDS:
+                reason = f"has not begun the work within {_BEGIN_SECONDS:g} seconds: something blocks it"
+                raise MCPServerLoopError(server=server, agent=agent, reason=reason)
+            if not await _is_moving(home):
+                raise MCPServerLoopError(server=server, agent=agent, reason="has stopped during the work")
+    finally:
+        if not is_gone(home):
+            waiting.cancel()
+
+
+def _submitted(work: Coroutine[Any, Any, T], home: asyncio.AbstractEventLoop) -> asyncio.Future[T]:
+    try:
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, home))
+    except RuntimeError:  # it has just been closed
+        work.close()
+        raise LoopEndedError(has_begun=False) from None
+
+
+async def _is_moving(loop: asyncio.AbstractEventLoop) -> bool:
+    """Return whether an event loop runs, or ends soon."""
+    # Between two steps of its end, an event loop neither runs nor is closed.
+    return loop.is_running() or await _ended(loop, _PAUSE_SECONDS)
+
+
+async def _ended(loop: asyncio.AbstractEventLoop, seconds: float) -> bool:
+    """Wait for the end of an event loop; return False if that takes longer."""
+    for _ in range(int(seconds / _STEP_SECONDS)):
+        if is_gone(loop):
+            return True
+        await asyncio.sleep(_STEP_SECONDS)
+    return False

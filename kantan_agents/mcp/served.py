@@ -1,0 +1,205 @@
+"""Lists the MCP servers of an agent in a turn. A server that fails ends the run or is left out, as chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+import attrs
+from agents import RunContextWrapper, SpanError
+from agents.tracing import mcp_tools_span
+
+from kantan_agents.errors import KantanAgentsError, MCPServerUnavailableError
+from kantan_agents.events import MCPServerLeftOut
+from kantan_agents.interception import error_message
+from kantan_agents.mcp.connection import Connection, UnavailableError, connection_of
+from kantan_agents.mcp.failure_policy import MCPFailurePolicy, choice_for
+from kantan_agents.mcp.failures import text_of
+from kantan_agents.pipeline import Run, current_run
+from kantan_agents.support.log import get_logger
+
+T = TypeVar("T")
+
+TENDED = "_kantan_tended_servers"
+"""Attribute of an SDK agent for its ``Tended`` servers; left out of copies."""
+
+_LEFT_OUT = object()
+_log = get_logger("kantan_agents.mcp")
+
+servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
+"""Names of the MCP servers that were left out when this task listed the servers of an agent last."""
+
+
+class Tended:
+    """A server object of an agent whose calls go through its ``Connection``; otherwise the object itself.
+
+    A server object that wraps another names it as ``wrapped_server``: that one has the connection.
+
+    Attributes:
+        server: The server object.
+    """
+
+    def __init__(self, server: Any, agent_name: str) -> None:
+        inner = server
+        while getattr(inner, "wrapped_server", None) is not None:
+            inner = inner.wrapped_server
+        self.server = server
+        self._inner = inner
+        self._last_tools: Sequence[Any] | None = None
+        self._agent_name = agent_name
+
+    @property
+    def connection(self) -> Connection:
+        """The connection of the server, or of the one that it wraps."""
+        return connection_of(self._inner)
+
+    @property
+    def last_tools(self) -> Sequence[Any] | None:
+        """The tools that it listed last; None if it never did."""
+        return self._last_tools if self._inner is not self.server else self.connection.last_tools
+
+    def remember(self, tools: Sequence[Any]) -> None:
+        """Remember the tools that it has listed."""
+        if self._inner is not self.server:
+            self._last_tools = tools
+        else:
+            self.connection.last_tools = tools
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "server" or name.startswith("__"):  # of a copy that is being made
+            raise AttributeError(name)
+        return getattr(self.server, name)
+
+    async def call_tool(self, tool_name: str, arguments: Any, **options: Any) -> Any:
+        """Call a tool of the server."""
+        call = self.server.call_tool
+        return await self.connection.call(lambda: call(tool_name, arguments, **options), self._agent_name)
+
+
+@attrs.frozen(eq=False)
+class Served:
+    """What a server offers in a turn.
+
+    Attributes:
+        server: The server.
+        tools: Its tools; if it is away, those that it offered last.
+        is_away: Whether it is left out of the turn.
+    """
+
+    server: Tended
+    tools: Sequence[Any]
+    is_away: bool = False
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether it is away and has never listed its tools."""
+        return self.is_away and self.server.last_tools is None
+
+
+async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy) -> list[Served]:
+    """Return what the MCP servers of an agent offer now.
+
+    Args:
+        agent: The SDK agent.
+        wrapper: The SDK's context of the run.
+        policy: Whether a server that fails ends the run or is left out.
+
+    Raises:
+        MCPServerUnavailableError: E28, a server cannot be used, and the policy says "raise".
+        MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
+    """
+    tended: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
+    served: list[Served] = []
+    away: set[str] = set()
+    for server in agent.mcp_servers:
+        known = tended.get(id(server))
+        if known is None or known.server is not server:
+            known = tended[id(server)] = Tended(server, agent.name)
+        one = await _list_server(known, agent, wrapper, policy)
+        if one.is_away:
+            away.add(server.name)
+        served.append(one)
+    servers_away.set(frozenset(away))
+    return served
+
+
+async def _list_server(
+    tended: Tended, agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
+) -> Served:
+    server, run = tended.server, current_run.get()
+    with mcp_tools_span(server=shown_name(server)) as span:
+        try:
+            tools = await _listed(tended, agent, wrapper, run)
+        except KantanAgentsError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a server raises, it has not listed its tools
+            reason = str(error) if isinstance(error, UnavailableError) else text_of(error)
+            failure = MCPServerUnavailableError(server=shown_name(server), agent=agent.name, reason=reason)
+            message = str(failure) if run is None else error_message(run, failure)
+            span.set_error(SpanError(message=message, data=None))
+            if run is not None and run.capture is not None:
+                run.capture.listed(server.name, None, reason)
+            if choice_for(policy, server.name) == "raise":
+                raise failure from (error.__cause__ or error)
+            await _note_left_out(run, agent, tended, failure, message)
+            return Served(tended, tended.last_tools or (), is_away=True)
+        span.span_data.result = [tool.name for tool in tools]
+    tended.remember(tools)
+    if run is not None and run.capture is not None:
+        run.capture.listed(server.name, tools)
+    if run is not None and _LEFT_OUT in run.state:
+        run.state[_LEFT_OUT].discard((agent.name, tended))
+    return Served(tended, tools)
+
+
+async def _listed(
+    tended: Tended, agent: Any, wrapper: RunContextWrapper[Any], run: Run | None
+) -> Sequence[Any]:
+    if run is None or run.tape is None:
+        tools: Sequence[Any] = await tended.connection.ask(
+            lambda: tended.server.list_tools(wrapper, agent), agent.name
+        )
+        return tools
+    played: Sequence[Any] | str = run.tape.listing(tended.server.name)
+    if isinstance(played, str):
+        raise UnavailableError(played)
+    return played
+
+
+async def _note_left_out(
+    run: Run | None, agent: Any, tended: Tended, failure: MCPServerUnavailableError, message: str
+) -> None:
+    """Log and emit that a server is left out, once for each time that it goes away in a run."""
+    if run is not None:
+        noted: set[Any] = run.state.setdefault(_LEFT_OUT, set())
+        if (agent.name, tended) in noted:
+            return
+        noted.add((agent.name, tended))
+    _log.warning("mcp_server_left_out", server=failure.server, agent=agent.name, error=message)
+    if run is not None and run.events is not None:
+        await run.events.emit(
+            MCPServerLeftOut, agent=agent.name, server=failure.server, code=failure.code, message=message
+        )
+
+
+async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
+    """Ask a server something that may be asked twice, in the event loop of its connection.
+
+    Args:
+        server: The server object.
+        question: Asks it, for its prompts for example.
+        agent_name: Name of the agent, for errors.
+
+    Raises:
+        UnavailableError: The server cannot be reached.
+        MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
+        Exception: Any other exception of the server.
+    """
+    return await Tended(server, agent_name).connection.ask(question, agent_name)
+
+
+def shown_name(server: Any) -> str:
+    """Return the name of a server without the password and the query of a URL in it."""
+    # The SDK's name for messages; it has no public one.
+    return str(getattr(server, "_error_name", server.name))

@@ -1,0 +1,105 @@
+"""The prompts of an agent's MCP servers as commands: ``/mcp__SERVER__PROMPT``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import attrs
+from agents.mcp import MCPServer
+
+from kantan_agents.bridge import SDKAgent
+from kantan_agents.commands import Command
+from kantan_agents.mcp.offers import as_data, may_offer, reason_of
+from kantan_agents.mcp.served import ask_server
+from kantan_agents.pipeline import current_run
+from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tool_rules.origins import SERVER_PREFIX, Origin
+from kantan_agents.tools import Surroundings, facts_of, servers_of
+from kantan_agents.tools.server_names import names_in_rules, origin_of, safe
+
+_log = get_logger("kantan_agents.commands")
+
+
+@attrs.frozen(eq=False)
+class ServerPrompt:
+    """A prompt of an MCP server.
+
+    Attributes:
+        server: The server.
+        name: Its name on the server.
+        facts: What the user rules need to know about it: they apply as to a tool of this server.
+    """
+
+    server: MCPServer
+    name: str
+    facts: ToolFacts
+
+
+def facts_of_command(target: Any) -> ToolFacts:
+    """Return what the user rules need to know about the target of a command."""
+    return target.facts if isinstance(target, ServerPrompt) else facts_of(target)
+
+
+async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[Command]:
+    """Return the prompts of an agent's MCP servers as commands; a name of another command is not taken.
+
+    Args:
+        agent: The SDK agent.
+        commands: Its other commands.
+    """
+    taken = {name for command in commands for name in (command.name, *command.aliases)}
+    around = Surroundings(
+        agent.local_names, servers_of(agent.tools) | {server.name for server in agent.mcp_servers}
+    )
+    found: list[Command] = []
+    for server in agent.mcp_servers:
+        for command in await _prompts_of(server, around, agent.name):
+            if command.name in taken:
+                _log.warning("prompt_left_out", prompt=command.name, reason="another command has this name")
+                continue
+            taken.add(command.name)
+            found.append(command)
+    return found
+
+
+async def _prompts_of(server: MCPServer, around: Surroundings, agent: str) -> list[Command]:
+    run = current_run.get()
+    if run is not None and run.tape is not None and not run.tape.asks_servers:
+        return []
+    if not may_offer(server, "prompts"):
+        return []
+    try:
+        listed = as_data(await ask_server(server, server.list_prompts, agent)).get("prompts", [])
+    except Exception as error:  # noqa: BLE001 - a server without prompts may refuse; its tools are commands
+        _log.warning("prompts_not_listed", server=server.name, reason=reason_of(error))
+        return []
+    return list(_commands(server, listed, around))
+
+
+def _commands(server: MCPServer, listed: list[dict[str, Any]], around: Surroundings) -> Iterator[Command]:
+    for prompt in listed:
+        own = str(prompt["name"])
+        name = f"{SERVER_PREFIX}{safe(server.name)}__{safe(own)}"
+        # By its own name alone, a prompt could be taken for a tool.
+        prefixed = origin_of(server.name, own, own, around).prefixed
+        if name not in prefixed:
+            _log.warning("prompt_left_out", prompt=name, reason="the name may mean another server")
+            continue
+        arguments = prompt.get("arguments") or []
+        schema = {
+            "type": "object",
+            "properties": {
+                one["name"]: {"type": "string", "description": one.get("description", "")}
+                for one in arguments
+            },
+            "required": [one["name"] for one in arguments if one.get("required")],
+        }
+        # Its own name counts for rules that refuse, as that of a tool does.
+        names = tuple(dict.fromkeys((name, *names_in_rules(server.name, own), own)))
+        facts = ToolFacts(
+            names, next(iter(schema["properties"]), None), schema, origin=Origin(None, prefixed)
+        )
+        description = prompt.get("description") or prompt.get("title") or ""
+        yield Command(name, description, schema, ServerPrompt(server, own, facts))

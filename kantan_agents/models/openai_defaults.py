@@ -1,0 +1,141 @@
+"""Models at OpenAI that follow ``agents.set_default_openai_client``, ``..._key`` and ``..._api``.
+
+Agents are often created when a module is imported, and the defaults set later, when the program starts. So
+the defaults are read at each call.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from agents import Model
+
+# Private: the SDK has public functions that set these defaults, and none that returns them.
+from agents.models import _openai_shared as sdk_defaults
+from kantan_llm import AsyncClientBundle
+from kantan_llm.providers import split_model_prefix
+from kantan_llm.resolver import ResolvedLLM
+from openai import AsyncOpenAI
+
+from kantan_agents.models.client_pool import OPENAI, ClientPool, Clients, sdk_model
+
+_NAMES: Final = re.compile(
+    r"gpt-(?!oss)|chatgpt-|o\d+(?:-|$)|codex-|computer-use-|text-embedding-|ft:", re.IGNORECASE
+)
+"""How the names of OpenAI's models begin, those of fine-tuned ones included."""
+
+ELSEWHERE: Final = ("litellm/", "any-llm/")
+"""Prefixes of names that the SDK resolves with other packages, whatever the environment holds."""
+
+
+@lru_cache(maxsize=512)
+def at_openai(name: str) -> str | None:
+    """Return the name of a model at OpenAI, of a name that means one; else None."""
+    provider, model = split_model_prefix(name.strip())
+    if provider == OPENAI or (provider is None and _NAMES.match(model)):
+        return model
+    return None
+
+
+def default_key() -> str | None:
+    """Return the key of ``set_default_openai_key``."""
+    return sdk_defaults.get_default_openai_key()
+
+
+def uses_responses() -> bool:
+    """Return whether ``set_default_openai_api`` has chosen the Responses API, as it is by default."""
+    return sdk_defaults.get_use_responses_by_default()
+
+
+class DefaultClientModel:
+    """Finds a model behind the default client of the SDK.
+
+    Args:
+        name: The model's name.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._last: tuple[AsyncOpenAI, bool, Model] | None = None
+
+    def model(self) -> Model:
+        """Return the model behind the client that is set when this is called."""
+        return self.behind(_default_client())
+
+    def client(self) -> AsyncOpenAI:
+        """Return the client that is set when this is called."""
+        client = _default_client()
+        self.behind(client)  # prepares the client, as for every model
+        return client
+
+    def behind(self, client: AsyncOpenAI) -> Model:
+        """Return the model behind this client."""
+        uses_responses = sdk_defaults.get_use_responses_by_default()
+        last = self._last
+        if last is None or last[0] is not client or last[1] is not uses_responses:
+            bundle = AsyncClientBundle(client, self._name, OPENAI, str(client.base_url))
+            last = self._last = (client, uses_responses, sdk_model(bundle))
+        return last[2]
+
+
+def default_client_model(name: str, *, is_known: bool) -> tuple[str, DefaultClientModel] | None:
+    """Return a model's name and what finds it behind the SDK's default client; None if that is not set.
+
+    Args:
+        name: A name that has no client otherwise.
+        is_known: Whether its provider is known, which uses the default client only if it is OpenAI.
+    """
+    if sdk_defaults.get_default_openai_client() is None:
+        return None
+    model = at_openai(name)
+    if model is None and not is_known:
+        model = name.strip()
+    return (model, DefaultClientModel(model)) if model else None
+
+
+def _default_client() -> AsyncOpenAI:
+    client = sdk_defaults.get_default_openai_client()
+    if client is None:
+        raise RuntimeError("the SDK has lost its default client")
+    return client
+
+
+class OpenAIPool(ClientPool):
+    """Holds a model at OpenAI for each event loop, while the SDK has no other default.
+
+    Args:
+        resolved: The model, as kantan-llm resolved its name.
+        clients: The clients of its API and key.
+        again: Resolves the name once more, with the defaults of that moment.
+    """
+
+    def __init__(self, resolved: ResolvedLLM, clients: Clients, again: Callable[[], ClientPool]) -> None:
+        super().__init__(resolved, clients)
+        self._key = resolved.api_key
+        self._again = again
+        self._uses_responses = sdk_defaults.get_use_responses_by_default()
+        self._behind_default = DefaultClientModel(resolved.model)
+
+    def model(self) -> Model:
+        """Return the SDK model: behind the default client, or for the running loop."""
+        client = sdk_defaults.get_default_openai_client()
+        if client is not None:
+            return self._behind_default.behind(client)
+        if self._is_replaced():
+            return self._again().model()
+        return self._models.get()
+
+    def client(self) -> AsyncOpenAI:
+        """Return the default client of the SDK, or the client for the running loop."""
+        client = sdk_defaults.get_default_openai_client()
+        if client is not None:
+            return self._behind_default.client()
+        return self._again().client() if self._is_replaced() else super().client()
+
+    def _is_replaced(self) -> bool:
+        key = sdk_defaults.get_default_openai_key()
+        uses_responses = sdk_defaults.get_use_responses_by_default()
+        return (key is not None and key != self._key) or uses_responses is not self._uses_responses

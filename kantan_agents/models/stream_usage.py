@@ -1,0 +1,165 @@
+"""Request the usage of streamed chat completions: most servers send it only if a request asks for it.
+
+A server that rejects the question gets the same request without it, and is not asked again.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from threading import Lock
+from typing import Any
+
+from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
+from openai import APIStatusError
+
+from kantan_agents.models.origin import Origin, origin_of
+from kantan_agents.protocol import ProviderModel
+from kantan_agents.support.log import get_logger
+
+_MOST_ORIGINS = 1024
+_REJECTED = (400, 422)
+_PARAMETERS = ("stream_options", "include_usage")
+_END: Any = object()
+_log = get_logger("kantan_agents.models")
+
+
+class UsageRefusals:
+    """The models whose servers have rejected the question for usage; forgets the oldest ones.
+
+    Reading takes no lock: every streamed call reads it, from any thread.
+    """
+
+    def __init__(self) -> None:
+        self._origins: dict[Origin, None] = {}
+        self._lock = Lock()
+
+    def __contains__(self, origin: Origin) -> bool:
+        return origin in self._origins
+
+    def add(self, origin: Origin) -> None:
+        """Remember that the server of a model does not send usage."""
+        with self._lock:
+            while len(self._origins) >= _MOST_ORIGINS:
+                del self._origins[next(iter(self._origins))]
+            self._origins[origin] = None
+
+
+REFUSALS = UsageRefusals()
+
+
+def stream_with_usage(
+    model: Model, settings: Any, open_stream: Callable[[Any], AsyncIterator[Any]]
+) -> AsyncIterator[Any]:
+    """Open the stream of a model, and ask for its usage unless the settings decide about it.
+
+    Args:
+        model: The model. The SDK's models of the Responses API and providers of the protocol need no
+            question. A ``NamedModel`` and an ``AskingChatModel`` ask by themselves.
+        settings: The ``ModelSettings`` of the request.
+        open_stream: Opens the stream with the settings given to it.
+
+    Returns:
+        The stream events.
+    """
+    if _decides(settings) or isinstance(model, _NOT_ASKED) or _delegates(model):
+        return open_stream(settings)
+    return _asked(model, settings, open_stream)
+
+
+class AskingChatModel(OpenAIChatCompletionsModel):
+    """The SDK's model of the chat completions API, for a client of kantan-llm: it asks for usage by itself.
+
+    So it does in runs of the SDK's own ``Runner`` too. It has the names of the SDK's class, because the SDK
+    orders agents by them when it stores a paused run.
+    """
+
+    __module__ = OpenAIChatCompletionsModel.__module__
+    __qualname__ = OpenAIChatCompletionsModel.__qualname__
+
+    @classmethod
+    def adopt(cls, model: Model) -> None:
+        """Make an instance of the SDK's class one of this class; any other model is left unchanged."""
+        if type(model) is OpenAIChatCompletionsModel:
+            changed: Any = model
+            changed.__class__ = cls
+
+    def stream_response(
+        self, system_instructions: str | None, input: Any, model_settings: Any, *args: Any, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        """Call the model and stream its response, with its usage."""
+        call = super().stream_response
+
+        def open_stream(settings: Any) -> AsyncIterator[Any]:
+            return call(system_instructions, input, settings, *args, **kwargs)
+
+        if _decides(model_settings):
+            return open_stream(model_settings)
+        return _asked(self, model_settings, open_stream)
+
+
+_NOT_ASKED = (OpenAIResponsesModel, ProviderModel, AskingChatModel)
+
+
+def _asked(
+    model: Model, settings: Any, open_stream: Callable[[Any], AsyncIterator[Any]]
+) -> AsyncIterator[Any]:
+    origin = origin_of(model)
+    if origin in REFUSALS:
+        return open_stream(settings)
+    return _asking(origin, settings, open_stream)
+
+
+def _decides(settings: Any) -> bool:
+    """Return whether the user's settings say whether to ask."""
+    if getattr(settings, "include_usage", True) is not None:
+        return True
+    extra = (getattr(settings, name, None) for name in ("extra_args", "extra_body"))
+    return any(isinstance(options, Mapping) and _PARAMETERS[0] in options for options in extra)
+
+
+def _delegates(model: Model) -> bool:
+    return hasattr(type(model), "current_model")  # a NamedModel
+
+
+async def _asking(
+    origin: Origin, settings: Any, open_stream: Callable[[Any], AsyncIterator[Any]]
+) -> AsyncGenerator[Any, None]:
+    asking = copy.copy(settings)
+    asking.include_usage = True
+    events: Any = open_stream(asking)
+    steps = aiter(events)
+    rejected: APIStatusError | None = None
+    try:
+        try:
+            event = await anext(steps, _END)  # the request is sent here
+        except APIStatusError as error:
+            if not _is_about_usage(error):
+                raise
+            rejected = error
+        if rejected is not None:
+            await _close(events)
+            events = open_stream(settings)
+            steps = aiter(events)
+            event = await anext(steps, _END)
+            REFUSALS.add(origin)
+            _log.warning(
+                "the server rejects stream_options, so it sends no usage for streamed answers",
+                model=origin.model,
+                status=rejected.status_code,
+            )
+        while event is not _END:
+            yield event
+            event = await anext(steps, _END)
+    finally:
+        await _close(events)
+
+
+async def _close(events: Any) -> None:
+    close = getattr(events, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _is_about_usage(error: APIStatusError) -> bool:
+    return error.status_code in _REJECTED and any(name in str(error) for name in _PARAMETERS)

@@ -1,0 +1,119 @@
+"""Compares a replayed run with the recording, and decides which differences count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.capture import ModelCallRecord, ModelRequest
+from kantan_agents.capture.compare import Difference, differences
+from kantan_agents.capture.reading import model_request
+from kantan_agents.errors import InvalidOptionError, ReplayDifferenceError
+from kantan_agents.support.nearest import nearest
+from kantan_agents.support.secrets import mask
+from kantan_agents.tracing.recorder.masking import mask_data
+
+PARTS: Final = (
+    "model",
+    "instructions",
+    "tools",
+    "handoffs",
+    "output",
+    "settings",
+    "options",
+    "input",
+    "answer",
+    "error",
+    "calls",
+    "rules",
+)
+"""The parts of a run that are compared; ``answer`` is the final output, ``calls`` which calls are made."""
+
+# The SDK makes such a key up for each run, so it says nothing about the agent.
+_GENERATED_KEY: Final = "agents-sdk:"
+_KEY: Final = "prompt_cache_key"
+
+
+@attrs.frozen
+class Checks:
+    """Which differences count.
+
+    Attributes:
+        ignored: Parts that may differ, such as ``"settings.temperature"`` or ``"tools"``.
+        matched: The only parts that may not differ; None for all.
+    """
+
+    ignored: Sequence[str] = ()
+    matched: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, ignore: str | Iterable[str], match: str | Iterable[str] | None) -> Checks:
+        """Return the checks for the options of a replay.
+
+        Raises:
+            InvalidOptionError: E75, a name is not that of a part.
+        """
+        return cls(_names("ignore", ignore), None if match is None else _names("match", match))
+
+    def counts(self, part: str) -> bool:
+        """Return whether a difference in a part counts."""
+        if any(_covers(name, part) for name in self.ignored):
+            return False
+        return self.matched is None or any(_covers(name, part) for name in self.matched)
+
+    def of_call(self, recorded: ModelCallRecord, model: str, now: ModelRequest) -> list[Difference]:
+        """Return the differences that count between a recorded model call and a request.
+
+        Args:
+            recorded: The recorded call.
+            model: Name of the model that the request goes to.
+            now: The request.
+        """
+        before = without_generated(recorded.request)
+        found = [] if recorded.model == model else [Difference("model", recorded.model, model)]
+        found += differences(before, now)
+        return [one for one in found if self.counts(one.part)]
+
+
+def _names(option: str, names: str | Iterable[str]) -> Sequence[str]:
+    listed = (names,) if isinstance(names, str) else tuple(names)
+    for name in listed:
+        first = name.split(".", 1)[0].split("[", 1)[0] if isinstance(name, str) else ""
+        if first not in PARTS:
+            near = nearest(first, PARTS)
+            hint = f"; did you mean {near!r}?" if near is not None else ""
+            reason = f"{name!r} is not a part of a run, these are: {', '.join(PARTS)}{hint}"
+            raise InvalidOptionError(option=option, reason=reason)
+    return listed
+
+
+def _covers(name: str, part: str) -> bool:
+    return part == name or part.startswith((f"{name}.", f"{name}["))
+
+
+def request_now(data: dict[str, Any]) -> ModelRequest:
+    """Return a request as the database would have it: with secrets masked."""
+    return without_generated(model_request(mask_data(data, mask)))
+
+
+def without_generated(request: ModelRequest) -> ModelRequest:
+    """Return a request without what the SDK makes up for each run."""
+    arguments: Any = request.settings.get("extra_args")
+    key = arguments.get(_KEY) if isinstance(arguments, dict) else None
+    if not isinstance(key, str) or not key.startswith(_GENERATED_KEY):
+        return request
+    left = {name: value for name, value in arguments.items() if name != _KEY}
+    settings = {name: value for name, value in request.settings.items() if name != "extra_args"}
+    return attrs.evolve(request, settings={**settings, "extra_args": left} if left else settings)
+
+
+def difference_error(place: str, found: Sequence[Difference]) -> ReplayDifferenceError:
+    """Return the error for differences at a call; it shows the first."""
+    first = found[0]
+    others = ", ".join(one.part for one in found[1:4])
+    more = f" and {len(found) - 1} more: {others}" if others else ""
+    return ReplayDifferenceError(
+        place=place, part=f"{first.part} {first.kind}{more}", diff=first.diff, differences=tuple(found)
+    )

@@ -1,0 +1,150 @@
+"""The result of one run of an experiment, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import attrs
+from typing_extensions import Self
+
+from kantan_agents.capture.values import JSONValue
+
+Status = Literal["same", "wording", "changed", "diverged", "failed"]
+STATUSES: Final[tuple[Status, ...]] = ("same", "wording", "changed", "diverged", "failed")
+"""How a run can compare with the recorded one, from the best to the worst."""
+
+DecisionKind = Literal["tool call", "hand-off", "refusal", "field", "error"]
+
+
+@attrs.frozen
+class ChangedDecision:
+    """A decision that a run has made and the recorded run has not, or the other way round.
+
+    Attributes:
+        kind: ``"tool call"``, ``"hand-off"``, ``"refusal"``, ``"field"`` of a structured output, or
+            ``"error"`` that ended only one of the two runs.
+        agent: Name of the agent.
+        name: Name of the tool, of the agent that takes over, the path of the field, or the error's class.
+        before: The arguments of the call, or the value of the field, in the recorded run; None if it has
+            nothing there.
+        after: The same in the new run.
+    """
+
+    kind: DecisionKind
+    agent: str
+    name: str
+    before: JSONValue
+    after: JSONValue
+
+
+@attrs.frozen
+class NewCall:
+    """The tool call at which a run has left its recording.
+
+    Attributes:
+        step: Number of the model call that asked for it, from 1.
+        agent: Name of the agent.
+        tool: Name of the tool.
+        arguments: The arguments as the model wrote them, with secrets masked.
+        reason: Why the recording does not answer it.
+    """
+
+    step: int
+    agent: str
+    tool: str
+    arguments: str
+    reason: str
+
+
+@attrs.frozen
+class Figures:
+    """What a run has used.
+
+    Attributes:
+        model_calls: Number of model calls.
+        input_tokens: Sum over the model calls.
+        output_tokens: Sum over the model calls.
+        seconds: Time spent in model calls; tools are answered at once and not counted.
+        cost: Price of the tokens, in the currency of the prices; None without prices for all models.
+    """
+
+    model_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    cost: float | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Input and output tokens together."""
+        return self.input_tokens + self.output_tokens
+
+    def __add__(self, other: Figures) -> Figures:
+        has_cost = self.cost is not None and other.cost is not None
+        return Figures(
+            self.model_calls + other.model_calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+            (self.cost or 0.0) + (other.cost or 0.0) if has_cost else None,
+        )
+
+
+@attrs.frozen
+class RunOutcome:
+    """A recorded run and what became of it with the change.
+
+    Attributes:
+        trace_id: Id of the recorded trace.
+        run_id: Id of the recorded run.
+        repeat: Number of the repetition, from 0.
+        status: ``"same"``; ``"wording"``, only the text of the answer differs; ``"changed"``, decisions
+            differ; ``"diverged"``, it was stopped at a call that the recording does not answer;
+            ``"failed"``, an error ended it that had not ended the recorded run.
+        decisions: The decisions that differ; empty unless ``status`` is ``"changed"``.
+        new_call: The call at which it has diverged.
+        error: The error that ended it.
+        before: What the recorded run has used.
+        after: What this run has used.
+        output_before: The final output of the recorded run, as JSON data.
+        output_after: The final output of this run.
+        simulated: Names of the tools whose results were made up by a model.
+        live: Names of the tools that have really run.
+        replayed_trace_id: Id of the trace in which this run is recorded; None if no recorder was active.
+    """
+
+    trace_id: str
+    run_id: str
+    repeat: int
+    status: Status
+    decisions: Sequence[ChangedDecision] = ()
+    new_call: NewCall | None = None
+    error: str | None = None
+    before: Figures = Figures()
+    after: Figures = Figures()
+    output_before: JSONValue = None
+    output_after: JSONValue = None
+    simulated: Sequence[str] = ()
+    live: Sequence[str] = ()
+    replayed_trace_id: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the outcome as JSON data; ``from_dict`` reads it back."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Return the outcome that ``to_dict`` has made JSON data of."""
+        new_call = data["new_call"]
+        return cls(
+            **{
+                **data,
+                "decisions": tuple(ChangedDecision(**one) for one in data["decisions"]),
+                "new_call": None if new_call is None else NewCall(**new_call),
+                "before": Figures(**data["before"]),
+                "after": Figures(**data["after"]),
+                "simulated": tuple(data["simulated"]),
+                "live": tuple(data["live"]),
+            }
+        )

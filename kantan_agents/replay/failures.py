@@ -1,0 +1,92 @@
+"""Makes exceptions of recorded errors, of the same classes where that is possible."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+from ast import literal_eval
+from collections.abc import Iterator
+
+import agents.exceptions
+import httpx
+import openai
+
+import kantan_agents.errors
+from kantan_agents.capture import RecordedError
+from kantan_agents.errors import KantanAgentsError, ReplayedFailureError
+
+_NOWHERE = httpx.Request("POST", "http://replay.invalid/")
+
+
+def error_of(recorded: RecordedError) -> Exception:
+    """Return a recorded error as an exception that middleware treats as it treated the original.
+
+    Its class is the recorded one if that is a class of Python, the SDK, the client of OpenAI or this library,
+    or the only loaded class of that name, and can be created from a message. Otherwise it is a subclass of
+    ``ReplayedFailureError`` with the recorded name. Attributes of errors of this library are None.
+    """
+    if recorded.code is not None:
+        own = getattr(kantan_agents.errors, recorded.type, None)
+        if isinstance(own, type) and issubclass(own, KantanAgentsError):
+            return _own_error(own, recorded)
+    return _of_client(recorded) or _of_known_class(recorded) or _stand_in(recorded)
+
+
+def _own_error(kind: type[KantanAgentsError], recorded: RecordedError) -> Exception:
+    error = kind.__new__(kind, recorded.message)  # its own __init__ makes the message of data not recorded
+    error.data = {}
+    for each in reversed(kind.__mro__):
+        for name in inspect.get_annotations(each):
+            if not hasattr(error, name):
+                setattr(error, name, recorded.status if name == "status" else None)
+    return error
+
+
+def _of_client(recorded: RecordedError) -> Exception | None:
+    kind = getattr(openai, recorded.type, None)
+    if not isinstance(kind, type) or not issubclass(kind, openai.APIError):
+        return None
+    message = recorded.message
+    if issubclass(kind, openai.APIStatusError):
+        response = httpx.Response(recorded.status or 500, request=_NOWHERE)
+        return kind(message, response=response, body=None)
+    if issubclass(kind, openai.APITimeoutError):
+        return kind(_NOWHERE)
+    if issubclass(kind, openai.APIConnectionError):
+        return kind(message=message, request=_NOWHERE)
+    return kind(message, _NOWHERE, body=None)
+
+
+def _of_known_class(recorded: RecordedError) -> Exception | None:
+    for module in (builtins, agents.exceptions):
+        kind = getattr(module, recorded.type, None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            return _made(kind, recorded.message)
+    named = [kind for kind in _subclasses(Exception) if kind.__name__ == recorded.type]
+    return _made(named[0], recorded.message) if len(named) == 1 else None
+
+
+def _subclasses(kind: type[Exception]) -> Iterator[type[Exception]]:
+    seen: set[type[Exception]] = set()
+    left = [kind]
+    while left:
+        for each in type.__subclasses__(left.pop()):
+            if each not in seen and not issubclass(each, ReplayedFailureError):
+                seen.add(each)
+                left.append(each)
+                yield each
+
+
+def _made(kind: type[Exception], message: str) -> Exception | None:
+    """Return an exception of a class, if its only argument is its message."""
+    try:
+        error: Exception = kind(literal_eval(message) if kind is KeyError else message)  # its text is a repr
+        is_same = str(error) == message
+    except Exception:  # noqa: BLE001 - code of the user; such a class wants other arguments
+        return None
+    return error if is_same else None
+
+
+def _stand_in(recorded: RecordedError) -> Exception:
+    kind: type[Exception] = type(recorded.type, (ReplayedFailureError,), {"__module__": __name__})
+    return kind(recorded.message, recorded.type)

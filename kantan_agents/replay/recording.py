@@ -1,0 +1,188 @@
+"""``Recording``: the runs of one trace, apart from the database, as one readable file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+from typing_extensions import Self
+
+from kantan_agents.capture import RunRecord
+from kantan_agents.capture.checking import check_types
+from kantan_agents.capture.reading import UnknownVersionError, run_record
+from kantan_agents.capture.writing import data_of, with_contents_apart
+from kantan_agents.errors import IncompleteRecordError, NotReplayableError, RecordingFileError
+from kantan_agents.tracing.store import StoredTrace, TraceStore
+
+FORMAT: Final = "kantan_agents recording"
+VERSION: Final = 1
+
+
+@attrs.frozen
+class Recording:
+    """The complete records of a run and of all runs inside it.
+
+    Attributes:
+        trace_id: Id of the trace that it comes from.
+        runs: The records, the run that began first is the first.
+    """
+
+    trace_id: str
+    runs: Sequence[RunRecord]
+
+    @classmethod
+    def from_trace(cls, store: TraceStore, trace_id: str, *, run: str | None = None) -> Self:
+        """Return the recording of a trace in a database.
+
+        Args:
+            store: The database.
+            trace_id: Id of the trace, or a part of it as ``store.trace`` takes it.
+            run: Id of the run, if the trace has several that are not inside one another.
+
+        Raises:
+            TraceNotFoundError: E61, there is no such trace.
+            TraceDatabaseError: E60, the file cannot be read.
+            IncompleteRecordError: E90, the trace is not recorded completely.
+            NotReplayableError: E93, the trace has several runs, or ``run`` is not one of them.
+        """
+        return cls.of(store.trace(trace_id), run=run)
+
+    @classmethod
+    def of(cls, trace: StoredTrace, *, run: str | None = None) -> Self:
+        """Return the recording of a stored trace; see ``from_trace``."""
+        trace_id = trace.summary.trace_id
+        if trace.missing:
+            raise IncompleteRecordError(trace_id=trace_id, reason="; ".join(trace.missing))
+        ids = {one.id for one in trace.runs}
+        outermost = [one for one in trace.runs if one.parent_run not in ids]
+        chosen = [one for one in outermost if run is None or one.id == run]
+        if len(chosen) != 1:
+            listed = ", ".join(f"{one.id} ({one.agent})" for one in outermost) or "none"
+            reason = f"choose one of its runs with run=: {listed}"
+            raise NotReplayableError(trace_id=trace_id, reason=reason)
+        return cls(trace_id, tuple(_with_inner(chosen[0], trace.runs)))
+
+    @property
+    def root(self) -> RunRecord:
+        """The run inside which all others are."""
+        return self.runs[0]
+
+    def inside(self, run_id: str) -> Sequence[RunRecord]:
+        """Return the runs that began directly inside a run."""
+        return [one for one in self.runs if one.parent_run == run_id]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the recording as JSON data; ``from_dict`` reads it back."""
+        contents, runs = with_contents_apart([data_of(run) for run in self.runs])
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "trace_id": self.trace_id,
+            "runs": [{"id": run.id, **data} for run, data in zip(self.runs, runs, strict=True)],
+            "contents": contents,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], path: str = "the data") -> Self:
+        """Return the recording that ``to_dict`` has made JSON data of.
+
+        Args:
+            data: The data.
+            path: What to call it in an error.
+
+        Raises:
+            RecordingFileError: E91, it is not a recording of this or an earlier version.
+        """
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise RecordingFileError(path=path, reason=f'it has no "format": "{FORMAT}"')
+        if not isinstance(data.get("version"), int) or data["version"] > VERSION:
+            version = data.get("version")
+            reason = f"its version is {version!r}, and this library reads up to {VERSION}; upgrade it"
+            raise RecordingFileError(path=path, reason=reason)
+        try:
+            contents: list[Any] = data["contents"]
+            runs = [_run(one, data["trace_id"], contents.__getitem__) for one in data["runs"]]
+            recording = cls(data["trace_id"], tuple(runs))
+            recording._check()
+        except UnknownVersionError as error:
+            raise RecordingFileError(path=path, reason=f"{error}; upgrade kantan_agents") from error
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+            reason = f"it is damaged ({type(error).__name__}: {error}); record it again"
+            raise RecordingFileError(path=path, reason=reason) from error
+        return recording
+
+    def _check(self) -> None:
+        """Read all of it once, so that damage is found before a replay.
+
+        Raises:
+            KeyError, IndexError, TypeError, ValueError, AttributeError: It is damaged.
+        """
+        if not self.runs:
+            raise ValueError("it has no runs")
+        check_types(self.trace_id, str, "trace_id")
+        check_types(self.runs, Sequence[RunRecord], "runs")
+        for run in self.runs:
+            for call in run.model_calls:
+                call.request.hash  # noqa: B018 - computed from all parts
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the recording to a file, which is replaced if it exists.
+
+        The same recording always gives the same file: indented JSON with one value in a line, fit for a git
+        repository. It has what the database has: secrets are masked, everything else is there in clear text.
+
+        Raises:
+            RecordingFileError: E91, the file cannot be written.
+        """
+        text = json.dumps(self.to_dict(), indent=2, ensure_ascii=False, default=_plain)
+        place = Path(path)
+        part = place.with_name(f".{place.name}.{os.getpid()}") if place.name else place
+        try:
+            part.write_text(f"{text}\n", encoding="utf-8", errors="surrogatepass")
+            part.replace(place)
+        except OSError as error:
+            if part != place:
+                with suppress(OSError):
+                    part.unlink(missing_ok=True)
+            raise RecordingFileError(path=str(path), reason=error.strerror or str(error)) from error
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a recording from a file.
+
+        Raises:
+            RecordingFileError: E91, there is no such file, or it is not a recording that can be read.
+        """
+        try:
+            text = Path(path).read_text(encoding="utf-8", errors="surrogatepass")
+            data = json.loads(text)
+        except OSError as error:
+            raise RecordingFileError(path=str(path), reason=error.strerror or str(error)) from error
+        except (ValueError, RecursionError) as error:
+            raise RecordingFileError(path=str(path), reason=f"it is not JSON: {error}") from error
+        return cls.from_dict(data, str(path))
+
+    def __repr__(self) -> str:
+        root = self.root
+        more = f", {len(self.runs) - 1} runs inside" if len(self.runs) > 1 else ""
+        return f"<Recording of {root.agent!r}, {len(root.model_calls)} model calls{more}>"
+
+
+def _with_inner(root: RunRecord, runs: Sequence[RunRecord]) -> list[RunRecord]:
+    found = [root]
+    for run in found:
+        found += [one for one in runs if one.parent_run == run.id and one.id != run.id and one not in found]
+    return found
+
+
+def _run(data: Mapping[str, Any], trace_id: str, resolve: Callable[[int], Any]) -> RunRecord:
+    return run_record(str(data["id"]), trace_id, data, resolve)
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value)

@@ -1,0 +1,148 @@
+"""The answer of ``what_if``: frozen values that do not need the file any more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+
+import attrs
+
+from kantan_agents.capture import RecordedDecision
+
+
+@attrs.frozen
+class Flip:
+    """A recorded tool call about which other rules decide otherwise.
+
+    Attributes:
+        trace_id: Id of its trace.
+        run_id: Id of its run.
+        call_id: The model's id of the call.
+        agent: Name of the agent whose model made the call.
+        tool: Name of the tool.
+        arguments: The arguments as they are recorded, with secrets masked.
+        started_at: When the call began, in UTC.
+        before: The recorded decision, with its rule and layers.
+        after: The decision under the other rules.
+        is_first: Whether no decision before it in its run, or in a run around it, flips. The calls after
+            the first flip might not have happened under the other rules.
+    """
+
+    trace_id: str
+    run_id: str
+    call_id: str
+    agent: str
+    tool: str
+    arguments: str
+    started_at: datetime
+    before: RecordedDecision
+    after: RecordedDecision
+    is_first: bool
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the call is newly allowed; otherwise it is newly refused."""
+        return self.after.is_allowed
+
+
+@attrs.frozen
+class FlipCounts:
+    """How many decisions flip.
+
+    Attributes:
+        newly_refused: Number of calls that were allowed and would be refused.
+        newly_allowed: Number of calls that were refused and would be allowed.
+    """
+
+    newly_refused: int = 0
+    newly_allowed: int = 0
+
+
+@attrs.frozen
+class UnjudgedCall:
+    """A recorded tool call that is not compared, because the record does not tell enough.
+
+    Attributes:
+        trace_id: Id of its trace.
+        run_id: Id of its run.
+        call_id: The model's id of the call.
+        agent: Name of the agent whose model made the call.
+        tool: Name of the tool.
+        reason: What is missing.
+    """
+
+    trace_id: str
+    run_id: str
+    call_id: str
+    agent: str
+    tool: str
+    reason: str
+
+
+@attrs.frozen
+class IncompleteTrace:
+    """A trace that is not recorded completely, so that some calls may be missing.
+
+    Attributes:
+        trace_id: Id of the trace.
+        missing: What is not recorded, by run.
+    """
+
+    trace_id: str
+    missing: Sequence[str]
+
+
+@attrs.frozen
+class WhatIf:
+    """What other rules would have decided about recorded calls.
+
+    Attributes:
+        flips: The calls whose decisions differ, in the order of the traces and, in each run, of the calls.
+        runs: Number of runs with a record.
+        judged: Number of calls that were compared.
+        after_flip: Number of compared calls that follow the first flip of their run.
+        invalid: Number of calls that failed whatever the rules say: of unknown tools (E21), or with
+            arguments that are not a JSON object (E10).
+        unjudged: The calls that could not be compared.
+        incomplete: The traces that are not recorded completely.
+    """
+
+    flips: Sequence[Flip]
+    runs: int
+    judged: int
+    after_flip: int
+    invalid: int
+    unjudged: Sequence[UnjudgedCall]
+    incomplete: Sequence[IncompleteTrace]
+
+    @property
+    def newly_refused(self) -> Sequence[Flip]:
+        """The calls that were allowed and would be refused."""
+        return tuple(flip for flip in self.flips if not flip.is_allowed)
+
+    @property
+    def newly_allowed(self) -> Sequence[Flip]:
+        """The calls that were refused and would be allowed."""
+        return tuple(flip for flip in self.flips if flip.is_allowed)
+
+    @property
+    def by_tool(self) -> Mapping[str, FlipCounts]:
+        """The numbers of flips by the name of the tool, the highest first."""
+        return self._counts(lambda flip: flip.tool)
+
+    @property
+    def by_agent(self) -> Mapping[str, FlipCounts]:
+        """The numbers of flips by the name of the agent, the highest first."""
+        return self._counts(lambda flip: flip.agent)
+
+    def _counts(self, name_of: Callable[[Flip], str]) -> Mapping[str, FlipCounts]:
+        refused: dict[str, int] = {}
+        allowed: dict[str, int] = {}
+        for flip in self.flips:
+            counted = allowed if flip.is_allowed else refused
+            counted[name_of(flip)] = counted.get(name_of(flip), 0) + 1
+        names = sorted(
+            refused.keys() | allowed.keys(),
+            key=lambda name: (-refused.get(name, 0) - allowed.get(name, 0), name),
+        )
+        return {name: FlipCounts(refused.get(name, 0), allowed.get(name, 0)) for name in names}

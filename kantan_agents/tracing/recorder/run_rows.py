@@ -1,0 +1,127 @@
+"""Converts the record of a run to what is stored of it; called on the writer's thread."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any, Final, NamedTuple
+
+import attrs
+
+from kantan_agents.capture.canonical import canonical, digest
+from kantan_agents.capture.captured import CapturedRun
+from kantan_agents.capture.writing import packed_run
+from kantan_agents.support.secrets import may_contain_secret
+from kantan_agents.tracing.recorder.masking import mask_data
+from kantan_agents.tracing.recorder.plain_json import decode, encode
+
+_MOST_KNOWN: Final = 4_096
+TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is set"
+
+
+@attrs.define
+class RunSnapshot:
+    """The record of a run in the queue; ``size`` is the bytes that it takes there."""
+
+    captured: CapturedRun
+    queued_at: float = attrs.field(factory=time.monotonic)
+    size: int = 0
+
+    @property
+    def id(self) -> str:
+        """Id of the run."""
+        return self.captured.run_id
+
+
+class Content(NamedTuple):
+    """A content as it is stored.
+
+    Attributes:
+        hash: SHA-256 of its canonical JSON.
+        kind: What it is.
+        body: Its canonical JSON; empty if it consists of parts.
+        parts: What it consists of.
+    """
+
+    hash: bytes
+    kind: str
+    body: str
+    parts: tuple[Content, ...] = ()
+
+
+class RunRow(NamedTuple):
+    """The record of a run as it is stored, except for the ids of its contents."""
+
+    trace_id: str
+    run_id: bytes
+    contents: tuple[Content, ...]
+    body: str
+
+
+class RunRows:
+    """Makes rows, and remembers the contents that most records have in common."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, bytes], Content] = {}
+
+    def row(self, snapshot: RunSnapshot, *, limited: bool) -> RunRow:
+        """Return the row of a run, with secrets masked.
+
+        Args:
+            snapshot: The run.
+            limited: Whether kantan-llm limits the length of texts.
+        """
+        captured = snapshot.captured
+        packed = packed_run(captured.data)
+        body = packed.own.decode()
+        if limited or may_contain_secret(body):
+            found = decode(body)
+            data = mask_data(found)
+            _mark_changed(data, found)
+            if limited:
+                data["missing"] = [*data.get("missing", ()), TRUNCATED]
+            body = _text(data)
+        contents = tuple(self._content(kind, content, limited=limited) for kind, content in packed.shared)
+        return RunRow(captured.trace_id, bytes.fromhex(captured.run_id), contents, body)
+
+    def _content(self, kind: str, packed: bytes, *, limited: bool) -> Content:
+        known = None if limited else self._known.get((kind, packed))
+        if known is None:
+            data = decode(packed)
+            if limited or may_contain_secret(packed.decode()):
+                data = mask_data(data)
+            known = _content_of(kind, data)
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            self._known[kind, packed] = known
+        return known
+
+
+def _mark_changed(data: dict[str, Any], original: dict[str, Any]) -> None:
+    """Note the tool calls whose arguments are not those that the rules saw."""
+    for call, before in zip(data["tool_calls"], original["tool_calls"], strict=True):
+        if any(call.get(name) != before.get(name) for name in ("arguments", "received")):
+            call["has_other_arguments"] = True
+
+
+def _content_of(kind: str, data: Any) -> Content:
+    text = canonical(data)
+    if kind == "tools":
+        return Content(digest(text), kind, "", tuple(_content_of("tool", tool) for tool in data))
+    # The hash is the same for every order of keys; what is shown to people and models has the first one.
+    return Content(digest(text), kind, _text(data))
+
+
+def _text(data: Any) -> str:
+    """Return data as JSON text that SQLite can store."""
+    text = encode(data)
+    # Half a surrogate pair has no UTF-8, but an escape in JSON.
+    return text if text.isascii() or _is_utf8(text) else json.dumps(data)
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,374 @@
+"""What an experiment reports, keeps and spends."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import anyio
+import attrs
+import openai
+import pytest
+
+from kantan_agents import Agent, Middleware, Prompt
+from kantan_agents.errors import (
+    EmptyCohortError,
+    InvalidOptionError,
+    ReplayBudgetError,
+    TraceDatabaseError,
+    TraceNotFoundError,
+)
+from kantan_agents.replay import (
+    Change,
+    Cohort,
+    Experiment,
+    RunOutcome,
+    replay_cohort,
+    replay_cohort_async,
+)
+from kantan_agents.replay.cohort import EXPERIMENT_KEY, REPLAYED_KEY
+from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
+from tests.replay.cohorts import HARMLESS, Recorder, recording
+
+QUESTIONS = ("order 5", "order 6", "order 7")
+PRICES = {"small": (1.0, 2.0), "large": (10.0, 20.0)}
+
+
+@pytest.fixture
+def db(tmp_path: Path) -> Iterator[Recorder]:
+    with recording(tmp_path / "traces.db") as recorder:
+        yield recorder
+
+
+def reply(request: Any) -> Any:
+    """Answer as a model that follows its instructions: what it asks for depends on the request."""
+    last, instructions = request.input[-1], str(request.system_instructions)
+    if last.get("type") == "function_call_output":
+        return f"{'Dear customer, ' if 'polite' in instructions else ''}{last['output']}"
+    number = str(last["content"]).split()[-1]
+    if "careful" in instructions and number == "7":
+        return ScriptedToolCall("refund", {"number": number})
+    return ScriptedToolCall("status", {"number": number})
+
+
+@attrs.define
+class Shop:
+    """An agent at a server, with three recorded runs."""
+
+    db: Recorder
+    server: OfflineServer
+    agent: Agent[Any]
+
+    @property
+    def cohort(self) -> Cohort:
+        return Cohort.select(self.db.store, prompt="shop")
+
+    def replay(self, change: Change, **options: Any) -> Experiment:
+        return replay_cohort(self.cohort, self.agent, change, **options)
+
+
+@pytest.fixture
+def shop(db: Recorder) -> Iterator[Shop]:
+    def status(number: str) -> str:
+        """Return the status of an order."""
+        db.ran.append(f"status {number}")
+        return f"order {number} is on its way"
+
+    def refund(number: str) -> str:
+        """Refund an order."""
+        db.ran.append(f"refund {number}")
+        return "done"
+
+    with OfflineServer(reply) as server:
+        agent = Agent(
+            "shop", Prompt("shop", "v1", "Help."), model=server.bundle("small"), tools=[status, refund]
+        )
+        for question in QUESTIONS:
+            db.run(agent, question)
+        db.ran.clear()
+        server.requests.clear()
+        yield Shop(db, server, agent)
+
+
+def test_runs_are_sorted_into_same_wording_and_diverged(shop: Shop) -> None:
+    seen: list[tuple[int, int]] = []
+    experiment = shop.replay(
+        Change.prompt("Help carefully, and be polite."), progress=lambda *counts: seen.append(counts)
+    )
+    assert dict(experiment.counts) == {"same": 0, "wording": 2, "changed": 0, "diverged": 1, "failed": 0}
+    assert experiment.coverage == pytest.approx(2 / 3)
+    assert experiment.is_complete
+    assert experiment.new_calls == {("shop", "refund"): 1}
+    assert experiment.runs[0].status == "diverged"  # the newest is the first
+    assert experiment.runs[1].output_before == "order 6 is on its way"
+    assert experiment.runs[1].output_after == "Dear customer, order 6 is on its way"
+    assert (seen[0], seen[-1]) == ((0, 3), (3, 3))
+    assert not shop.db.ran
+
+
+def test_fields_of_structured_outputs_are_decisions(db: Recorder) -> None:
+    output_type = {
+        "type": "object",
+        "properties": {"team": {"type": "string"}, "user": {"type": "object", "properties": {"id": {}}}},
+    }
+
+    def make(model: ScriptedModel) -> Agent[Any]:
+        return Agent("a", "Hi", model=model, output_type=output_type)
+
+    run = db.again(make, ['{"team":"billing","user":{"id":1}}'], ['{"team":"shipping","user":{"id":2}}'])
+    assert run.status == "changed"
+    assert [(one.kind, one.name, one.before, one.after) for one in run.decisions] == [
+        ("field", "team", "billing", "shipping"),
+        ("field", "user.id", 1, 2),
+    ]
+
+
+def test_an_error_that_is_gone_is_a_decision_and_a_new_one_a_failure(db: Recorder) -> None:
+    def make(model: ScriptedModel) -> Agent[Any]:
+        return Agent("a", "Hi", model=model)
+
+    gone = db.again(make, [RuntimeError("down")], ["fine"])
+    assert (gone.status, [one.kind for one in gone.decisions]) == ("changed", ["error"])
+    new = db.again(make, ["fine"], [RuntimeError("down")], name="new")
+    assert (new.status, new.error) == ("failed", "down")
+
+
+def test_tokens_and_costs_are_those_of_the_runs_that_can_be_compared(shop: Shop) -> None:
+    experiment = shop.replay(Change.prompt("Help carefully."), prices=PRICES)
+    per_call = (10, 5)
+    assert (experiment.before.input_tokens, experiment.before.output_tokens) == (40, 20)
+    assert experiment.after.tokens == 4 * sum(per_call)
+    assert experiment.spent.tokens == 5 * sum(per_call)
+    assert experiment.before.cost == pytest.approx((40 * 1 + 20 * 2) / 1e6)
+    assert shop.replay(Change.settings(temperature=0.1)).before.cost is None
+    larger = shop.replay(Change.model(shop.server.bundle("large")), prices=PRICES)
+    assert larger.after.cost == pytest.approx(10 * (larger.before.cost or 0))
+
+
+def test_the_new_runs_are_recorded_and_point_to_the_old_ones(shop: Shop) -> None:
+    experiment = shop.replay(HARMLESS, name="try")
+    shop.db.recorder.force_flush()
+    for run in experiment.runs:
+        assert run.replayed_trace_id is not None
+        metadata = shop.db.store.trace(run.replayed_trace_id).summary.metadata
+        assert (metadata[EXPERIMENT_KEY], metadata[REPLAYED_KEY]) == ("try", run.run_id)
+    assert len(shop.cohort) == 3  # and they do not become part of the next cohort
+    assert len(Cohort.select(shop.db.store, metadata={EXPERIMENT_KEY: "try"})) == 3
+
+
+def test_without_a_recorder_nothing_is_recorded_but_the_experiment(shop: Shop) -> None:
+    from agents import set_trace_processors
+
+    cohort = shop.cohort
+    set_trace_processors([])
+    experiment = replay_cohort(cohort, shop.agent, HARMLESS)
+    assert experiment.counts["same"] == 3
+    assert len(shop.db.store.traces()) == 3
+
+
+def test_finished_runs_are_not_made_again(shop: Shop) -> None:
+    first = shop.replay(HARMLESS, repeats=2)
+    sent = len(shop.server.requests)
+    assert sent == 12
+    again = shop.replay(HARMLESS, repeats=2)
+    assert len(shop.server.requests) == sent
+    assert again.runs == first.runs
+    shop.replay(HARMLESS, repeats=3)
+    assert len(shop.server.requests) == sent + 6
+    shop.replay(HARMLESS, name="other")
+    assert len(shop.server.requests) == sent + 12
+
+
+def test_another_version_of_the_agent_is_another_experiment(shop: Shop) -> None:
+    shop.replay(HARMLESS, name="try")
+    shop.agent = shop.agent.clone(instructions=Prompt("shop", "v2", "Help more."))
+    sent = len(shop.server.requests)
+    shop.replay(HARMLESS, name="try")
+    assert len(shop.server.requests) == sent + 6
+
+
+def test_a_stored_experiment_is_read_as_it_was(shop: Shop) -> None:
+    made = shop.replay(Change.prompt("Help carefully."), name="try", prices=PRICES)
+    loaded = Experiment.load(shop.db.store, "try")
+    assert sorted(loaded.runs, key=lambda run: run.run_id, reverse=True) == list(made.runs)
+    assert (loaded.changes, loaded.agent, loaded.planned) == (made.changes, made.agent, made.planned)
+    assert loaded.to_dict()["counts"] == made.to_dict()["counts"]
+    with pytest.raises(InvalidOptionError, match="did you mean 'try'"):
+        Experiment.load(shop.db.store, "tri")
+
+
+def test_pruned_traces_take_their_results_along(shop: Shop) -> None:
+    shop.replay(HARMLESS, name="try")
+    shop.db.recorder.force_flush()
+    kept = shop.cohort.trace_ids[0]
+    shop.db.store.prune(keep=4)  # three new traces and the newest of the old ones
+    assert [run.trace_id for run in Experiment.load(shop.db.store, "try").runs] == [kept]
+
+
+def test_failed_runs_are_made_again(db: Recorder) -> None:
+    trace_id = db.run(Agent("a", "Hi", model=ScriptedModel(["fine"])))
+    failed = db.replay([trace_id], Agent("a", "Hi", model=ScriptedModel([RuntimeError("down")])))
+    assert failed.counts["failed"] == 1
+    assert db.replay([trace_id], Agent("a", "Hi", model=ScriptedModel(["fine"]))).counts["same"] == 1
+
+
+def test_a_model_that_cannot_be_reached_stops_the_experiment_and_keeps_what_is_finished(shop: Shop) -> None:
+    shop.replay(HARMLESS, name="try", concurrency=1)
+    cohort = shop.cohort
+    away = openai.AsyncOpenAI(api_key="x", base_url="http://127.0.0.1:9/v1", max_retries=0)
+    from agents import OpenAIResponsesModel
+
+    change = Change.model(OpenAIResponsesModel("m", away))
+    experiment = replay_cohort(cohort, shop.agent, change, concurrency=1)
+    assert isinstance(experiment.stopped, openai.APIConnectionError)
+    assert (experiment.runs, experiment.planned, experiment.is_complete) == ((), 3, False)
+    assert len(Experiment.load(shop.db.store, "try").runs) == 3
+
+
+def test_a_budget_is_checked_before_the_start(shop: Shop) -> None:
+    for options in ({"max_tokens": 89}, {"max_cost": 0.00011, "prices": PRICES}):
+        with pytest.raises(ReplayBudgetError, match="for 3 runs"):
+            shop.replay(HARMLESS, **options)
+    assert not shop.server.requests
+    assert shop.replay(HARMLESS, max_tokens=90).is_complete
+    with pytest.raises(ReplayBudgetError, match="estimated"):
+        shop.replay(Change.model(shop.server.bundle("priceless")), max_cost=1, prices=PRICES)
+
+
+def test_a_change_of_model_is_estimated_with_its_price(shop: Shop) -> None:
+    larger = Change.model(shop.server.bundle("large"))
+    with pytest.raises(ReplayBudgetError):
+        shop.replay(larger, max_cost=0.0005, prices=PRICES)
+    assert shop.replay(larger, max_cost=0.0013, prices=PRICES).is_complete
+
+
+def test_a_budget_holds_while_runs_need_more_than_estimated(db: Recorder) -> None:
+    def make() -> Agent[Any]:
+        return Agent("a", "Hi", model=server.bundle("m"), tools=[db.tool("t1")])
+
+    with OfflineServer(["one", "two"]) as server:
+        ids = [db.run(make()), db.run(make())]
+    calls = (ScriptedToolCall("t1", {}) for _ in range(100))
+    with OfflineServer(lambda _request: next(calls)) as server:
+        experiment = db.replay(ids, make(), live={"t1"}, max_tokens=45, concurrency=1)
+        assert len(server.requests) == 3  # 15 tokens each; the estimate was 30 for both runs
+    assert isinstance(experiment.stopped, ReplayBudgetError)
+    assert not experiment.runs
+
+
+def test_runs_are_made_at_the_same_time_but_not_more_than_allowed(db: Recorder) -> None:
+    running, most = 0, 0
+    are_two = anyio.Event()
+
+    class Wait(Middleware):
+        async def model_call(self, call: Any, call_next: Any) -> Any:
+            nonlocal running, most
+            running += 1
+            most = max(most, running)
+            if running == 2:
+                are_two.set()
+            with anyio.move_on_after(60):
+                await are_two.wait()
+            await anyio.sleep(0.01)  # a third begins here, if it may
+            running -= 1
+            return await call_next(call)
+
+    ids = [db.run(Agent("a", "Hi", model=ScriptedModel(["x"]))) for _ in range(4)]
+    agent = Agent("a", "Hi", model=ScriptedModel(["x"] * 4))
+    experiment = db.replay(ids, agent, Change.middleware(Wait()), concurrency=2)
+    assert (experiment.counts["same"], most) == (4, 2)
+
+
+@pytest.mark.anyio
+async def test_cancelling_keeps_what_is_finished_and_the_next_start_goes_on(db: Recorder) -> None:
+    script: Callable[[int], ScriptedModel] = lambda count: ScriptedModel(["x"] * count)
+    for _ in range(3):
+        await Agent("a", "Hi", model=script(1)).run_async("q")
+    db.recorder.force_flush()
+    cohort = Cohort.select(db.store, agent="a")
+    with anyio.CancelScope() as scope:
+
+        def progress(done: int, _total: int) -> None:
+            if done == 2:
+                scope.cancel()
+
+        await replay_cohort_async(
+            cohort, Agent("a", "Hi", model=script(3)), HARMLESS, concurrency=1, progress=progress
+        )
+    assert scope.cancelled_caught
+    rest = script(3)
+    experiment = await replay_cohort_async(cohort, Agent("a", "Hi", model=rest), HARMLESS)
+    assert (len(rest.calls), experiment.counts["same"]) == (1, 3)
+
+
+def test_a_cohort_is_chosen_by_filters_ids_or_at_random(shop: Shop) -> None:
+    store = shop.db.store
+    assert len(Cohort.select(store, prompt="shop", version="v1", last=timedelta(days=1))) == 3
+    one = Cohort.select(store, sample=1, seed=1)
+    assert one.trace_ids == Cohort.select(store, sample=1, seed=1).trace_ids
+    assert {Cohort.select(store, sample=1, seed=seed).trace_ids for seed in range(20)} > {one.trace_ids}
+    short = [trace_id[-12:] for trace_id in shop.cohort.trace_ids]
+    assert Cohort.of(store, short).trace_ids == shop.cohort.trace_ids
+    assert [recording.root.input for recording in shop.cohort.recordings()] == [*reversed(QUESTIONS)]
+
+
+def test_an_empty_cohort_is_an_error(shop: Shop) -> None:
+    store = shop.db.store
+    with pytest.raises(EmptyCohortError, match="filters"):
+        Cohort.select(store, prompt="unknown")
+    with pytest.raises(EmptyCohortError, match="no trace id"):
+        Cohort.of(store, [])
+    with pytest.raises(TraceNotFoundError):
+        Cohort.of(store, ["trace_unknown"])
+    with pytest.raises(EmptyCohortError, match="a run of 'shop', not of 'other'"):
+        replay_cohort(shop.cohort, shop.agent.clone(name="other"), HARMLESS)
+    with pytest.raises(InvalidOptionError, match="last"):
+        Cohort.select(store, last=timedelta(1), started_from=datetime.now(timezone.utc))
+
+
+def test_traces_that_are_not_complete_are_counted_and_named(shop: Shop) -> None:
+    with sqlite3.connect(shop.db.store.path) as connection:
+        connection.execute("DELETE FROM kantan_agents_runs WHERE trace_id = ?", (shop.cohort.trace_ids[1],))
+    connection.close()
+    experiment = shop.replay(HARMLESS)
+    assert experiment.planned == 2
+    (skipped,) = experiment.skipped
+    assert skipped.trace_id == shop.cohort.trace_ids[1]
+    assert "not complete" in skipped.reason
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"repeats": 0}, "repeats"),
+        ({"concurrency": 0}, "concurrency"),
+        ({"max_tokens": 0}, "max_tokens"),
+        ({"max_cost": 1.0}, "needs prices"),
+        ({"max_cost": -1.0, "prices": PRICES}, "max_cost"),
+        ({"prices": {"m": 3}}, "prices"),
+        ({"simulate": "model"}, "simulate"),
+    ],
+)
+def test_bad_options_are_errors_before_the_start(shop: Shop, options: dict[str, Any], text: str) -> None:
+    with pytest.raises(InvalidOptionError, match=text):
+        shop.replay(HARMLESS, **options)
+    assert not shop.server.requests
+
+
+def test_a_damaged_row_is_an_error_of_the_database(shop: Shop) -> None:
+    shop.replay(HARMLESS, name="try")
+    with sqlite3.connect(shop.db.store.path) as connection:
+        connection.execute("UPDATE kantan_agents_experiment_runs SET body = '{}'")
+    connection.close()
+    with pytest.raises(TraceDatabaseError, match="damaged"):
+        Experiment.load(shop.db.store, "try")
+
+
+def test_an_outcome_survives_its_way_through_json(shop: Shop) -> None:
+    import json
+
+    for run in shop.replay(Change.prompt("Help carefully."), prices=PRICES).runs:
+        assert RunOutcome.from_dict(json.loads(json.dumps(run.to_dict()))) == run

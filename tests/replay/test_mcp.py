@@ -1,0 +1,62 @@
+"""Tools of MCP servers: the servers are neither started nor asked in a replay."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agents.mcp import MCPServer, MCPServerStdio
+
+from kantan_agents import Agent
+from kantan_agents.errors import ReplayDifferenceError
+from kantan_agents.replay import replay_async
+from kantan_agents.testing import ScriptedToolCall as Call
+from tests.mcp.offering import Offering
+from tests.replay.kinds_of_runs import scripted
+from tests.replay.taping import Case, Tapes
+
+pytestmark = pytest.mark.anyio
+SERVER = Path(__file__).with_name("file_server.py")
+
+
+def reading(server: MCPServer, live: bool) -> Agent[Any]:
+    return Agent("a", "Hi", model=scripted(live, Call("read", {"path": "x"}), "ok"), mcp_servers=[server])
+
+
+def absent() -> MCPServer:
+    """Return a server whose process could not even start."""
+    return MCPServerStdio({"command": "/nowhere/at/all"}, name="files")
+
+
+async def test_a_server_process_is_not_contacted(tapes: Tapes, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    parameters: Any = {"command": sys.executable, "args": [str(SERVER), str(log)]}
+    async with MCPServerStdio(parameters, name="files") as server:
+        plain = await tapes.record(Case(reading(server, live=True)))
+        streamed = await tapes.record(Case(reading(server, live=True)), streamed=True)
+    assert log.read_text() == "x\nx\n"
+    for taped in (plain, streamed):
+        assert taped.recording.root.tool_calls[0].tool.server == "files"
+        assert (await tapes.replays(taped, reading(absent(), live=False))).output == "ok"
+    assert log.read_text() == "x\nx\n"
+
+
+@pytest.mark.parametrize("on_failure", ["continue", "raise"])
+async def test_a_server_that_has_failed_fails_again(tapes: Tapes, on_failure: Any) -> None:
+    server = Offering("files", "read")
+    server.fails = True
+
+    def agent(server: MCPServer, live: bool) -> Agent[Any]:
+        return Agent("a", "Hi", model=scripted(live, "ok"), mcp_servers=[server], on_mcp_failure=on_failure)
+
+    taped = await tapes.record(Case(agent(server, live=True)))
+    assert (taped.context is None) == (on_failure == "raise")
+    await tapes.replays(taped, agent(absent(), live=False))
+
+
+async def test_a_server_that_the_recorded_run_did_not_have(tapes: Tapes) -> None:
+    taped = await tapes.record(Case(reading(Offering("files", "read"), live=True)))
+    with pytest.raises(ReplayDifferenceError, match=r"the MCP server 'other': tools added"):
+        await replay_async(taped.recording, reading(Offering("other", "read"), live=False))
