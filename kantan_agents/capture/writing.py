@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import attrs
 import msgspec
 
-from kantan_agents.capture.canonical import canonical, decode
+from kantan_agents.capture.canonical import canonical, decode, ordered
 from kantan_agents.capture.captured import encoder
 from kantan_agents.capture.reading import VERSION, text_of_items
 from kantan_agents.capture.values import ModelCallRecord, RunRecord, ToolCallRecord, ToolDefinition
@@ -243,8 +243,8 @@ def with_contents_apart(runs: Sequence[Mapping[str, Any]]) -> tuple[list[Any], l
     places: dict[bytes, int] = {}
     contents: list[Any] = []
 
-    def place(_kind: str, value: Any) -> int:
-        found = places.setdefault(canonical(value), len(contents))
+    def place(kind: str, value: Any) -> int:
+        found = places.setdefault((ordered if kind == "rules" else canonical)(value), len(contents))
         if found == len(contents):
             contents.append(value)
         return found

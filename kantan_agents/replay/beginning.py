@@ -10,7 +10,7 @@ from agents import RunConfig, RunState
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import canonical, decode
+from kantan_agents.capture.canonical import copied
 from kantan_agents.replay.session import RecordedSession
 from kantan_agents.tool_rules import EXPLICIT
 
@@ -41,12 +41,12 @@ async def run_again(
 
 async def _input_of(recorded: RunRecord, agent: Agent[Any]) -> Any:
     if recorded.state is not None:
-        state: dict[str, Any] = decode(canonical(recorded.state))
+        state: dict[str, Any] = copied(recorded.state)
         return await RunState.from_json(agent.sdk_agent, state)
     given = recorded.input
     if given is None or isinstance(given, str):
         return given or ""
-    return [decode(canonical(item)) for item in given]
+    return [copied(item) for item in given]
 
 
 def _session_of(recorded: RunRecord) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def context_of(recorded: RunRecord, more: Mapping[str, Any] | None) -> dict[str,
     context = dict(more or {})
     for name, rules in recorded.rules.layers:
         if name == EXPLICIT:
-            context.setdefault("tool_rules", decode(canonical(rules)))
+            context.setdefault("tool_rules", copied(rules))
     return context
 
 

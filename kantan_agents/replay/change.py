@@ -15,7 +15,7 @@ from agents.strict_schema import ensure_strict_json_schema
 from typing_extensions import Self
 
 from kantan_agents.agent import Agent
-from kantan_agents.capture.canonical import canonical, decode
+from kantan_agents.capture.canonical import canonical, copied, decode
 from kantan_agents.context import check_context
 from kantan_agents.errors import (
     InvalidChangeError,
@@ -190,7 +190,7 @@ class Change:
 
 
 def _schema(what: str, parameters: Mapping[str, Any], *, is_strict: bool) -> dict[str, Any]:
-    schema: dict[str, Any] = decode(canonical(parameters))
+    schema: dict[str, Any] = copied(parameters)
     if not is_strict:
         return schema
     try:

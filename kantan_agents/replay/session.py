@@ -7,7 +7,7 @@ from typing import Any
 from agents.memory import SessionABC
 
 from kantan_agents.capture import RunRecord
-from kantan_agents.capture.canonical import canonical, decode
+from kantan_agents.capture.canonical import copied
 
 
 class RecordedSession(SessionABC):
@@ -30,7 +30,7 @@ class RecordedSession(SessionABC):
         given = recorded.input
         own = 1 if given is None or isinstance(given, str) else len(given)
         before = [] if isinstance(first, str) else list(first)[: max(0, len(first) - own)]
-        return cls([decode(canonical(item)) for item in before])
+        return cls([copied(item) for item in before])
 
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the items, or the newest of them."""

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from kantan_agents.capture import RuleSet, ToolCallRecord
-from kantan_agents.capture.canonical import canonical
+from kantan_agents.capture.canonical import canonical, ordered
 from kantan_agents.definitions.names import name_key
 from kantan_agents.rule_changes.decide import Arguments
 from kantan_agents.support.secrets import MASK
@@ -51,7 +51,7 @@ class RecordedRules:
         known = self._by_id.get(id(recorded))
         if known is not None:
             return known[1]
-        content = canonical([recorded.layers, recorded.limits])
+        content = ordered([recorded.layers, recorded.limits])
         layers = self._by_content.get(content)
         if layers is None:
             layers = RuleLayers(self._named(recorded.layers), self._named(recorded.limits))
@@ -63,7 +63,7 @@ class RecordedRules:
         return tuple((name, self._rules(rules)) for name, rules in found)
 
     def _rules(self, recorded: Mapping[str, Any]) -> ToolRules:
-        content = canonical(recorded)
+        content = ordered(recorded)
         rules = self._sets.get(content)
         if rules is None:
             plain = {name: value for name, value in recorded.items() if name != _FOLDS}

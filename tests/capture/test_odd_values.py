@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from agents import ModelSettings, function_tool
+from agents import Model, ModelResponse, ModelSettings, Usage, function_tool
 from pydantic import BaseModel, SecretStr
 
 from kantan_agents import Agent, Prompt
@@ -110,10 +110,20 @@ async def test_an_odd_value_in_the_context_costs_nothing_else(recording: Recordi
     assert len(run.model_calls) == 2
 
 
+class Hi(Model):
+    """It answers "Hi.", and copies nothing, unlike the SDK's scripted model: a setting can be anything."""
+
+    async def get_response(self, *_: Any, **__: Any) -> ModelResponse:
+        return ModelResponse([assistant_message("Hi.")], Usage(), response_id=None)
+
+    def stream_response(self, *_: Any, **__: Any) -> Any:
+        raise NotImplementedError
+
+
 @odd
 async def test_an_odd_setting_costs_nothing_else(recording: Recording, value: Any) -> None:
     settings = ModelSettings(temperature=0.5, extra_args={"odd": value})
-    await Agent("a", "x", model=ScriptedModel(["Hi."]), model_settings=settings).run_async("Go")
+    await Agent("a", "x", model=Hi(), model_settings=settings).run_async("Go")
     (run,) = recording.trace().runs
     assert run.output == "Hi."
     (call,) = run.model_calls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import anyio
@@ -260,8 +261,8 @@ async def test_runs_that_a_tool_starts_have_this_call_as_their_parent(recording:
     outer = next(run for run in trace.runs if run.agent == "outer")
     parents = {run.parent_call: run.input for run in trace.runs if run.agent == "inner"}
     assert parents == {f"c{number}": f"Go {number}" for number in range(3)}
-    assert {call.call_id: call.arguments for call in outer.tool_calls} == {
-        f"c{number}": f'{{"n": {number}}}' for number in range(3)
+    assert {call.call_id: json.loads(call.arguments) for call in outer.tool_calls} == {
+        f"c{number}": {"n": number} for number in range(3)
     }
 
 
@@ -333,8 +334,9 @@ async def test_concurrent_runs_of_one_agent_do_not_mix(recording: Recording) -> 
 async def test_concurrent_tool_calls_of_one_turn_are_captured_apart(recording: Recording) -> None:
     model = ScriptedModel([looks("Oslo", "Rome", "Kyoto"), "Hi."])
     await Agent("a", "x", model=model, tools=[look]).run_async("Go")
-    assert {call.call_id: (call.arguments, call.output) for call in recording.run().tool_calls} == {
-        city: (f'{{"city": "{city}"}}', f"sunny in {city}") for city in ("Oslo", "Rome", "Kyoto")
+    calls = recording.run().tool_calls
+    assert {call.call_id: (json.loads(call.arguments), call.output) for call in calls} == {
+        city: ({"city": city}, f"sunny in {city}") for city in ("Oslo", "Rome", "Kyoto")
     }
 
 

@@ -19,6 +19,7 @@ CONTROL = {"\x1b", "\x07", "\x9b", "\x7f", "\r", "\ud83d"}
 PRIVATE = agents.RunConfig(trace_include_sensitive_data=False)
 
 
+@agents.function_tool(failure_error_function=lambda _, error: f"An error occurred: {error}")
 def failing() -> str:
     """Fail."""
     raise ConnectionError("gone")
@@ -97,8 +98,7 @@ class TestShow:
         assert ["tools", "none"] in lines
         assert ["instructions", "none"] in lines
         calls = " ".join(shown[shown.index("\ntool call") :].split())
-        assert "rules allowed: no rule is about this tool result An error occurred" in calls
-        assert "Error: gone" in calls
+        assert "rules allowed: no rule is about this tool result An error occurred: gone" in calls
         full = traces(Recorded(database.path, {}), "show", "LAST", "--tools", "--full")
         assert '"additionalProperties": false,' in [line.strip() for line in full.splitlines()]
 

@@ -136,3 +136,21 @@ async def test_tools_of_the_provider_are_in_the_answer(tapes: Tapes) -> None:
 
     taped = await tapes.record(Case(agent(live=True)))
     assert (await tapes.replays(taped, agent(live=False))).output == "Found"
+
+
+@pytest.mark.parametrize("names", [("first", "second"), ("second", "first")])
+async def test_the_first_of_several_broken_rules_is_the_same(tapes: Tapes, names: tuple[str, str]) -> None:
+    def pay(first: int, second: int) -> str:
+        """Pay."""
+        return f"paid {first} {second}"
+
+    def case(order: tuple[str, str], *, live: bool = True) -> Case:
+        model = scripted(live, [Call("pay", {"first": 9, "second": 9})], "ok")
+        params = {"pay": {name: {"maximum": 1} for name in order}}
+        return Case(Agent("a", "Hi", model=model, tools=[pay]), context={"tool_rules": {"params": params}})
+
+    # Rules that differ in their order only are in the database already.
+    await tapes.record(case((names[1], names[0])))
+    taped = await tapes.record(case(names))
+    assert f"pay.{names[0]}" in str(taped.recording.root.model_calls[1].request.input)
+    await tapes.replays(taped, case(names, live=False).agent)

@@ -9,7 +9,7 @@ import httpx
 import openai
 from agents import RunConfig
 
-from kantan_agents.capture.canonical import canonical, decode
+from kantan_agents.capture.canonical import canonical, copied
 from kantan_agents.capture.playback import current_playback
 from kantan_agents.errors import ModelNotConfiguredError, ModelNotFoundError, ProviderRequestError
 from kantan_agents.events import Event, ModelCallFinished
@@ -81,7 +81,7 @@ class Runner:
         options = {"run_config": RunConfig(trace_metadata=metadata)}
         context = context_of(root, self._wanted.context)
         if self._wanted.run_rules is not None:
-            context["tool_rules"] = decode(canonical(self._wanted.run_rules))
+            context["tool_rules"] = copied(self._wanted.run_rules)
         token = current_playback.set(playback)
         returned: dict[str, Any] | None = None
         error: Exception | None = None

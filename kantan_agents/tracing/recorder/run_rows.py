@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import attrs
 
-from kantan_agents.capture.canonical import canonical, digest
+from kantan_agents.capture.canonical import canonical, digest, ordered
 from kantan_agents.capture.captured import CapturedRun
 from kantan_agents.capture.writing import packed_run
 from kantan_agents.support.secrets import may_contain_secret
@@ -105,10 +105,10 @@ def _mark_changed(data: dict[str, Any], original: dict[str, Any]) -> None:
 
 
 def _content_of(kind: str, data: Any) -> Content:
-    text = canonical(data)
+    text = (ordered if kind == "rules" else canonical)(data)
     if kind == "tools":
         return Content(digest(text), kind, "", tuple(_content_of("tool", tool) for tool in data))
-    # The hash is the same for every order of keys; what is shown to people and models has the first one.
+    # The hash is the same for every order of keys, except in rules; what people and models see has the first.
     return Content(digest(text), kind, _text(data))
 
 
