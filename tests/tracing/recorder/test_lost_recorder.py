@@ -16,6 +16,7 @@ from kantan_llm.tracing import set_trace_processors as set_kantan_processors
 from kantan_agents import Agent, TraceStore, record_traces
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.tracing.registry import recorders
 from tests.tracing.recorder.database_file import DatabaseFile
 
 Logged = Callable[..., list[str]]
@@ -30,7 +31,8 @@ def recording(file: DatabaseFile) -> Iterator[SQLiteRecorder]:
     recorder = record_traces(file.path, flush_on_sigterm=False)
     yield recorder
     set_kantan_processors([])
-    recorder.shutdown()
+    for one in [recorder, *recorders()]:  # all, before the folder is deleted
+        one.shutdown()
 
 
 def test_the_first_run_after_the_loss_warns_once(recording: SQLiteRecorder, logged: Logged) -> None:
