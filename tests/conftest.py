@@ -151,7 +151,6 @@ def traces(tmp_path: Path) -> Iterator[TraceDB]:
     yield database
     set_trace_processors([])
     database.tracer.shutdown()
-    gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -7,9 +7,10 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
@@ -221,12 +222,17 @@ app.add_typer(tools, name="tools")
 app.add_typer(traces, name="traces")
 
 
+@cache
+def _program() -> Any:  # a class of click, or of its copy in Typer
+    # Building all commands takes as long as running one, and tests run many in one process.
+    return typer.main.get_command(app)
+
+
 def invoke(arguments: Sequence[str]) -> int:
     """Run the program with ``arguments`` and return its exit code; print errors to stderr."""
-    command = typer.main.get_command(app)
     enable_completion(PROGRAM)
     try:
-        code = command.main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
+        code = _program().main(args=list(arguments), prog_name=PROGRAM, standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
         return EXIT_INTERRUPTED
