@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import sqlite3
 
+from kantan_agents.tracing.schema import count_existing
+
 CHANGED = "kantan_agents_changed"
 """Traces whose figures are not stored, or no longer right; ``unstorable`` if SQLite cannot store them."""
 TRACE_FIGURES = "kantan_agents_trace_figures"
@@ -80,9 +82,7 @@ def has_figures(connection: sqlite3.Connection) -> bool:
     Raises:
         sqlite3.Error: The file is not a database, or it is locked.
     """
-    marks = ",".join("?" * len(_NAMES))
-    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE name IN ({marks})"  # noqa: S608
-    return bool(connection.execute(query, [*_NAMES]).fetchone()[0] == len(_NAMES))
+    return count_existing(connection, _NAMES) == len(_NAMES)
 
 
 def keep_figures(connection: sqlite3.Connection) -> None:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+from kantan_agents.tracing.schema import count_existing
+
 CONTENTS: Final = "kantan_agents_contents"
 """Contents by the SHA-256 of their canonical JSON; ``parts`` are the ids of contents that one consists of."""
 RUNS: Final = "kantan_agents_runs"
@@ -52,9 +54,7 @@ def has_records(connection: sqlite3.Connection) -> bool:
     Raises:
         sqlite3.Error: The file is not a database, or it is locked.
     """
-    marks = ",".join("?" * len(_STATEMENTS))
-    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE name IN ({marks})"  # noqa: S608
-    return bool(connection.execute(query, [*_STATEMENTS]).fetchone()[0] == len(_STATEMENTS))
+    return count_existing(connection, _STATEMENTS) == len(_STATEMENTS)
 
 
 def keep_records(connection: sqlite3.Connection) -> None:

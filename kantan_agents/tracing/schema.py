@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
 
 from kantan_agents.support.private_files import create_private
@@ -53,6 +54,17 @@ def has_tables(connection: sqlite3.Connection) -> bool:
         {*columns} <= {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
         for table, columns in COLUMNS.items()
     )
+
+
+def count_existing(connection: sqlite3.Connection, names: Collection[str]) -> int:
+    """Return how many of these tables, indexes and triggers the file has.
+
+    Raises:
+        sqlite3.Error: The file is not a database, or is locked.
+    """
+    marks = ",".join("?" * len(names))
+    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE name IN ({marks})"  # noqa: S608
+    return int(connection.execute(query, [*names]).fetchone()[0])
 
 
 # The columns that kantan-llm's tables have had since its first version.

@@ -17,6 +17,8 @@ from __future__ import annotations
 import sqlite3
 from contextlib import suppress
 
+from kantan_agents.tracing.schema import count_existing
+
 UNINDEXED = "kantan_agents_unindexed"
 """Traces with texts that the index does not hold; ``skipped`` if it never will, because they are too long."""
 DOCUMENTS = "kantan_agents_indexed"
@@ -80,7 +82,7 @@ def has_index(connection: sqlite3.Connection) -> bool:
     Raises:
         sqlite3.Error: The file is not a database, or it is locked.
     """
-    return _count(connection) == len(_NAMES)
+    return count_existing(connection, _NAMES) == len(_NAMES)
 
 
 def can_index(connection: sqlite3.Connection) -> bool:
@@ -105,7 +107,7 @@ def keep_index(connection: sqlite3.Connection, *, create: bool) -> None:
     Raises:
         sqlite3.Error: The database is locked or read-only.
     """
-    found = _count(connection)
+    found = count_existing(connection, _NAMES)
     if found == len(_NAMES) or not (found or (create and _is_empty(connection))):
         return
     if can_index(connection):
@@ -190,12 +192,6 @@ def count_unindexed(connection: sqlite3.Connection, most: int = 1_000) -> int:
         return 0
     query = f"SELECT COUNT(*) FROM (SELECT 1 FROM main.{UNINDEXED} WHERE NOT skipped LIMIT ?)"  # noqa: S608
     return int(connection.execute(query, (most,)).fetchone()[0])
-
-
-def _count(connection: sqlite3.Connection) -> int:
-    marks = ",".join("?" * len(_NAMES))
-    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE name IN ({marks})"  # noqa: S608
-    return int(connection.execute(query, [*_NAMES]).fetchone()[0])
 
 
 def _is_empty(connection: sqlite3.Connection) -> bool:

@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.traces.options import PromptOption, VersionOption
 
 AgentOption = Annotated[
     str,
@@ -31,16 +32,6 @@ ChangeOption = Annotated[
 TraceOption = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option("--trace", metavar="ID", help="This trace; may be repeated.", show_default=False),
-]
-PromptOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--prompt", metavar="NAME", help="Runs of this prompt.", show_default=False),
-]
-VersionOption = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(
-        "--version", metavar="VERSION", help="Runs of this version of a prompt.", show_default=False
-    ),
 ]
 LastOption = Annotated[
     Optional[str],  # noqa: UP045
