@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from sys import getsizeof
 from typing import Any
 
 import agents
@@ -69,6 +70,18 @@ class GenerationSpanData(agents.GenerationSpanData):
     @output.setter
     def output(self, messages: Messages) -> None:
         self._output = self._answer = messages
+
+    def size_of_texts(self) -> int | None:
+        """Return the bytes that input and output take; None if they may change.
+
+        They may if they are not texts, or if a trace processor has got the messages.
+        """
+        given, answer = self._given, self._answer
+        if type(given) is not str or type(answer) is not str or self.model_config is not None:
+            return None
+        if self._input is not None or self._output is not None:
+            return None
+        return getsizeof(given) + getsizeof(answer)
 
     def recorded(self) -> dict[str, Any]:
         """Return the exported data with input and output as kantan-llm's database stores them.

@@ -21,8 +21,8 @@ from kantan_agents.tracing.recorder.index_keeper import IndexKeeper
 from kantan_agents.tracing.recorder.masking import is_length_limited
 from kantan_agents.tracing.recorder.rows import SpanRow, span_row, trace_row
 from kantan_agents.tracing.recorder.run_rows import RunRow, RunRows, RunSnapshot
-from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
-from kantan_agents.tracing.recorder.span_queue import FlushMarker, Item, SpanQueue
+from kantan_agents.tracing.recorder.snapshot import SettledSpan, SpanSnapshot, TraceSnapshot
+from kantan_agents.tracing.recorder.span_queue import SPANS, FlushMarker, Item, SpanQueue
 
 _log = get_logger("kantan_agents.tracing")
 
@@ -131,10 +131,11 @@ class BatchWriter:
             try:
                 if isinstance(item, TraceSnapshot):
                     rows.append((item, trace_row(item)))
-                elif isinstance(item, SpanSnapshot):
-                    row = span_row(item, limited=limited)
+                elif isinstance(item, (SpanSnapshot, SettledSpan)):
+                    snapshot = item.snapshot() if isinstance(item, SettledSpan) else item
+                    row = span_row(snapshot, limited=limited)
                     rows.append((item, row))
-                    size += _size_of(row, item)
+                    size += _size_of(row, snapshot)
                 elif isinstance(item, RunSnapshot):
                     rows.append((item, self._run_rows.row(item, limited=limited)))
                     size += item.size
@@ -149,7 +150,7 @@ class BatchWriter:
             Exception: SQLite's error.
         """
         traces = [row for item, row in rows if isinstance(item, TraceSnapshot)]
-        spans = [row for item, row in rows if isinstance(item, SpanSnapshot)]
+        spans = [row for item, row in rows if isinstance(item, SPANS)]
         runs = [row for item, row in rows if isinstance(item, RunSnapshot)]
         self._database.write(traces, spans, runs)
         with self._queue.modifying():
@@ -184,7 +185,7 @@ class BatchWriter:
 
     def _discard(self, item: Item, error: Exception) -> None:
         with self._queue.modifying():
-            self.failed += isinstance(item, SpanSnapshot)
+            self.failed += isinstance(item, SPANS)
             self._queue.remove_in_flight([item])
         span_id = "" if isinstance(item, FlushMarker) else item.id
         _log_error(SpanNotRecordedError(span_id=span_id, reason=_reason(error)))
@@ -198,7 +199,7 @@ class BatchWriter:
         # A short lock is normal: another process writes now and then.
         is_serious = not is_locked(error) or now - self._failing_since >= LOCKED_SECONDS
         if is_serious and reason != self._logged_reason:
-            queued = sum(isinstance(item, SpanSnapshot) for item in self._queue.unwritten())
+            queued = sum(isinstance(item, SPANS) for item in self._queue.unwritten())
             _log_error(TracesNotWrittenError(path=str(self._path), reason=reason, queued=queued))
             self._logged_reason = reason
         if not is_locked(error):

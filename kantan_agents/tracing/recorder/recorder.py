@@ -31,14 +31,12 @@ from kantan_agents.tracing.recorder.run_redaction import redact_run
 from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
 from kantan_agents.tracing.recorder.snapshot import (
-    SpanSnapshot,
-    TraceSnapshot,
     snapshot_span,
     snapshot_trace,
     withheld_span,
     withheld_trace,
 )
-from kantan_agents.tracing.recorder.span_queue import SpanQueue
+from kantan_agents.tracing.recorder.span_queue import SPANS, Snapshot, SpanQueue
 from kantan_agents.tracing.recorder.stats import RecorderStats
 from kantan_agents.tracing.recorder.writer import Writer
 
@@ -222,7 +220,7 @@ class SQLiteRecorder(TracingProcessor):
             return self._stats()
 
     def _stats(self) -> RecorderStats:
-        waiting = [item for item in self._queue.unwritten() if isinstance(item, SpanSnapshot)]
+        waiting = [item for item in self._queue.unwritten() if isinstance(item, SPANS)]
         oldest = min((item.queued_at for item in waiting), default=None)
         return RecorderStats(
             written=self._writer.batches.written,
@@ -347,7 +345,7 @@ class SQLiteRecorder(TracingProcessor):
             self._open.add(snapshot.id)
             self._put(snapshot)
 
-    def _put(self, snapshot: TraceSnapshot | SpanSnapshot | RunSnapshot) -> None:
+    def _put(self, snapshot: Snapshot) -> None:
         self._queue.put(snapshot)
         if self._writer.thread is None or self._writer.is_stopping:
             self._start_writer()

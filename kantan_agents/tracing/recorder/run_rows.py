@@ -19,13 +19,21 @@ _MOST_KNOWN: Final = 4_096
 TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is set"
 
 
+# What a record takes in the queue beside its own bytes.
+_ITEM_BYTES: Final = 256
+
+
 @attrs.define
 class RunSnapshot:
-    """The record of a run in the queue; ``size`` is the bytes that it takes there."""
+    """The record of a run in the queue."""
 
     captured: CapturedRun
     queued_at: float = attrs.field(factory=time.monotonic)
-    size: int = 0
+
+    @property
+    def size(self) -> int:
+        """The bytes that it takes there."""
+        return self.captured.size + _ITEM_BYTES
 
     @property
     def id(self) -> str:

@@ -1,6 +1,7 @@
 """Snapshots: immutable copies of ended spans and traces, made in the thread that ends them.
 
-That thread only pays for the SDK's ``export`` and one copy as JSON. The writer's thread does the rest.
+That thread pays for the SDK's ``export`` and one copy as JSON, and of a settled span not even for these. The
+writer's thread does the rest.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from kantan_agents.tracing.recorder.private_errors import (
     records_sensitive_data,
 )
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact, placement
+from kantan_agents.tracing.recorder.settled import settled_size
 
 # Span types whose data the SDK fills with strings and integers only.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
@@ -29,15 +31,27 @@ _TEXT_ONLY_CUSTOM_KEYS = frozenset({"sdk_span_type", "name", "turn", "agent_name
 _TEXT_ITEMS = {"message", "reasoning"}
 
 
+_PLAIN = frozenset({str, int, bool, float, type(None)})
+
+# What an item takes beside its text: its objects, its id and its place in the queue.
+_ITEM_BYTES = 256
+
+
 @attrs.define
 class TraceSnapshot:
-    """A trace; ``packed`` is its export as JSON text, ``size`` the bytes that it takes in the queue."""
+    """A trace; ``packed`` is its export as JSON.
+
+    Attributes:
+        size: The bytes that the trace takes in the queue.
+    """
 
     id: str
-    packed: str
+    packed: str | bytes
     queued_at: float = attrs.field(factory=time.monotonic)
-    derived: None = None
-    size: int = 0
+    size: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.size = getsizeof(self.packed) + _ITEM_BYTES
 
 
 @attrs.define
@@ -72,7 +86,36 @@ class SpanSnapshot:
     packed: str | bytes
     derived: Derived | None = None
     queued_at: float = attrs.field(factory=time.monotonic)
-    size: int = 0
+    size: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self.size = getsizeof(self.packed) + _ITEM_BYTES
+        if self.derived is not None:
+            self.size += self.derived.size()
+
+
+@attrs.define
+class SettledSpan:
+    """A span that has ended and does not change any more, so that it is copied when it is written.
+
+    Attributes:
+        size: The bytes that the span takes in the queue.
+    """
+
+    id: str
+    size: int
+    span: Any
+    queued_at: float = attrs.field(factory=time.monotonic)
+
+    def snapshot(self) -> SpanSnapshot:
+        """Return its snapshot.
+
+        Raises:
+            Exception: The span's ``export`` raised.
+        """
+        exported = recorded_export(self.span) or {}
+        # As it was when the span ended: without an error.
+        return _snapshot({**exported, "error": None})
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
@@ -91,16 +134,30 @@ def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
         if redacted is None:
             return withheld_trace(trace_id)
         exported = {**redacted, "id": trace_id}
-    return TraceSnapshot(trace_id, encode_anything(exported))
+    return TraceSnapshot(trace_id, _packed_trace(exported))
 
 
-def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
+def _packed_trace(exported: dict[str, Any]) -> str | bytes:
+    metadata = exported.get("metadata")
+    if metadata is None or (type(metadata) is dict and _PLAIN.issuperset(map(type, metadata.values()))):
+        try:
+            return encode_texts(exported)
+        except Exception:  # noqa: BLE001 - half a surrogate pair, keys that are not strings
+            return encode_anything(exported)
+    return encode_anything(exported)
+
+
+def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | SettledSpan | None:
     """Return a snapshot of ``span``; None if it exports nothing.
 
     Raises:
         RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
         Exception: The span's ``export`` raised.
     """
+    if redact is None:
+        size = settled_size(span)
+        if size:
+            return SettledSpan(span.span_id, size, span)
     exported = recorded_export(span)
     if not exported:
         return None
@@ -108,13 +165,17 @@ def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
         exported = {**exported, "error": private_error(exported["error"])}
     data = exported.get("span_data") or {}
     if data.get("type") == "response":
-        data = exported["span_data"] = {**data, **_response_data(span.span_data)}
+        exported["span_data"] = {**data, **_response_data(span.span_data)}
     if redact is not None:
         redacted = call_redact(redact, exported, span.span_id)
         if redacted is None:
             return withheld_span(span)
         exported = {**redacted, **placement(exported)}  # a redaction must not break the trace apart
-        data = exported.get("span_data") or {}
+    return _snapshot(exported)
+
+
+def _snapshot(exported: dict[str, Any]) -> SpanSnapshot:
+    data = exported.get("span_data") or {}
     try:
         return SpanSnapshot(exported["id"], _packed(exported, data))
     except (ValueError, TypeError, RecursionError):

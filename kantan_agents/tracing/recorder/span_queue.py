@@ -12,20 +12,16 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from sys import getsizeof
 
 import attrs
 
 from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
-from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
+from kantan_agents.tracing.recorder.snapshot import SettledSpan, SpanSnapshot, TraceSnapshot
 
 # At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000
 
-
-# What an item takes beside its text: its objects, its id and its place in the queue.
-_ITEM_BYTES = 256
 
 # At most this much of the limit is written at once. The rows of a batch take up to three times its size, so
 # this much is kept free for them.
@@ -83,7 +79,8 @@ class FlushMarker:
         return self._written
 
 
-Snapshot = TraceSnapshot | SpanSnapshot | RunSnapshot
+SPANS = (SpanSnapshot, SettledSpan)
+Snapshot = TraceSnapshot | SpanSnapshot | SettledSpan | RunSnapshot
 Item = Snapshot | FlushMarker
 
 
@@ -153,13 +150,7 @@ class SpanQueue:
 
     def put(self, item: Snapshot) -> None:
         """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
-        if isinstance(item, RunSnapshot):
-            size = item.captured.size + _ITEM_BYTES
-        else:
-            size = getsizeof(item.packed) + _ITEM_BYTES
-            if item.derived is not None:
-                size += item.derived.size()
-        item.size = size
+        size = item.size
         if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
             return
         self._bytes += size
@@ -274,7 +265,7 @@ class SpanQueue:
             else:
                 is_first = not self._dropping
             if not fits:  # too large, or the in-flight items leave no space
-                self.dropped += isinstance(item, SpanSnapshot)
+                self.dropped += isinstance(item, SPANS)
                 is_first = is_first or not self._dropping
                 self._dropping = True
         if is_first:
@@ -311,13 +302,13 @@ class SpanQueue:
                 self.lock.wait(min(seconds - waited, _START_SECONDS))
         return True
 
-    def _drop_oldest(self) -> SpanSnapshot | RunSnapshot | None:
+    def _drop_oldest(self) -> SpanSnapshot | SettledSpan | RunSnapshot | None:
         """Drop the oldest span or record of a run and return it; keep the traces and markers before it."""
         while self._items:
             item = self._items.popleft()
-            if isinstance(item, (SpanSnapshot, RunSnapshot)):
+            if isinstance(item, (*SPANS, RunSnapshot)):
                 self._bytes -= item.size
-                self.dropped += isinstance(item, SpanSnapshot)
+                self.dropped += isinstance(item, SPANS)
                 return item
             self._saved.append(item)
             if len(self._saved) > max(self.limit, _TRACES_KEPT):
