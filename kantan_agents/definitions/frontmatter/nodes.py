@@ -19,6 +19,8 @@ MAX_REPEATED: Final = 10_000
 
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAGS: Final = frozenset({None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))})
+# The C parser of PyYAML 6.0.4 looks ahead over brackets, and stops before it reports the first of them.
+_TOO_DEEP_FOR_PARSER: Final = "exceeded maximum nesting depth"
 _NOT_PRINTABLE: Final = re.compile("[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -95,6 +97,8 @@ def parse(source: str) -> Node | None:
         mark = error.problem_mark or error.context_mark
         # The parser reports an unclosed quote or bracket after the last line.
         index = min(mark.index, len(source.rstrip())) if mark else 0
+        if error.problem == _TOO_DEEP_FOR_PARSER:
+            raise RefusedYamlError(index, f"is nested deeper than {DEPTH} levels") from error
         raise NotYamlError(index, error.problem or error.context or "is not YAML") from error
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # The pure Python parser raises the last two for an escape that is not a character.
