@@ -12,6 +12,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+# Where Python may not keep what it compiles, as in many containers, every process of the suite would compile
+# the package again, and each of pytest's processes would rewrite the asserts of every module again.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 import pytest
 from agents import set_trace_processors
 from agents.models import _openai_shared as sdk_defaults
