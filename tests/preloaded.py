@@ -6,7 +6,8 @@ calls its exit functions. It skips only the interpreter's last step, which takes
 program asks for it.
 
 ``tests/programs.py`` is the other side: it starts this process and talks to it over the socket whose number
-is the first argument. Every message is its length in eight bytes, followed by JSON.
+is the first argument. Every message is its length in eight bytes, followed by JSON. The second argument is
+the number of a listening socket: ``tests/forked_server.py`` connects to it and sends one message.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import importlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
@@ -54,6 +56,7 @@ atexit.register(leave)  # before the imports: what they register is called earli
 
 import fastapi  # noqa: E402, F401
 import kantan_llm.tracing  # noqa: E402, F401
+import mcp.server  # noqa: E402
 import uvicorn  # noqa: E402
 import uvicorn.lifespan.on  # noqa: E402
 import uvicorn.loops.asyncio  # noqa: E402
@@ -69,6 +72,9 @@ import kantan_agents.tracing.store  # noqa: E402
 # The package imports its parts when they are first used: here, for all children.
 for _name in kantan_agents.__all__:
     getattr(kantan_agents, _name)
+
+# The servers of tests; the name is that of mcp 2, which also imports its parts when they are first used.
+getattr(mcp.server, "MCPServer", None)
 
 # Imports on its own what it needs; a process of another user may not be allowed to read that any more.
 BackendSpanExporter().close()  # type: ignore[no-untyped-call]
@@ -105,10 +111,24 @@ def send(connection: socket.socket, message: Any) -> None:
     connection.sendall(len(text).to_bytes(LENGTH, "big") + text)
 
 
-def serve(connection: socket.socket) -> dict[str, Any] | None:
+def serve(connection: socket.socket, listener: socket.socket) -> dict[str, Any] | None:
     """Answer requests; return the program to become in a forked child, None in this process at the end."""
     statuses: dict[int, int | None] = {}
+    unwatched: set[int] = set()
     while True:
+        ready, _, _ = select.select([connection, listener], [], [])
+        unwatched -= {pid for pid in unwatched if os.waitpid(pid, os.WNOHANG)[0]}
+        if connection not in ready:
+            asking, _ = listener.accept()
+            program, descriptors = receive(asking)
+            pid = _fork(descriptors, connection, listener)
+            if pid == 0:
+                os.set_inheritable(asking.detach(), False)  # closed by the end of this child
+                return dict(program)
+            unwatched.add(pid)
+            asking.sendall(str(pid).encode())
+            asking.close()
+            continue
         request, descriptors = receive(connection)
         if request is None:
             return None
@@ -118,17 +138,24 @@ def serve(connection: socket.socket) -> dict[str, Any] | None:
                 pid, status = os.waitpid(request["status"], os.WNOHANG)
                 answer = statuses[request["status"]] = os.waitstatus_to_exitcode(status) if pid else None
         else:
-            answer = os.fork()
+            answer = _fork(descriptors, connection, listener)
             if answer == 0:
-                connection.close()
-                for number, descriptor in enumerate(descriptors):
-                    os.dup2(descriptor, number)
-                    os.close(descriptor)
                 return dict(request)
-            for descriptor in descriptors:
-                os.close(descriptor)
             statuses[answer] = None
         send(connection, answer)
+
+
+def _fork(descriptors: list[int], *sockets: socket.socket) -> int:
+    """Fork; the child has these descriptors as its standard streams, and not the sockets."""
+    pid = os.fork()
+    if pid == 0:
+        for each in sockets:
+            each.close()
+        for number, descriptor in enumerate(descriptors):
+            os.dup2(descriptor, number)
+    for descriptor in descriptors:
+        os.close(descriptor)
+    return pid
 
 
 def _open_streams() -> None:
@@ -212,7 +239,10 @@ def _run(kind: str, code: str, arguments: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    with socket.socket(fileno=int(sys.argv[1])) as _connection:
-        wanted = serve(_connection)
+    with (
+        socket.socket(fileno=int(sys.argv[1])) as _connection,
+        socket.socket(fileno=int(sys.argv[2])) as _listener,
+    ):
+        wanted = serve(_connection, _listener)
     if wanted is not None:
         become(wanted)

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -91,17 +92,33 @@ class Preloaded:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._connection, other = socket.socketpair()
-        with other:
+        self._directory = tempfile.TemporaryDirectory()  # a short path: that of a socket is limited
+        self._socket = str(Path(self._directory.name, "socket"))
+        with other, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(self._socket)
+            listener.listen()
+            numbers = other.fileno(), listener.fileno()
             self._process = subprocess.Popen(
                 [
                     *(sys.executable, "-W", "error"),
-                    *(str(Path(__file__).with_name("preloaded.py")), str(other.fileno())),
+                    *(str(Path(__file__).with_name("preloaded.py")), *map(str, numbers)),
                 ],
                 stdin=subprocess.DEVNULL,
-                pass_fds=[other.fileno()],
+                pass_fds=numbers,
                 env=dict(environ),
             )
         self._asking = Lock()
+
+    def command(self, script: str | Path, *arguments: str | Path) -> list[str]:
+        """Return a command for others who start processes, as clients of MCP do, that has a script forked.
+
+        The script has the streams, the environment and the working directory of the command's process, but
+        another process id and process group. If the command's process is terminated, so is the script.
+        """
+        return [
+            *(sys.executable, "-I", "-S", str(Path(__file__).with_name("forked_server.py")), self._socket),
+            *(str(script), *map(str, arguments)),
+        ]
 
     def popen(
         self,
@@ -191,6 +208,7 @@ class Preloaded:
         """Let it end."""
         self._connection.close()
         self._process.wait()
+        self._directory.cleanup()
 
 
 def _parsed(command: list[str]) -> tuple[list[str], str, str, list[str]]:

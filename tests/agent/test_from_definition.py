@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.prompt import hash_text
 from kantan_agents.testing import OfflineServer, ScriptedModel, assistant_message, function_call
+from tests.programs import Preloaded
 
 pytestmark = pytest.mark.anyio
 
@@ -162,11 +162,12 @@ async def test_a_denied_tool_is_hidden_and_refused_in_another_case() -> None:
     ],
 )
 async def test_a_denied_mcp_server_is_denied_whatever_characters_its_name_has(
-    name: str, denied: str, tmp_path: Path
+    name: str, denied: str, tmp_path: Path, preloaded: Preloaded
 ) -> None:
+    command, *arguments = preloaded.command(Path(__file__).parents[1] / "tools" / "mcp_server.py", "stdio")
     params: Any = {
-        "command": sys.executable,
-        "args": [str(Path(__file__).parents[1] / "tools" / "mcp_server.py"), "stdio"],
+        "command": command,
+        "args": arguments,
         "env": {**os.environ, "CALLS": str(tmp_path / "calls")},
     }
     async with MCPServerStdio(params, name=name, client_session_timeout_seconds=30) as server:

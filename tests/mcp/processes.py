@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from agents.mcp import MCPServerStdio
+
+from tests.programs import Preloaded
 
 SCRIPT = Path(__file__).with_name("crashing_server.py")
 
@@ -22,12 +23,14 @@ class Processes:
         folder: Where they write their log.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, preloaded: Preloaded) -> None:
         self.folder = folder
+        self._preloaded = preloaded
 
     def server(self, name: str = "files", **options: Any) -> MCPServerStdio:
         """Return a server object that is not connected."""
-        params: Any = {"command": sys.executable, "args": [str(SCRIPT), str(self.folder)]}
+        command, *arguments = self._preloaded.command(SCRIPT, self.folder)
+        params: Any = {"command": command, "args": arguments}
         return MCPServerStdio(params, name=name, **options)
 
     @property

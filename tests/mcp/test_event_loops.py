@@ -17,12 +17,13 @@ from kantan_agents.errors import MCPServerLoopError
 from kantan_agents.mcp.connection import connection_of
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.mcp.processes import Processes
+from tests.programs import Preloaded
 from tests.tools.conftest import outputs
 
 
 @pytest.fixture
-def processes(tmp_path: Path) -> Processes:
-    return Processes(tmp_path)
+def processes(tmp_path: Path, preloaded: Preloaded) -> Processes:
+    return Processes(tmp_path, preloaded)
 
 
 @pytest.fixture

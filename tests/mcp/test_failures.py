@@ -29,6 +29,7 @@ from kantan_agents.mcp import backoff
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.mcp.processes import SCRIPT, Processes, is_alive, kill
 from tests.mcp.session_server import SessionServer
+from tests.programs import Preloaded
 from tests.tools.conftest import outputs
 
 pytestmark = pytest.mark.anyio
@@ -40,8 +41,8 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def processes(tmp_path: Path) -> Processes:
-    return Processes(tmp_path)
+def processes(tmp_path: Path, preloaded: Preloaded) -> Processes:
+    return Processes(tmp_path, preloaded)
 
 
 @pytest.fixture(autouse=True)

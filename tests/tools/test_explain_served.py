@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from hypothesis import strategies as st
 from kantan_agents import Agent, explain
 from kantan_agents.testing import ScriptedModel, assistant_message
 from kantan_agents.tools import facts_of_listed
+from tests.programs import Preloaded
 from tests.tools.test_names_of_servers import PREFIXED, PROGRAM
 from tests.tools.test_server_names import Server, local
 
@@ -24,12 +24,9 @@ pytestmark = pytest.mark.anyio
 DENIED = {"tool_rules": {"deny": ["mcp__files__delete"]}}
 
 
-def real_server(tmp_path: Path, **options: Any) -> MCPServerStdio:
-    params: Any = {
-        "command": sys.executable,
-        "args": [str(PROGRAM), "stdio"],
-        "env": {"CALLS": str(tmp_path / "calls.txt")},
-    }
+def real_server(preloaded: Preloaded, tmp_path: Path, **options: Any) -> MCPServerStdio:
+    command, *arguments = preloaded.command(PROGRAM, "stdio")
+    params: Any = {"command": command, "args": arguments, "env": {"CALLS": str(tmp_path / "calls.txt")}}
     return MCPServerStdio(params, name="files", client_session_timeout_seconds=30, **options)
 
 
@@ -43,9 +40,9 @@ NAMES = ["delete", "mcp__files__delete", "mcp_files__delete"]
 
 @pytest.mark.parametrize("options", [{}, PREFIXED], ids=["own names", "prefixed names"])
 async def test_the_tools_of_a_real_server_are_known_once_it_has_listed_them(
-    options: dict[str, Any], tmp_path: Path
+    options: dict[str, Any], tmp_path: Path, preloaded: Preloaded
 ) -> None:
-    async with real_server(tmp_path) as server:
+    async with real_server(preloaded, tmp_path) as server:
         agent = agent_with(server, **options)
         for name in NAMES:
             before = agent.explain_tool(name, context=DENIED)
@@ -64,9 +61,9 @@ async def test_the_tools_of_a_real_server_are_known_once_it_has_listed_them(
 
 
 async def test_the_async_variant_asks_the_server_first(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, preloaded: Preloaded, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = real_server(tmp_path)
+    server = real_server(preloaded, tmp_path)
     agent = agent_with(server, Server("wiki", "page"))
     early = await agent.explain_tool_async("mcp__files__read")
     assert early.allowed
@@ -121,9 +118,11 @@ async def test_a_name_that_nothing_has_says_so() -> None:
         assert answer.unknown == f"the agent itself has no {missing} the name {name!r}"
 
 
-async def test_tools_that_a_fixed_filter_hides_are_not_among_the_known(tmp_path: Path) -> None:
+async def test_tools_that_a_fixed_filter_hides_are_not_among_the_known(
+    tmp_path: Path, preloaded: Preloaded
+) -> None:
     only = create_static_tool_filter(blocked_tool_names=["delete"])
-    async with real_server(tmp_path, tool_filter=only) as server:
+    async with real_server(preloaded, tmp_path, tool_filter=only) as server:
         await server.list_tools()
         agent = agent_with(server)
         assert agent.explain_tool("mcp__files", context=DENIED).allowed

@@ -21,6 +21,7 @@ from openai.types.responses.response_output_item import McpApprovalRequest, McpC
 
 from kantan_agents import Agent, KantanAgentsError
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
+from tests.programs import Preloaded
 from tests.tools.conftest import Executed, calls, outputs, shown
 
 pytestmark = pytest.mark.anyio
@@ -364,12 +365,10 @@ def http_server(mcp_calls: Calls) -> Iterator[str]:
         process.wait()
 
 
-def stdio_server(mcp_calls: Calls) -> MCPServerStdio:
-    params: Any = {
-        "command": sys.executable,
-        "args": [str(SERVER), "stdio"],
-        "env": {"CALLS": str(mcp_calls.path)},
-    }
+@pytest.fixture
+def stdio_server(mcp_calls: Calls, preloaded: Preloaded) -> MCPServerStdio:
+    command, *arguments = preloaded.command(SERVER, "stdio")
+    params: Any = {"command": command, "args": arguments, "env": {"CALLS": str(mcp_calls.path)}}
     return MCPServerStdio(params, name="files", client_session_timeout_seconds=30)
 
 
@@ -384,10 +383,12 @@ MCP_SCRIPT = (
 @pytest.mark.parametrize(
     "denied", [["delete"], ["mcp__files__delete"], ["mcp__files__de*"], ["mcp__*__delete"]]
 )
-async def test_tools_of_a_stdio_server_obey_the_rules(mcp_calls: Calls, denied: list[str]) -> None:
+async def test_tools_of_a_stdio_server_obey_the_rules(
+    mcp_calls: Calls, stdio_server: MCPServerStdio, denied: list[str]
+) -> None:
     model = calls(*MCP_SCRIPT)
     rules = {"deny": denied, "params": {"mcp__files__read": {"limit": {"maximum": 10}}}}
-    async with stdio_server(mcp_calls) as server:
+    async with stdio_server as server:
         agent = Agent("a", "x", mcp_servers=[server], model=model)
         await agent.run_async("hi", {"tool_rules": rules})
     assert mcp_calls.lines == ["read x 5"]
@@ -414,8 +415,10 @@ async def test_tools_of_an_http_server_obey_the_rules_of_a_hand_off(
     assert shown(model) == ["read"]
 
 
-async def test_rules_for_prefixed_mcp_names_work_with_either_name(mcp_calls: Calls) -> None:
-    async with stdio_server(mcp_calls) as server:
+async def test_rules_for_prefixed_mcp_names_work_with_either_name(
+    mcp_calls: Calls, stdio_server: MCPServerStdio
+) -> None:
+    async with stdio_server as server:
         for denied in ("delete", "mcp__files__delete", "mcp_files__delete"):
             model = calls(("mcp_files__delete", {"path": "x"}))
             agent = Agent(
@@ -441,16 +444,18 @@ async def test_rules_for_prefixed_mcp_names_work_with_either_name(mcp_calls: Cal
     ],
 )
 async def test_a_rule_may_concern_one_tool_or_all_tools_of_a_server(
-    mcp_calls: Calls, executed: Executed, rules: dict[str, Any], visible: list[str]
+    stdio_server: MCPServerStdio, executed: Executed, rules: dict[str, Any], visible: list[str]
 ) -> None:
-    async with stdio_server(mcp_calls) as server:
+    async with stdio_server as server:
         model = ScriptedModel([[assistant_message("Done.")]])
         agent = Agent("a", "x", mcp_servers=[server], tools=[executed.tool("search")], model=model)
         await agent.run_async("hi", {"tool_rules": rules})
         assert sorted(shown(model)) == sorted(visible)
 
 
-async def test_a_rule_added_after_the_listing_stops_a_call_to_a_server(mcp_calls: Calls) -> None:
+async def test_a_rule_added_after_the_listing_stops_a_call_to_a_server(
+    mcp_calls: Calls, stdio_server: MCPServerStdio
+) -> None:
     model = calls(("delete", {"path": "x"}))
     context: dict[str, Any] = {}
 
@@ -458,7 +463,7 @@ async def test_a_rule_added_after_the_listing_stops_a_call_to_a_server(mcp_calls
         async def on_llm_end(self, ctx: Any, agent: Any, response: Any) -> None:
             context["tool_rules"]["deny"] = ["mcp__files__*"]
 
-    async with stdio_server(mcp_calls) as server:
+    async with stdio_server as server:
         await Agent("a", "x", mcp_servers=[server], model=model).run_async("hi", context, hooks=Hooks())
     assert mcp_calls.lines == []
     assert "delete" in shown(model)
