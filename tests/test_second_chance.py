@@ -59,7 +59,11 @@ class Outcome:
             ],
             cwd=directory,
             env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-            | {"PYTHONPATH": str(ROOT), "PYTEST_ADDOPTS": "-p tests.second_chance"},
+            | {
+                "PYTHONPATH": str(ROOT),
+                "PYTEST_ADDOPTS": "-p tests.second_chance -p xdist.plugin",
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # each session would import all of Hypothesis
+            },
             capture_output=True,
             text=True,
             check=False,

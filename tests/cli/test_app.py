@@ -16,6 +16,7 @@ from kantan_agents.cli.terminal.failures import describe, exit_code
 from kantan_agents.cli.terminal.plain import MAX_LINE, one_line, printable
 from kantan_agents.errors import ContextTypeError, ModelNotFoundError
 from tests.cli.conftest import PROGRAM
+from tests.cli.imports import assert_none_imports_the_sdk
 
 
 def test_without_arguments_it_shows_its_help(kantan_agents: Any) -> None:
@@ -50,17 +51,9 @@ def test_version(kantan_agents: Any) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    ["['--help']", "['run', '--help']", "['--version']", "['run', 'a', '--context', '/none.json']"],
-)
-def test_commands_without_a_model_do_not_import_the_sdk(arguments: Any) -> None:
-    program = (
-        "import sys; from kantan_agents.cli.app import invoke; "
-        f"invoke({arguments}); sys.exit('agents' in sys.modules)"
-    )
-    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
-    assert finished.returncode == 0
+def test_commands_without_a_model_do_not_import_the_sdk() -> None:
+    commands = [["--help"], ["run", "--help"], ["--version"], ["run", "a", "--context", "/none.json"]]
+    assert_none_imports_the_sdk(commands)
 
 
 def test_it_can_be_run_as_a_program() -> None:

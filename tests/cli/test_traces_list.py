@@ -16,6 +16,7 @@ import pytest
 from rich.cells import cell_len
 
 from tests.cli.conftest import PROGRAM
+from tests.cli.imports import assert_none_imports_the_sdk
 from tests.cli.recorded_runs import MARKUP, WIDE, Recorded
 
 COMMANDS = ("list", "show", "search", "prompts", "failed", "tail", "export", "prune")
@@ -42,28 +43,16 @@ class TestHelp:
         assert max(map(len, outcome.stdout.splitlines())) <= 80
         assert not command or "Exit codes: " in outcome.stdout
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
+    def test_commands_without_a_database_do_not_import_the_sdk(self, tmp_path: Path) -> None:
+        commands = [
             ["--help"],
             ["list", "--help"],
             ["list", "--db", "none.sqlite3"],
             ["show", "LAST", "--db", "none.sqlite3"],
             ["list", "--since", "never"],
             ["prune"],
-        ],
-    )
-    def test_commands_without_a_database_do_not_import_the_sdk(
-        self, arguments: list[str], tmp_path: Path
-    ) -> None:
-        program = (
-            "import sys; from kantan_agents.cli.app import invoke; "
-            f"invoke(['traces', *{arguments}]); sys.exit('agents' in sys.modules)"
-        )
-        finished = subprocess.run(
-            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, check=False
-        )
-        assert finished.returncode == 0
+        ]
+        assert_none_imports_the_sdk([["traces", *command] for command in commands], cwd=tmp_path)
         assert list(tmp_path.iterdir()) == []
 
     def test_commands_that_only_read_do_not_import_the_sdk(self, shop: Recorded) -> None:
