@@ -54,6 +54,7 @@ def save_coverage() -> None:
 
 atexit.register(leave)  # before the imports: what they register is called earlier
 
+import anyio._backends._asyncio  # noqa: E402, F401
 import fastapi  # noqa: E402, F401
 import kantan_llm.tracing  # noqa: E402, F401
 import mcp.server  # noqa: E402
@@ -65,6 +66,7 @@ from agents.tracing.processors import BackendSpanExporter  # noqa: E402
 from starlette.applications import Starlette  # noqa: E402, F401
 
 import kantan_agents  # noqa: E402
+import kantan_agents.models.light_requests  # noqa: E402 - with the resources of openai
 import kantan_agents.testing  # noqa: E402
 import kantan_agents.tracing.recorder  # noqa: E402
 import kantan_agents.tracing.store  # noqa: E402
