@@ -25,7 +25,7 @@ class RunRecorder(Protocol):
 _wanting: list[ref[RunRecorder]] = []
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class CapturedRun:
     """The complete record of a run that has ended.
 
@@ -43,7 +43,7 @@ class CapturedRun:
     size: int
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class EndingRun:
     """A run whose trace or span is just being ended.
 

@@ -46,7 +46,13 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             settings = None if run.run_config is None else run.run_config.model_settings
             if settings is not None and settings.retry is not None:
                 run.sends_once = makes_all_retries(settings)
-            run.result = await (_watched_run(run) if run.is_watched else _run_by_sdk(run, run.options))
+            if run.is_watched:
+                # Here, as a function of its own would be one more frame in each step of the run.
+                observe_models(run.run_config, agent.name)
+                async with tracked_calls(run):
+                    run.result = await _run_by_sdk(run, _observed_options(run))
+            else:
+                run.result = await _run_by_sdk(run, run.options)
         except Exception as error:
             violation = pending_violation(run) or await hidden_tool_called(error)
             if violation is None or violation is error:
@@ -71,12 +77,10 @@ async def call_sdk(run: Run, call_next: Next) -> None:
     await call_next(run)
 
 
-async def _watched_run(run: Run) -> Any:
-    observe_models(run.run_config, run.agent.name)
-    async with tracked_calls(run):
-        return await _run_by_sdk(
-            run, {**run.options, "hooks": observing_hooks(run, run.options.get("hooks"))}
-        )
+def _observed_options(run: Run) -> dict[str, Any]:
+    options = run.options
+    hooks = observing_hooks(run, options.get("hooks"))
+    return options if hooks is None else {**options, "hooks": hooks}
 
 
 def _run_by_sdk(run: Run, options: dict[str, Any]) -> Awaitable[Any]:

@@ -64,6 +64,11 @@ def error_data(run: Any, error: BaseException) -> dict[str, Any]:
     return data
 
 
+def seconds_since(begun: float) -> float:
+    """Return the seconds since a ``perf_counter`` value, in whole microseconds."""
+    return int((perf_counter() - begun) * 1e6) / 1e6  # several times as fast as `round`
+
+
 class ModelCallCapture:
     """One model call that has begun.
 
@@ -86,7 +91,7 @@ class ModelCallCapture:
 
     def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
         """Capture the answer, with its tokens if the provider has reported any usage."""
-        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        self.data["seconds"] = seconds_since(self._begun)
         try:
             self.data["answer"] = self._answer_data(answer, reports_usage=reports_usage)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
@@ -94,8 +99,11 @@ class ModelCallCapture:
 
     def _answer_data(self, answer: ModelResponse, *, reports_usage: bool) -> dict[str, Any]:
         requests = self._capture.requests
-        output = redacted_data(self._capture.run, [_item_data(item) for item in answer.output])
-        requests.answered = [encode(item) for item in output]
+        if is_redacted(self._capture.run):
+            output = redacted_data(self._capture.run, [_item_data(item) for item in answer.output])
+            requests.answered = [encode(item) for item in output]
+        else:
+            requests.answered = [_packed_item(item) for item in answer.output]
         requests.answered_by = self._place
         requests.size += sum(map(len, requests.answered))
         data: dict[str, Any] = {
@@ -110,7 +118,7 @@ class ModelCallCapture:
         """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
         if has_begun:
             self.data["broke_off"] = True
-        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        self.data["seconds"] = seconds_since(self._begun)
         try:
             self.data["error"] = error_data(self._capture.run, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
@@ -136,6 +144,19 @@ def _usage_data(usage: Any) -> dict[str, int]:
 def _item_data(item: Any) -> Any:
     dump = getattr(item, "model_dump", None)
     return without_media(item if dump is None else dump(mode="json", exclude_unset=True, warnings=False))
+
+
+def _packed_item(item: Any) -> bytes:
+    """Return the same as ``encode(_item_data(item))``."""
+    serializer = getattr(type(item), "__pydantic_serializer__", None)
+    if serializer is None or item.model_extra:  # which may be provider_data, with media
+        return encode(_item_data(item))
+    try:
+        # `model_dump_json` takes twice as long.
+        packed: bytes = serializer.to_json(item, by_alias=False, exclude_unset=True, warnings=False)
+    except ValueError:  # half a surrogate pair
+        packed = encode(_item_data(item))
+    return packed
 
 
 class ToolCallCapture:
@@ -222,7 +243,7 @@ class ToolCallCapture:
 
     def ended(self, output: Any, error: BaseException | None) -> None:
         """Capture what the model gets, or the error."""
-        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        self.data["seconds"] = seconds_since(self._begun)
         try:
             self._add_end(output, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail

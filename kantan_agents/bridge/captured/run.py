@@ -22,6 +22,7 @@ from kantan_agents.bridge.captured.calls import (
     ToolCallCapture,
     error_data,
     parent_call,
+    seconds_since,
     tool_call_data,
 )
 from kantan_agents.bridge.captured.definitions import encode
@@ -98,7 +99,7 @@ class RunCapture:
 
     def elapsed(self) -> float:
         """Return the seconds since the run began."""
-        return round(perf_counter() - self._begun, 6)
+        return seconds_since(self._begun)
 
     def failed(self, what: str, error: Exception) -> None:
         """Note that something could not be captured."""
@@ -129,11 +130,7 @@ class RunCapture:
             packed = packed_prompt(agent)
             if is_redacted(self.run):
                 packed = self._encoded(decode(bytes(packed)))
-            self._agents[name] = {
-                "name": name,
-                "prompt": packed,
-                "options": agent.recorded_options,
-            }
+            self._agents[name] = {"name": name, "prompt": packed, "options": agent.recorded_options}
         text = prompt
         if isinstance(prompt, Prompt):
             if prompt.literal:
@@ -225,18 +222,18 @@ class RunCapture:
         Args:
             error: The error that ends the run.
         """
-        run = self.run
+        run, model_calls, tool_calls = self.run, self._model_calls, self._tool_calls
         data: dict[str, Any] = {
             "version": VERSION,
             "agent": run.agent.name,
             "started_at": self._started_at.isoformat(),
-            "seconds": self.elapsed(),
-            "outcome": _outcome(run, error),
-            "model_calls": [call.data for call in self._model_calls],
-            "tool_calls": [call.data for call in self._tool_calls],
+            "seconds": seconds_since(self._begun),
+            "outcome": "finished" if error is None and not run.is_stopped else _outcome(run, error),
+            "model_calls": [call.data for call in model_calls],
+            "tool_calls": [call.data for call in tool_calls],
         }
         if self._agents:
-            data["agents"] = list(self._agents.values())
+            data["agents"] = [*self._agents.values()]
         try:
             if self.rules is not None:
                 data["rules"] = packed_rules(self.rules)
@@ -247,7 +244,7 @@ class RunCapture:
         self._add_circumstances(data)
         if self.missing:
             data["missing"] = self.missing
-        calls = len(self._model_calls) + len(self._tool_calls)
+        calls = len(model_calls) + len(tool_calls)
         size = self.size + self.requests.size + _RUN_BYTES + _CALL_BYTES * calls
         return CapturedRun(run.id, run.trace_id or "", data, size)
 
@@ -266,9 +263,10 @@ class RunCapture:
 
     def _add_input(self, data: dict[str, Any]) -> None:
         run = self.run
-        options = {name: value for name, value in run.options.items() if _is_plain(value)}
-        if options:
-            data["options"] = options
+        if run.options:
+            options = {name: value for name, value in run.options.items() if _is_plain(value)}
+            if options:
+                data["options"] = options
         if self._state is not None:
             data["state"] = self._encoded(self._state)
             return
@@ -288,7 +286,13 @@ class RunCapture:
         output = getattr(run.result, "final_output", run.result)
         if output is None:
             return
-        output = redacted_data(run, json_data(output))
+        if type(output) is not str:
+            output = json_data(output)
+        output = redacted_data(run, output)
+        if type(output) is str:
+            self.size += len(output)
+            data["output"] = output
+            return
         packed = encode(output)
         self.size += len(packed)
         data["output"] = msgspec.Raw(packed)

@@ -11,7 +11,7 @@ FURTHER = ("output_schema", "handoffs", "tracing")
 """The positional arguments of the SDK's ``stream_response`` after the four in ``_PARAMETERS``."""
 
 
-@attrs.frozen
+@attrs.define(eq=False)
 class Request:
     """One request to a model.
 
@@ -35,8 +35,10 @@ class Request:
         given = dict(kwargs)
         if args:
             given.update(zip((*_PARAMETERS, *FURTHER), args, strict=False))
-        first, second, third, fourth = _PARAMETERS
-        return cls(given.pop(first), given.pop(second), given.pop(third), list(given.pop(fourth)), given)
+        taken = given.pop
+        return cls(
+            taken("system_instructions"), taken("input"), taken("model_settings"), [*taken("tools")], given
+        )
 
     @property
     def schema(self) -> Any:

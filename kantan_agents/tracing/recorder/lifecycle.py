@@ -20,6 +20,12 @@ _watched_loops: dict[int, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, 
 _ended_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
+class _Latest:
+    """The watched loop that has called last; almost always the one that calls next."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+
+
 def flush_at_loop_end() -> None:
     """Flush all recorders when the running event loop, if any, shuts down its asynchronous generators.
 
@@ -30,7 +36,12 @@ def flush_at_loop_end() -> None:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return
-    if id(loop) in _watched_loops or loop in _ended_loops:
+    if loop is _Latest.loop:
+        return
+    if id(loop) in _watched_loops:
+        _Latest.loop = loop
+        return
+    if loop in _ended_loops:
         return
     # A private attribute, as asyncio has no public one. A generator started now would cause a warning.
     if getattr(loop, "_asyncgens_shutdown_called", False):
@@ -39,12 +50,18 @@ def flush_at_loop_end() -> None:
     for key, (watched, _) in list(_watched_loops.items()):
         if watched.is_closed():  # without shutting down its generators
             _watched_loops.pop(key, None)
+            _forget(watched)
     generator = _flush_when_closed(loop)
     _watched_loops[id(loop)] = (loop, generator)
     try:
         generator.asend(None).send(None)
     except StopIteration:
         return  # the generator is suspended at its yield
+
+
+def _forget(loop: asyncio.AbstractEventLoop) -> None:
+    if _Latest.loop is loop:
+        _Latest.loop = None
 
 
 async def _flush_when_closed(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:
@@ -54,6 +71,7 @@ async def _flush_when_closed(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[
         # A trace that starts after this has no further hook.
         _ended_loops.add(loop)
         _watched_loops.pop(id(loop), None)
+        _forget(loop)
         try:
             flushing = loop.run_in_executor(None, _flush_at_loop_end)
         except RuntimeError:  # no more threads

@@ -30,7 +30,9 @@ from kantan_agents.tracing.recorder.redaction import Redact
 from kantan_agents.tracing.recorder.run_redaction import redact_run
 from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
+from kantan_agents.tracing.recorder.settled import settled_size
 from kantan_agents.tracing.recorder.snapshot import (
+    SettledSpan,
     snapshot_span,
     snapshot_trace,
     withheld_span,
@@ -180,6 +182,10 @@ class SQLiteRecorder(TracingProcessor):
 
     def on_span_end(self, span: Any) -> None:
         """Record a span."""
+        size = settled_size(span) if self._redact is None else 0
+        if size:
+            self._put(SettledSpan(span.span_id, size, span))
+            return
         try:
             snapshot = snapshot_span(span, self._redact)
         except RedactionError as error:
@@ -347,7 +353,8 @@ class SQLiteRecorder(TracingProcessor):
 
     def _put(self, snapshot: Snapshot) -> None:
         self._queue.put(snapshot)
-        if self._writer.thread is None or self._writer.is_stopping:
+        writer = self._writer
+        if writer.thread is None or writer.is_stopping:
             self._start_writer()
         lifecycle.flush_at_loop_end()
 

@@ -22,7 +22,6 @@ from kantan_agents.tracing.recorder.private_errors import (
     records_sensitive_data,
 )
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact, placement
-from kantan_agents.tracing.recorder.settled import settled_size
 
 # Span types whose data the SDK fills with strings and integers only.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
@@ -147,17 +146,13 @@ def _packed_trace(exported: dict[str, Any]) -> str | bytes:
     return encode_anything(exported)
 
 
-def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | SettledSpan | None:
+def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
     """Return a snapshot of ``span``; None if it exports nothing.
 
     Raises:
         RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
         Exception: The span's ``export`` raised.
     """
-    if redact is None:
-        size = settled_size(span)
-        if size:
-            return SettledSpan(span.span_id, size, span)
     exported = recorded_export(span)
     if not exported:
         return None

@@ -125,11 +125,13 @@ class SpanQueue:
     # Changed only by augmented assignments of a number, within which Python switches no threads.
     _bytes: int = 0
     _bytes_of_rows: int = 0
+    _half: int = attrs.field(init=False)
     _batch_bytes: int = attrs.field(init=False)
     _limit_bytes: int = attrs.field(init=False)
     _largest_item: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
+        self._half = self.limit // 2
         self._batch_bytes = min(self.max_bytes // _BATCH_PART, _LARGEST_BATCH)
         # Alone in a batch, it has to fit together with its rows.
         self._largest_item = self.max_bytes // (1 + _ROWS_PER_BYTE)
@@ -150,14 +152,20 @@ class SpanQueue:
 
     def put(self, item: Snapshot) -> None:
         """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
-        size = item.size
-        if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
+        size, items = item.size, self._items
+        # The first two lines are `_is_full` where no thread waits: every run waits for this.
+        if (
+            len(items) >= self.limit
+            or self._bytes + size > self._limit_bytes
+            or size > self._largest_item
+            or (self.max_wait > 0 and self._is_full(size))
+        ) and not self._free_space(item):
             return
         self._bytes += size
-        self._items.append(item)
+        items.append(item)
         if self.sleeping:
             self.wake.set()
-        elif len(self._items) == self.limit // 2:
+        elif len(items) == self._half:
             self.request_write()
 
     def put_marker(self) -> FlushMarker:
