@@ -34,7 +34,8 @@ class ObservedModel(ModelWrapper):
         if run is None or not run.is_only_captured:
             return await self.answer(Request.of(args, kwargs))
         # Most runs come here, so they wait for nothing but the capture.
-        call = run.capture.model_call(active_agent.get() or self._agent, self.inner, Request.of(args, kwargs))
+        request = Request.as_given(args, kwargs)
+        call = run.capture.model_call(active_agent.get() or self._agent, self.inner, request)
         try:
             answer = await self.inner.get_response(*args, **kwargs)
         except BaseException as error:

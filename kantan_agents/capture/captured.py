@@ -33,7 +33,8 @@ class CapturedRun:
         run_id: Id of the run.
         trace_id: Id of its trace.
         data: The record as JSON data with all contents in place. Parts that were encoded when they were
-            captured are ``msgspec.Raw``.
+            captured are ``msgspec.Raw``. Its start is a ``datetime``, and its seconds are not rounded:
+            ``packed_run`` converts both.
         size: About how many bytes it takes.
     """
 

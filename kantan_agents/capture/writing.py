@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import attrs
@@ -155,12 +156,23 @@ def packed_run(data: Mapping[str, Any]) -> PackedRun:
         return shared.setdefault((kind, _encode(value)), len(shared))
 
     own = _placed_run(data, place, long_items=True)
+    _convert_times(own)
     if isinstance(own.get("input"), (list, tuple)):
         own["input"] = [_item(item, place) for item in own["input"]]
     if _is_answer(data):
         del own["output"]
         own["output_is_answer"] = True
     return PackedRun(_encode(own), tuple(shared))
+
+
+def _convert_times(own: dict[str, Any]) -> None:
+    """Convert the times of a record to JSON data, which the run did not wait for."""
+    if isinstance(own["started_at"], datetime):
+        own["started_at"] = own["started_at"].isoformat()
+    for timed in (own, *own["model_calls"], *own["tool_calls"]):
+        for name in ("at", "seconds"):
+            if timed.get(name) is not None:
+                timed[name] = round(timed[name], 6)
 
 
 def _placed_run(

@@ -64,11 +64,6 @@ def error_data(run: Any, error: BaseException) -> dict[str, Any]:
     return data
 
 
-def seconds_since(begun: float) -> float:
-    """Return the seconds since a ``perf_counter`` value, in whole microseconds."""
-    return int((perf_counter() - begun) * 1e6) / 1e6  # several times as fast as `round`
-
-
 class ModelCallCapture:
     """One model call that has begun.
 
@@ -91,7 +86,7 @@ class ModelCallCapture:
 
     def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
         """Capture the answer, with its tokens if the provider has reported any usage."""
-        self.data["seconds"] = seconds_since(self._begun)
+        self.data["seconds"] = perf_counter() - self._begun
         try:
             self.data["answer"] = self._answer_data(answer, reports_usage=reports_usage)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
@@ -118,7 +113,7 @@ class ModelCallCapture:
         """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
         if has_begun:
             self.data["broke_off"] = True
-        self.data["seconds"] = seconds_since(self._begun)
+        self.data["seconds"] = perf_counter() - self._begun
         try:
             self.data["error"] = error_data(self._capture.run, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
@@ -147,16 +142,26 @@ def _item_data(item: Any) -> Any:
 
 
 def _packed_item(item: Any) -> bytes:
-    """Return the same as ``encode(_item_data(item))``."""
-    serializer = getattr(type(item), "__pydantic_serializer__", None)
-    if serializer is None or item.model_extra:  # which may be provider_data, with media
-        return encode(_item_data(item))
+    """Return the same as ``encode(_item_data(item))``, for most items in a tenth of the time."""
     try:
-        # `model_dump_json` takes twice as long.
-        packed: bytes = serializer.to_json(item, by_alias=False, exclude_unset=True, warnings=False)
-    except ValueError:  # half a surrogate pair
-        packed = encode(_item_data(item))
-    return packed
+        return _encode_fields(item)
+    except Exception:  # noqa: BLE001 - half a surrogate pair, provider_data, a value of another type
+        return encode(_item_data(item))
+
+
+def _set_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a part of an answer that are set.
+
+    Raises:
+        TypeError: It is not one of OpenAI's own types, or it has extra fields, such as provider_data.
+    """
+    if not type(value).__module__.startswith("openai.types.") or value.__pydantic_extra__:
+        raise TypeError(type(value).__name__)
+    fields = value.__pydantic_fields_set__
+    return {name: field for name, field in value.__dict__.items() if name in fields}
+
+
+_encode_fields = msgspec.json.Encoder(enc_hook=_set_fields).encode
 
 
 class ToolCallCapture:
@@ -243,7 +248,7 @@ class ToolCallCapture:
 
     def ended(self, output: Any, error: BaseException | None) -> None:
         """Capture what the model gets, or the error."""
-        self.data["seconds"] = seconds_since(self._begun)
+        self.data["seconds"] = perf_counter() - self._begun
         try:
             self._add_end(output, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail

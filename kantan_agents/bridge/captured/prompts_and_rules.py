@@ -5,14 +5,31 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import attrs
 import msgspec
 
 from kantan_agents.bridge.captured.definitions import encode
 from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.tool_rules import RuleLayers
 
+
+@attrs.frozen(eq=False)
+class DescribedAgent:
+    """What the record of a run says of an agent.
+
+    Attributes:
+        instructions: The Agent's instructions, a ``Prompt`` or a text.
+        data: Its name, its prompt as JSON, and its options as JSON.
+        template: The text that is filled with values of the context; None if it has no markers.
+    """
+
+    instructions: Any
+    data: dict[str, Any]
+    template: str | None
+
+
 _rules: WeakKeyDictionary[RuleLayers, msgspec.Raw] = WeakKeyDictionary()
-_prompts: WeakKeyDictionary[Any, tuple[Any, msgspec.Raw]] = WeakKeyDictionary()
+_agents: WeakKeyDictionary[Any, DescribedAgent] = WeakKeyDictionary()
 
 
 def packed_rules(layers: RuleLayers) -> msgspec.Raw:
@@ -32,12 +49,21 @@ def _rules_data(layers: RuleLayers) -> dict[str, Any]:
     }
 
 
-def packed_prompt(agent: Any) -> msgspec.Raw:
-    """Return the prompt of an agent as JSON."""
-    prompt, known = agent.instructions, _prompts.get(agent)
-    if known is None or known[0] is not prompt:
-        known = _prompts[agent] = (prompt, msgspec.Raw(encode(_prompt_data(agent.name, prompt))))
-    return known[1]
+def described_agent(agent: Any) -> DescribedAgent:
+    """Return what the record of a run says of an agent; every run waits for this."""
+    prompt, known = agent.instructions, _agents.get(agent)
+    if known is None or known.instructions is not prompt:
+        packed = msgspec.Raw(encode(_prompt_data(agent.name, prompt)))
+        data = {"name": agent.name, "prompt": packed, "options": agent.recorded_options}
+        known = _agents[agent] = DescribedAgent(prompt, data, _template(prompt))
+    return known
+
+
+def _template(prompt: Any) -> str | None:
+    text = prompt
+    if isinstance(prompt, Prompt):
+        text = None if prompt.literal else prompt.text
+    return text if isinstance(text, str) and "{{" in text else None
 
 
 def _prompt_data(name: str, prompt: Any) -> dict[str, Any]:

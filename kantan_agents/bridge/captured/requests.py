@@ -53,10 +53,14 @@ class Requests:
     def describe(self, data: dict[str, Any], model: Model, request: Request, fetch: Any) -> None:
         """Add a request to the data of its call."""
         run = self._run
+        redacted = is_redacted(run)
         data["model"] = model_data(model)
-        if request.instructions is not None:
-            data["instructions"] = redacted_data(run, request.instructions)
-            self.size += len(data["instructions"])
+        instructions = request.instructions
+        if instructions is not None:
+            if redacted:
+                instructions = redacted_data(run, instructions)
+            data["instructions"] = instructions
+            self.size += len(instructions)
         if vars(request.settings) != _UNSET:
             settings = settings_data(request.settings)
             if settings:
@@ -73,7 +77,7 @@ class Requests:
         sent = _sent_options(model, options)
         if sent:
             data["options"] = msgspec.Raw(encode(sent))
-        self._add_input(data, redacted_data(run, request.input))
+        self._add_input(data, redacted_data(run, request.input) if redacted else request.input)
 
     def arguments_of(self, call_id: str) -> str:
         """Return the arguments of a tool call in the latest answer; empty if it is not in it."""
@@ -104,7 +108,11 @@ class Requests:
             data["input"] = given
             self.size += len(given)
             return
-        items = [encode(without_media(item)) for item in given]
+        # Every run waits for this, and only an assistant's item can have media.
+        items = [
+            encode(item if type(item) is dict and item.get("role") != "assistant" else without_media(item))
+            for item in given
+        ]
         if not self._items:
             new = items
         else:
@@ -131,9 +139,9 @@ class Requests:
 
 def _sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
     sent: dict[str, Any] = {}
-    for name in _OPTIONS:
-        if options.get(name) is not None:
-            sent[name] = options[name]
+    given = options.get
+    if given("previous_response_id") or given("conversation_id") or given("prompt"):
+        sent = {name: options[name] for name in _OPTIONS if given(name) is not None}
     own = provider_options(model)
     if own:
         sent["provider"] = own

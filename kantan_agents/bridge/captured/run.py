@@ -22,11 +22,10 @@ from kantan_agents.bridge.captured.calls import (
     ToolCallCapture,
     error_data,
     parent_call,
-    seconds_since,
     tool_call_data,
 )
 from kantan_agents.bridge.captured.definitions import encode
-from kantan_agents.bridge.captured.prompts_and_rules import packed_prompt, packed_rules
+from kantan_agents.bridge.captured.prompts_and_rules import described_agent, packed_rules
 from kantan_agents.bridge.captured.requests import Requests
 from kantan_agents.capture.canonical import decode
 from kantan_agents.capture.captured import CapturedRun, is_record_wanted
@@ -34,7 +33,6 @@ from kantan_agents.capture.reading import VERSION
 from kantan_agents.events.emitter import outcome_of
 from kantan_agents.interception import ToolCall, is_redacted, redacted_data, redacted_input
 from kantan_agents.pipeline import Run
-from kantan_agents.prompt import Prompt
 from kantan_agents.structured import json_data
 from kantan_agents.structured.requests.request import Request
 from kantan_agents.templating import values_read
@@ -99,7 +97,7 @@ class RunCapture:
 
     def elapsed(self) -> float:
         """Return the seconds since the run began."""
-        return seconds_since(self._begun)
+        return perf_counter() - self._begun
 
     def failed(self, what: str, error: Exception) -> None:
         """Note that something could not be captured."""
@@ -124,24 +122,22 @@ class RunCapture:
             self.failed("a prompt", error)
 
     def _add_agent(self, agent: Any, context: Any) -> None:
-        name, prompt = agent.name, agent.instructions
+        name = agent.name
+        described = described_agent(agent)
         known = self._agents.get(name)
         if known is None:
-            packed = packed_prompt(agent)
             if is_redacted(self.run):
-                packed = self._encoded(decode(bytes(packed)))
-            self._agents[name] = {"name": name, "prompt": packed, "options": agent.recorded_options}
-        text = prompt
-        if isinstance(prompt, Prompt):
-            if prompt.literal:
-                return
-            text = prompt.text
-        if not text or "{{" not in text or not isinstance(context, dict):
+                prompt = self._encoded(decode(bytes(described.data["prompt"])))
+                self._agents[name] = {**described.data, "prompt": prompt}
+            else:
+                self._agents[name] = described.data
+        if described.template is None or not isinstance(context, dict):
             return
-        values = {path: self._encoded(value) for path, value in values_read(text, context).items()}
+        read = values_read(described.template, context)
+        values = {path: self._encoded(value) for path, value in read.items()}
         self._values[name] = values
         if known is None and values:
-            self._agents[name]["context"] = values
+            self._agents[name] = {**self._agents[name], "context": values}
 
     def _encoded(self, value: Any) -> msgspec.Raw:
         """Return a value of any type as JSON, redacted as it leaves the run."""
@@ -171,7 +167,7 @@ class RunCapture:
             is_streamed: Whether the answer is streamed.
             is_internal: Whether a middleware makes the call for its own purposes.
         """
-        data: dict[str, Any] = {"at": self.elapsed(), "agent": agent}
+        data: dict[str, Any] = {"at": perf_counter() - self._begun, "agent": agent}
         try:
             self.requests.describe(data, model, request, fetch)
             if is_streamed:
@@ -226,8 +222,8 @@ class RunCapture:
         data: dict[str, Any] = {
             "version": VERSION,
             "agent": run.agent.name,
-            "started_at": self._started_at.isoformat(),
-            "seconds": seconds_since(self._begun),
+            "started_at": self._started_at,
+            "seconds": perf_counter() - self._begun,
             "outcome": "finished" if error is None and not run.is_stopped else _outcome(run, error),
             "model_calls": [call.data for call in model_calls],
             "tool_calls": [call.data for call in tool_calls],

@@ -31,8 +31,9 @@ class _Known:
 
     def is_of(self, tools: Sequence[Any]) -> bool:
         """Return whether it is the list of these tools, and none of them has changed."""
-        for known, fields, tool in zip(self.tools, self.fields, tools, strict=True):
-            if known() is not tool or vars(tool) != fields:
+        # Every run waits for this. The lengths are the same, as the ids were.
+        for known, fields, tool in zip(self.tools, self.fields, tools):  # noqa: B905
+            if known() is not tool or tool.__dict__ != fields:
                 return False
         return True
 

@@ -40,6 +40,15 @@ class Request:
             taken("system_instructions"), taken("input"), taken("model_settings"), [*taken("tools")], given
         )
 
+    @classmethod
+    def as_given(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Request:
+        """Return the same as ``of`` without copies, for those who only read it."""
+        if args:
+            return cls.of(args, kwargs)
+        return cls(
+            kwargs["system_instructions"], kwargs["input"], kwargs["model_settings"], kwargs["tools"], kwargs
+        )
+
     @property
     def schema(self) -> Any:
         """The output schema; None for plain text."""

@@ -20,10 +20,10 @@ _watched_loops: dict[int, tuple[asyncio.AbstractEventLoop, AsyncGenerator[None, 
 _ended_loops: WeakSet[asyncio.AbstractEventLoop] = WeakSet()
 
 
-class _Latest:
+class Watched:
     """The watched loop that has called last; almost always the one that calls next."""
 
-    loop: asyncio.AbstractEventLoop | None = None
+    latest: asyncio.AbstractEventLoop | None = None
 
 
 def flush_at_loop_end() -> None:
@@ -36,10 +36,8 @@ def flush_at_loop_end() -> None:
         loop = asyncio.get_running_loop()
     except RuntimeError:
         return
-    if loop is _Latest.loop:
-        return
     if id(loop) in _watched_loops:
-        _Latest.loop = loop
+        Watched.latest = loop
         return
     if loop in _ended_loops:
         return
@@ -60,8 +58,8 @@ def flush_at_loop_end() -> None:
 
 
 def _forget(loop: asyncio.AbstractEventLoop) -> None:
-    if _Latest.loop is loop:
-        _Latest.loop = None
+    if Watched.latest is loop:
+        Watched.latest = None
 
 
 async def _flush_when_closed(loop: asyncio.AbstractEventLoop) -> AsyncGenerator[None, None]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import anyio.to_thread
@@ -184,7 +186,7 @@ class SQLiteRecorder(TracingProcessor):
         """Record a span."""
         size = settled_size(span) if self._redact is None else 0
         if size:
-            self._put(SettledSpan(span.span_id, size, span))
+            self._put(SettledSpan(span, size, monotonic()))
             return
         try:
             snapshot = snapshot_span(span, self._redact)
@@ -206,7 +208,9 @@ class SQLiteRecorder(TracingProcessor):
             return
         try:
             captured = run.captured
-            self._put(RunSnapshot(captured if self._redact is None else redact_run(captured, self._redact)))
+            if self._redact is not None:
+                captured = redact_run(captured, self._redact)
+            self._put(RunSnapshot(captured, captured.size))
         except RedactionError as error:
             self._log_once(error, error.reason)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
@@ -233,7 +237,7 @@ class SQLiteRecorder(TracingProcessor):
             queued=len(waiting),
             dropped=self._queue.dropped,
             failed=self._writer.batches.failed + self._failed,
-            oldest_unwritten=0.0 if oldest is None else time.monotonic() - oldest,
+            oldest_unwritten=0.0 if oldest is None else monotonic() - oldest,
             replaced=self._writer.batches.replaced,
         )
 
@@ -286,10 +290,10 @@ class SQLiteRecorder(TracingProcessor):
         """
         is_shared = timeout <= FLUSH_SECONDS
         allowed = min(timeout, bound.remaining(is_ending=False)) if is_shared else timeout
-        deadline = time.monotonic() + allowed
+        deadline = monotonic() + allowed
         if self.force_flush(allowed) and is_shared:
             bound.renew()
-        self._writer.stop(max(0.1, deadline - time.monotonic()))
+        self._writer.stop(max(0.1, deadline - monotonic()))
         if self._queue.unwritten():  # new items, or items that could not be written in time
             self._start_writer()
 
@@ -356,7 +360,9 @@ class SQLiteRecorder(TracingProcessor):
         writer = self._writer
         if writer.thread is None or writer.is_stopping:
             self._start_writer()
-        lifecycle.flush_at_loop_end()
+        # Without a loop, it raises nothing, unlike the public function.
+        if asyncio._get_running_loop() is not lifecycle.Watched.latest:
+            lifecycle.flush_at_loop_end()
 
     def _may_wait(self) -> bool:
         """Return whether this thread may wait for the writer; start it if it does not run."""

@@ -23,7 +23,8 @@ class SpanRow(NamedTuple):
 
 def trace_row(snapshot: TraceSnapshot) -> tuple[Any, ...]:
     """Return the row of a trace, with secrets masked."""
-    exported: dict[str, Any] = decode(snapshot.packed)
+    given = snapshot.exported
+    exported: dict[str, Any] = given if isinstance(given, dict) else decode(given)
     metadata = encode_metadata(exported.get("metadata"))
     if may_contain_secret(metadata):
         metadata = encode(mask_data(decode(metadata), mask))
@@ -38,7 +39,7 @@ def span_row(snapshot: SpanSnapshot, *, limited: bool) -> SpanRow:
         limited: Whether kantan-llm limits the length of texts. If so, the texts in all columns are truncated,
             except names and keys, which searches need.
     """
-    exported: dict[str, Any] = decode(snapshot.packed)
+    exported: dict[str, Any] = decode(snapshot.packed) if snapshot.exported is None else snapshot.exported
     raw = snapshot.packed if isinstance(snapshot.packed, str) else spaced(snapshot.packed)
     derived = snapshot.derived
     data = exported.get("span_data") or {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from typing import Any, Final, NamedTuple
 
 import attrs
@@ -19,21 +18,16 @@ _MOST_KNOWN: Final = 4_096
 TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is set"
 
 
-# What a record takes in the queue beside its own bytes.
-_ITEM_BYTES: Final = 256
-
-
-@attrs.define
+@attrs.define(eq=False)
 class RunSnapshot:
-    """The record of a run in the queue."""
+    """The record of a run in the queue.
+
+    Attributes:
+        size: The bytes that it takes there.
+    """
 
     captured: CapturedRun
-    queued_at: float = attrs.field(factory=time.monotonic)
-
-    @property
-    def size(self) -> int:
-        """The bytes that it takes there."""
-        return self.captured.size + _ITEM_BYTES
+    size: int
 
     @property
     def id(self) -> str:

@@ -6,7 +6,7 @@ wait for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from sys import getsizeof
 from typing import Any
 
@@ -24,6 +24,7 @@ from kantan_agents.tracing.final_span import GenerationSpanData
 
 # What a span and its data take beside the texts of the data.
 _SPAN_BYTES = 1_024
+_NAME_BYTES = 16
 
 
 def settled_size(span: Any) -> int:
@@ -31,45 +32,45 @@ def settled_size(span: Any) -> int:
 
     Only the SDK's own classes are known well enough: a subclass, or a span with an error, is not settled.
     """
-    if type(span) is not SpanImpl or span.error is not None:
+    # Every run waits for this several times.
+    if type(span) is not SpanImpl:
         return 0
     data = span.span_data
     size_of = _SIZES.get(type(data))
-    if size_of is None or getattr(data, "metadata", None) is not None:
+    if size_of is None or span.error is not None:
         return 0
-    size = size_of(data)
-    return 0 if size is None else _SPAN_BYTES + size
+    return size_of if isinstance(size_of, int) else size_of(data)
 
 
 def _agent(data: AgentSpanData) -> int:
-    return _names(data.tools) + _names(data.handoffs)
+    if data.metadata is not None:
+        return 0
+    # The names themselves are those of tools and hand-offs, which exist anyway.
+    return _SPAN_BYTES + _NAME_BYTES * (len(data.tools or ()) + len(data.handoffs or ()))
 
 
-def _names(names: Sequence[str] | None) -> int:
-    return sum(map(getsizeof, names)) if names else 0
-
-
-def _function(data: FunctionSpanData) -> int | None:
+def _function(data: FunctionSpanData) -> int:
     given, output = data.input, data.output
     if data.mcp_data is not None or type(output) is not str or not (given is None or type(given) is str):
-        return None
-    return getsizeof(given) + getsizeof(output)
+        return 0
+    return _SPAN_BYTES + getsizeof(given) + getsizeof(output)
 
 
-def _generation(data: GenerationSpanData) -> int | None:
-    return data.size_of_texts()
+def _generation(data: GenerationSpanData) -> int:
+    size = data.size_of_texts()
+    return 0 if size is None else _SPAN_BYTES + size
 
 
-def _small(_data: Any) -> int:
-    return 0
+def _step(data: TaskSpanData | TurnSpanData) -> int:
+    return 0 if data.metadata is not None else _SPAN_BYTES
 
 
-_SIZES: dict[type, Callable[[Any], int | None]] = {
+_SIZES: dict[type, int | Callable[[Any], int]] = {
     AgentSpanData: _agent,
     FunctionSpanData: _function,
     GenerationSpanData: _generation,
-    GuardrailSpanData: _small,
-    HandoffSpanData: _small,
-    TaskSpanData: _small,
-    TurnSpanData: _small,
+    GuardrailSpanData: _SPAN_BYTES,
+    HandoffSpanData: _SPAN_BYTES,
+    TaskSpanData: _step,
+    TurnSpanData: _step,
 }

@@ -12,6 +12,7 @@ from sys import getsizeof
 from typing import Any
 
 import attrs
+from agents.tracing.traces import TraceImpl
 
 from kantan_agents.tracing.final_span import recorded_export
 from kantan_agents.tracing.recorder.output_parts import output_parts, searchable_text
@@ -34,23 +35,22 @@ _PLAIN = frozenset({str, int, bool, float, type(None)})
 
 # What an item takes beside its text: its objects, its id and its place in the queue.
 _ITEM_BYTES = 256
+# The same of a trace whose metadata is a dict.
+_TRACE_BYTES = 1_024
 
 
-@attrs.define
+@attrs.define(eq=False)
 class TraceSnapshot:
-    """A trace; ``packed`` is its export as JSON.
+    """A trace.
 
     Attributes:
+        exported: Its export, whose values nobody changes; or the same as JSON.
         size: The bytes that the trace takes in the queue.
     """
 
     id: str
-    packed: str | bytes
-    queued_at: float = attrs.field(factory=time.monotonic)
-    size: int = attrs.field(init=False)
-
-    def __attrs_post_init__(self) -> None:
-        self.size = getsizeof(self.packed) + _ITEM_BYTES
+    exported: dict[str, Any] | str | bytes
+    size: int
 
 
 @attrs.define
@@ -72,11 +72,12 @@ class Derived:
         return sum(getsizeof(text) for text in (self.input, self.output)) + 2 * getsizeof(str(self.parts))
 
 
-@attrs.define
+@attrs.define(eq=False)
 class SpanSnapshot:
     """A span that has ended; ``packed`` is its export as JSON, a str or the bytes of ``encode_texts``.
 
     Attributes:
+        exported: The same as ``packed``, decoded, if it is known.
         derived: The columns that cannot be derived from ``packed``; usually None.
         size: The bytes that the span takes in the queue.
     """
@@ -84,6 +85,7 @@ class SpanSnapshot:
     id: str
     packed: str | bytes
     derived: Derived | None = None
+    exported: dict[str, Any] | None = None
     queued_at: float = attrs.field(factory=time.monotonic)
     size: int = attrs.field(init=False)
 
@@ -93,7 +95,7 @@ class SpanSnapshot:
             self.size += self.derived.size()
 
 
-@attrs.define
+@attrs.define(eq=False)
 class SettledSpan:
     """A span that has ended and does not change any more, so that it is copied when it is written.
 
@@ -101,10 +103,15 @@ class SettledSpan:
         size: The bytes that the span takes in the queue.
     """
 
-    id: str
-    size: int
     span: Any
-    queued_at: float = attrs.field(factory=time.monotonic)
+    size: int
+    queued_at: float
+
+    @property
+    def id(self) -> str:
+        """Id of the span."""
+        span_id: str = self.span.span_id
+        return span_id
 
     def snapshot(self) -> SpanSnapshot:
         """Return its snapshot.
@@ -112,9 +119,12 @@ class SettledSpan:
         Raises:
             Exception: The span's ``export`` raised.
         """
-        exported = recorded_export(self.span) or {}
         # As it was when the span ended: without an error.
-        return _snapshot({**exported, "error": None})
+        exported = {**(recorded_export(self.span) or {}), "error": None}
+        snapshot = _snapshot(exported)
+        if snapshot.derived is None:
+            snapshot.exported = exported
+        return snapshot
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
@@ -124,7 +134,7 @@ def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
         RedactionError: E64, ``redact`` raised or returned something else than a dict or None.
         Exception: The trace's ``export`` raised.
     """
-    exported = trace.export()
+    exported: dict[str, Any] | None = trace.export()
     if not exported:
         return None
     trace_id = exported.get("id") or trace.trace_id
@@ -133,17 +143,20 @@ def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:
         if redacted is None:
             return withheld_trace(trace_id)
         exported = {**redacted, "id": trace_id}
-    return TraceSnapshot(trace_id, _packed_trace(exported))
-
-
-def _packed_trace(exported: dict[str, Any]) -> str | bytes:
     metadata = exported.get("metadata")
-    if metadata is None or (type(metadata) is dict and _PLAIN.issuperset(map(type, metadata.values()))):
-        try:
-            return encode_texts(exported)
-        except Exception:  # noqa: BLE001 - half a surrogate pair, keys that are not strings
-            return encode_anything(exported)
-    return encode_anything(exported)
+    if (
+        type(trace) is TraceImpl
+        and type(metadata) is dict
+        and _PLAIN.issuperset(map(type, metadata.values()))
+    ):
+        # So that nobody changes what is encoded in the writer's thread.
+        exported["metadata"] = {**metadata}
+        return TraceSnapshot(trace_id, exported, _TRACE_BYTES + sum(map(getsizeof, metadata.values())))
+    return _packed_trace(trace_id, encode_anything(exported))
+
+
+def _packed_trace(trace_id: str, packed: str) -> TraceSnapshot:
+    return TraceSnapshot(trace_id, packed, getsizeof(packed) + _ITEM_BYTES)
 
 
 def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
@@ -185,7 +198,7 @@ def _snapshot(exported: dict[str, Any]) -> SpanSnapshot:
 
 def withheld_trace(trace_id: str) -> TraceSnapshot:
     """Return a snapshot of a trace with nothing but its id."""
-    return TraceSnapshot(trace_id, encode({"id": trace_id, "workflow_name": trace_id}))
+    return _packed_trace(trace_id, encode({"id": trace_id, "workflow_name": trace_id}))
 
 
 def withheld_span(span: Any) -> SpanSnapshot:

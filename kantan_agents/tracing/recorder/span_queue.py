@@ -125,17 +125,20 @@ class SpanQueue:
     # Changed only by augmented assignments of a number, within which Python switches no threads.
     _bytes: int = 0
     _bytes_of_rows: int = 0
-    _half: int = attrs.field(init=False)
+    _few_items: int = attrs.field(init=False)
+    _few_bytes: int = attrs.field(init=False)
     _batch_bytes: int = attrs.field(init=False)
     _limit_bytes: int = attrs.field(init=False)
     _largest_item: int = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._half = self.limit // 2
         self._batch_bytes = min(self.max_bytes // _BATCH_PART, _LARGEST_BATCH)
         # Alone in a batch, it has to fit together with its rows.
         self._largest_item = self.max_bytes // (1 + _ROWS_PER_BYTE)
         self._limit_bytes = self.max_bytes - _ROWS_PER_BYTE * self._batch_bytes
+        # With fewer items and bytes than these, there is nothing to check.
+        self._few_items = 0 if self.max_wait > 0 else self.limit // 2 - 1
+        self._few_bytes = min(self._limit_bytes, self._largest_item)
 
     def __len__(self) -> int:
         return len(self._items) + len(self._saved)
@@ -153,19 +156,20 @@ class SpanQueue:
     def put(self, item: Snapshot) -> None:
         """Append ``item``; if the queue is full and stays full, drop the oldest spans."""
         size, items = item.size, self._items
-        # The first two lines are `_is_full` where no thread waits: every run waits for this.
-        if (
-            len(items) >= self.limit
-            or self._bytes + size > self._limit_bytes
-            or size > self._largest_item
-            or (self.max_wait > 0 and self._is_full(size))
-        ) and not self._free_space(item):
+        # Every run waits for this, and the queue is almost always far from full.
+        if len(items) < self._few_items and self._bytes + size < self._few_bytes:
+            self._bytes += size
+            items.append(item)
+            if self.sleeping:
+                self.wake.set()
+            return
+        if (self._is_full(size) or size > self._largest_item) and not self._free_space(item):
             return
         self._bytes += size
         items.append(item)
         if self.sleeping:
             self.wake.set()
-        elif len(items) == self._half:
+        elif len(items) == self.limit // 2:
             self.request_write()
 
     def put_marker(self) -> FlushMarker:
