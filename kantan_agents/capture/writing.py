@@ -21,6 +21,17 @@ def _refuse(value: Any) -> Any:
 
 _encode = encoder(_refuse)
 _LONG_ITEM: Final = 200
+_KINDS_OF_AGENT: Final = (("prompt", "prompt"), ("options", "options"))
+_KINDS_OF_RUN: Final = (("rules", "rules"),)
+_KINDS_OF_TOOL_CALL: Final = (("tool", "tool"), ("rules", "rules"))
+_KINDS_OF_MODEL_CALL: Final = (
+    ("model", "model"),
+    ("instructions", "instructions"),
+    ("settings", "settings"),
+    ("tools", "tools"),
+    ("handoffs", "tools"),
+    ("output", "output"),
+)
 _KEPT: Final = ("at", "seconds", "input", "items", "arguments", "call_id", "model_calls", "tool_calls")
 
 
@@ -131,17 +142,41 @@ def _without_defaults(data: dict[str, Any], *more: str) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name in kept or value not in empty}
 
 
+class Shared(NamedTuple):
+    """A content that many runs have in common, such as a prompt, tools, settings or rules.
+
+    Attributes:
+        kind: What it is.
+        value: A text as it is. Anything else as JSON: ``msgspec.Raw`` if it was encoded when it was captured,
+            often for many runs at once, else bytes.
+    """
+
+    kind: str
+    value: str | bytes | msgspec.Raw
+
+    @property
+    def packed(self) -> bytes:
+        """The content as JSON."""
+        return _encode(self.value) if isinstance(self.value, str) else bytes(self.value)
+
+    @property
+    def key(self) -> tuple[str, str | bytes | int]:
+        """What it is recognised by, found without reading it if it was encoded for many runs."""
+        value = self.value
+        return self.kind, id(value) if isinstance(value, msgspec.Raw) else value
+
+
 class PackedRun(NamedTuple):
     """A record with what runs have in common apart.
 
     Attributes:
         own: The part that only this run has, as JSON. Where it holds an index of ``shared``, the record has
             that content.
-        shared: Contents that many runs have in common, each with its kind: tools, prompts, settings, rules.
+        shared: Contents that many runs have in common.
     """
 
     own: bytes
-    shared: tuple[tuple[str, bytes], ...]
+    shared: tuple[Shared, ...]
 
 
 def packed_run(data: Mapping[str, Any]) -> PackedRun:
@@ -150,10 +185,15 @@ def packed_run(data: Mapping[str, Any]) -> PackedRun:
     Args:
         data: The record with all contents in place.
     """
-    shared: dict[tuple[str, bytes], int] = {}
+    places: dict[Any, int] = {}
+    contents: list[Shared] = []
 
     def place(kind: str, value: Any) -> int:
-        return shared.setdefault((kind, _encode(value)), len(shared))
+        content = Shared(kind, value if isinstance(value, (str, msgspec.Raw)) else _encode(value))
+        found = places.setdefault(content.key, len(contents))
+        if found == len(contents):
+            contents.append(content)
+        return found
 
     own = _placed_run(data, place, long_items=True)
     _convert_times(own)
@@ -162,7 +202,7 @@ def packed_run(data: Mapping[str, Any]) -> PackedRun:
     if _is_answer(data):
         del own["output"]
         own["output_is_answer"] = True
-    return PackedRun(_encode(own), tuple(shared))
+    return PackedRun(_encode(own), tuple(contents))
 
 
 def _convert_times(own: dict[str, Any]) -> None:
@@ -180,15 +220,13 @@ def _placed_run(
 ) -> dict[str, Any]:
     own = {
         **data,
-        "agents": [
-            _placed(agent, place, prompt="prompt", options="options") for agent in data.get("agents", ())
-        ],
+        "agents": [_placed(agent, place, _KINDS_OF_AGENT) for agent in data.get("agents", ())],
         "model_calls": [
             _placed_model_call(call, place, long_items=long_items) for call in data["model_calls"]
         ],
-        "tool_calls": [_placed(call, place, tool="tool", rules="rules") for call in data["tool_calls"]],
+        "tool_calls": [_placed(call, place, _KINDS_OF_TOOL_CALL) for call in data["tool_calls"]],
     }
-    own = _placed(own, place, rules="rules")
+    own = _placed(own, place, _KINDS_OF_RUN)
     if own.get("listings"):
         own["listings"] = [
             [server, before_call, None if tools is None else place("listing", tools), *reason]
@@ -213,15 +251,7 @@ def _decoded(value: Any) -> Any:
 def _placed_model_call(
     call: Mapping[str, Any], place: Callable[[str, Any], int], *, long_items: bool
 ) -> dict[str, Any]:
-    kinds = {
-        "model": "model",
-        "instructions": "instructions",
-        "settings": "settings",
-        "tools": "tools",
-        "handoffs": "tools",
-        "output": "output",
-    }
-    placed = _placed(call, place, **kinds)
+    placed = _placed(call, place, _KINDS_OF_MODEL_CALL)
     if not long_items:
         return placed
     if "items" in placed:
@@ -238,11 +268,15 @@ def _item(item: Any, place: Callable[[str, Any], int]) -> Any:
     return place("item", packed) if len(bytes(packed)) > _LONG_ITEM else packed
 
 
-def _placed(data: Mapping[str, Any], place: Callable[[str, Any], int], **kinds: str) -> dict[str, Any]:
+def _placed(
+    data: Mapping[str, Any], place: Callable[[str, Any], int], kinds: Sequence[tuple[str, str]]
+) -> dict[str, Any]:
+    """Return data with the places of its shared contents, of which ``kinds`` has the names and the kinds."""
     placed = dict(data)
-    for name, kind in kinds.items():
-        if placed.get(name) is not None:
-            placed[name] = place(kind, placed[name])
+    for name, kind in kinds:
+        value = placed.get(name)
+        if value is not None:
+            placed[name] = place(kind, value)
     return placed
 
 

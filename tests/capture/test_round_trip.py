@@ -42,7 +42,7 @@ def back(run: RunRecord) -> RunRecord:
 def from_captured(run: RunRecord) -> RunRecord:
     """Return what is read of the record as a recorder gets it."""
     packed = packed_run(data_of(run))
-    contents = [decode(content) for _, content in packed.shared]
+    contents = [decode(content.packed) for content in packed.shared]
     return run_record(run.id, run.trace_id, decode(packed.own), contents.__getitem__)
 
 

@@ -31,7 +31,7 @@ LOCKED_SECONDS = 2.0
 # After this many rows, the writer releases the GIL. Otherwise the event loop would wait for it up to 5 ms.
 _ROWS_PER_SLICE = 20
 
-# While so many items wait, the writer indexes no traces; they are searched without the index until it does.
+# While so many items wait, the writer does nothing but write them.
 _BUSY = 500
 
 # The texts of a row of a span this small are not measured.
@@ -109,14 +109,16 @@ class BatchWriter:
         self._on_success()
         for marker in markers:
             marker.resolve(written=True)
-        self._figures.keep(self._database)
         if len(self._queue) < _BUSY:
-            self.index_more()
+            self.catch_up()
         return True
 
-    def index_more(self) -> bool:
-        """Index some of the traces that were written, if many wait; return whether there are more."""
-        return self._index.keep(self._database)
+    def catch_up(self) -> bool:
+        """Store figures and index texts of traces that were written, if many wait; return whether more do.
+
+        Readers compute the figures, and searches read the texts, of those that still wait.
+        """
+        return self._figures.keep(self._database) or self._index.keep(self._database)
 
     def _rows(self) -> list[tuple[Item, Any]]:
         """Return the in-flight items with their rows; discard items that cannot be converted."""

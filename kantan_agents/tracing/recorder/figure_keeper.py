@@ -25,16 +25,17 @@ class FigureKeeper:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def keep(self, database: Database) -> None:
-        """Store the figures of changed traces, if many wait."""
+    def keep(self, database: Database) -> bool:
+        """Store the figures of changed traces for a bounded time, if many wait; return whether more do."""
         if database.changed_traces < AT_ONCE:
-            return
+            return False
         # Imported late: a process that only records a few traces needs none of it.
         from kantan_agents.tracing.store.keep import keep_changed
 
         try:
             if keep_changed(self._path, _SECONDS):
-                return
+                return True
         except Exception as error:  # noqa: BLE001 - the spans are written, and readers compute the figures
             _log.info("figures of traces are stored later", path=str(self._path), reason=str(error))
         database.changed_traces = 0
+        return False

@@ -46,7 +46,7 @@ def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
 
 def _read(captured: CapturedRun) -> RunRecord:
     packed = packed_run(captured.data)
-    contents = [decode(content) for _, content in packed.shared]
+    contents = [decode(content.packed) for content in packed.shared]
     return run_record(captured.run_id, captured.trace_id, decode(packed.own), contents.__getitem__)
 
 

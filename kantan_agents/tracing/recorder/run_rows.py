@@ -9,12 +9,13 @@ import attrs
 
 from kantan_agents.capture.canonical import canonical, digest, ordered
 from kantan_agents.capture.captured import CapturedRun
-from kantan_agents.capture.writing import packed_run
+from kantan_agents.capture.writing import Shared, packed_run
 from kantan_agents.support.secrets import may_contain_secret
 from kantan_agents.tracing.recorder.masking import mask_data
 from kantan_agents.tracing.recorder.plain_json import decode, encode
 
 _MOST_KNOWN: Final = 4_096
+_MOST_BYTES: Final = 16 * 1024 * 1024
 TRUNCATED: Final = "long texts were truncated: KANTAN_LLM_TRACING_MAX_CHARS is set"
 
 
@@ -64,7 +65,9 @@ class RunRows:
     """Makes rows, and remembers the contents that most records have in common."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, bytes], Content] = {}
+        # With the value, whose id may be part of the key, so that no other value can have this id.
+        self._known: dict[Any, tuple[Any, Content]] = {}
+        self._bytes = 0
 
     def row(self, snapshot: RunSnapshot, *, limited: bool) -> RunRow:
         """Return the row of a run, with secrets masked.
@@ -83,20 +86,25 @@ class RunRows:
             if limited:
                 data["missing"] = [*data.get("missing", ()), TRUNCATED]
             body = _text(data)
-        contents = tuple(self._content(kind, content, limited=limited) for kind, content in packed.shared)
+        contents = tuple(self._content(content, limited=limited) for content in packed.shared)
         return RunRow(captured.trace_id, bytes.fromhex(captured.run_id), contents, body)
 
-    def _content(self, kind: str, packed: bytes, *, limited: bool) -> Content:
-        known = None if limited else self._known.get((kind, packed))
-        if known is None:
-            data = decode(packed)
-            if limited or may_contain_secret(packed.decode()):
-                data = mask_data(data)
-            known = _content_of(kind, data)
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[kind, packed] = known
-        return known
+    def _content(self, shared: Shared, *, limited: bool) -> Content:
+        key = shared.key
+        known = None if limited else self._known.get(key)
+        if known is not None:
+            return known[1]
+        packed = shared.packed
+        data = decode(packed)
+        if limited or may_contain_secret(packed.decode()):
+            data = mask_data(data)
+        content = _content_of(shared.kind, data)
+        if len(self._known) >= _MOST_KNOWN or self._bytes > _MOST_BYTES:
+            self._known.clear()
+            self._bytes = 0
+        self._known[key] = (shared.value, content)
+        self._bytes += 2 * len(packed)  # with the content
+        return content
 
 
 def _mark_changed(data: dict[str, Any], original: dict[str, Any]) -> None:

@@ -6,11 +6,17 @@ import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Any, TypeVar
 
 from kantan_agents.tracing.kept_records import CONTENTS, RUNS
 from kantan_agents.tracing.recorder.run_rows import Content, RunRow
 
 _HASHES_PER_STATEMENT = 500
+# SQLite executes a statement without the GIL, which takes long to get back from a busy event loop.
+_ROWS_PER_STATEMENT = 50
+
+_T = TypeVar("_T")
 
 
 def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
@@ -29,13 +35,17 @@ def write_runs(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> None:
     wanted = {content.hash: content for row in new for content in row.contents}
     ids = _ids_of(connection, wanted)
     uses: Counter[int] = Counter()
+    values: list[tuple[Any, ...]] = []
     for row in new:
         # Each content counts once for a record, however often the record refers to it.
         own = [ids[content.hash] for content in row.contents]
         uses.update(set(own))
+        values.append((row.trace_id, row.run_id, _packed(own), row.body))
+    for chunk in _chunks(values, _ROWS_PER_STATEMENT):
+        rows_of_chunk = ",".join(["(?, ?, ?, ?)"] * len(chunk))
         connection.execute(
-            f"INSERT INTO {RUNS}(trace_id, run_id, contents, body) VALUES (?, ?, ?, ?)",  # noqa: S608
-            (row.trace_id, row.run_id, _packed(own), row.body),
+            f"INSERT INTO {RUNS}(trace_id, run_id, contents, body) VALUES {rows_of_chunk}",  # noqa: S608
+            list(chain.from_iterable(chunk)),
         )
     _count(connection, uses)
 
@@ -48,7 +58,12 @@ def has_run(connection: sqlite3.Connection, row: RunRow) -> bool:
 
 def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[RunRow]:
     # A batch may be written twice, if it is unknown whether the first attempt has reached the file.
-    return [row for row in rows if not has_run(connection, row)]
+    written: set[tuple[str, bytes]] = set()
+    for chunk in _chunks(rows, _HASHES_PER_STATEMENT):
+        marks = ",".join("?" * len(chunk))
+        query = f"SELECT trace_id, run_id FROM {RUNS} WHERE trace_id IN ({marks})"  # noqa: S608
+        written.update(connection.execute(query, [row.trace_id for row in chunk]))
+    return [row for row in rows if (row.trace_id, row.run_id) not in written]
 
 
 def _ids_of(connection: sqlite3.Connection, wanted: dict[bytes, Content]) -> dict[bytes, int]:
@@ -84,8 +99,7 @@ def _add(
 
 def _found(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> dict[bytes, int]:
     found: dict[bytes, int] = {}
-    for start in range(0, len(hashes), _HASHES_PER_STATEMENT):
-        chunk = hashes[start : start + _HASHES_PER_STATEMENT]
+    for chunk in _chunks(hashes, _HASHES_PER_STATEMENT):
         query = f"SELECT hash, id FROM {CONTENTS} WHERE hash IN ({','.join('?' * len(chunk))})"  # noqa: S608
         found.update(connection.execute(query, chunk))
     return found
@@ -94,6 +108,10 @@ def _found(connection: sqlite3.Connection, hashes: Sequence[bytes]) -> dict[byte
 def _count(connection: sqlite3.Connection, uses: Counter[int]) -> None:
     statement = f"UPDATE {CONTENTS} SET uses = uses + ? WHERE id = ?"  # noqa: S608
     connection.executemany(statement, [(count, content) for content, count in uses.items()])
+
+
+def _chunks(rows: Sequence[_T], size: int) -> Iterable[Sequence[_T]]:
+    return (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 def _packed(ids: Iterable[int]) -> str:

@@ -17,8 +17,8 @@ BATCH = 1_000
 IDLE_SECONDS = 10.0
 # How often an idle writer looks whether its file is still at its path.
 CHECK_SECONDS = 0.5
-# How long an idle writer waits for spans before it indexes more traces, if there are more.
-INDEX_PAUSE = 0.05
+# How long an idle writer waits for spans before it catches up with more traces, if there are more.
+CATCH_UP_PAUSE = 0.05
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 5.0
 
@@ -215,14 +215,14 @@ class Writer:
         return True
 
     def _wait_idly(self) -> bool:
-        """Wait for items for ``IDLE_SECONDS``; index traces meanwhile, and leave a file that is replaced."""
+        """Wait for items for ``IDLE_SECONDS``; catch up meanwhile, and leave a file that is replaced."""
         deadline = time.monotonic() + IDLE_SECONDS
         pause = CHECK_SECONDS
         while (remaining := deadline - time.monotonic()) > 0:
             if self._queue.wake.wait(min(remaining, pause)):
                 return True
             self.batches.leave_replaced_file()
-            pause = INDEX_PAUSE if self.batches.index_more() else CHECK_SECONDS
+            pause = CATCH_UP_PAUSE if self.batches.catch_up() else CHECK_SECONDS
         return False
 
     def _wait_for_more(self) -> None:
