@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
 import attrs
 from typing_extensions import Self, Unpack
 
-from kantan_agents.capture import ModelCallRecord, RunRecord, ToolDefinition
+from kantan_agents.capture import ModelCallRecord, RunRecord
 from kantan_agents.errors import EmptyCohortError, InvalidOptionError, KantanAgentsError
+from kantan_agents.replay.provider_side import held_by_provider, runs_here, why_not_repeated
 from kantan_agents.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tracing.store import TraceStore
@@ -22,11 +23,7 @@ EXPERIMENT_KEY: Final = "kantan_agents_experiment"
 REPLAYED_KEY: Final = "kantan_agents_replayed_run"
 """Key of the trace metadata of such a run: the id of the run that it repeats."""
 
-LOCAL_KINDS: Final = ("function", "handoff", "custom", "shell", "local_shell", "apply_patch")
-"""Kinds of tools whose calls pass through this process; any other runs at the provider or is unknown."""
-
-_HELD: Final = ("previous_response_id", "conversation_id")
-_HELD_OPTIONS: Final = (*_HELD, "auto_previous_response_id")
+_HELD_LATER: Final = "auto_previous_response_id"
 
 
 @attrs.frozen
@@ -153,9 +150,9 @@ def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
     for run in recording.runs:
         if run.outcome in ("cancelled", "stopped"):
             return f"the run of {run.agent!r} was {run.outcome}, at a moment that cannot be repeated"
-        held = [name for name in _HELD_OPTIONS if run.options.get(name)]
+        held = [_HELD_LATER] if run.options.get(_HELD_LATER) else held_by_provider(run.options)
         if held:
-            return f"its conversation is held by the provider ({held[0]}), a repetition would continue it"
+            return why_not_repeated(held[0])
         for call in run.model_calls:
             reason = _obstacle_of_call(call, frozenset(live))
             if reason is not None:
@@ -164,14 +161,11 @@ def obstacle(recording: Recording, live: Iterable[str]) -> str | None:
 
 
 def _obstacle_of_call(call: ModelCallRecord, live: frozenset[str]) -> str | None:
-    options = call.request.options
-    held = [name for name in _HELD if options.get(name)]
+    held = held_by_provider(call.request.options)
     if held:
-        return f"its conversation is held by the provider ({held[0]}), a repetition would continue it"
-    if options.get("prompt"):
-        return "its prompt is held by the provider, and may have tools that would run there"
+        return why_not_repeated(held[0])
     for tool in call.request.tools:
-        if not _runs_here(tool) and tool.name not in live:
+        if not runs_here(tool) and tool.name not in live:
             return (
                 f"the tool {tool.name!r} ({tool.kind}) would run at the provider or start something; "
                 "name it in live if it may"
@@ -179,12 +173,6 @@ def _obstacle_of_call(call: ModelCallRecord, live: frozenset[str]) -> str | None
     if call.error is not None and call.error.type == "CancelledError":
         return f"a model call of {call.agent!r} was cancelled, at a moment that cannot be repeated"
     return None
-
-
-def _runs_here(tool: ToolDefinition) -> bool:
-    environment = tool.options.get("environment") if tool.kind == "shell" else None
-    is_hosted = isinstance(environment, Mapping) and environment.get("type", "local") != "local"
-    return tool.kind in LOCAL_KINDS and not is_hosted
 
 
 def _is_paused(run: RunRecord) -> bool:

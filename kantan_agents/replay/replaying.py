@@ -47,6 +47,7 @@ def replay(
     *,
     ignore: str | Iterable[str] = (),
     match: str | Iterable[str] | None = None,
+    accept: str | Iterable[str] = (),
     context: Mapping[str, Any] | None = None,
     traced: bool = False,
     **runner_options: Any,
@@ -68,6 +69,9 @@ def replay(
             ``"error"``, ``"calls"``, ``"rules"``, or something in one of these, such as
             ``"settings.temperature"`` or ``"tools.search"``.
         match: The only parts that must be the same.
+        accept: What a provider has done or holds, which is otherwise refused: names of hosted tools, such as
+            ``"web_search"``, and ``"previous_response_id"``, ``"conversation_id"`` or ``"prompt"``. The
+            recorded answers are taken as they are.
         context: Values for the context besides those that the templates had read, for code of yours that
             reads them.
         traced: Whether the replayed run is traced, to wherever traces go in this process.
@@ -86,7 +90,14 @@ def replay(
     """
     return background_loop.run(
         lambda: replay_async(
-            recording, agent, ignore=ignore, match=match, context=context, traced=traced, **runner_options
+            recording,
+            agent,
+            ignore=ignore,
+            match=match,
+            accept=accept,
+            context=context,
+            traced=traced,
+            **runner_options,
         )
     )
 
@@ -97,6 +108,7 @@ async def replay_async(
     *,
     ignore: str | Iterable[str] = (),
     match: str | Iterable[str] | None = None,
+    accept: str | Iterable[str] = (),
     context: Mapping[str, Any] | None = None,
     traced: bool = False,
     **runner_options: Any,
@@ -105,7 +117,7 @@ async def replay_async(
     checks = Checks.of(ignore, match)
     if not isinstance(recording, Recording):
         recording = Recording.load(recording)
-    check_replayable(recording, agent)
+    check_replayable(recording, agent, accept)
     playback = StrictPlayback(recording, checks)
     if not traced:
         runner_options["run_config"] = untraced(runner_options.get("run_config"))

@@ -51,6 +51,7 @@ class Replayed:
         *,
         ignore: str | Iterable[str] = (),
         match: str | Iterable[str] | None = None,
+        accept: str | Iterable[str] = (),
         context: Mapping[str, Any] | None = None,
         **runner_options: Any,
     ) -> Replay:
@@ -64,6 +65,7 @@ class Replayed:
             agent: The agent as it is now.
             ignore: Parts that may differ, as for ``replay``.
             match: The only parts that must be the same, as for ``replay``.
+            accept: What a provider has done or holds and is taken as it is, as for ``replay``.
             context: Values for the context, as for ``replay``.
             **runner_options: For ``run_async``.
 
@@ -80,7 +82,7 @@ class Replayed:
 
         path = None if isinstance(recording, Recording) else self.root / recording
         given = recording if isinstance(recording, Recording) else Recording.load(self.root / recording)
-        checks: dict[str, Any] = {"ignore": ignore, "match": match, "context": context}
+        checks: dict[str, Any] = {"ignore": ignore, "match": match, "accept": accept, "context": context}
         try:
             return replay(given, agent, **checks, **runner_options)
         except (ReplayDifferenceError, UnknownRecordedToolError):

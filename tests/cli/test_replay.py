@@ -71,6 +71,21 @@ def test_parts_can_be_left_out(folder: Path, kantan_agents: Invoke) -> None:
     assert "did you mean 'tools'" in outcome.stderr
 
 
+def test_what_the_provider_has_done_is_refused_unless_it_is_accepted(
+    folder: Path, kantan_agents: Invoke
+) -> None:
+    data = json.loads((folder / "plain.json").read_text())
+    (call,) = data["runs"][0]["model_calls"]
+    call["answer"]["output"].insert(0, {"type": "web_search_call", "id": "ws_1", "status": "completed"})
+    (folder / "plain.json").write_text(json.dumps(data))
+    arguments = ("replay", "plain.json", "--agent", "app_to_replay:same")
+    outcome = kantan_agents(*arguments)
+    assert outcome.code == 2
+    assert "[E93]" in outcome.stdout
+    assert "'web_search'" in outcome.stdout
+    assert kantan_agents(*arguments, "--accept", "file_search", "--accept", "web_search").code == 0
+
+
 def test_update_records_again_what_differs(folder: Path, kantan_agents: Invoke) -> None:
     arguments = ("replay", "plain.json", "--agent", "app_to_replay:other")
     outcome = kantan_agents(*arguments, "--update")

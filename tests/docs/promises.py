@@ -1312,6 +1312,17 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "its agent has a computer tool, whose screen is not recorded": (
             "replay/test_kinds_of_tools.py::test_a_computer_is_refused",
         ),
+        "a hosted tool, such as a web search, has worked for an answer": (
+            "replay/test_provider_side.py::test_the_work_of_a_hosted_tool_is_refused_by_name",
+            "replay/test_provider_side.py::test_every_kind_of_item_of_the_client_is_local_or_refused",
+        ),
+        "it continues a conversation that the provider holds: `previous_response_id`, `conversation_id`": (
+            "replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
+        ),
+        "its prompt is held by the provider": (
+            "replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
+            "replay/test_provider_side.py::test_each_thing_at_the_provider_needs_its_own_name",
+        ),
         "the agent has a runner of its own": (
             "replay/test_files.py::test_an_agent_with_a_runner_of_its_own",
         ),

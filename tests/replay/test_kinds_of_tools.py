@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import agents
 import pytest
 from agents import (
     GuardrailFunctionOutput,
@@ -118,24 +117,6 @@ async def test_a_tool_that_timed_out_is_refused(tapes: Tapes) -> None:
     taped = await tapes.record(Case(agent(live=True)))
     with pytest.raises(NotReplayableError, match="'slow' was cancelled or timed out"):
         await replay_async(taped.recording, agent(live=False))
-
-
-async def test_tools_of_the_provider_are_in_the_answer(tapes: Tapes) -> None:
-    from kantan_agents.testing import assistant_message
-
-    search: Any = {
-        "type": "web_search_call",
-        "id": "ws_1",
-        "status": "completed",
-        "action": {"type": "search", "query": "x"},
-    }
-
-    def agent(live: bool) -> Agent[Any]:
-        model = scripted(live, [search, assistant_message("Found")])
-        return Agent("a", "Hi", model=model, tools=[agents.WebSearchTool()])
-
-    taped = await tapes.record(Case(agent(live=True)))
-    assert (await tapes.replays(taped, agent(live=False))).output == "Found"
 
 
 @pytest.mark.parametrize("names", [("first", "second"), ("second", "first")])

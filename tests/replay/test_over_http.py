@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import agents
 import attrs
 import pytest
 
@@ -50,19 +49,6 @@ async def test_a_named_model_needs_no_key_in_a_replay(
         assert len(server.requests) == 1
     replayed = await tapes.replays(taped, Agent("a", "Hi", model=name, output_type=output_type))
     assert replayed.output == ('{"n": 1}' if output_type is None else Answer(1))
-
-
-async def test_a_conversation_at_the_provider_and_a_tool_of_the_provider(tapes: Tapes) -> None:
-    with OfflineServer(["Found"]) as server:
-        bundle = server.bundle("m")
-        case = Case(
-            Agent("a", "Hi", model=bundle, tools=[agents.WebSearchTool()]),
-            options={"previous_response_id": "resp_1"},
-        )
-        taped = await tapes.record(case)
-    assert taped.recording.root.model_calls[0].request.options == {"previous_response_id": "resp_1"}
-    replayed = await tapes.replays(taped, Agent("a", "Hi", model=bundle, tools=[agents.WebSearchTool()]))
-    assert replayed.output == "Found"
 
 
 async def test_a_server_that_rejects_a_request(tapes: Tapes) -> None:

@@ -212,6 +212,8 @@ async def replays(store: TraceStore, agent: Agent[Report], replayed: Replayed) -
     assert_type(replay(recording, agent, ignore="tools", match=["calls"]), Replay)
     assert_type(await replay_async("run.json", agent, context={"user": 1}, traced=True, max_turns=3), Replay)
     assert_type(replayed("run.json", agent, ignore=("tools", "settings.temperature")), Replay)
+    assert_type(replay(recording, agent, accept="web_search"), Replay)
+    assert_type(replayed("run.json", agent, accept=["conversation_id"]), Replay)
     replay(recording, "agent")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 

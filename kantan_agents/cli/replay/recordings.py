@@ -42,6 +42,16 @@ def recordings(
             show_default=False,
         ),
     ] = None,
+    accept: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--accept",
+            metavar="NAME",
+            help="A hosted tool, such as web_search, or something that the provider holds, such as "
+            "previous_response_id, whose recorded answers are taken as they are; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     update: Annotated[
         bool,
         typer.Option(
@@ -64,6 +74,7 @@ def recordings(
         reason = "name the agent to replay with, such as --agent app.agents:support"
         raise InvalidOptionError(option="--agent", reason=reason)
 
-    from kantan_agents.cli.replay.replay import replay_recordings
+    from kantan_agents.cli.replay.replay import ReplayOptions, replay_recordings
 
-    replay_recordings(files, agent, ignore=ignore or (), match=match or None, update=update, as_json=as_json)
+    options = ReplayOptions(tuple(ignore or ()), match or None, tuple(accept or ()))
+    replay_recordings(files, agent, options, update=update, as_json=as_json)

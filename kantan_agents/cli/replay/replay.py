@@ -26,6 +26,21 @@ _STYLES = {"same": GOOD, "updated": NOTICE, "different": BAD, "failed": BAD, "re
 
 
 @attrs.frozen
+class ReplayOptions:
+    """Options of ``replay`` for all recordings.
+
+    Attributes:
+        ignore: Parts that may differ.
+        match: The only parts that must be the same; None for all.
+        accept: What the provider has done or holds, and is taken as it is.
+    """
+
+    ignore: Sequence[str]
+    match: Sequence[str] | None
+    accept: Sequence[str]
+
+
+@attrs.frozen
 class Result:
     """How the replay of one recording has ended.
 
@@ -54,9 +69,8 @@ class Result:
 def replay_recordings(
     paths: Sequence[Path],
     agent_name: str,
+    options: ReplayOptions,
     *,
-    ignore: Sequence[str],
-    match: Sequence[str] | None,
     update: bool,
     as_json: bool,
 ) -> None:
@@ -66,14 +80,14 @@ def replay_recordings(
         InvalidOptionError: E75, an option is invalid, or the agent cannot be loaded.
         Exit: With code 1, a replay has differed or failed; with code 2, one could not be made.
     """
-    Checks.of(ignore, match)
+    Checks.of(options.ignore, options.match)
     set_trace_processors([])  # the SDK's exporter would send the runs of --update to OpenAI
     agent = load_agent(agent_name)
     console = terminal()
     results = []
     for path in paths:
         with working(console, f"Replaying {one_line(str(path))}"):
-            results.append(_replay(path, agent, ignore=ignore, match=match, update=update))
+            results.append(_replay(path, agent, options, update=update))
         if not as_json:
             _show(console, results[-1])
     if as_json:
@@ -88,12 +102,10 @@ def replay_recordings(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _replay(
-    path: Path, agent: Agent[Any], *, ignore: Sequence[str], match: Sequence[str] | None, update: bool
-) -> Result:
+def _replay(path: Path, agent: Agent[Any], options: ReplayOptions, *, update: bool) -> Result:
     try:
         recording = Recording.load(path)
-        replay(recording, agent, ignore=ignore, match=match)
+        replay(recording, agent, **attrs.asdict(options, recurse=False))
     except (ReplayDifferenceError, UnknownRecordedToolError) as error:
         return _record_again(path, recording, agent, error) if update else Result(path, "different", error)
     except Exception as error:  # noqa: BLE001 - also those of the agent's own code; the next one is replayed

@@ -23,6 +23,7 @@ from kantan_agents.replay.experiment.seen import Seen
 from kantan_agents.replay.experiment.simulation import result_of_simulation
 from kantan_agents.replay.experiment.tool_pool import ToolPool
 from kantan_agents.replay.failures import error_of
+from kantan_agents.replay.provider_side import held_by_provider, why_not_repeated
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.results import result_of
 from kantan_agents.replay.tape import is_part_of_run
@@ -157,8 +158,9 @@ class CounterfactualTape:
     def _check(self, call: ModelCall, request: Request) -> None:
         playback = self._playback
         playback.check_running()
-        reason = _held_by_provider(request)
-        if reason is not None:
+        held = held_by_provider(request.options)
+        if held:
+            reason = why_not_repeated(held[0])
             playback.refused = NotReplayableError(trace_id=playback.recording.trace_id, reason=reason)
             raise playback.refused
         for tool in request.tools:
@@ -269,14 +271,6 @@ def is_custom(tool: Any) -> bool:
     """Return whether a tool is the SDK's ``CustomTool``, which not every version has."""
     kind = getattr(agents, "CustomTool", None)
     return kind is not None and isinstance(tool, kind)
-
-
-def _held_by_provider(request: Request) -> str | None:
-    if request.is_kept:
-        return "its conversation is held by the provider, a repetition would continue it"
-    if request.options.get("prompt"):
-        return "its prompt is held by the provider, and may have tools that would run there"
-    return None
 
 
 def _mcp_tools(tools: Sequence[Mapping[str, Any]]) -> list[Any]:
