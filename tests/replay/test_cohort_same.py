@@ -118,6 +118,12 @@ def sdk_agent_as_tool(db: Recorder, model: ScriptedModel) -> Agent[Any]:
     return Agent("a", "Hi", model=model, tools=[inner.as_tool("b", "Ask b.")])
 
 
+@case(Call("m", {"input": "x"}), Call("transfer_to_b", {}), "from b", "done")
+def handoff_inside_a_tool(_db: Recorder, model: ScriptedModel) -> Agent[Any]:
+    middle = Agent("m", "I am m", model=model, handoffs=[Agent("b", "I am b", model=model)])
+    return Agent("a", "Hi", model=model, tools=[middle])
+
+
 @case(
     Call("Task", {"description": "d", "prompt": "p", "subagent_type": "helper"}),
     Call("tb", {"x": "1"}),
