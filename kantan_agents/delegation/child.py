@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any
@@ -65,7 +65,14 @@ class Children:
     def __init__(self, models: Mapping[str, Any] | None, options: Mapping[str, Any]) -> None:
         self._models = models
         self._options = dict(options)
+        self._change: Callable[[Agent], Agent] | None = None
         self._lock = Lock()
+
+    def changed_by(self, change: Callable[[Agent], Agent]) -> Children:
+        """Return a builder of the same children, each of them changed."""
+        changed = Children(self._models, self._options)
+        changed._change = change
+        return changed
 
     def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
         """Return the agent for ``definition`` that works for ``parent``.
@@ -109,7 +116,7 @@ class Children:
         agent._fixed_stages = (outermost,)
         # Provider rules of the parent apply here too. The parent's limits apply through the ceiling.
         agent.standing_rules = RuleLayers(parent.standing.layers, agent.standing_rules.limits)
-        return agent
+        return agent if self._change is None else self._change(agent)
 
 
 @attrs.frozen(eq=False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
 from agents import FunctionTool
 
+from kantan_agents.agent import Agent
 from kantan_agents.agent.from_definition import checked_models
 from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.definitions import AgentDefinition, AgentLoader, name_key
@@ -52,7 +53,8 @@ _log = get_logger("kantan_agents.delegation")
 
 OnFailure = Literal["feedback", "raise"]
 
-_DESCRIBED = "_kantan_described"
+DESCRIBED = "_kantan_described"
+"""Attribute of a delegation tool for its copy with the newest description."""
 
 # Mistakes in the model's own call, which the model can correct.
 _RETURNED_TO_MODEL = (AgentNotFoundError, DelegationCycleError, DelegationLimitError, ToolInputError)
@@ -104,7 +106,7 @@ def task_tool(
         raise InvalidOptionError(
             option="on_failure", reason=f'must be "feedback" or "raise", not {on_failure!r}'
         )
-    task = _Task(
+    task = DelegationTask(
         roster=Roster(_loader(agents), SUBAGENT_TYPE),
         rules=NO_RULES if tool_rules is None else ToolRules.parse(rules_of(tool_rules)),
         max_depth=checked_int("max_depth", max_depth, 0),
@@ -135,7 +137,7 @@ def _loader(agents: Any) -> AgentLoader:
     raise InvalidOptionError(option="agents", reason=reason)
 
 
-class _Task:
+class DelegationTask:
     """One delegation tool; may be used by any number of agents and runs at the same time."""
 
     facts: ToolFacts
@@ -223,6 +225,21 @@ class _Task:
         available = await self._roster.available(parent, self.facts, layers)
         return AgentNotFoundError(name=name, available=[definition.name for definition in available])
 
+    @property
+    def loader(self) -> AgentLoader:
+        """Where its agents are found."""
+        return self._roster.loader
+
+    def child(self, definition: AgentDefinition, parent: Parent) -> Agent:
+        """Return the agent that would work for ``parent``."""
+        return self._children.child(definition, parent)
+
+    def with_children(self, change: Callable[[Agent], Agent]) -> DelegationTask:
+        """Return a copy whose children are changed when they are built."""
+        copied = copy.copy(self)
+        copied._children = self._children.changed_by(change)
+        return copied
+
     async def current_tool(
         self, tool: FunctionTool, agent: Any, wrapper: Any, layers: RuleLayers
     ) -> FunctionTool | None:
@@ -239,13 +256,13 @@ class _Task:
 def with_description(tool: FunctionTool, description: str) -> FunctionTool:
     """Return a copy of a tool with this description; the same copy while the description is the same."""
     # The SDK compares tools by identity. The copy is stored on the tool and freed with it.
-    known: FunctionTool | None = tool.__dict__.get(_DESCRIBED)
+    known: FunctionTool | None = tool.__dict__.get(DESCRIBED)
     if known is not None and known.description == description:
         return known
     copied = copy.copy(tool)
-    copied.__dict__.pop(_DESCRIBED, None)
+    copied.__dict__.pop(DESCRIBED, None)
     copied.description = description
-    tool.__dict__[_DESCRIBED] = copied
+    tool.__dict__[DESCRIBED] = copied
     return copied
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import attrs
 from agents import FunctionTool, ModelSettings, UserError
@@ -27,6 +27,9 @@ from kantan_agents.support.nearest import nearest
 from kantan_agents.tool_rules import ToolRules
 from kantan_agents.tracing.recorder.plain_json import encode_anything
 
+RULES: Final = "rules"
+MIDDLEWARE: Final = "middleware"
+
 
 @attrs.frozen
 class Change:
@@ -38,6 +41,7 @@ class Change:
         value: What it is changed to, as JSON data.
         options: Makes the changed options of ``Agent`` from the agent.
         run_rules: The explicit tool rules of every run; None for those that were recorded.
+        agent: Name of the agent that it changes; None for the one that is run.
     """
 
     what: str
@@ -45,6 +49,25 @@ class Change:
     value: Any
     options: Callable[[Agent[Any]], dict[str, Any]] = attrs.field(repr=False, eq=False)
     run_rules: Mapping[str, Any] | None = None
+    agent: str | None = None
+
+    def of(self, agent: str) -> Self:
+        """Return the same change of another agent: one that the run reaches by hand-offs or delegation.
+
+            Change.model("gpt-6.1-terra").of("billing")
+
+        It is changed wherever it is reached: by a hand-off, as a tool of another agent, or by a
+        ``task_tool``.
+
+        Args:
+            agent: Its name.
+
+        Raises:
+            InvalidChangeError: E94, rules and middleware are those of the whole run.
+        """
+        if self.what in (RULES, MIDDLEWARE):
+            raise InvalidChangeError(change=self.what, reason=f"it is one of the whole run, not of {agent!r}")
+        return attrs.evolve(self, agent=agent, label=f"{self.label} of {agent}")
 
     @classmethod
     def prompt(cls, prompt: str | Prompt | os.PathLike[str]) -> Self:
@@ -126,7 +149,7 @@ class Change:
             ToolRules.parse(check_context({"tool_rules": rules})["tool_rules"])
         except KantanAgentsError as error:
             raise InvalidChangeError(change="rules", reason=str(error)) from error
-        return cls("rules", f"rules={_short(_text(rules))}", plain(rules), _nothing, dict(rules))
+        return cls(RULES, f"rules={_short(_text(rules))}", plain(rules), _nothing, dict(rules))
 
     @classmethod
     def tool(
@@ -186,7 +209,7 @@ class Change:
                 raise NoChangeError(change="middleware", reason="the agent has it already")
             return {"middleware": [*middleware, *own]}
 
-        return cls("middleware", f"middleware={', '.join(names)}", names, options)
+        return cls(MIDDLEWARE, f"middleware={', '.join(names)}", names, options)
 
 
 def _schema(what: str, parameters: Mapping[str, Any], *, is_strict: bool) -> dict[str, Any]:

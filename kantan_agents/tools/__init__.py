@@ -1,7 +1,7 @@
 """Tools: converting them for the SDK, guarding their calls, listing them, and loading tool providers."""
 
 from kantan_agents.support.provider_choice import use_tool_providers
-from kantan_agents.tools.coerce import agent_as_tool, coerce_tool, coerce_tools
+from kantan_agents.tools.coerce import agent_as_tool, coerce_tool, coerce_tools, for_other_agent
 from kantan_agents.tools.explain import Explanation, explain, explain_layers
 from kantan_agents.tools.explain_named import explain_named
 from kantan_agents.tools.facts import (
@@ -76,6 +76,7 @@ __all__ = [
     "explain_named",
     "facts_of",
     "facts_of_listed",
+    "for_other_agent",
     "forget_violation",
     "get_effective_tool_rules",
     "get_provider_tool_rules",

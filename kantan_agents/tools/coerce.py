@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, get_args, get_origin
 
 import agents
@@ -14,10 +14,12 @@ from kantan_agents.errors import InvalidOptionError, ToolNameRequiredError
 from kantan_agents.tools.facts import copy_declaration
 from kantan_agents.tools.function_tools import make_function_tool
 
+_REMAKE = "_kantan_remake"
 _KINDS = tuple(get_origin(kind) or kind for kind in get_args(agents.Tool))
 _shown = reprlib.Repr()
 _shown.maxother = 120
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9_]")
+_OF_AGENT = ("on_invoke_tool", "_agent_instance")
 _OWN_NAME = "choose a name with agent.as_tool(tool_name=..., tool_description=...)"
 
 
@@ -119,7 +121,30 @@ def agent_as_tool(
         if not name.strip("_"):
             reason = f"the agent {agent.name!r} has no letter a to z or digit for a tool name; {_OWN_NAME}"
             raise InvalidOptionError(option="tools", reason=reason)
-    return agent.as_tool(name, description, **options)
+    tool = agent.as_tool(name, description, **options)
+
+    def remake(other: agents.Agent[Any]) -> agents.FunctionTool:
+        return agent_as_tool(other, name, description, **options)
+
+    setattr(tool, _REMAKE, remake)
+    return tool
+
+
+def for_other_agent(tool: agents.FunctionTool, agent: agents.Agent[Any]) -> agents.FunctionTool | None:
+    """Return a tool that was made of an agent as the same tool of another agent; None if the SDK has made it.
+
+    Args:
+        tool: A tool that ``agent_as_tool`` has returned, or a copy of one.
+        agent: The other agent of the SDK.
+    """
+    remake: Callable[[agents.Agent[Any]], agents.FunctionTool] | None = getattr(tool, _REMAKE, None)
+    if remake is None:
+        return None
+    made = remake(agent)
+    # The user may have changed the tool since.
+    kept = {name: value for name, value in vars(tool).items() if name not in _OF_AGENT}
+    vars(made).update(kept)
+    return made
 
 
 def _check_is_tool(tool: Any) -> None:

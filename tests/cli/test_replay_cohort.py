@@ -90,6 +90,58 @@ def test_prints_json_and_goes_on_where_it_stopped(kantan_agents: Invoke, shop: S
     assert again["runs"] == data["runs"]
 
 
+BILLING = """
+from kantan_agents import Agent, Prompt
+
+billing = Agent("accounts", Prompt("billing", "v2", "Explain the bill."), model="gpt-5-mini")
+triage = Agent("triage", "Find the agent.", model="gpt-5-mini", handoffs=[billing])
+"""
+
+
+def billing_runs(server: OfflineServer, path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Record a run of an agent that hands over to another; return the arguments to make it again."""
+    name = f"billing_{abs(hash(path))}"
+    (path / f"{name}.py").write_text(BILLING)
+    monkeypatch.syspath_prepend(str(path))
+    for key, value in server.environment().items():
+        monkeypatch.setenv(key, value)
+    db = path / "billing.db"
+    with recording(db):
+        __import__(name).triage.run("my bill")
+    server.requests.clear()
+    agents.set_trace_processors([])
+    return ["replay", "cohort", "--db", str(db), "--agent", f"{name}:triage", "--json"]
+
+
+@pytest.mark.parametrize("options", [("--prompt", "billing", "--version", "v2"), ("--of", "accounts")])
+def test_the_agent_with_the_selected_prompt_is_changed_where_the_run_reaches_it(
+    kantan_agents: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    def hand_over(request: Any) -> Any:
+        is_first = "Find" in str(request.system_instructions)
+        return ScriptedToolCall("transfer_to_accounts", {}) if is_first else "It is right."
+
+    with OfflineServer(hand_over) as server:
+        arguments = billing_runs(server, tmp_path, monkeypatch)
+        outcome = kantan_agents(*arguments, *options, "--change", "model=gpt-5")
+        assert outcome.code == 0, outcome.stderr
+        assert [request.model for request in server.requests] == ["gpt-5-mini", "gpt-5"]
+        data = json.loads(outcome.stdout)
+        assert (data["changes"], data["counts"]["same"]) == (["model=gpt-5 of accounts"], 1)
+        failed = kantan_agents(*arguments, "--of", "account", "--change", "model=gpt-5")
+        assert failed.code == 2
+        assert "did you mean 'accounts'" in failed.stderr
+
+
+def test_a_prompt_that_no_agent_has_now_is_an_error(kantan_agents: Invoke, shop: Shop) -> None:
+    module = Path(shop.arguments[shop.arguments.index("--agent") + 1].partition(":")[0] + ".py")
+    module.write_text(MODULE.replace('Prompt("shop"', 'Prompt("store"'))
+    outcome = kantan_agents(*shop.arguments, "--change", "model=gpt-5")
+    assert outcome.code == 2
+    assert "has the prompt 'shop' now; name the agent with --of" in outcome.stderr
+    assert kantan_agents(*shop.arguments, "--of", "shop", "--change", "model=gpt-5").code == 0
+
+
 def test_new_runs_are_recorded_without_no_record(kantan_agents: Invoke, shop: Shop) -> None:
     def count() -> int:
         return len(json.loads(kantan_agents("traces", "list", "--db", str(shop.db), "--json").stdout))

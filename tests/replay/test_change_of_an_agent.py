@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from agents import ModelSettings
 from kantan_agents import Agent, Middleware, Prompt
 from kantan_agents.errors import InvalidChangeError, ModelNotFoundError, NoChangeError
 from kantan_agents.replay import Change
-from kantan_agents.replay.changed_agent import changed_agent, changes_of, hash_of
+from kantan_agents.replay.changed_agent import changed_agent as changed_with_its_parts
+from kantan_agents.replay.changed_agent import changes_of, hash_of
+from kantan_agents.replay.reached import Reached
 from kantan_agents.testing import OfflineServer, ScriptedModel
 from tests.replay.cohorts import HARMLESS, Recorder, recording
 
@@ -21,6 +23,10 @@ from tests.replay.cohorts import HARMLESS, Recorder, recording
 def db(tmp_path: Path) -> Iterator[Recorder]:
     with recording(tmp_path / "traces.db") as recorder:
         yield recorder
+
+
+def changed_agent(agent: Agent[Any], changes: Sequence[Change]) -> Agent[Any]:
+    return changed_with_its_parts(Reached(agent, {}), changes).agent
 
 
 def look(place: str) -> str:

@@ -35,6 +35,7 @@ async def experiments(store: TraceStore, agent: Agent[Any]) -> None:
         Change.tool("search", description="Search."),
     ]
     assert_type(changes, list[Change])
+    assert_type(changes[2].of("billing"), Change)
     made = replay_cohort(cohort, agent, changes, live={"search"}, prices={"m": (1, 2)}, max_cost=1)
     assert_type(made, Experiment)
     assert_type(await replay_cohort_async(cohort, agent, changes[0]), Experiment)

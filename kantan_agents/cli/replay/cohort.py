@@ -29,6 +29,16 @@ ChangeOption = Annotated[
         show_default=False,
     ),
 ]
+OfOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--of",
+        metavar="AGENT",
+        help="The agent that is changed, if not the given one: one that it hands over or delegates to. "
+        "By default, those with the --prompt, or else the given agent.",
+        show_default=False,
+    ),
+]
 TraceOption = Annotated[
     Optional[list[str]],  # noqa: UP045
     typer.Option("--trace", metavar="ID", help="This trace; may be repeated.", show_default=False),
@@ -100,6 +110,7 @@ NameOption = Annotated[
 def cohort(
     agent: AgentOption,
     change: ChangeOption,
+    of: OfOption = None,
     db: DatabaseOption = DATABASE,
     trace: TraceOption = None,
     prompt: PromptOption = None,
@@ -141,6 +152,7 @@ def cohort(
         db,
         agent,
         read_changes(change),
+        of,
         tuple(trace or ()),
         {
             "prompt": prompt,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import typer
 
+from kantan_agents.cli.replay.aim_changes import aim_changes
 from kantan_agents.cli.replay.load_agent import load_agent
 from kantan_agents.cli.replay.show_experiment import show_experiment
 from kantan_agents.cli.run.recording import recording
@@ -31,6 +32,7 @@ class Asked:
         path: The database.
         agent: Where the agent is, ``module:name``.
         changes: The changes.
+        of: Name of the agent that they change; None for those with the selected prompt.
         trace_ids: Ids of traces; empty to select them.
         selection: Arguments of ``Cohort.select``.
         options: Arguments of ``replay_cohort``.
@@ -39,6 +41,7 @@ class Asked:
     path: Path
     agent: str
     changes: Sequence[Change]
+    of: str | None
     trace_ids: Sequence[str]
     selection: Mapping[str, Any]
     options: Mapping[str, Any]
@@ -55,14 +58,18 @@ def run_experiment(asked: Asked, *, records: bool, as_json: bool) -> None:
 
     store = open_store(asked.path)
     agent = load_agent(asked.agent)
+    prompt = asked.selection.get("prompt")
     if asked.trace_ids:
         cohort = Cohort.of(store, asked.trace_ids)
     else:
-        cohort = Cohort.select(store, agent=agent.name, **asked.selection)
+        # A filter for the agent and its prompt finds one agent with both; that of a reached agent is another.
+        is_own = prompt in (None, agent.standard_metadata.get("prompt_name"))
+        cohort = Cohort.select(store, agent=agent.name if is_own else None, **asked.selection)
+    changes = aim_changes(asked.changes, agent, of=asked.of, prompt=prompt)
     finished = [0, 0]
     try:
         with recording(asked.path if records else None), _progress(finished) as progress:
-            experiment = replay_cohort(cohort, agent, asked.changes, progress=progress, **asked.options)
+            experiment = replay_cohort(cohort, agent, changes, progress=progress, **asked.options)
     except KeyboardInterrupt:
         done, planned = finished
         text = f"interrupted: {done} of {planned} runs are kept; the same command goes on with the others"

@@ -56,7 +56,7 @@ def _recorded_decisions(recording: Recording, seen: Seen) -> Iterator[Decision]:
                 yield ("refusal", call.agent, call.tool.name, refusal)
         for asked in run.model_calls:
             if asked.parent_call is not None:
-                continue  # in an agent that is a tool, where the SDK tells nobody about hand-offs
+                continue  # in an agent that is a tool, whose hand-offs the SDK does not report
             names = {one.name: one.options.get("agent", one.name) for one in asked.request.handoffs}
             items = () if asked.answer is None or asked.is_internal else asked.answer.output
             chosen = [item["name"] for item in items if item.get("name") in names]

@@ -20,6 +20,7 @@ from kantan_agents.errors import (
 )
 from kantan_agents.prompt import Prompt
 from kantan_agents.replay.change import Change
+from kantan_agents.replay.changed_agent import ChangedPart
 from kantan_agents.replay.cohort import Cohort, Skipped, obstacle
 from kantan_agents.replay.experiment.prices import Estimate, Prices
 from kantan_agents.replay.recording import Recording
@@ -72,6 +73,7 @@ class Wanted:
         before: The agent as it is.
         after: The changed agent.
         changes: The changes.
+        parts: The agents that they change, before and after.
         live: Names of the tools that may really run.
         repeats: How often each run is repeated.
         prices: Prices of the models.
@@ -81,6 +83,7 @@ class Wanted:
     before: Agent[Any]
     after: Agent[Any]
     changes: Sequence[Change]
+    parts: Sequence[ChangedPart]
     live: frozenset[str]
     repeats: int
     prices: Prices
@@ -182,20 +185,25 @@ def _has_tool(agent: Agent[Any], call: ToolCallRecord) -> bool:
 
 
 def _check_markers(recording: Recording, wanted: Wanted) -> None:
-    change = next((one for one in wanted.changes if one.what == "prompt"), None)
-    prompt = wanted.after.instructions
-    if change is None or (isinstance(prompt, Prompt) and prompt.literal):
-        return
-    known = {path for call in recording.root.model_calls for path in call.context}
-    before = wanted.before.instructions
-    known |= _paths(before.text if isinstance(before, Prompt) else before)
-    for path in sorted(_paths(change.value)):
-        if path not in known and path.split(".")[0] not in wanted.context:
-            reason = (
-                f"it reads {path!r} from the context, and the recorded runs do not say what that was; "
-                "give it with context="
-            )
-            raise InvalidChangeError(change="prompt", reason=reason)
+    for part in wanted.parts:
+        prompt = part.after.instructions
+        if part.change.what != "prompt" or (isinstance(prompt, Prompt) and prompt.literal):
+            continue
+        runs = [
+            run for run in recording.runs if any(call.agent == part.after.name for call in run.model_calls)
+        ]
+        if not runs and part.change.agent is not None:
+            continue  # this run has not reached it
+        before = part.before.instructions
+        known = _paths(before.text if isinstance(before, Prompt) else before)
+        known |= {path for run in runs for call in run.model_calls for path in call.context}
+        for path in sorted(_paths(part.change.value)):
+            if path not in known and path.split(".")[0] not in wanted.context:
+                reason = (
+                    f"it reads {path!r} from the context, and the recorded runs do not say what that was; "
+                    "give it with context="
+                )
+                raise InvalidChangeError(change="prompt", reason=reason)
 
 
 def _paths(text: str) -> set[str]:
@@ -217,15 +225,15 @@ def _names_in(recording: Recording) -> set[str]:
 
 
 def _estimate(recording: Recording, wanted: Wanted) -> Estimate:
-    new = next((one.value for one in wanted.changes if one.what == "model"), None)
+    own = wanted.before.name
+    models = {one.agent or own: one.value for one in wanted.changes if one.what == "model"}
     tokens, cost = 0, wanted.prices.nothing
     for run in recording.runs:
         for call in run.model_calls:
             usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
             used = int(usage.get("input_tokens") or 0), int(usage.get("output_tokens") or 0)
             tokens += sum(used)
-            model = new if new is not None and call.agent == wanted.before.name else call.model
-            price = wanted.prices.cost(model, *used)
+            price = wanted.prices.cost(models.get(call.agent, call.model), *used)
             cost = None if cost is None or price is None else cost + price
     return Estimate(tokens or None, cost if tokens else None)
 

@@ -22,6 +22,7 @@ from kantan_agents.replay.experiment.playback import Policy
 from kantan_agents.replay.experiment.prices import Ledger, Limit, Prices
 from kantan_agents.replay.experiment.rows import ExperimentRow, open_experiment, read_runs, write_run
 from kantan_agents.replay.experiment.simulation import check_simulator
+from kantan_agents.replay.reached import Reached
 from kantan_agents.replay.recording import Recording
 from kantan_agents.running.portal import background_loop
 from kantan_agents.support.arguments import checked_int
@@ -61,7 +62,7 @@ def replay_cohort(
     Args:
         cohort: The recorded runs.
         agent: The agent as it is now, without the changes.
-        changes: What is different.
+        changes: What is different: in this agent or, with ``Change.of``, in one that it reaches.
         live: Names of tools that may really run if the recording does not answer a call.
         simulate: An agent without tools that plays any other function tool whose call the recording does not
             answer. Its input is JSON with the tool, the arguments and recorded calls; its answer is the
@@ -135,10 +136,12 @@ async def replay_cohort_async(
     priced = Prices.of(prices)
     limit = Limit.of(max_tokens, max_cost, priced)
     workers = checked_int("concurrency", concurrency, 1)
+    made = changed_agent(await Reached.from_agent(agent), listed)
     wanted = Wanted(
         agent,
-        changed_agent(agent, listed),
+        made.agent,
         listed,
+        made.parts,
         names,
         checked_int("repeats", repeats, 1),
         priced,

@@ -1,0 +1,111 @@
+"""The agents that a run can reach: by hand-offs, as tools, and by delegation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import agents
+from agents import Handoff, Tool
+
+from kantan_agents.agent import Agent, agent_of
+from kantan_agents.definitions import AgentDefinition
+from kantan_agents.delegation.altered_tool import agents_of_tool
+
+
+def represented(target: Any) -> Any:
+    """Return the Agent that an agent of the SDK represents; any other agent unchanged."""
+    owner = agent_of(target)
+    return target if owner is None or (target is not owner and owner.sdk_agent is not target) else owner
+
+
+def target_of(handoff: Any) -> Any:
+    """Return the agent that takes over; None if only the hand-off knows it."""
+    if not isinstance(handoff, Handoff):
+        return represented(handoff)
+    known = getattr(handoff, "_agent_ref", None)
+    target = known() if known is not None else None
+    return None if target is None else represented(target)
+
+
+def asked_by(tool: Any) -> Any:
+    """Return the agent that a tool asks; None for any other tool."""
+    target = getattr(tool, "_agent_instance", None)
+    return None if target is None else represented(target)
+
+
+def tools_of(agent: Any) -> list[Tool]:
+    """Return the tools of an agent as they were given to it."""
+    if isinstance(agent, Agent):
+        return [agent.sdk_agent.as_given(tool) for tool in agent.tools]
+    return list(agent.tools)
+
+
+class Reached:
+    """The agents that can be reached from one of them, itself included.
+
+    Agents of this library stand for their agents of the SDK.
+
+    Args:
+        start: The agent that is run.
+        delegated: The agents of each delegation tool, by the id of the tool.
+    """
+
+    def __init__(self, start: Agent[Any], delegated: Mapping[int, Sequence[AgentDefinition]]) -> None:
+        self.start = start
+        self.agents: list[Any] = [start]
+        self._delegated = delegated
+        self._sources: dict[int, list[Any]] = {}
+        for agent in self.agents:
+            for target in _targets(agent):
+                self._sources.setdefault(id(target), []).append(agent)
+                if not any(target is known for known in self.agents):
+                    self.agents.append(target)
+
+    @classmethod
+    async def from_agent(cls, start: Agent[Any]) -> Reached:
+        """Read the agents of delegation tools too, and return what an agent can reach."""
+        found = {
+            id(tool): await agents_of_tool(tool)
+            for agent in cls(start, {}).agents
+            for tool in tools_of(agent)
+        }
+        return cls(start, found)
+
+    def named(self, name: str) -> list[Any]:
+        """Return the agents of this name, without those of delegation tools."""
+        return [agent for agent in self.agents if agent.name == name]
+
+    def delegations(self) -> Iterator[tuple[Any, Any, AgentDefinition]]:
+        """Yield each agent that another can delegate to, after that one and its tool."""
+        for agent in self.agents:
+            for tool in tools_of(agent):
+                for definition in self._delegated.get(id(tool), ()):
+                    yield agent, tool, definition
+
+    def names(self) -> set[str]:
+        """Return the names of all agents."""
+        return {str(agent.name) for agent in self.agents} | {one.name for _, _, one in self.delegations()}
+
+    def with_prompt(self, prompt: str) -> set[str]:
+        """Return the names of the agents that have a prompt of this name."""
+        own = [one for one in self.agents if isinstance(one, Agent)]
+        found = {one.name for one in own if one.standard_metadata.get("prompt_name") == prompt}
+        return found | {one.name for _, _, one in self.delegations() if one.name == prompt}
+
+    def leading_to(self, targets: Sequence[Any]) -> set[int]:
+        """Return the ids of the agents from which one of the targets can be reached, those included."""
+        waiting = list(targets)
+        found = {id(one) for one in waiting}
+        for target in waiting:
+            for source in self._sources.get(id(target), ()):
+                if id(source) not in found:
+                    found.add(id(source))
+                    waiting.append(source)
+        return found
+
+
+def _targets(agent: Any) -> list[Any]:
+    found = [target_of(handoff) for handoff in agent.handoffs]
+    found += [asked_by(tool) for tool in tools_of(agent)]
+    return [one for one in found if isinstance(one, agents.Agent)]
