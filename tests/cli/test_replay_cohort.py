@@ -142,6 +142,37 @@ def test_a_prompt_that_no_agent_has_now_is_an_error(kantan_agents: Invoke, shop:
     assert kantan_agents(*shop.arguments, "--of", "shop", "--change", "model=gpt-5").code == 0
 
 
+def test_experiments_are_exported_as_json_lines(kantan_agents: Invoke, shop: Shop, tmp_path: Path) -> None:
+    command = ("traces", "export", "--db", str(shop.db), "--experiments")
+    assert (kantan_agents(*command).code, kantan_agents(*command).stdout) == (0, "")
+    made = {}
+    for name in ("first", "second"):
+        change = f"prompt=Help carefully, {name}."
+        made[name] = json.loads(
+            kantan_agents(*shop.arguments, "--change", change, "--name", name, "--json").stdout
+        )
+    printed = kantan_agents(*command).stdout
+    exported = [json.loads(line) for line in printed.splitlines()]
+    assert [one["name"] for one in exported] == ["second", "first"]
+    for one in exported:
+        runs = one.pop("runs")
+        assert sorted(runs, key=str) == sorted(made[one["name"]].pop("runs"), key=str)
+        assert one == made[one["name"]]
+    assert kantan_agents(*command, "--limit", "1").stdout == printed.splitlines(keepends=True)[0]
+    target = tmp_path / "experiments.jsonl"
+    outcome = kantan_agents(*command, "--output", str(target))
+    assert outcome.stderr == f"2 experiments written to {target}\n"
+    assert target.read_text(encoding="utf-8") == printed
+
+
+def test_filters_of_runs_do_not_choose_experiments(kantan_agents: Invoke, shop: Shop, tmp_path: Path) -> None:
+    target = tmp_path / "experiments.jsonl"
+    command = ("traces", "export", "--db", str(shop.db), "--experiments", "--output", str(target))
+    outcome = kantan_agents(*command, "--prompt", "shop")
+    assert (outcome.code, outcome.stdout, target.exists()) == (2, "", False)
+    assert "[E75] Invalid option --experiments: filters choose runs" in outcome.stderr
+
+
 def test_new_runs_are_recorded_without_no_record(kantan_agents: Invoke, shop: Shop) -> None:
     def count() -> int:
         return len(json.loads(kantan_agents("traces", "list", "--db", str(shop.db), "--json").stdout))

@@ -1399,6 +1399,23 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "replay/test_cohort_tools.py::test_a_run_that_would_wait_for_an_approval_diverges",
         ),
     },
+    (
+        "docs/guides/replay-cohort.md",
+        "What is stored",
+        "Deleted by [a prune](traces.md#keep-the-file-small) or another program",
+    ): {
+        "a recorded run": (
+            "replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
+            "replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
+        ),
+        "the trace of a new run": (
+            "replay/test_cohort_experiment.py::test_a_pruned_repetition_leaves_its_result_because_the_recorded_run_is_kept",
+        ),
+        "a recorded run, while an experiment makes its repetition": (
+            "replay/test_cohort_experiment.py::test_results_are_kept_if_a_prune_deletes_the_earlier_ones_meanwhile",
+            "replay/test_cohort_experiment.py::test_a_run_whose_recording_is_deleted_while_it_is_made_is_not_stored",
+        ),
+    },
     ("docs/guides/traces.md", "When runs are recorded", "Program"): {
         "your own, with `record_traces`": (
             "tracing/recorder/test_when_recorded.py::test_record_traces_records_the_runs_after_it",
@@ -1487,6 +1504,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "the prune is interrupted or killed": (
             "tracing/store/test_prune_steps.py::test_after_a_kill_the_file_is_sound_and_the_next_prune_finishes",
             "tracing/store/test_prune_steps.py::test_interrupted_within_a_trace_the_same_age_deletes_the_rest",
+        ),
+        "a run is deleted that an experiment has made again": (
+            "replay/test_cohort_experiment.py::test_pruned_traces_take_their_results_along",
+            "replay/test_cohort_experiment.py::test_an_experiment_goes_with_its_last_result_and_takes_no_other_along",
         ),
         "the disk is nearly full": (
             "tracing/store/test_prune_steps.py::test_a_transaction_for_which_the_disk_has_no_space_is_repeated_with_fewer_rows",

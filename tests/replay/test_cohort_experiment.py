@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -200,12 +202,95 @@ def test_a_stored_experiment_is_read_as_it_was(shop: Shop) -> None:
         Experiment.load(shop.db.store, "tri")
 
 
+def test_all_experiments_are_exported_with_everything_that_is_stored(shop: Shop) -> None:
+    assert [*Experiment.load_all(shop.db.store)] == []
+    shop.replay(Change.prompt("Help carefully."), name="first", prices=PRICES, live={"refund"})
+    player = Agent("player", "Play.", model=ScriptedModel(["played"] * 2))
+    shop.replay(Change.prompt("Help carefully, and be polite."), name="second", simulate=player, repeats=2)
+    exported = [json.loads(json.dumps(one.to_dict())) for one in Experiment.load_all(shop.db.store)]
+    assert [(one["name"], len(one["runs"])) for one in exported] == [("second", 6), ("first", 3)]
+    assert exported == [Experiment.load(shop.db.store, one["name"]).to_dict() for one in exported]
+    with closing(sqlite3.connect(shop.db.store.path)) as connection:
+        for one in exported:
+            query = "SELECT id, hash, created_at, body FROM kantan_agents_experiments WHERE name = ?"
+            number, *columns, body = connection.execute(query, (one["name"],)).fetchone()
+            stored = json.loads(body)
+            assert [one["hash"], one["created_at"]] == columns
+            assert {key: one[key] for key in stored} == stored
+            query = "SELECT body FROM kantan_agents_experiment_runs WHERE experiment_id = ? ORDER BY id"
+            assert one["runs"] == [json.loads(body) for (body,) in connection.execute(query, (number,))]
+    assert [(one["live"], one["simulate"]) for one in exported] == [([], "player"), (["refund"], None)]
+
+
+def rows_of(path: Path, table: str) -> int:
+    with closing(sqlite3.connect(path)) as connection:
+        return int(connection.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])
+
+
 def test_pruned_traces_take_their_results_along(shop: Shop) -> None:
     shop.replay(HARMLESS, name="try")
     shop.db.recorder.force_flush()
     kept = shop.cohort.trace_ids[0]
     shop.db.store.prune(keep=4)  # three new traces and the newest of the old ones
     assert [run.trace_id for run in Experiment.load(shop.db.store, "try").runs] == [kept]
+
+
+def test_an_experiment_goes_with_its_last_result_and_takes_no_other_along(shop: Shop) -> None:
+    store, oldest = shop.db.store, shop.cohort.trace_ids[-1]
+    replay_cohort(Cohort.of(store, [oldest]), shop.agent, HARMLESS, name="oldest")
+    shop.replay(HARMLESS, name="all")
+    shop.db.recorder.force_flush()
+    store.prune(keep=6, dry_run=True)
+    assert {one.name for one in Experiment.load_all(store)} == {"oldest", "all"}
+    store.prune(keep=6)  # six of nine traces: the three newest runs of "all" and of the old ones the newest
+    assert [one.name for one in Experiment.load_all(store)] == ["all"]
+    store.prune(keep=4)
+    assert [*Experiment.load_all(store)] == []
+    for table in ("kantan_agents_experiments", "kantan_agents_experiment_runs"):
+        assert rows_of(store.path, table) == 0
+
+
+def test_a_pruned_repetition_leaves_its_result_because_the_recorded_run_is_kept(shop: Shop) -> None:
+    made = shop.replay(HARMLESS, name="try")
+    shop.db.recorder.force_flush()
+    with closing(sqlite3.connect(shop.db.store.path)) as connection, connection:
+        delete = "DELETE FROM traces WHERE id = ?"
+        connection.executemany(delete, [(run.replayed_trace_id,) for run in made.runs])
+    loaded = Experiment.load(shop.db.store, "try")
+    assert sorted(loaded.runs, key=lambda run: run.run_id, reverse=True) == list(made.runs)
+
+
+def test_results_are_kept_if_a_prune_deletes_the_earlier_ones_meanwhile(shop: Shop) -> None:
+    store, cohort = shop.db.store, shop.cohort
+    other = Change.settings(temperature=0.4)
+
+    def progress(done: int, _total: int) -> None:
+        if done != 1:
+            return
+        with closing(sqlite3.connect(store.path)) as connection, connection:
+            connection.execute("DELETE FROM traces WHERE id = ?", (cohort.trace_ids[0],))
+        # It would get the number of the experiment that is gone.
+        replay_cohort(Cohort.of(store, [cohort.trace_ids[1]]), shop.agent, other, name="other")
+
+    made = replay_cohort(cohort, shop.agent, HARMLESS, name="try", concurrency=1, progress=progress)
+    assert len(made.runs) == 3
+    assert [run.trace_id for run in Experiment.load(store, "try").runs] == [*cohort.trace_ids[1:]]
+    assert [run.trace_id for run in Experiment.load(store, "other").runs] == [cohort.trace_ids[1]]
+
+
+def test_a_run_whose_recording_is_deleted_while_it_is_made_is_not_stored(db: Recorder) -> None:
+    trace_id = db.run(Agent("a", "Hi", model=ScriptedModel(["x"])))
+
+    class Delete(Middleware):
+        async def model_call(self, call: Any, call_next: Any) -> Any:
+            with closing(sqlite3.connect(db.store.path)) as connection, connection:
+                connection.execute("DELETE FROM traces WHERE id = ?", (trace_id,))
+            return await call_next(call)
+
+    agent = Agent("a", "Hi", model=ScriptedModel(["x"]))
+    made = db.replay([trace_id], agent, Change.middleware(Delete()), name="try")
+    assert [run.status for run in made.runs] == ["same"]
+    assert Experiment.load(db.store, "try").runs == ()
 
 
 def test_failed_runs_are_made_again(db: Recorder) -> None:
@@ -358,17 +443,18 @@ def test_bad_options_are_errors_before_the_start(shop: Shop, options: dict[str, 
     assert not shop.server.requests
 
 
-def test_a_damaged_row_is_an_error_of_the_database(shop: Shop) -> None:
+@pytest.mark.parametrize("table", ["kantan_agents_experiments", "kantan_agents_experiment_runs"])
+@pytest.mark.parametrize("body", ["{}", "[", "3"])
+def test_a_damaged_row_is_an_error_of_the_database(shop: Shop, table: str, body: str) -> None:
     shop.replay(HARMLESS, name="try")
-    with sqlite3.connect(shop.db.store.path) as connection:
-        connection.execute("UPDATE kantan_agents_experiment_runs SET body = '{}'")
-    connection.close()
-    with pytest.raises(TraceDatabaseError, match="damaged"):
+    with closing(sqlite3.connect(shop.db.store.path)) as connection, connection:
+        connection.execute(f"UPDATE {table} SET body = ?", (body,))
+    with pytest.raises(TraceDatabaseError, match="the experiment 'try' is damaged"):
         Experiment.load(shop.db.store, "try")
+    with pytest.raises(TraceDatabaseError, match="the experiment 'try' is damaged"):
+        [*Experiment.load_all(shop.db.store)]
 
 
 def test_an_outcome_survives_its_way_through_json(shop: Shop) -> None:
-    import json
-
     for run in shop.replay(Change.prompt("Help carefully."), prices=PRICES).runs:
         assert RunOutcome.from_dict(json.loads(json.dumps(run.to_dict()))) == run

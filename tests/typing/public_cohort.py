@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ async def experiments(store: TraceStore, agent: Agent[Any]) -> None:
     assert_type(made, Experiment)
     assert_type(await replay_cohort_async(cohort, agent, changes[0]), Experiment)
     assert_type(Experiment.load(store, "name"), Experiment)
+    assert_type(Experiment.load_all(store), Iterator[Experiment])
+    assert_type((made.live, made.simulate), tuple[Sequence[str], str | None])
     assert_type(made.runs, Sequence[RunOutcome])
     assert_type(made.coverage, float | None)
     assert_type(made.counts, Mapping[str, int])

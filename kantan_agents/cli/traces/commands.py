@@ -206,9 +206,15 @@ def export(
         Optional[int],  # noqa: UP045
         typer.Option("--limit", metavar="N", min=1, help="At most the newest N.", show_default="all"),
     ] = None,
+    experiments: Annotated[
+        bool, typer.Option("--experiments", help="Write the experiments of `replay cohort` instead of runs.")
+    ] = False,
     as_json: JsonLinesOption = False,
 ) -> None:
     """Write runs with all their spans as JSON Lines, the newest first.
+
+    With --experiments, write each experiment with all its results. Filters
+    are for runs only.
 
     Exit codes: 0 written, even if there is none, 2 bad arguments, files or database.
     """
@@ -229,9 +235,10 @@ def export(
         until=until,
     )
 
-    from kantan_agents.cli.traces.export import export_traces
+    from kantan_agents.cli.traces.export import export_experiments, export_traces
 
-    export_traces(db, filters, output=output, force=force, limit=limit)
+    write = export_experiments if experiments else export_traces
+    write(db, filters, output=output, force=force, limit=limit)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""``kantan-agents traces export``: writes runs as JSON Lines to standard output or a file."""
+"""``kantan-agents traces export``: writes runs or experiments as JSON Lines to standard output or a file."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -16,7 +17,7 @@ from kantan_agents.cli.terminal.inputs import STDIN
 from kantan_agents.cli.terminal.plain import json_line, one_line
 from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
-from kantan_agents.errors import FileArgumentError
+from kantan_agents.errors import FileArgumentError, InvalidOptionError
 from kantan_agents.support.private_files import open_private
 
 
@@ -31,14 +32,48 @@ def export_traces(
         FileArgumentError: E79, the file cannot be written, or exists already.
         TraceDatabaseError: E60, the database cannot be used.
     """
-    target = None if output in (None, STDIN) else check_target(str(output), path, force=force)
-    records = open_store(path).export(**filters, limit=limit)
+    target = _target(path, output, force=force)
+    _export(open_store(path).export(**filters, limit=limit), target, output, "run")
+
+
+def export_experiments(
+    path: Path, filters: dict[str, Any], *, output: str | None, force: bool, limit: int | None
+) -> None:
+    """Write the experiments with all their runs, one JSON object per line, the newest first.
+
+    Args:
+        path: The database.
+        filters: Filters of runs, of which none may be given.
+        output: As for ``export_traces``.
+        force: As for ``export_traces``.
+        limit: At most the newest so many; None for all.
+
+    Raises:
+        InvalidOptionError: E75, a filter is given.
+        FileArgumentError: E79, the file cannot be written, or exists already.
+        TraceDatabaseError: E60, the database cannot be used.
+    """
+    if any(value is not None for value in filters.values()):
+        reason = "filters choose runs, and an experiment is exported as a whole; leave them out"
+        raise InvalidOptionError(option="--experiments", reason=reason)
+    from kantan_agents.replay import Experiment
+
+    target = _target(path, output, force=force)
+    experiments = islice(Experiment.load_all(open_store(path)), limit)
+    _export((one.to_dict() for one in experiments), target, output, "experiment")
+
+
+def _target(path: Path, output: str | None, *, force: bool) -> Path | None:
+    return None if output in (None, STDIN) else check_target(str(output), path, force=force)
+
+
+def _export(records: Iterator[dict[str, Any]], target: Path | None, output: str | None, what: str) -> None:
     if target is None:
         _write(records, sys.stdout)
         return
     with _replacing(target) as file:
         written = _write(records, file)
-    typer.echo(f"{counted(written, 'run')} written to {one_line(str(output))}", err=True)
+    typer.echo(f"{counted(written, what)} written to {one_line(str(output))}", err=True)
 
 
 def check_target(output: str, database: Path, *, force: bool) -> Path:

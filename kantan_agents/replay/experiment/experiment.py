@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -33,6 +33,8 @@ class Experiment:
         skipped: The traces that were left out, each with the reason.
         planned: How many runs there are to make.
         stopped: The error that has stopped it before all runs were made; None if it is complete.
+        live: Names of the tools that were allowed to run.
+        simulate: Name of the agent that played tools; None without one.
     """
 
     name: str
@@ -44,6 +46,8 @@ class Experiment:
     skipped: Sequence[Skipped] = ()
     planned: int = 0
     stopped: Exception | None = None
+    live: Sequence[str] = ()
+    simulate: str | None = None
 
     @property
     def is_complete(self) -> bool:
@@ -96,12 +100,14 @@ class Experiment:
         return dict(Counter((call.agent, call.tool) for call in calls).most_common())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the experiment as JSON data."""
+        """Return the experiment as JSON data: all that the database has of it, and the sums."""
         return {
             "name": self.name,
             "hash": self.hash,
             "agent": self.agent,
             "changes": list(self.changes),
+            "live": list(self.live),
+            "simulate": self.simulate,
             "created_at": self.created_at.isoformat(),
             "is_complete": self.is_complete,
             "stopped": None if self.stopped is None else str(self.stopped),
@@ -140,6 +146,21 @@ class Experiment:
             raise InvalidOptionError(option="name", reason=reason)
         return of_row(found[0], read_runs(store.path, found[0]))
 
+    @classmethod
+    def load_all(cls, store: TraceStore) -> Iterator[Experiment]:
+        """Yield all experiments of a database, the newest first, to list or export them.
+
+            for experiment in Experiment.load_all(store):
+                print(json.dumps(experiment.to_dict()))
+
+        The runs of an experiment are read when it is yielded, so only those of one are in memory.
+
+        Raises:
+            TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
+        """
+        for row in read_experiments(store.path):
+            yield of_row(row, read_runs(store.path, row))
+
 
 def of_row(
     row: ExperimentRow,
@@ -162,6 +183,8 @@ def of_row(
         stored if skipped is None else tuple(skipped),
         body["planned"] if planned is None else planned,
         stopped,
+        tuple(body["live"]),
+        body["simulate"],
     )
 
 

@@ -111,7 +111,8 @@ class RunOutcome:
         output_after: The final output of this run.
         simulated: Names of the tools whose results were made up by a model.
         live: Names of the tools that have really run.
-        replayed_trace_id: Id of the trace in which this run is recorded; None if no recorder was active.
+        replayed_trace_id: Id of the trace in which this run is recorded; None if no recorder was active. That
+            trace may have been pruned since.
     """
 
     trace_id: str
@@ -131,7 +132,9 @@ class RunOutcome:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the outcome as JSON data; ``from_dict`` reads it back."""
-        return attrs.asdict(self)
+        lists = ("decisions", "simulated", "live")
+        data = attrs.asdict(self)
+        return data | {name: list(data[name]) for name in lists}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +18,12 @@ from kantan_agents.tracing.recorder.plain_json import encode_anything
 from kantan_agents.tracing.store.connection import changing, reading
 
 EXPERIMENTS: Final = "kantan_agents_experiments"
-"""One row for each name and hash of an experiment."""
+"""One row for each name and hash of an experiment; it is deleted together with the last of its runs."""
 EXPERIMENT_RUNS: Final = "kantan_agents_experiment_runs"
 """One row for each finished run; it is deleted together with the trace that it repeats."""
+
+_BODY: Final = ("agent", "changes", "planned", "skipped", "live", "simulate")
+_OF_THIS: Final = f"experiment_id = (SELECT id FROM {EXPERIMENTS} WHERE name = ? AND hash = ?)"  # noqa: S608
 
 _STATEMENTS: Final = (
     (
@@ -37,6 +41,15 @@ _STATEMENTS: Final = (
         "CREATE TRIGGER IF NOT EXISTS kantan_agents_experiment_run_of_trace_deleted "  # noqa: S608
         f"AFTER DELETE ON traces BEGIN DELETE FROM {EXPERIMENT_RUNS} WHERE trace_id = OLD.id; END"
     ),
+    (
+        "CREATE TRIGGER IF NOT EXISTS kantan_agents_experiment_emptied "  # noqa: S608
+        f"AFTER DELETE ON {EXPERIMENT_RUNS} "
+        f"WHEN NOT EXISTS (SELECT 1 FROM {EXPERIMENT_RUNS} WHERE experiment_id = OLD.experiment_id) "
+        f"BEGIN DELETE FROM {EXPERIMENTS} WHERE id = OLD.experiment_id; END"
+    ),
+)
+_CREATE_EXPERIMENT: Final = (
+    f"INSERT OR IGNORE INTO {EXPERIMENTS}(name, hash, created_at, body) VALUES (?, ?, ?, ?)"  # noqa: S608
 )
 
 
@@ -45,14 +58,12 @@ class ExperimentRow:
     """An experiment as it is stored.
 
     Attributes:
-        id: Its number in the file.
         name: Its name.
         hash: What identifies its changes.
         created_at: When it was first started, in UTC.
         body: Its agent, its changes, and what was asked for.
     """
 
-    id: int
     name: str
     hash: str
     created_at: datetime
@@ -65,20 +76,15 @@ def open_experiment(path: Path, name: str, hash_: str, body: Mapping[str, Any]) 
     Raises:
         TraceDatabaseError: E60, the file cannot be changed.
     """
-    now = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    new = ExperimentRow(name, hash_, datetime.now(timezone.utc), body)
     with changing(path) as connection:
-
-        def write() -> None:
+        with _transaction(connection):
             for statement in _STATEMENTS:
                 connection.execute(statement)
-            connection.execute(
-                f"INSERT OR IGNORE INTO {EXPERIMENTS}(name, hash, created_at, body) VALUES (?, ?, ?, ?)",  # noqa: S608
-                (name, hash_, now, encode_anything(body)),
-            )
-
-        _transaction(connection, write)
-        query = f"SELECT * FROM {EXPERIMENTS} WHERE name = ? AND hash = ?"  # noqa: S608
-        return _row(connection.execute(query, (name, hash_)).fetchone())
+            connection.execute(_CREATE_EXPERIMENT, _values(new))
+            query = f"SELECT * FROM {EXPERIMENTS} WHERE name = ? AND hash = ?"  # noqa: S608
+            row = connection.execute(query, (name, hash_)).fetchone()
+        return _row(path, row)
 
 
 def write_run(path: Path, experiment: ExperimentRow, outcome: RunOutcome) -> None:
@@ -88,7 +94,6 @@ def write_run(path: Path, experiment: ExperimentRow, outcome: RunOutcome) -> Non
         TraceDatabaseError: E60, the file cannot be changed.
     """
     values = (
-        experiment.id,
         outcome.trace_id,
         outcome.run_id,
         outcome.repeat,
@@ -96,27 +101,31 @@ def write_run(path: Path, experiment: ExperimentRow, outcome: RunOutcome) -> Non
         outcome.replayed_trace_id,
         encode_anything(outcome.to_dict()),
     )
-    with changing(path) as connection:
-        columns = "experiment_id, trace_id, run_id, repeat, status, replayed_trace_id, body"
-        statement = (
-            f"INSERT OR REPLACE INTO {EXPERIMENT_RUNS}({columns}) "  # noqa: S608
-            # The trace may have been pruned meanwhile, and then its row would stay for ever.
-            "SELECT ?, ?, ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM traces WHERE id = ?)"
-        )
-        _transaction(connection, lambda: connection.execute(statement, (*values, outcome.trace_id)))
+    columns = "experiment_id, trace_id, run_id, repeat, status, replayed_trace_id, body"
+    write = (
+        f"INSERT OR REPLACE INTO {EXPERIMENT_RUNS}({columns}) SELECT id, ?, ?, ?, ?, ?, ? "  # noqa: S608
+        f"FROM {EXPERIMENTS} WHERE name = ? AND hash = ?"
+    )
+    with changing(path) as connection, _transaction(connection):
+        # The trace may have been pruned meanwhile, and then its row would stay for ever.
+        if connection.execute("SELECT 1 FROM traces WHERE id = ?", (outcome.trace_id,)).fetchone() is None:
+            return
+        # The experiment goes with its last row, which a prune may have deleted since the start.
+        connection.execute(_CREATE_EXPERIMENT, _values(experiment))
+        connection.execute(write, (*values, experiment.name, experiment.hash))
 
 
 def read_experiments(path: Path, name: str | None = None) -> list[ExperimentRow]:
     """Return the stored experiments, the newest first.
 
     Raises:
-        TraceDatabaseError: E60, the file cannot be read.
+        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
     """
     with reading(path, by_trace=False) as connection:
         if not _has_tables(connection):
             return []
         query = f"SELECT * FROM {EXPERIMENTS} WHERE ? IS NULL OR name = ? ORDER BY id DESC"  # noqa: S608
-        return [_row(row) for row in connection.execute(query, (name, name))]
+        return [_row(path, row) for row in connection.execute(query, (name, name))]
 
 
 def read_runs(path: Path, experiment: ExperimentRow) -> Sequence[RunOutcome]:
@@ -126,13 +135,11 @@ def read_runs(path: Path, experiment: ExperimentRow) -> Sequence[RunOutcome]:
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
     """
     with reading(path, by_trace=False) as connection:
-        query = f"SELECT body FROM {EXPERIMENT_RUNS} WHERE experiment_id = ? ORDER BY id"  # noqa: S608
-        bodies = [row["body"] for row in connection.execute(query, (experiment.id,))]
-    try:
+        query = f"SELECT body FROM {EXPERIMENT_RUNS} WHERE {_OF_THIS} ORDER BY id"  # noqa: S608
+        rows = connection.execute(query, (experiment.name, experiment.hash))
+        bodies = [row["body"] for row in rows]
+    with _damaged(path, f"a run of the experiment {experiment.name!r}"):
         return [RunOutcome.from_dict(json.loads(body)) for body in bodies]
-    except (KeyError, TypeError, ValueError) as error:
-        reason = f"a run of the experiment {experiment.name!r} is damaged: {error}"
-        raise TraceDatabaseError(path=str(path), reason=reason) from error
 
 
 def _has_tables(connection: sqlite3.Connection) -> bool:
@@ -140,15 +147,31 @@ def _has_tables(connection: sqlite3.Connection) -> bool:
     return bool(connection.execute(query, (EXPERIMENTS, EXPERIMENT_RUNS)).fetchone()[0] == 2)  # noqa: PLR2004
 
 
-def _row(row: sqlite3.Row) -> ExperimentRow:
-    created_at = datetime.fromisoformat(row["created_at"])
-    return ExperimentRow(row["id"], row["name"], row["hash"], created_at, json.loads(row["body"]))
+def _values(row: ExperimentRow) -> tuple[str, ...]:
+    created_at = row.created_at.isoformat(timespec="microseconds")
+    return row.name, row.hash, created_at, encode_anything(row.body)
 
 
-def _transaction(connection: sqlite3.Connection, work: Callable[[], object]) -> None:
+def _row(path: Path, row: sqlite3.Row) -> ExperimentRow:
+    with _damaged(path, f"the experiment {row['name']!r}"):
+        body = json.loads(row["body"])
+        created_at = datetime.fromisoformat(row["created_at"])
+        return ExperimentRow(row["name"], row["hash"], created_at, {key: body[key] for key in _BODY})
+
+
+@contextmanager
+def _damaged(path: Path, what: str) -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, ValueError) as error:
+        raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
     try:
-        work()
+        yield
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:
