@@ -33,6 +33,7 @@ from kantan_agents.replay import (
 )
 from kantan_agents.replay.cohort import EXPERIMENT_KEY, REPLAYED_KEY
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
+from kantan_agents.tracing.store import connection as connections
 from tests.replay.cohorts import HARMLESS, Recorder, recording
 
 QUESTIONS = ("order 5", "order 6", "order 7")
@@ -311,6 +312,29 @@ def test_a_model_that_cannot_be_reached_stops_the_experiment_and_keeps_what_is_f
     assert isinstance(experiment.stopped, openai.APIConnectionError)
     assert (experiment.runs, experiment.planned, experiment.is_complete) == ((), 3, False)
     assert len(Experiment.load(shop.db.store, "try").runs) == 3
+
+
+def test_a_database_that_cannot_be_written_stops_the_experiment_and_the_next_start_goes_on(
+    db: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [db.run(Agent("a", "Hi", model=ScriptedModel(["x"]))) for _ in range(3)]
+    monkeypatch.setattr(connections, "_CHANGE_WAIT_SECONDS", 0.01)
+    agent = Agent("a", "Hi", model=ScriptedModel(["x"] * 4))
+    with closing(sqlite3.connect(db.store.path, isolation_level=None, check_same_thread=False)) as other:
+
+        def progress(done: int, _total: int) -> None:
+            if done == 1:
+                other.execute("BEGIN IMMEDIATE")
+
+        change = Change.settings(temperature=0.3)
+        cohort = Cohort.of(db.store, ids)
+        made = replay_cohort(cohort, agent, change, concurrency=1, name="try", progress=progress)
+        other.execute("ROLLBACK")
+    assert isinstance(made.stopped, TraceDatabaseError)
+    assert "locked" in str(made.stopped)
+    assert (len(made.runs), made.planned, made.is_complete) == (1, 3, False)
+    assert replay_cohort(cohort, agent, change, name="try").is_complete
+    assert len(agent.sdk_agent.model.calls) == 4
 
 
 def test_a_budget_is_checked_before_the_start(shop: Shop) -> None:

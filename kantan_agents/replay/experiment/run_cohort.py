@@ -10,7 +10,12 @@ import attrs
 from anyio.to_thread import run_sync
 
 from kantan_agents.agent import Agent
-from kantan_agents.errors import InvalidOptionError, ReplayBudgetError
+from kantan_agents.errors import (
+    InvalidOptionError,
+    KantanAgentsError,
+    ReplayBudgetError,
+    TraceDatabaseError,
+)
 from kantan_agents.replay.change import Change
 from kantan_agents.replay.changed_agent import changed_agent, changes_of, hash_of
 from kantan_agents.replay.cohort import Cohort
@@ -84,11 +89,11 @@ def replay_cohort(
         ReplayBudgetError: E98, the estimate from the recorded usage exceeds the budget.
         ModelNotFoundError: E19, the new model is unknown.
         InvalidOptionError: E75, an option is invalid.
-        TraceDatabaseError: E60, the database cannot be read or changed.
+        TraceDatabaseError: E60, the database cannot be read or changed at the start.
 
     Returns:
-        The experiment. If the model cannot be reached or the budget is used up meanwhile, it has the runs
-        finished so far, and ``stopped`` is the error.
+        The experiment. If the model cannot be reached, the budget is used up or the database cannot be used
+        meanwhile, it has the runs stored so far, and ``stopped`` is the error.
     """
     given = tuple(live) if not isinstance(live, str) else (live,)
     listed = changes_of(changes)
@@ -239,7 +244,11 @@ class _Work:
                 self._ledger.release(unit.estimate)
 
     async def _one(self, unit: Unit) -> None:
-        recording = await run_sync(self._read, unit)
+        try:
+            recording = await run_sync(self._read, unit)
+        except TraceDatabaseError as error:
+            self._stop(error)
+            return
         if recording is None:
             return
         attempt = await self._runner.repeat(recording, unit.repeat)
@@ -251,15 +260,22 @@ class _Work:
             return
         if not attempt.outcome.after.tokens and attempt.outcome.after.model_calls:
             self._ledger.spend(int(unit.estimate.tokens or 0), unit.estimate.cost or 0.0)
+        try:
+            with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
+                await run_sync(write_run, self._cohort.store.path, self._row, attempt.outcome)
+        except TraceDatabaseError as error:
+            self._stop(error)
+            return
         self._finished[unit.key] = attempt.outcome
-        with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
-            await run_sync(write_run, self._cohort.store.path, self._row, attempt.outcome)
         self._report()
 
     def _read(self, unit: Unit) -> Recording | None:
-        # The trace may have been pruned since the plan was made.
-        found = self._cohort.read(unit.trace_id)
-        return next((one for one in found if isinstance(one, Recording) and one.root.id == unit.run_id), None)
+        try:
+            return Recording.of(self._cohort.store.trace(unit.trace_id), run=unit.run_id)
+        except TraceDatabaseError:
+            raise
+        except KantanAgentsError:  # it was pruned, at least in part, after the plan was made
+            return None
 
     def _stop(self, error: Exception) -> None:
         self._stopped = self._stopped or error
