@@ -14,7 +14,9 @@ import attrs
 
 from kantan_agents.capture.canonical import canonical
 from kantan_agents.capture.diff_text import ABSENT, short_diff
-from kantan_agents.capture.values import JSONValue, ModelAnswer, ModelRequest, OutputRequest, ToolDefinition
+from kantan_agents.capture.json_values import JSONValue
+from kantan_agents.capture.model_calls import ModelAnswer, ModelRequest, OutputRequest
+from kantan_agents.capture.tool_calls import ToolDefinition
 
 _TOOL_FIELDS: Final = (
     "kind",

@@ -12,7 +12,8 @@ from typing import Any, Final, Literal
 import attrs
 
 from kantan_agents.capture.compare import Difference, answer_differences, differences, same
-from kantan_agents.capture.values import ModelAnswer, ModelCallRecord, ModelRequest, RunRecord
+from kantan_agents.capture.model_calls import ModelAnswer, ModelCallRecord, ModelRequest
+from kantan_agents.capture.values import RunRecord
 
 _OF_CALL: Final = ("agent", "provider", "model", "api")
 _OWN_IDS: Final = ("id", "encrypted_content")

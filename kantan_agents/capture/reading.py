@@ -6,22 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Final
 
+from kantan_agents.capture.model_calls import ModelAnswer, ModelCallRecord, ModelRequest, OutputRequest
+from kantan_agents.capture.recorded_errors import RecordedError
 from kantan_agents.capture.run_calls import RunCalls
-from kantan_agents.capture.values import (
-    AgentRecord,
-    ModelAnswer,
-    ModelCallRecord,
-    ModelRequest,
-    OutputRequest,
-    PromptRecord,
-    RecordedDecision,
-    RecordedError,
-    RuleSet,
-    RunRecord,
-    ToolCallRecord,
-    ToolDefinition,
-    ToolListing,
-)
+from kantan_agents.capture.tool_calls import RecordedDecision, RuleSet, ToolCallRecord, ToolDefinition
+from kantan_agents.capture.values import AgentRecord, PromptRecord, RunRecord, ToolListing
 
 VERSION: Final = 1
 """Version of the format of a record; a reader reads this one and all before it."""

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import attrs
 
-from kantan_agents.capture.values import ToolCallRecord
+from kantan_agents.capture.tool_calls import ToolCallRecord
 
 
 @attrs.frozen

@@ -11,8 +11,10 @@ import msgspec
 
 from kantan_agents.capture.canonical import canonical, decode, ordered
 from kantan_agents.capture.captured import encoder
+from kantan_agents.capture.model_calls import ModelCallRecord
 from kantan_agents.capture.reading import VERSION, text_of_items
-from kantan_agents.capture.values import ModelCallRecord, RunRecord, ToolCallRecord, ToolDefinition
+from kantan_agents.capture.tool_calls import ToolCallRecord, ToolDefinition
+from kantan_agents.capture.values import RunRecord
 
 
 def _refuse(value: Any) -> Any:
