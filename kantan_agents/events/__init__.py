@@ -1,33 +1,30 @@
 """Run events: their classes, the emitter of a run, and subscriptions."""
 
+from kantan_agents.events.base import EventBase, Outcome
 from kantan_agents.events.emitter import Emitter, emitter_for
-from kantan_agents.events.kinds import (
-    EVENT_KINDS,
-    ApprovalNeeded,
-    Delegated,
-    Event,
-    EventBase,
-    HandedOff,
-    MCPServerLeftOut,
+from kantan_agents.events.kinds import EVENT_KINDS, Event
+from kantan_agents.events.observers import Handler, Observers, Subscription, subscribe
+from kantan_agents.events.of_models import (
     ModelCallFinished,
     ModelCallStarted,
-    Outcome,
-    OutputStored,
     RawResponseEvent,
     ReasoningDelta,
+    TextDelta,
+    ToolArgumentsDelta,
+)
+from kantan_agents.events.of_runs import (
+    Delegated,
+    HandedOff,
+    MCPServerLeftOut,
+    OutputStored,
     RunCancelled,
     RunFailed,
     RunFinished,
     RunStarted,
     StageEntered,
     StageLeft,
-    TextDelta,
-    ToolArgumentsDelta,
-    ToolCallFinished,
-    ToolCallRefused,
-    ToolCallStarted,
 )
-from kantan_agents.events.observers import Handler, Observers, Subscription, subscribe
+from kantan_agents.events.of_tools import ApprovalNeeded, ToolCallFinished, ToolCallRefused, ToolCallStarted
 from kantan_agents.events.schema import event_schema
 
 __all__ = [

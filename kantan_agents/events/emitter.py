@@ -14,8 +14,10 @@ from typing import Any
 
 import anyio
 
-from kantan_agents.events.kinds import Event, Outcome, RawResponseEvent
+from kantan_agents.events.base import Outcome
+from kantan_agents.events.kinds import Event
 from kantan_agents.events.observers import Handler, WithRawEvents, everywhere
+from kantan_agents.events.of_models import RawResponseEvent
 from kantan_agents.support.log import get_logger
 
 _ERRORS = 20  # of observers, logged for one run
