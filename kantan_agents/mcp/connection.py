@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 import weakref
@@ -16,29 +15,16 @@ from kantan_agents.mcp import backoff
 from kantan_agents.mcp.failures import is_lost, is_session_gone, is_silent, text_of
 from kantan_agents.mcp.keeper import Keeper, start_task
 from kantan_agents.mcp.loops import LoopEndedError, is_gone, run_on
+from kantan_agents.mcp.rest import Rest
 from kantan_agents.mcp.twins import adopt_session, has_session, is_closed, loop_of
+from kantan_agents.mcp.unavailable import LostInCallError, UnavailableError
 from kantan_agents.support.log import get_logger
-from kantan_agents.tools.guards.failures import UncertainCallError
 
 T = TypeVar("T")
 
 _MOST_LOOPS = 8
 _PING_SECONDS = 5.0
 _log = get_logger("kantan_agents.mcp")
-
-
-class UnavailableError(Exception):
-    """A server cannot be used now; the message says why, and the cause is its exception."""
-
-
-class LostInCallError(UnavailableError, UncertainCallError):
-    """The connection was lost during a call."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The connection to the server was lost during the call. The tool may have been executed or not: "
-            "find out before you call it again."
-        )
 
 
 class Connection:
@@ -48,14 +34,18 @@ class Connection:
     call makes a new one, and concurrent runs wait for that one. After a failed reconnection the server rests,
     so that each run does not wait again.
 
+    Args:
+        server: The server object.
+        forget: Called when the server object is gone.
+
     Attributes:
         last_tools: The tools that it listed last, for whichever agent; None if it never did.
     """
 
-    def __init__(self, server: Any) -> None:
+    def __init__(self, server: Any, forget: Callable[[Connection], None]) -> None:
         self.last_tools: Sequence[Any] | None = None
-        self._server = weakref.ref(server, self._forget)
-        self._key = id(server)
+        self._server = weakref.ref(server, self._close_soon)
+        self._forget = forget
         self._lock = threading.Lock()
         self._keeper: Keeper | None = None
         self._attempt: Future[BaseException | None] | None = None
@@ -64,12 +54,9 @@ class Connection:
         self._seen: tuple[Any, asyncio.AbstractEventLoop | None] = (None, None)
         self._lost: Any = None  # the session of which the connection was lost
         self._closes_with_server = False
-        self._failures = 0
-        self._rests_until = 0.0
-        self._rests_with: Any = None  # the session that the server had when the rest began
+        self._rest = Rest()
         self._is_suspect = False
         self._silences = 0  # how often it has become suspect
-        self._error: BaseException | None = None
 
     def is_of(self, server: Any) -> bool:
         """Return whether this is the connection of a server object."""
@@ -121,7 +108,7 @@ class Connection:
             raise LostInCallError from error
 
     async def _ask(self, server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:
-        self._check_rest(server)
+        self._rest.check(server)
         if not self._needs_connection(server):
             session, silences = getattr(server, "session", None), self._silences
             try:
@@ -133,7 +120,7 @@ class Connection:
                         # It may only be slow, and a new connection would lose what it remembers of this one.
                         self._is_suspect = True
                         self._silences += 1
-                        raise self._begin_rest(server, error) from error
+                        raise self._rest.begin(server, error) from error
                 elif not has_session(server) or not (is_lost(error) or is_session_gone(error, server)):
                     raise
                 self._note_loss(server, session, error)
@@ -145,12 +132,12 @@ class Connection:
             raise
         except Exception as error:
             if is_silent(error) or is_lost(error):
-                raise self._begin_rest(server, error) from error
+                raise self._rest.begin(server, error) from error
             raise
 
     async def _answered(self, question: Callable[[], Awaitable[T]]) -> T:
         answer = await question()
-        self._is_suspect, self._failures, self._rests_until = False, 0, 0.0
+        self._is_suspect, self._rest.failures, self._rest.until = False, 0, 0.0
         return answer
 
     async def _call(self, server: Any, send: Callable[[], Awaitable[T]], agent_name: str) -> T:
@@ -165,7 +152,7 @@ class Connection:
                 self._note_loss(server, session, error)
                 if not is_refused:
                     raise LostInCallError from error
-        self._check_rest(server)
+        self._rest.check(server)
         if self._needs_connection(server):  # otherwise another run has made it
             await self._reconnect(server)
         return await self._at_home(send, agent_name)
@@ -186,28 +173,6 @@ class Connection:
         # Only of the session that was used: another run may have connected the server again since.
         self._lost = session
         _log.warning("mcp_connection_lost", server=server.name, error=text_of(error))
-
-    def _check_rest(self, server: Any) -> None:
-        remaining = self._rests_until - time.monotonic()
-        if remaining <= 0:
-            return
-        session = getattr(server, "session", None)
-        if session is not None and session is not self._rests_with:
-            return  # the user has connected it again
-        reason = f"{self._reason()}; the next attempt is in {remaining:.0f} seconds"
-        raise UnavailableError(reason) from self._error
-
-    def _begin_rest(self, server: Any, error: BaseException) -> UnavailableError:
-        self._error = error
-        if self._rests_until > time.monotonic():  # another run has seen the same failure
-            return UnavailableError(self._reason())
-        self._failures += 1
-        self._rests_with = getattr(server, "session", None)
-        self._rests_until = time.monotonic() + backoff.BACKOFF.rest(self._failures)
-        return UnavailableError(self._reason())
-
-    def _reason(self) -> str:
-        return text_of(self._error) if self._error is not None else "it is not connected"
 
     # -- a new connection
 
@@ -241,7 +206,7 @@ class Connection:
         try:
             if self._keeper is not None:
                 await self._keeper.close()
-            for number in range(1 if self._failures else limits.attempts):
+            for number in range(1 if self._rest.failures else limits.attempts):
                 if number:
                     await asyncio.sleep(limits.wait(number))
                 try:
@@ -251,9 +216,9 @@ class Connection:
                     if _is_final(failed) or time.monotonic() >= ends:
                         break
                 else:
-                    self._failures, self._rests_until, self._is_suspect, is_made = 0, 0.0, False, True
+                    self._rest.failures, self._rest.until, self._is_suspect, is_made = 0, 0.0, False, True
                     return
-            self._begin_rest(server, error)
+            self._rest.begin(server, error)
         finally:
             attempt.set_result(None if is_made else error)
 
@@ -281,10 +246,9 @@ class Connection:
         if self._keeper is not None:
             await self._keeper.close()
 
-    def _forget(self, _: Any) -> None:
+    def _close_soon(self, _: Any) -> None:
         """Close the connection made here, as the server object is gone."""
-        if _known.get(self._key) is self:
-            del _known[self._key]
+        self._forget(self)
         if self._keeper is not None:
             self._keeper.close_soon()
 
@@ -350,30 +314,3 @@ async def _is_refused(server: Any, session: Any, error: Exception) -> bool:
 def _is_final(error: BaseException) -> bool:
     """Return whether the next attempt would fail in the same way: the command does not exist, for example."""
     return isinstance(error, OSError) and not isinstance(error, (ConnectionError, TimeoutError))
-
-
-_known: dict[int, Connection] = {}
-_known_lock = threading.Lock()
-
-
-def _forget_all() -> None:
-    """Forget everything in a forked process: the connections belong to its parent."""
-    global _known_lock  # noqa: PLW0603 - another thread of the parent may have held it
-    _known_lock = threading.Lock()
-    _known.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_all)
-
-
-def connection_of(server: Any) -> Connection:
-    """Return what is known about the connection of a server object."""
-    known = _known.get(id(server))
-    if known is not None and known.is_of(server):
-        return known
-    with _known_lock:
-        known = _known.get(id(server))
-        if known is None or not known.is_of(server):
-            known = _known[id(server)] = Connection(server)
-    return known

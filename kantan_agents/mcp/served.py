@@ -13,9 +13,11 @@ from agents.tracing import mcp_tools_span
 from kantan_agents.errors import KantanAgentsError, MCPServerUnavailableError
 from kantan_agents.events import MCPServerLeftOut
 from kantan_agents.interception import error_message
-from kantan_agents.mcp.connection import Connection, UnavailableError, connection_of
+from kantan_agents.mcp.connection import Connection
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy, choice_for
 from kantan_agents.mcp.failures import text_of
+from kantan_agents.mcp.known_connections import connection_of
+from kantan_agents.mcp.unavailable import UnavailableError
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 

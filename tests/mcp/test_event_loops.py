@@ -14,7 +14,7 @@ import pytest
 
 from kantan_agents import Agent
 from kantan_agents.errors import MCPServerLoopError
-from kantan_agents.mcp.connection import connection_of
+from kantan_agents.mcp.known_connections import connection_of
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.mcp.processes import Processes
 from tests.programs import Preloaded

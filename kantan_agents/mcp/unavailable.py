@@ -1,0 +1,19 @@
+"""Why an MCP server cannot be used now."""
+
+from __future__ import annotations
+
+from kantan_agents.tools.guards.failures import UncertainCallError
+
+
+class UnavailableError(Exception):
+    """A server cannot be used now; the message says why, and the cause is its exception."""
+
+
+class LostInCallError(UnavailableError, UncertainCallError):
+    """The connection was lost during a call."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The connection to the server was lost during the call. The tool may have been executed or not: "
+            "find out before you call it again."
+        )
