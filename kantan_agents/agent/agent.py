@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Generic, overload
 
 import agents
-from agents import ModelProvider, ModelSettings, RunContextWrapper
+from agents import ModelProvider, ModelSettings
 from typing_extensions import Self, TypeVar
 
 from kantan_agents.agent.cloning import changed_options
@@ -30,25 +30,23 @@ from kantan_agents.agent.options import (
 )
 from kantan_agents.agent.recorded_options import recorded_options
 from kantan_agents.agent.sdk_view import SDKView
+from kantan_agents.agent.tool_questions import ToolQuestions, ValueT
 from kantan_agents.bridge import (
     HandoffLinks,
     QuickSettings,
     SDKAgent,
-    list_servers,
-    offers_of,
 )
-from kantan_agents.context import Context, check_context
+from kantan_agents.context import Context
 from kantan_agents.definitions import AgentDefinition
-from kantan_agents.errors import InvalidOptionError, RendererResultError
+from kantan_agents.errors import RendererResultError
 from kantan_agents.events import Handler, Observers, Subscription
 from kantan_agents.interception import Middleware, layers_of
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy, checked_mcp_failure
 from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.pipeline import OutputT_co, Pipeline, Run, RunContext, Stage, current_run
 from kantan_agents.prompt import Prompt
-from kantan_agents.retrieval import ToolRetrieval, ToolSelection
+from kantan_agents.retrieval import ToolRetrieval
 from kantan_agents.retrieval.options import checked_retrieval
-from kantan_agents.retrieval.selection import select_tools
 from kantan_agents.running.asyncio_only import no_event_loop
 from kantan_agents.running.drive import drive
 from kantan_agents.running.new import new_run
@@ -58,17 +56,13 @@ from kantan_agents.stages import DEFAULT_STAGES
 from kantan_agents.structured import OutputMode, OutputType, agent_output, checked_delivery
 from kantan_agents.tools import (
     AVAILABLE,
-    Explanation,
     ProviderChoice,
     RuleViolationPolicy,
     checked_policy,
-    explain_layers,
-    explain_named,
     loaded_providers,
     origins_text,
     provider_layers,
     providers_of_agent,
-    rules_in_force,
     tool_origins,
     tools_with_providers,
 )
@@ -79,11 +73,7 @@ _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
 
 
-ValueT = TypeVar("ValueT")
-"""Type of the context's values: checkers infer ``dict[str, str]`` for some dicts, not ``dict[str, Any]``."""
-
-
-class Agent(SDKView, Generic[OutputT_co]):
+class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
     """An agent: its instructions, model, tools and the code around its runs.
 
     Create it once and run it often, from any task or thread, also concurrently. Runs store no state on it.
@@ -494,79 +484,6 @@ class Agent(SDKView, Generic[OutputT_co]):
         if run is not None and run.capture is not None:
             run.capture.rendered(self, context)
         return text
-
-    def explain_tool(
-        self,
-        tool: Any,
-        arguments: Mapping[str, Any] | str | None = None,
-        context: dict[str, ValueT] | None = None,
-    ) -> Explanation:
-        """Explain whether this agent may use a tool, and which rule of which layer decides it.
-
-        The tools of an MCP server are known once it has listed them, in a run for example. Until then, the
-        answer says what it does not know, and ``explain_tool_async`` asks the server.
-
-        Args:
-            tool: Name of a tool of this agent, as the model or a rule writes it, or any tool. The name of an
-                MCP server, such as ``"mcp__files"``, means all its tools.
-            arguments: Arguments of a call, as a mapping or JSON text. None checks the tool without a call.
-            context: A run's context; its ``tool_rules`` are the explicit rules.
-
-        Raises:
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
-        """
-        explicit = check_context({} if context is None else context)
-        layers = rules_in_force(explicit, self.standing_rules)
-        offers = offers_of(self._sdk_agent)
-        if isinstance(tool, str):
-            local = self._sdk_agent.local_tool_named(tool)
-            if local is None:
-                return explain_named(layers, tool, arguments, offers)
-            tool = local
-        return explain_layers(layers, tool, arguments, offers.around)
-
-    async def explain_tool_async(
-        self,
-        tool: Any,
-        arguments: Mapping[str, Any] | str | None = None,
-        context: dict[str, ValueT] | None = None,
-    ) -> Explanation:
-        """List the tools of the agent's MCP servers, then answer as ``explain_tool``.
-
-        A server that cannot be listed, because it is not connected for example, is logged; what the answer
-        does not know because of it is in ``unknown``.
-
-        Args:
-            tool: As for ``explain_tool``.
-            arguments: As for ``explain_tool``.
-            context: As for ``explain_tool``. The tool filters of the servers get it as well.
-
-        Raises:
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
-        """
-        explicit = check_context({} if context is None else context)
-        await list_servers(self._sdk_agent, explicit)
-        return self.explain_tool(tool, arguments, explicit)
-
-    async def select_tools(self, input: Any, context: dict[str, ValueT] | None = None) -> ToolSelection:
-        """Return the tools that ``tool_retrieval`` would select at the start of a run with this input.
-
-        Args:
-            input: As for ``run_async``. The user's newest text is the query.
-            context: A run's context; its ``tool_rules`` are the explicit rules.
-
-        Raises:
-            InvalidOptionError: E75, the agent has no ``tool_retrieval``.
-            ToolRulesTypeError, InvalidToolRulesError: E18, E20, the rules are not valid.
-        """
-        tool_index = self._sdk_agent.tool_index
-        if tool_index is None:
-            raise InvalidOptionError(
-                option="tool_retrieval", reason="this agent has none: it shows all its tools"
-            )
-        explicit = check_context({} if context is None else context)
-        tool_index = await self._sdk_agent.index_with_servers(RunContextWrapper(explicit)) or tool_index
-        return await select_tools(tool_index, input, rules_in_force(explicit, self.standing_rules))
 
     @property
     def recorded_options(self) -> Any:
