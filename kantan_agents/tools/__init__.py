@@ -35,6 +35,7 @@ from kantan_agents.tools.listing import (
 )
 from kantan_agents.tools.offers import Offers
 from kantan_agents.tools.origins import origins_text, tool_origins
+from kantan_agents.tools.providers.collected import loaded_providers, refresh_tool_providers
 from kantan_agents.tools.providers.providers import (
     AVAILABLE,
     ProviderChoice,
@@ -42,10 +43,8 @@ from kantan_agents.tools.providers.providers import (
     get_effective_tool_rules,
     get_provider_tool_rules,
     list_provider_tools,
-    loaded_providers,
     provider_layers,
     providers_of_agent,
-    refresh_tool_providers,
     tools_with_providers,
 )
 from kantan_agents.tools.server_names import Surroundings, server_of

@@ -52,7 +52,7 @@ def _provided_names() -> frozenset[str]:
         return frozenset()  # without importing the SDK
     with suppress_output():
         from kantan_agents.tools import facts_of_listed
-        from kantan_agents.tools.providers.providers import collected_providers
+        from kantan_agents.tools.providers.collected import collected_providers
 
         providers = collected_providers().providers
     return frozenset(
