@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks.peers.frameworks import facts
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
-from kantan_agents.testing.offline import RecordedRequest
+from kantan_agents.testing.recorded_request import RecordedRequest
 
 
 def reply(request: RecordedRequest) -> str | ScriptedToolCall:

@@ -13,8 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kantan_agents.testing.offline import OfflineServer, RecordedRequest
+    from kantan_agents.testing.offline import OfflineServer
     from kantan_agents.testing.profiles import PROFILES, Profile
+    from kantan_agents.testing.recorded_request import RecordedRequest
     from kantan_agents.testing.replies import InvalidScriptError, Reply, ReplyLike, ScriptedToolCall
     from kantan_agents.testing.script import Script
     from kantan_agents.testing.scripted_model import ScriptedModel
@@ -53,7 +54,7 @@ _HOMES = {
     "OfflineServer": "offline",
     "Profile": "profiles",
     "RecordedCall": "steps",
-    "RecordedRequest": "offline",
+    "RecordedRequest": "recorded_request",
     "Reply": "replies",
     "ReplyLike": "replies",
     "Script": "script",
