@@ -14,6 +14,13 @@ from kantan_agents.errors.definitions import (
     PromptNotFetchedError,
     ResourceNotReadError,
 )
+from kantan_agents.errors.middleware import (
+    BudgetExceededError,
+    DeadlineExceededError,
+    MiddlewareResultError,
+    RedactedContentBlockedError,
+    UnknownUsageError,
+)
 from kantan_agents.errors.protocol import (
     AgentPainException,
     CommandNotRunnableError,
@@ -45,10 +52,8 @@ from kantan_agents.errors.root import (
 )
 from kantan_agents.errors.running import (
     ApprovalStateError,
-    BudgetExceededError,
     CallNextNotAwaitedError,
     ConcurrentCallNextError,
-    DeadlineExceededError,
     DuplicateStageError,
     EventLoopError,
     FileArgumentError,
@@ -56,17 +61,14 @@ from kantan_agents.errors.running import (
     InputTypeError,
     InterpreterExitError,
     InvalidOptionError,
-    MiddlewareResultError,
     NoRunResultError,
     NotAStageError,
-    RedactedContentBlockedError,
     RendererResultError,
     RenderError,
     RunInCollectorError,
     StreamUsageError,
     UndefinedMarkerError,
     UnknownStageError,
-    UnknownUsageError,
 )
 from kantan_agents.errors.specified import (
     PARAMETER_ERRORS,

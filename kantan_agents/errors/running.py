@@ -1,4 +1,4 @@
-"""E70 to E89, E25, E26, E67 and E68: pipeline, options, streams, middleware, event loops, sync runs."""
+"""E70 to E79, E81, E85, E86, E25, E26, E48, E67 and E68: pipeline, options, streams, loops, sync runs."""
 
 from __future__ import annotations
 
@@ -152,20 +152,6 @@ class FileArgumentError(KantanAgentsError):
     reason: str
 
 
-class MiddlewareResultError(KantanAgentsError):
-    """A middleware around a model call or tool call returned or passed on an invalid value.
-
-    Attributes:
-        middleware: Its class and method.
-        reason: What is wrong.
-    """
-
-    code = "E80"
-    template = "Middleware {middleware}: {reason}"
-    middleware: str
-    reason: str
-
-
 class FixedOptionError(KantanAgentsError, AttributeError):
     """An option of an ``Agent`` was assigned after the agent had been created.
 
@@ -210,76 +196,6 @@ class StreamUsageError(KantanAgentsError):
     code = "E81"
     template = "Streamed run: {reason}"
     reason: str
-
-
-class DeadlineExceededError(KantanAgentsError, TimeoutError):
-    """A run exceeded its ``Deadline`` and was cancelled.
-
-    Attributes:
-        agent: Name of the agent.
-        seconds: The deadline.
-        model_calls: Number of model calls that had finished.
-        tool_calls: Number of tool calls that had finished.
-        text: The text that the models had written so far if the run was streamed; else empty.
-    """
-
-    code = "E82"
-    template = (
-        "Deadline exceeded: {agent} had not finished after {seconds:g} s "
-        "({model_calls} model calls and {tool_calls} tool calls done)"
-    )
-    agent: str
-    seconds: float
-    model_calls: int
-    tool_calls: int
-    text: str
-
-
-class BudgetExceededError(KantanAgentsError):
-    """A ``Budget`` does not cover the next call of a run.
-
-    Attributes:
-        what: ``"model calls"``, ``"tool calls"``, ``"tokens"`` or ``"cost"``.
-        limit: The limit.
-        used: The amount used, plus the amount reserved by running calls.
-    """
-
-    code = "E83"
-    template = "Budget exceeded: {used} of {limit} {what} used or reserved"
-    what: str
-    limit: float
-    used: float
-
-
-class UnknownUsageError(KantanAgentsError):
-    """A ``Budget(on_unknown_usage="raise")`` cannot count a model call, because it has no usage.
-
-    Attributes:
-        what: ``"tokens"`` or ``"cost"``.
-        model: Name of the model.
-    """
-
-    code = "E42"
-    template = (
-        "Budget cannot count {what}: an answer of {model} has no usage. No call is made until the budget is "
-        "reset."
-    )
-    what: str
-    model: str
-
-
-class RedactedContentBlockedError(KantanAgentsError):
-    """``Redact(mode="block")`` found content that must not be passed on.
-
-    Attributes:
-        rule: Name of the rule that matched; the match itself is never reported.
-        where: The place of the match.
-    """
-
-    code = "E84"
-    template = "Blocked by the redaction rule {rule}: found in {where}"
-    rule: str
-    where: str
 
 
 class ApprovalStateError(KantanAgentsError):
