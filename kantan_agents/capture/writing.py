@@ -191,10 +191,15 @@ def packed_run(data: Mapping[str, Any]) -> PackedRun:
     contents: list[Shared] = []
 
     def place(kind: str, value: Any) -> int:
-        content = Shared(kind, value if isinstance(value, (str, msgspec.Raw)) else _encode(value))
-        found = places.setdefault(content.key, len(contents))
-        if found == len(contents):
-            contents.append(content)
+        # The requests of a run have most of their parts in common. The record keeps these alive.
+        same_object = (kind, id(value))
+        found = places.get(same_object)
+        if found is None:
+            content = Shared(kind, value if isinstance(value, (str, msgspec.Raw)) else _encode(value))
+            found = places.setdefault(content.key, len(contents))
+            if found == len(contents):
+                contents.append(content)
+            places[same_object] = found
         return found
 
     own = _placed_run(data, place, long_items=True)

@@ -15,7 +15,7 @@ from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOu
 from kantan_agents.bridge.captured.definitions import encode, tool_data
 from kantan_agents.bridge.captured.prompts_and_rules import packed_rules
 from kantan_agents.bridge.captured.requests import Requests
-from kantan_agents.bridge.captured.tool_lists import packed_tools
+from kantan_agents.bridge.captured.tool_lists import packed_tool
 from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.errors import code_of
 from kantan_agents.interception import ToolCall, current_tool_call, error_message, is_redacted, redacted_data
@@ -367,4 +367,4 @@ def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
 def _packed_tool(run: Run, tool: Any) -> msgspec.Raw:
     if is_redacted(run):
         return msgspec.Raw(encode(redacted_data(run, tool_data(tool))))
-    return msgspec.Raw(bytes(packed_tools((tool,), tool_data))[1:-1])
+    return packed_tool(tool, tool_data)

@@ -23,11 +23,13 @@ class _Known:
         tools: The tools.
         fields: Copies of their fields; None if they cannot be copied.
         packed: The list as JSON.
+        first: The first tool as JSON.
     """
 
     tools: tuple[ref[Any], ...]
     fields: tuple[dict[str, Any], ...]
     packed: msgspec.Raw
+    first: msgspec.Raw
 
     def is_of(self, tools: Sequence[Any]) -> bool:
         """Return whether it is the list of these tools, and none of them has changed."""
@@ -48,20 +50,30 @@ def packed_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]
         tools: The tools.
         described: Returns the data of one.
     """
+    return _look_up(tools, described).packed
+
+
+def packed_tool(tool: Any, described: Callable[[Any], dict[str, Any]]) -> msgspec.Raw:
+    """Return one tool as JSON; the arguments are those of ``packed_tools``."""
+    return _look_up((tool,), described).first
+
+
+def _look_up(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> _Known:
     key = tuple(map(id, tools))
     known = _known.get(key)
     if known is not None and known.is_of(tools):
-        return known.packed
-    packed = msgspec.Raw(encode([described(tool) for tool in tools]))
+        return known
+    packed = [encode(described(tool)) for tool in tools]
+    both = msgspec.Raw(b"[" + b",".join(packed) + b"]"), msgspec.Raw(packed[0])
     try:
         fields = tuple(_copied(vars(tool)) for tool in tools)
-        found = _Known(tuple(map(ref, tools)), fields, packed)
+        found = _Known(tuple(map(ref, tools)), fields, *both)
     except Exception:  # noqa: BLE001 - a class without fields, or a value that cannot be copied
-        return packed
+        return _Known((), (), *both)
     if len(_known) >= _MOST_KNOWN:
         _known.clear()
     _known[key] = found
-    return packed
+    return found
 
 
 def _copied(fields: dict[str, Any]) -> dict[str, Any]:

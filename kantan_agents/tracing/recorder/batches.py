@@ -109,7 +109,7 @@ class BatchWriter:
         self._on_success()
         for marker in markers:
             marker.resolve(written=True)
-        if len(self._queue) < _BUSY:
+        if len(self._queue) < _BUSY and not self._queue.markers():  # a flush waits for nothing else
             self.catch_up()
         return True
 
