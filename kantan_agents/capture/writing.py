@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import attrs
 import msgspec
 
-from kantan_agents.capture.canonical import canonical, decode, ordered
-from kantan_agents.capture.captured import encoder
+from kantan_agents.capture.canonical import canonical, ordered
+from kantan_agents.capture.encoding import encoder
 from kantan_agents.capture.model_calls import ModelCallRecord
 from kantan_agents.capture.reading import VERSION, text_of_items
+from kantan_agents.capture.shared import LONG_ITEM, PackedRun, Shared, pack
 from kantan_agents.capture.tool_calls import ToolCallRecord, ToolDefinition
 from kantan_agents.capture.values import RunRecord
 
@@ -22,7 +22,6 @@ def _refuse(value: Any) -> Any:
 
 
 _encode = encoder(_refuse)
-_LONG_ITEM: Final = 200
 _KINDS_OF_AGENT: Final = (("prompt", "prompt"), ("options", "options"))
 _KINDS_OF_RUN: Final = (("rules", "rules"),)
 _KINDS_OF_TOOL_CALL: Final = (("tool", "tool"), ("rules", "rules"))
@@ -144,86 +143,29 @@ def _without_defaults(data: dict[str, Any], *more: str) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name in kept or value not in empty}
 
 
-class Shared(NamedTuple):
-    """A content that many runs have in common, such as a prompt, tools, settings or rules.
-
-    Attributes:
-        kind: What it is.
-        value: A text as it is. Anything else as JSON: ``msgspec.Raw`` if it was encoded when it was captured,
-            often for many runs at once, else bytes.
-    """
-
-    kind: str
-    value: str | bytes | msgspec.Raw
-
-    @property
-    def packed(self) -> bytes:
-        """The content as JSON."""
-        return _encode(self.value) if isinstance(self.value, str) else bytes(self.value)
-
-    @property
-    def key(self) -> tuple[str, str | bytes | int]:
-        """What it is recognised by, found without reading it if it was encoded for many runs."""
-        value = self.value
-        return self.kind, id(value) if isinstance(value, msgspec.Raw) else value
-
-
-class PackedRun(NamedTuple):
-    """A record with what runs have in common apart.
-
-    Attributes:
-        own: The part that only this run has, as JSON. Where it holds an index of ``shared``, the record has
-            that content.
-        shared: Contents that many runs have in common.
-    """
-
-    own: bytes
-    shared: tuple[Shared, ...]
-
-
 def packed_run(data: Mapping[str, Any]) -> PackedRun:
-    """Return a record with what runs have in common apart.
+    """Return a record with what records have in common apart.
 
     Args:
-        data: The record with all contents in place.
+        data: The record as JSON data with all contents in place.
     """
-    places: dict[Any, int] = {}
-    contents: list[Shared] = []
+    known: dict[tuple[str, bytes], Shared] = {}
 
-    def place(kind: str, value: Any) -> int:
-        # The requests of a run have most of their parts in common. The record keeps these alive.
-        same_object = (kind, id(value))
-        found = places.get(same_object)
-        if found is None:
-            content = Shared(kind, value if isinstance(value, (str, msgspec.Raw)) else _encode(value))
-            found = places.setdefault(content.key, len(contents))
-            if found == len(contents):
-                contents.append(content)
-            places[same_object] = found
-        return found
+    def place(kind: str, value: Any) -> Shared:
+        packed = _encode(value)
+        return known.setdefault((kind, packed), Shared(kind, packed))
 
     own = _placed_run(data, place, long_items=True)
-    _convert_times(own)
     if isinstance(own.get("input"), (list, tuple)):
         own["input"] = [_item(item, place) for item in own["input"]]
     if _is_answer(data):
         del own["output"]
         own["output_is_answer"] = True
-    return PackedRun(_encode(own), tuple(contents))
-
-
-def _convert_times(own: dict[str, Any]) -> None:
-    """Convert the times of a record to JSON data, which the run did not wait for."""
-    if isinstance(own["started_at"], datetime):
-        own["started_at"] = own["started_at"].isoformat()
-    for timed in (own, *own["model_calls"], *own["tool_calls"]):
-        for name in ("at", "seconds"):
-            if timed.get(name) is not None:
-                timed[name] = round(timed[name], 6)
+    return pack(own)
 
 
 def _placed_run(
-    data: Mapping[str, Any], place: Callable[[str, Any], int], *, long_items: bool
+    data: Mapping[str, Any], place: Callable[[str, Any], Any], *, long_items: bool
 ) -> dict[str, Any]:
     own = {
         **data,
@@ -244,19 +186,12 @@ def _placed_run(
 
 def _is_answer(data: Mapping[str, Any]) -> bool:
     """Return whether the output is the text of the last answer, as in most runs."""
-    output = _decoded(data.get("output"))
     answers = [call["answer"] for call in data["model_calls"] if call.get("answer") is not None]
-    if not isinstance(output, str) or not answers:
-        return False
-    return text_of_items([_decoded(item) for item in answers[-1]["output"]]) == output
-
-
-def _decoded(value: Any) -> Any:
-    return decode(bytes(value)) if isinstance(value, msgspec.Raw) else value
+    return bool(answers) and text_of_items(answers[-1]["output"]) == data.get("output")
 
 
 def _placed_model_call(
-    call: Mapping[str, Any], place: Callable[[str, Any], int], *, long_items: bool
+    call: Mapping[str, Any], place: Callable[[str, Any], Any], *, long_items: bool
 ) -> dict[str, Any]:
     placed = _placed(call, place, _KINDS_OF_MODEL_CALL)
     if not long_items:
@@ -269,16 +204,16 @@ def _placed_model_call(
     return placed
 
 
-def _item(item: Any, place: Callable[[str, Any], int]) -> Any:
-    """Return an item, or the place of a long one: later runs of a conversation have the same items."""
-    packed = item if isinstance(item, msgspec.Raw) else msgspec.Raw(_encode(item))
-    return place("item", packed) if len(bytes(packed)) > _LONG_ITEM else packed
+def _item(item: Any, place: Callable[[str, Any], Any]) -> Any:
+    """Return an item, or what stands for a long one: later runs of a conversation have the same items."""
+    packed = msgspec.Raw(_encode(item))
+    return place("item", packed) if len(bytes(packed)) > LONG_ITEM else packed
 
 
 def _placed(
-    data: Mapping[str, Any], place: Callable[[str, Any], int], kinds: Sequence[tuple[str, str]]
+    data: Mapping[str, Any], place: Callable[[str, Any], Any], kinds: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return data with the places of its shared contents, of which ``kinds`` has the names and the kinds."""
+    """Return data with its shared contents replaced, of which ``kinds`` has the names and the kinds."""
     placed = dict(data)
     for name, kind in kinds:
         value = placed.get(name)

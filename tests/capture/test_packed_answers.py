@@ -21,7 +21,7 @@ from openai.types.responses.response_output_text import AnnotationURLCitation, L
 from openai.types.responses.response_reasoning_item import Summary
 from pydantic import BaseModel
 
-from kantan_agents.bridge.captured import calls
+from kantan_agents.bridge.captured import model_call
 from kantan_agents.bridge.captured.definitions import encode
 
 texts = st.text()
@@ -38,7 +38,7 @@ def text(value: str, **more: Any) -> ResponseOutputText:
 
 
 def expected(item: Any) -> bytes:
-    return encode(calls._item_data(item))
+    return encode(model_call._item_data(item))
 
 
 @given(texts, texts, texts)
@@ -48,7 +48,7 @@ def test_texts_calls_and_thoughts_are_the_same(one: str, two: str, three: str) -
         ResponseFunctionToolCall(arguments=one, call_id=two, name=three, type="function_call"),
         ResponseReasoningItem(id=one, summary=[Summary(text=two, type="summary_text")], type="reasoning"),
     ):
-        assert calls._packed_item(item) == expected(item)
+        assert model_call._packed_item(item) == expected(item)
 
 
 @pytest.mark.parametrize(
@@ -90,11 +90,11 @@ def test_texts_calls_and_thoughts_are_the_same(one: str, two: str, three: str) -
     ],
 )
 def test_every_kind_of_item_is_the_same(item: Any) -> None:
-    assert calls._packed_item(item) == expected(item)
+    assert model_call._packed_item(item) == expected(item)
 
 
 def test_a_model_of_another_library_is_encoded_by_itself() -> None:
     class Own(BaseModel):
         text: str
 
-    assert json.loads(calls._packed_item(Own(text="a"))) == {"text": "a"}
+    assert json.loads(model_call._packed_item(Own(text="a"))) == {"text": "a"}

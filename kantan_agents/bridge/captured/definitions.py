@@ -7,7 +7,7 @@ from typing import Any
 
 from agents import FunctionTool, Handoff, HostedMCPTool
 
-from kantan_agents.capture.captured import encoder
+from kantan_agents.capture.encoding import encoder
 from kantan_agents.tools.facts import label_of
 from kantan_agents.tools.server_names import bound_to, server_of
 

@@ -5,27 +5,27 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import msgspec
 from agents import Model, OpenAIChatCompletionsModel, OpenAIResponsesModel
 
 from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.capture.shared import Shared
 from kantan_agents.models import origin_of
 from kantan_agents.protocol import ProviderModel
 
-_known: WeakKeyDictionary[Model, msgspec.Raw] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Model, Shared] = WeakKeyDictionary()
 
 
-def model_data(model: Model) -> msgspec.Raw:
-    """Return provider, name, URL and API of a model as JSON."""
+def shared_model(model: Model) -> Shared:
+    """Return provider, name, URL and API of a model as a content."""
     current_model = getattr(type(model), "current_model", None)  # of a NamedModel
     if current_model is not None:
         model = current_model(model)
     try:
         found = _known.get(model)
         if found is None:
-            found = _known[model] = msgspec.Raw(encode(_data(model)))
+            found = _known[model] = Shared("model", encode(_data(model)))
     except TypeError:  # it cannot be weakly referenced or hashed
-        return msgspec.Raw(encode(_data(model)))
+        return Shared("model", encode(_data(model)))
     return found
 
 

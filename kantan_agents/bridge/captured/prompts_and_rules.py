@@ -6,9 +6,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import attrs
-import msgspec
 
 from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.capture.shared import Shared
 from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.tool_rules import RuleLayers
 
@@ -19,7 +19,7 @@ class DescribedAgent:
 
     Attributes:
         instructions: The Agent's instructions, a ``Prompt`` or a text.
-        data: Its name, its prompt as JSON, and its options as JSON.
+        data: Its name, its prompt and its options.
         template: The text that is filled with values of the context; None if it has no markers.
     """
 
@@ -28,15 +28,15 @@ class DescribedAgent:
     template: str | None
 
 
-_rules: WeakKeyDictionary[RuleLayers, msgspec.Raw] = WeakKeyDictionary()
+_rules: WeakKeyDictionary[RuleLayers, Shared] = WeakKeyDictionary()
 _agents: WeakKeyDictionary[Any, DescribedAgent] = WeakKeyDictionary()
 
 
-def packed_rules(layers: RuleLayers) -> msgspec.Raw:
-    """Return rules as JSON."""
+def shared_rules(layers: RuleLayers) -> Shared:
+    """Return rules as a content."""
     known = _rules.get(layers)
     if known is None:
-        known = _rules[layers] = msgspec.Raw(encode(_rules_data(layers)))
+        known = _rules[layers] = Shared("rules", encode(_rules_data(layers)))
     return known
 
 
@@ -53,8 +53,11 @@ def described_agent(agent: Any) -> DescribedAgent:
     """Return what the record of a run says of an agent; every run waits for this."""
     prompt, known = agent.instructions, _agents.get(agent)
     if known is None or known.instructions is not prompt:
-        packed = msgspec.Raw(encode(_prompt_data(agent.name, prompt)))
-        data = {"name": agent.name, "prompt": packed, "options": agent.recorded_options}
+        data = {
+            "name": agent.name,
+            "prompt": Shared("prompt", encode(_prompt_data(agent.name, prompt))),
+            "options": Shared("options", bytes(agent.recorded_options)),
+        }
         known = _agents[agent] = DescribedAgent(prompt, data, _template(prompt))
     return known
 

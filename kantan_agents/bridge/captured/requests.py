@@ -15,9 +15,10 @@ from kantan_agents.bridge.captured.definitions import (
     settings_data,
     tool_data,
 )
-from kantan_agents.bridge.captured.models import model_data, provider_options
-from kantan_agents.bridge.captured.tool_lists import packed_tools
+from kantan_agents.bridge.captured.models import provider_options, shared_model
+from kantan_agents.bridge.captured.tool_lists import shared_tools
 from kantan_agents.capture.canonical import decode
+from kantan_agents.capture.shared import LONG_ITEM, Shared
 from kantan_agents.interception import is_redacted, redacted_data
 from kantan_agents.pipeline import Run
 from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
@@ -37,34 +38,32 @@ class Requests:
         answered: The output items of the latest answer, encoded.
         answered_by: The place of the model call that has this answer.
         cancelled: The tool calls that were cancelled, by id.
-        size: About how many bytes the items take that were not in an earlier request.
     """
 
-    __slots__ = ("_items", "_run", "answered", "answered_by", "cancelled", "size")
+    __slots__ = ("_items", "_latest", "_run", "answered", "answered_by", "cancelled")
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._items: list[bytes] = []
+        self._latest: dict[str, Shared] = {}
         self.answered: list[bytes] = []
         self.answered_by = 0
         self.cancelled: dict[str, dict[str, Any]] = {}
-        self.size = 0
 
     def describe(self, data: dict[str, Any], model: Model, request: Request, fetch: Any) -> None:
         """Add a request to the data of its call."""
         run = self._run
         redacted = is_redacted(run)
-        data["model"] = model_data(model)
+        data["model"] = shared_model(model)
         instructions = request.instructions
         if instructions is not None:
             if redacted:
                 instructions = redacted_data(run, instructions)
-            data["instructions"] = instructions
-            self.size += len(instructions)
+            data["instructions"] = self._shared("instructions", instructions)
         if vars(request.settings) != _UNSET:
             settings = settings_data(request.settings)
             if settings:
-                data["settings"] = self._redacted(settings)
+                data["settings"] = self._redacted("settings", settings)
         if request.tools:
             data["tools"] = self._tools(request.tools, tool_data)
         options = request.options
@@ -87,26 +86,32 @@ class Requests:
                 return str(item["arguments"])
         return ""
 
-    def _redacted(self, value: Any) -> msgspec.Raw:
-        return msgspec.Raw(encode(redacted_data(self._run, value)))
+    def _shared(self, kind: str, value: str | bytes) -> Shared:
+        """Return a content that is the same in most requests of a run, but is not known from other runs."""
+        known = self._latest.get(kind)
+        if known is None or known.value != value:
+            known = self._latest[kind] = Shared(kind, value)
+        return known
 
-    def _tools(self, tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> msgspec.Raw:
+    def _redacted(self, kind: str, value: Any) -> Shared:
+        return self._shared(kind, encode(redacted_data(self._run, value)))
+
+    def _tools(self, tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> Shared:
         if is_redacted(self._run):
-            return self._redacted([described(tool) for tool in tools])
-        return packed_tools(tools, described)
+            return Shared("tools", encode(redacted_data(self._run, [described(tool) for tool in tools])))
+        return shared_tools(tools, described)
 
     def _describe_output(self, data: dict[str, Any], schema: Any, fetch: Any) -> None:
         mode = "native"
         if schema is None:
             schema, mode = fetch.schema, getattr(fetch, "mode", None) or mode
         if not schema.is_plain_text():
-            data["output"] = self._redacted(output_data(schema, mode))
+            data["output"] = self._redacted("output", output_data(schema, mode))
 
     def _add_input(self, data: dict[str, Any], given: Any) -> None:
         """Add the input: how much of it the call before and its answer had, and the other items."""
         if not isinstance(given, list):
             data["input"] = given
-            self.size += len(given)
             return
         # Every run waits for this, and only an assistant's item can have media.
         items = [
@@ -126,8 +131,7 @@ class Requests:
                 data["answered"], data["answer_of"] = answered, self.answered_by
             new = items[kept + answered :]
         self._items = items
-        self.size += sum(map(len, new))
-        data["items"] = [msgspec.Raw(item) for item in new]
+        data["items"] = [shared_item(item) for item in new]
 
     def _add_results(self, items: list[Any]) -> None:
         """Add to cancelled tool calls what the model got for them."""
@@ -135,6 +139,16 @@ class Requests:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])
                 call["output"] = msgspec.Raw(encode(item["output"]))
+
+
+def shared_item(packed: bytes) -> Shared | msgspec.Raw:
+    """Return an item of a conversation as a record has it; a long one is a content."""
+    return Shared("item", packed) if len(packed) > LONG_ITEM else msgspec.Raw(packed)
+
+
+def packed_item(item: Shared | msgspec.Raw) -> bytes:
+    """Return what ``shared_item`` has got."""
+    return item.packed if isinstance(item, Shared) else bytes(item)
 
 
 def _sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,19 +17,16 @@ from typing import Any
 import msgspec
 from agents import Model, RunState
 
-from kantan_agents.bridge.captured.calls import (
-    ModelCallCapture,
-    ToolCallCapture,
-    error_data,
-    parent_call,
-    tool_call_data,
-)
+from kantan_agents.bridge.captured.collector import error_data, parent_call
 from kantan_agents.bridge.captured.definitions import encode
-from kantan_agents.bridge.captured.prompts_and_rules import described_agent, packed_rules
-from kantan_agents.bridge.captured.requests import Requests
+from kantan_agents.bridge.captured.model_call import ModelCallCapture
+from kantan_agents.bridge.captured.prompts_and_rules import described_agent, shared_rules
+from kantan_agents.bridge.captured.requests import Requests, packed_item, shared_item
+from kantan_agents.bridge.captured.tool_call import ToolCallCapture, tool_call_data
 from kantan_agents.capture.canonical import decode
 from kantan_agents.capture.captured import CapturedRun, is_record_wanted
-from kantan_agents.capture.reading import VERSION
+from kantan_agents.capture.reading import VERSION, text_of_items
+from kantan_agents.capture.shared import Shared, pack
 from kantan_agents.events.emitter import outcome_of
 from kantan_agents.interception import ToolCall, is_redacted, redacted_data, redacted_input
 from kantan_agents.pipeline import Run
@@ -38,10 +35,6 @@ from kantan_agents.structured.requests.request import Request
 from kantan_agents.templating import values_read
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tracing.spans import user_input
-
-# What the objects of a record take in memory, beside the texts that belong to it alone.
-_RUN_BYTES = 2_000
-_CALL_BYTES = 1_500
 
 
 def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
@@ -70,7 +63,6 @@ class RunCapture:
         rules: The rules in force at the start; None before they are known.
         missing: What could not be captured.
         inner_runs: Ids of the runs that have begun inside this one.
-        size: About how many bytes the record takes, without the items of its requests.
     """
 
     def __init__(self, run: Run) -> None:
@@ -79,7 +71,6 @@ class RunCapture:
         self.rules: RuleLayers | None = None
         self.missing: list[str] = []
         self.inner_runs: list[str] = []
-        self.size = 0
         self._started_at = datetime.now(timezone.utc)
         self._begun = perf_counter()
         self._agents: dict[str, dict[str, Any]] = {}
@@ -97,7 +88,7 @@ class RunCapture:
 
     def elapsed(self) -> float:
         """Return the seconds since the run began."""
-        return perf_counter() - self._begun
+        return round(perf_counter() - self._begun, 6)
 
     def failed(self, what: str, error: Exception) -> None:
         """Note that something could not be captured."""
@@ -127,8 +118,8 @@ class RunCapture:
         known = self._agents.get(name)
         if known is None:
             if is_redacted(self.run):
-                prompt = self._encoded(decode(bytes(described.data["prompt"])))
-                self._agents[name] = {**described.data, "prompt": prompt}
+                prompt = self._encoded(decode(described.data["prompt"].packed))
+                self._agents[name] = {**described.data, "prompt": Shared("prompt", bytes(prompt))}
             else:
                 self._agents[name] = described.data
         if described.template is None or not isinstance(context, dict):
@@ -144,7 +135,6 @@ class RunCapture:
         packed = encode(value)
         if is_redacted(self.run):
             packed = encode(redacted_data(self.run, decode(packed)))
-        self.size += len(packed)
         return msgspec.Raw(packed)
 
     def model_call(
@@ -167,7 +157,7 @@ class RunCapture:
             is_streamed: Whether the answer is streamed.
             is_internal: Whether a middleware makes the call for its own purposes.
         """
-        data: dict[str, Any] = {"at": perf_counter() - self._begun, "agent": agent}
+        data: dict[str, Any] = {"at": self.elapsed(), "agent": agent}
         try:
             self.requests.describe(data, model, request, fetch)
             if is_streamed:
@@ -196,8 +186,7 @@ class RunCapture:
                 packed = encode(redacted_data(self.run, data))
             if self._listed.get(server, b"") != packed:
                 self._listed[server] = packed
-                self.size += len(packed or b"")
-                listing = None if packed is None else msgspec.Raw(packed)
+                listing = None if packed is None else Shared("listing", packed)
                 self._listings.append([server, len(self._model_calls), listing, *why])
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self.failed("the tools of an MCP server", error)
@@ -218,21 +207,21 @@ class RunCapture:
         Args:
             error: The error that ends the run.
         """
-        run, model_calls, tool_calls = self.run, self._model_calls, self._tool_calls
+        run = self.run
         data: dict[str, Any] = {
             "version": VERSION,
             "agent": run.agent.name,
-            "started_at": self._started_at,
-            "seconds": perf_counter() - self._begun,
+            "started_at": self._started_at.isoformat(),
+            "seconds": self.elapsed(),
             "outcome": "finished" if error is None and not run.is_stopped else _outcome(run, error),
-            "model_calls": [call.data for call in model_calls],
-            "tool_calls": [call.data for call in tool_calls],
+            "model_calls": [call.data for call in self._model_calls],
+            "tool_calls": [call.data for call in self._tool_calls],
         }
         if self._agents:
             data["agents"] = [*self._agents.values()]
         try:
             if self.rules is not None:
-                data["rules"] = packed_rules(self.rules)
+                data["rules"] = shared_rules(self.rules)
             self._add_input(data)
             self._add_end(data, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
@@ -240,9 +229,12 @@ class RunCapture:
         self._add_circumstances(data)
         if self.missing:
             data["missing"] = self.missing
-        calls = len(model_calls) + len(tool_calls)
-        size = self.size + self.requests.size + _RUN_BYTES + _CALL_BYTES * calls
-        return CapturedRun(run.id, run.trace_id or "", data, size)
+        try:
+            packed = pack(data)
+        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+            self.failed("the calls", raised)
+            packed = pack({**data, "model_calls": [], "tool_calls": [], "missing": self.missing})
+        return CapturedRun(run.id, run.trace_id or "", packed)
 
     def _add_circumstances(self, data: dict[str, Any]) -> None:
         run = self.run
@@ -268,10 +260,7 @@ class RunCapture:
             return
         given = redacted_input(run, user_input(run))
         if isinstance(given, list):
-            given = [msgspec.Raw(encode(item)) for item in given]
-            self.size += sum(map(len, map(bytes, given)))
-        else:
-            self.size += len(given)
+            given = [shared_item(encode(item)) for item in given]
         data["input"] = given
 
     def _add_end(self, data: dict[str, Any], error: BaseException | None) -> None:
@@ -285,13 +274,17 @@ class RunCapture:
         if type(output) is not str:
             output = json_data(output)
         output = redacted_data(run, output)
-        if type(output) is str:
-            self.size += len(output)
-            data["output"] = output
-            return
-        packed = encode(output)
-        self.size += len(packed)
-        data["output"] = msgspec.Raw(packed)
+        if type(output) is str and output == self._last_answer():
+            data["output_is_answer"] = True  # as in most runs
+        else:
+            data["output"] = output if type(output) is str else msgspec.Raw(encode(output))
+
+    def _last_answer(self) -> str | None:
+        for call in reversed(self._model_calls):
+            answer = call.data.get("answer")
+            if answer is not None:
+                return text_of_items([decode(packed_item(item)) for item in answer["output"]])
+        return None
 
 
 def _outcome(run: Run, error: BaseException | None) -> str:

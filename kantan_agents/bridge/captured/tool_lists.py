@@ -8,9 +8,9 @@ from typing import Any
 from weakref import ref
 
 import attrs
-import msgspec
 
 from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.capture.shared import Shared
 
 _MOST_KNOWN = 256
 
@@ -22,14 +22,14 @@ class _Known:
     Attributes:
         tools: The tools.
         fields: Copies of their fields; None if they cannot be copied.
-        packed: The list as JSON.
-        first: The first tool as JSON.
+        all: The list.
+        first: The first tool.
     """
 
     tools: tuple[ref[Any], ...]
     fields: tuple[dict[str, Any], ...]
-    packed: msgspec.Raw
-    first: msgspec.Raw
+    all: Shared
+    first: Shared
 
     def is_of(self, tools: Sequence[Any]) -> bool:
         """Return whether it is the list of these tools, and none of them has changed."""
@@ -43,18 +43,18 @@ class _Known:
 _known: dict[tuple[int, ...], _Known] = {}
 
 
-def packed_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> msgspec.Raw:
-    """Return a list of tools, or of hand-offs, as JSON.
+def shared_tools(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -> Shared:
+    """Return a list of tools, or of hand-offs, as a content.
 
     Args:
         tools: The tools.
         described: Returns the data of one.
     """
-    return _look_up(tools, described).packed
+    return _look_up(tools, described).all
 
 
-def packed_tool(tool: Any, described: Callable[[Any], dict[str, Any]]) -> msgspec.Raw:
-    """Return one tool as JSON; the arguments are those of ``packed_tools``."""
+def shared_tool(tool: Any, described: Callable[[Any], dict[str, Any]]) -> Shared:
+    """Return one tool as a content; the arguments are those of ``shared_tools``."""
     return _look_up((tool,), described).first
 
 
@@ -64,7 +64,7 @@ def _look_up(tools: Sequence[Any], described: Callable[[Any], dict[str, Any]]) -
     if known is not None and known.is_of(tools):
         return known
     packed = [encode(described(tool)) for tool in tools]
-    both = msgspec.Raw(b"[" + b",".join(packed) + b"]"), msgspec.Raw(packed[0])
+    both = Shared("tools", b"[" + b",".join(packed) + b"]"), Shared("tool", packed[0])
     try:
         fields = tuple(_copied(vars(tool)) for tool in tools)
         found = _Known(tuple(map(ref, tools)), fields, *both)

@@ -36,7 +36,7 @@ def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
     run = _read(captured)
     data = _Redaction(run, redact).data()
     try:
-        redacted = attrs.evolve(captured, data=data)
+        redacted = attrs.evolve(captured, packed=packed_run(data))
         _read(redacted)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         reason = f"what it returned makes no record: {type(error).__name__}: {error}"
@@ -45,7 +45,7 @@ def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
 
 
 def _read(captured: CapturedRun) -> RunRecord:
-    packed = packed_run(captured.data)
+    packed = captured.packed
     contents = [decode(content.packed) for content in packed.shared]
     return run_record(captured.run_id, captured.trace_id, decode(packed.own), contents.__getitem__)
 

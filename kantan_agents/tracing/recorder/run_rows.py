@@ -9,7 +9,7 @@ import attrs
 
 from kantan_agents.capture.canonical import canonical, digest, ordered
 from kantan_agents.capture.captured import CapturedRun
-from kantan_agents.capture.writing import Shared, packed_run
+from kantan_agents.capture.shared import Shared
 from kantan_agents.support.secrets import may_contain_secret
 from kantan_agents.tracing.recorder.masking import mask_data
 from kantan_agents.tracing.recorder.plain_json import decode, encode
@@ -65,8 +65,7 @@ class RunRows:
     """Makes rows, and remembers the contents that most records have in common."""
 
     def __init__(self) -> None:
-        # With the value, whose id may be part of the key, so that no other value can have this id.
-        self._known: dict[Any, tuple[Any, Content]] = {}
+        self._known: dict[tuple[str, str | bytes], Content] = {}
         self._bytes = 0
 
     def row(self, snapshot: RunSnapshot, *, limited: bool) -> RunRow:
@@ -77,7 +76,7 @@ class RunRows:
             limited: Whether kantan-llm limits the length of texts.
         """
         captured = snapshot.captured
-        packed = packed_run(captured.data)
+        packed = captured.packed
         body = packed.own.decode()
         if limited or may_contain_secret(body):
             found = decode(body)
@@ -90,21 +89,32 @@ class RunRows:
         return RunRow(captured.trace_id, bytes.fromhex(captured.run_id), contents, body)
 
     def _content(self, shared: Shared, *, limited: bool) -> Content:
-        key = shared.key
-        known = None if limited else self._known.get(key)
-        if known is not None:
-            return known[1]
-        packed = shared.packed
-        data = decode(packed)
-        if limited or may_contain_secret(packed.decode()):
-            data = mask_data(data)
-        content = _content_of(shared.kind, data)
-        if len(self._known) >= _MOST_KNOWN or self._bytes > _MOST_BYTES:
-            self._known.clear()
-            self._bytes = 0
-        self._known[key] = (shared.value, content)
-        self._bytes += 2 * len(packed)  # with the content
+        if limited:
+            return _masked_content(shared, limited=True)
+        if shared.stored is None:
+            shared.stored = self._known_content(shared)
+        content: Content = shared.stored
         return content
+
+    def _known_content(self, shared: Shared) -> Content:
+        """Return a content that is made only once, also if it was encoded again for this run."""
+        key = (shared.kind, shared.value)
+        known = self._known.get(key)
+        if known is None:
+            if len(self._known) >= _MOST_KNOWN or self._bytes > _MOST_BYTES:
+                self._known.clear()
+                self._bytes = 0
+            known = self._known[key] = _masked_content(shared, limited=False)
+            self._bytes += 2 * len(shared.value)  # with the content
+        return known
+
+
+def _masked_content(shared: Shared, *, limited: bool) -> Content:
+    packed = shared.packed
+    data = decode(packed)
+    if limited or may_contain_secret(packed.decode()):
+        data = mask_data(data)
+    return _content_of(shared.kind, data)
 
 
 def _mark_changed(data: dict[str, Any], original: dict[str, Any]) -> None:

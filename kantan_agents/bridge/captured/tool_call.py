@@ -1,4 +1,4 @@
-"""What is captured of one model call and of one tool call."""
+"""What is captured of one tool call."""
 
 from __future__ import annotations
 
@@ -7,161 +7,26 @@ import json
 from asyncio import CancelledError
 from collections.abc import Mapping
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
-from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOutputText
+from agents import ToolOutputFileContent, ToolOutputImage, ToolOutputText
 
+from kantan_agents.bridge.captured.collector import Collector, error_data, parent_call
 from kantan_agents.bridge.captured.definitions import encode, tool_data
-from kantan_agents.bridge.captured.prompts_and_rules import packed_rules
-from kantan_agents.bridge.captured.requests import Requests
-from kantan_agents.bridge.captured.tool_lists import packed_tool
+from kantan_agents.bridge.captured.prompts_and_rules import shared_rules
+from kantan_agents.bridge.captured.tool_lists import shared_tool
 from kantan_agents.capture.canonical import canonical, decode
+from kantan_agents.capture.shared import Shared
 from kantan_agents.errors import code_of
-from kantan_agents.interception import ToolCall, current_tool_call, error_message, is_redacted, redacted_data
+from kantan_agents.interception import ToolCall, is_redacted, redacted_data
 from kantan_agents.pipeline import Run
-from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolFacts
 from kantan_agents.tools.received import is_unchanged
 
 _CONTENT = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
 _RESULTS = ("ShellResult", "ApplyPatchResult")
 _PERMITTED: dict[str, Any] = {"is_allowed": True}
-
-
-class Collector(Protocol):
-    """What collects the record of a run.
-
-    Attributes:
-        run: The run.
-        requests: What its requests have in common.
-        rules: The rules in force at the start.
-        size: About how many bytes the record takes, without the items of its requests.
-    """
-
-    run: Run
-    requests: Requests
-    rules: RuleLayers | None
-    size: int
-
-    def elapsed(self) -> float:
-        """Return the seconds since the run began."""
-        ...
-
-    def failed(self, what: str, error: Exception) -> None:
-        """Note that something could not be captured."""
-        ...
-
-
-def error_data(run: Any, error: BaseException) -> dict[str, Any]:
-    """Return an error as JSON data, redacted as it leaves the run."""
-    data: dict[str, Any] = {"type": type(error).__name__, "message": error_message(run, error)}
-    code, status = code_of(error), getattr(error, "status_code", getattr(error, "status", None))
-    if code is not None:
-        data["code"] = code
-    if isinstance(status, int):
-        data["status"] = status
-    return data
-
-
-class ModelCallCapture:
-    """One model call that has begun.
-
-    Args:
-        capture: The run's.
-        data: What is known when it begins.
-        place: Its place among the model calls of the run.
-
-    Attributes:
-        data: What is known so far.
-    """
-
-    __slots__ = ("_begun", "_capture", "_place", "data")
-
-    def __init__(self, capture: Collector, data: dict[str, Any], place: int) -> None:
-        self._capture = capture
-        self._place = place
-        self.data = data
-        self._begun = perf_counter()
-
-    def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
-        """Capture the answer, with its tokens if the provider has reported any usage."""
-        self.data["seconds"] = perf_counter() - self._begun
-        try:
-            self.data["answer"] = self._answer_data(answer, reports_usage=reports_usage)
-        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
-            self._capture.failed("an answer", error)
-
-    def _answer_data(self, answer: ModelResponse, *, reports_usage: bool) -> dict[str, Any]:
-        requests = self._capture.requests
-        if is_redacted(self._capture.run):
-            output = redacted_data(self._capture.run, [_item_data(item) for item in answer.output])
-            requests.answered = [encode(item) for item in output]
-        else:
-            requests.answered = [_packed_item(item) for item in answer.output]
-        requests.answered_by = self._place
-        requests.size += sum(map(len, requests.answered))
-        data: dict[str, Any] = {
-            "output": [msgspec.Raw(item) for item in requests.answered],
-            "usage": _usage_data(answer.usage) if reports_usage else {"requests": answer.usage.requests},
-        }
-        if answer.response_id:
-            data["response_id"] = answer.response_id
-        return data
-
-    def failed(self, error: BaseException, *, has_begun: bool = False) -> None:
-        """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
-        if has_begun:
-            self.data["broke_off"] = True
-        self.data["seconds"] = perf_counter() - self._begun
-        try:
-            self.data["error"] = error_data(self._capture.run, error)
-        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
-            self._capture.failed("an error", raised)
-
-
-def _usage_data(usage: Any) -> dict[str, int]:
-    data = {
-        "requests": usage.requests,
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "total_tokens": usage.total_tokens,
-    }
-    cached = getattr(usage.input_tokens_details, "cached_tokens", 0)
-    if cached:
-        data["cached_tokens"] = cached
-    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0)
-    if reasoning:
-        data["reasoning_tokens"] = reasoning
-    return data
-
-
-def _item_data(item: Any) -> Any:
-    dump = getattr(item, "model_dump", None)
-    return without_media(item if dump is None else dump(mode="json", exclude_unset=True, warnings=False))
-
-
-def _packed_item(item: Any) -> bytes:
-    """Return the same as ``encode(_item_data(item))``, for most items in a tenth of the time."""
-    try:
-        return _encode_fields(item)
-    except Exception:  # noqa: BLE001 - half a surrogate pair, provider_data, a value of another type
-        return encode(_item_data(item))
-
-
-def _set_fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a part of an answer that are set.
-
-    Raises:
-        TypeError: It is not one of OpenAI's own types, or it has extra fields, such as provider_data.
-    """
-    if not type(value).__module__.startswith("openai.types.") or value.__pydantic_extra__:
-        raise TypeError(type(value).__name__)
-    fields = value.__pydantic_fields_set__
-    return {name: field for name, field in value.__dict__.items() if name in fields}
-
-
-_encode_fields = msgspec.json.Encoder(enc_hook=_set_fields).encode
 
 
 class ToolCallCapture:
@@ -185,7 +50,7 @@ class ToolCallCapture:
     def found(self, tool: Any) -> None:
         """Capture its tool, which was not known when it began."""
         try:
-            self.data["tool"] = _packed_tool(self._capture.run, tool)
+            self.data["tool"] = _shared_tool(self._capture.run, tool)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("a tool", error)
 
@@ -212,8 +77,8 @@ class ToolCallCapture:
         data["decision"] = _PERMITTED if decision is None else _decision_data(layers, decision)
         start = self._capture.rules
         if layers is not start:
-            rules = packed_rules(layers)
-            if start is None or rules != packed_rules(start):
+            rules = shared_rules(layers)
+            if start is None or rules.value != shared_rules(start).value:
                 data["rules"] = rules
         if len(facts.names) > 1:
             data["names"] = list(facts.names)
@@ -248,7 +113,7 @@ class ToolCallCapture:
 
     def ended(self, output: Any, error: BaseException | None) -> None:
         """Capture what the model gets, or the error."""
-        self.data["seconds"] = perf_counter() - self._begun
+        self.data["seconds"] = round(perf_counter() - self._begun, 6)
         try:
             self._add_end(output, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
@@ -266,12 +131,10 @@ class ToolCallCapture:
                 self._capture.requests.cancelled[self._call.call_id] = data
         else:
             packed = encode(redacted_data(run, result_data(output)))
-            self._capture.size += len(packed)
             data["output"] = msgspec.Raw(packed)
             if packed == self._result:
                 self._result = None
         if self._result is not None:
-            self._capture.size += len(self._result)
             data["result"] = msgspec.Raw(self._result)
 
 
@@ -331,12 +194,6 @@ def _received(facts: ToolFacts, arguments: str) -> list[dict[str, Any]]:
         return []
 
 
-def parent_call(run: Run) -> str | None:
-    """Return the id of the run's tool call inside which a call is made, as by an agent that is a tool."""
-    outer = current_tool_call.get()
-    return outer.call_id if outer is not None and outer.run is run else None
-
-
 def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
     """Return what is known of a tool call when it begins."""
     # What the model wrote: a middleware may insert values that must not be recorded.
@@ -351,7 +208,6 @@ def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
         "name": call.name,
         "arguments": recorded,
     }
-    capture.size += len(arguments)
     if recorded != arguments:
         data["has_other_arguments"] = True
     if call.agent != capture.run.agent.name:
@@ -360,11 +216,11 @@ def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
     if parent is not None:
         data["parent_call"] = parent
     if call.tool is not None:
-        data["tool"] = _packed_tool(capture.run, call.tool)
+        data["tool"] = _shared_tool(capture.run, call.tool)
     return data
 
 
-def _packed_tool(run: Run, tool: Any) -> msgspec.Raw:
+def _shared_tool(run: Run, tool: Any) -> Shared:
     if is_redacted(run):
-        return msgspec.Raw(encode(redacted_data(run, tool_data(tool))))
-    return packed_tool(tool, tool_data)
+        return Shared("tool", encode(redacted_data(run, tool_data(tool))))
+    return shared_tool(tool, tool_data)

@@ -1,0 +1,114 @@
+"""What is captured of one model call."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+import msgspec
+from agents import ModelResponse
+
+from kantan_agents.bridge.captured.collector import Collector, error_data
+from kantan_agents.bridge.captured.definitions import encode
+from kantan_agents.bridge.captured.requests import shared_item
+from kantan_agents.interception import is_redacted, redacted_data
+from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
+
+
+class ModelCallCapture:
+    """One model call that has begun.
+
+    Args:
+        capture: The run's.
+        data: What is known when it begins.
+        place: Its place among the model calls of the run.
+
+    Attributes:
+        data: What is known so far.
+    """
+
+    __slots__ = ("_begun", "_capture", "_place", "data")
+
+    def __init__(self, capture: Collector, data: dict[str, Any], place: int) -> None:
+        self._capture = capture
+        self._place = place
+        self.data = data
+        self._begun = perf_counter()
+
+    def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
+        """Capture the answer, with its tokens if the provider has reported any usage."""
+        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        try:
+            self.data["answer"] = self._answer_data(answer, reports_usage=reports_usage)
+        except Exception as error:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("an answer", error)
+
+    def _answer_data(self, answer: ModelResponse, *, reports_usage: bool) -> dict[str, Any]:
+        requests = self._capture.requests
+        if is_redacted(self._capture.run):
+            output = redacted_data(self._capture.run, [_item_data(item) for item in answer.output])
+            requests.answered = [encode(item) for item in output]
+        else:
+            requests.answered = [_packed_item(item) for item in answer.output]
+        requests.answered_by = self._place
+        data: dict[str, Any] = {
+            "output": [shared_item(item) for item in requests.answered],
+            "usage": _usage_data(answer.usage) if reports_usage else {"requests": answer.usage.requests},
+        }
+        if answer.response_id:
+            data["response_id"] = answer.response_id
+        return data
+
+    def failed(self, error: BaseException, *, has_begun: bool = False) -> None:
+        """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
+        if has_begun:
+            self.data["broke_off"] = True
+        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        try:
+            self.data["error"] = error_data(self._capture.run, error)
+        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
+            self._capture.failed("an error", raised)
+
+
+def _usage_data(usage: Any) -> dict[str, int]:
+    data = {
+        "requests": usage.requests,
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "total_tokens": usage.total_tokens,
+    }
+    cached = getattr(usage.input_tokens_details, "cached_tokens", 0)
+    if cached:
+        data["cached_tokens"] = cached
+    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0)
+    if reasoning:
+        data["reasoning_tokens"] = reasoning
+    return data
+
+
+def _item_data(item: Any) -> Any:
+    dump = getattr(item, "model_dump", None)
+    return without_media(item if dump is None else dump(mode="json", exclude_unset=True, warnings=False))
+
+
+def _packed_item(item: Any) -> bytes:
+    """Return the same as ``encode(_item_data(item))``, for most items in a tenth of the time."""
+    try:
+        return _encode_fields(item)
+    except Exception:  # noqa: BLE001 - half a surrogate pair, provider_data, a value of another type
+        return encode(_item_data(item))
+
+
+def _set_fields(value: Any) -> dict[str, Any]:
+    """Return the fields of a part of an answer that are set.
+
+    Raises:
+        TypeError: It is not one of OpenAI's own types, or it has extra fields, such as provider_data.
+    """
+    if not type(value).__module__.startswith("openai.types.") or value.__pydantic_extra__:
+        raise TypeError(type(value).__name__)
+    fields = value.__pydantic_fields_set__
+    return {name: field for name, field in value.__dict__.items() if name in fields}
+
+
+_encode_fields = msgspec.json.Encoder(enc_hook=_set_fields).encode
