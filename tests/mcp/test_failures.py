@@ -196,7 +196,8 @@ async def test_concurrent_runs_share_one_reconnection_and_a_cancelled_one_does_n
         clerk = agent(server, scripted=ScriptedModel([[assistant_message("done")]] * 20))
         first = asyncio.create_task(clerk.run_async("Go"))
         others = [asyncio.create_task(clerk.run_async("Go")) for _ in range(10)]
-        await anyio.wait_all_tasks_blocked()
+        for _ in range(10):  # all have begun, and a connection takes many more steps of the loop
+            await asyncio.sleep(0)
         first.cancel()
         assert len(await asyncio.gather(*others)) == 10
         assert first.cancelled()
