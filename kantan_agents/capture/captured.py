@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import ref
 
 import attrs
-
-from kantan_agents.capture.shared import PackedRun
 
 
 class RunRecorder(Protocol):
@@ -29,12 +28,14 @@ class CapturedRun:
     Attributes:
         run_id: Id of the run.
         trace_id: Id of its trace.
-        packed: The record, with contents that other runs may have in common apart.
+        data: The record, as ``pack`` takes it; the recorder's thread packs it.
+        size: About how many bytes it takes, without what other records have too.
     """
 
     run_id: str
     trace_id: str
-    packed: PackedRun
+    data: Mapping[str, Any]
+    size: int
 
 
 @attrs.define(eq=False)

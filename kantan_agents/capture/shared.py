@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
+from kantan_agents.capture.canonical import decode
 from kantan_agents.capture.encoding import encoder
+from kantan_agents.capture.reading import text_of_items
 
 
 def _refuse(value: Any) -> Any:
@@ -13,12 +19,8 @@ def _refuse(value: Any) -> Any:
 
 _encode = encoder(_refuse)
 
-# What the objects take beside their texts.
-_BYTES = 512
-_BYTES_OF_CONTENT = 128
-
-LONG_ITEM: Final = 200
-"""An item of a conversation with more bytes is a content, because later runs have it too."""
+# An item of a conversation with more bytes is a content, because later runs have it too.
+_LONG_ITEM: Final = 200
 
 
 class Shared:
@@ -58,20 +60,24 @@ class PackedRun(NamedTuple):
     own: bytes
     shared: tuple[Shared, ...]
 
-    @property
-    def size(self) -> int:
-        """About how many bytes it takes, without what other records have too."""
-        new = [len(content.value) for content in self.shared if content.stored is None]
-        return len(self.own) + sum(new) + _BYTES + _BYTES_OF_CONTENT * len(new)
 
-
-def pack(data: dict[str, Any]) -> PackedRun:
-    """Return the record of a run as it is stored; nothing of ``data`` is needed any more.
+def pack(data: Mapping[str, Any]) -> PackedRun:
+    """Return the record of a run as it is stored.
 
     Args:
         data: The record as JSON data, in which contents are ``Shared``, and what was encoded before is
-            ``msgspec.Raw``.
+            ``msgspec.Raw``. Its start may be a ``datetime``, and its seconds need not be rounded.
     """
+    own = {
+        **data,
+        "model_calls": [_rounded(call) for call in data["model_calls"]],
+        "tool_calls": [_rounded(call) for call in data["tool_calls"]],
+    }
+    if isinstance(own["started_at"], datetime):
+        own["started_at"] = own["started_at"].isoformat()
+    if isinstance(own.get("output"), str) and own["output"] == _last_answer(own["model_calls"]):
+        del own["output"]
+        own["output_is_answer"] = True  # as in most runs
     places: dict[int, int] = {}
     shared: list[Shared] = []
 
@@ -83,4 +89,29 @@ def pack(data: dict[str, Any]) -> PackedRun:
             shared.append(value)
         return found
 
-    return PackedRun(encoder(place)(data), tuple(shared))
+    return PackedRun(encoder(place)(_rounded(own)), tuple(shared))
+
+
+def _rounded(data: Mapping[str, Any]) -> dict[str, Any]:
+    rounded = dict(data)
+    for name in ("at", "seconds"):
+        if rounded.get(name) is not None:
+            rounded[name] = round(rounded[name], 6)
+    return rounded
+
+
+def _last_answer(model_calls: Sequence[Mapping[str, Any]]) -> str | None:
+    for call in reversed(model_calls):
+        if call.get("answer") is not None:
+            return text_of_items([decode(packed_item(item)) for item in call["answer"]["output"]])
+    return None
+
+
+def shared_item(packed: bytes) -> Shared | msgspec.Raw:
+    """Return an item of a conversation as a record has it; a long one is a content."""
+    return Shared("item", packed) if len(packed) > _LONG_ITEM else msgspec.Raw(packed)
+
+
+def packed_item(item: Shared | msgspec.Raw) -> bytes:
+    """Return what ``shared_item`` has got."""
+    return item.packed if isinstance(item, Shared) else bytes(item)

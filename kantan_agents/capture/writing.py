@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
-import msgspec
 
 from kantan_agents.capture.canonical import canonical, ordered
 from kantan_agents.capture.encoding import encoder
 from kantan_agents.capture.model_calls import ModelCallRecord
-from kantan_agents.capture.reading import VERSION, text_of_items
-from kantan_agents.capture.shared import LONG_ITEM, PackedRun, Shared, pack
+from kantan_agents.capture.reading import VERSION
+from kantan_agents.capture.shared import Shared, shared_item
 from kantan_agents.capture.tool_calls import ToolCallRecord, ToolDefinition
 from kantan_agents.capture.values import RunRecord
 
@@ -143,8 +142,8 @@ def _without_defaults(data: dict[str, Any], *more: str) -> dict[str, Any]:
     return {name: value for name, value in data.items() if name in kept or value not in empty}
 
 
-def packed_run(data: Mapping[str, Any]) -> PackedRun:
-    """Return a record with what records have in common apart.
+def with_shared_contents(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a record as ``pack`` takes it.
 
     Args:
         data: The record as JSON data with all contents in place.
@@ -157,11 +156,8 @@ def packed_run(data: Mapping[str, Any]) -> PackedRun:
 
     own = _placed_run(data, place, long_items=True)
     if isinstance(own.get("input"), (list, tuple)):
-        own["input"] = [_item(item, place) for item in own["input"]]
-    if _is_answer(data):
-        del own["output"]
-        own["output_is_answer"] = True
-    return pack(own)
+        own["input"] = _items(own["input"])
+    return own
 
 
 def _placed_run(
@@ -184,12 +180,6 @@ def _placed_run(
     return own
 
 
-def _is_answer(data: Mapping[str, Any]) -> bool:
-    """Return whether the output is the text of the last answer, as in most runs."""
-    answers = [call["answer"] for call in data["model_calls"] if call.get("answer") is not None]
-    return bool(answers) and text_of_items(answers[-1]["output"]) == data.get("output")
-
-
 def _placed_model_call(
     call: Mapping[str, Any], place: Callable[[str, Any], Any], *, long_items: bool
 ) -> dict[str, Any]:
@@ -197,17 +187,15 @@ def _placed_model_call(
     if not long_items:
         return placed
     if "items" in placed:
-        placed["items"] = [_item(item, place) for item in placed["items"]]
+        placed["items"] = _items(placed["items"])
     if "answer" in placed:
         answer = placed["answer"]
-        placed["answer"] = {**answer, "output": [_item(item, place) for item in answer["output"]]}
+        placed["answer"] = {**answer, "output": _items(answer["output"])}
     return placed
 
 
-def _item(item: Any, place: Callable[[str, Any], Any]) -> Any:
-    """Return an item, or what stands for a long one: later runs of a conversation have the same items."""
-    packed = msgspec.Raw(_encode(item))
-    return place("item", packed) if len(bytes(packed)) > LONG_ITEM else packed
+def _items(items: Iterable[Any]) -> list[Any]:
+    return [shared_item(_encode(item)) for item in items]
 
 
 def _placed(

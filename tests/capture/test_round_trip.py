@@ -13,7 +13,8 @@ from kantan_agents import Agent, Prompt
 from kantan_agents.capture import RunRecord
 from kantan_agents.capture.canonical import decode
 from kantan_agents.capture.reading import run_record
-from kantan_agents.capture.writing import data_of, packed_run
+from kantan_agents.capture.shared import pack
+from kantan_agents.capture.writing import data_of, with_shared_contents
 from kantan_agents.testing import ScriptedModel, function_call
 from tests.capture.recording import Recording
 
@@ -41,7 +42,7 @@ def back(run: RunRecord) -> RunRecord:
 
 def from_captured(run: RunRecord) -> RunRecord:
     """Return what is read of the record as a recorder gets it."""
-    packed = packed_run(data_of(run))
+    packed = pack(with_shared_contents(data_of(run)))
     contents = [decode(content.packed) for content in packed.shared]
     return run_record(run.id, run.trace_id, decode(packed.own), contents.__getitem__)
 

@@ -18,11 +18,13 @@ class Collector(Protocol):
         run: The run.
         requests: What its requests have in common.
         rules: The rules in force at the start.
+        size: About how many bytes the parts take that only this record has, without those of its requests.
     """
 
     run: Run
     requests: Requests
     rules: RuleLayers | None
+    size: int
 
     def elapsed(self) -> float:
         """Return the seconds since the run began."""

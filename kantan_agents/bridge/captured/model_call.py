@@ -10,7 +10,7 @@ from agents import ModelResponse
 
 from kantan_agents.bridge.captured.collector import Collector, error_data
 from kantan_agents.bridge.captured.definitions import encode
-from kantan_agents.bridge.captured.requests import shared_item
+from kantan_agents.capture.shared import shared_item
 from kantan_agents.interception import is_redacted, redacted_data
 from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
 
@@ -37,7 +37,7 @@ class ModelCallCapture:
 
     def answered(self, answer: ModelResponse, *, reports_usage: bool = True) -> None:
         """Capture the answer, with its tokens if the provider has reported any usage."""
-        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        self.data["seconds"] = perf_counter() - self._begun
         try:
             self.data["answer"] = self._answer_data(answer, reports_usage=reports_usage)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
@@ -51,6 +51,7 @@ class ModelCallCapture:
         else:
             requests.answered = [_packed_item(item) for item in answer.output]
         requests.answered_by = self._place
+        requests.size += sum(map(len, requests.answered))
         data: dict[str, Any] = {
             "output": [shared_item(item) for item in requests.answered],
             "usage": _usage_data(answer.usage) if reports_usage else {"requests": answer.usage.requests},
@@ -63,7 +64,7 @@ class ModelCallCapture:
         """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""
         if has_begun:
             self.data["broke_off"] = True
-        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        self.data["seconds"] = perf_counter() - self._begun
         try:
             self.data["error"] = error_data(self._capture.run, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail

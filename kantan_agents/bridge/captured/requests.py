@@ -18,7 +18,7 @@ from kantan_agents.bridge.captured.definitions import (
 from kantan_agents.bridge.captured.models import provider_options, shared_model
 from kantan_agents.bridge.captured.tool_lists import shared_tools
 from kantan_agents.capture.canonical import decode
-from kantan_agents.capture.shared import LONG_ITEM, Shared
+from kantan_agents.capture.shared import Shared, shared_item
 from kantan_agents.interception import is_redacted, redacted_data
 from kantan_agents.pipeline import Run
 from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
@@ -38,9 +38,10 @@ class Requests:
         answered: The output items of the latest answer, encoded.
         answered_by: The place of the model call that has this answer.
         cancelled: The tool calls that were cancelled, by id.
+        size: About how many bytes the parts take that only these requests have.
     """
 
-    __slots__ = ("_items", "_latest", "_run", "answered", "answered_by", "cancelled")
+    __slots__ = ("_items", "_latest", "_run", "answered", "answered_by", "cancelled", "size")
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -49,6 +50,7 @@ class Requests:
         self.answered: list[bytes] = []
         self.answered_by = 0
         self.cancelled: dict[str, dict[str, Any]] = {}
+        self.size = 0
 
     def describe(self, data: dict[str, Any], model: Model, request: Request, fetch: Any) -> None:
         """Add a request to the data of its call."""
@@ -91,6 +93,7 @@ class Requests:
         known = self._latest.get(kind)
         if known is None or known.value != value:
             known = self._latest[kind] = Shared(kind, value)
+            self.size += len(value)
         return known
 
     def _redacted(self, kind: str, value: Any) -> Shared:
@@ -112,6 +115,7 @@ class Requests:
         """Add the input: how much of it the call before and its answer had, and the other items."""
         if not isinstance(given, list):
             data["input"] = given
+            self.size += len(given)
             return
         # Every run waits for this, and only an assistant's item can have media.
         items = [
@@ -131,6 +135,7 @@ class Requests:
                 data["answered"], data["answer_of"] = answered, self.answered_by
             new = items[kept + answered :]
         self._items = items
+        self.size += sum(map(len, new))
         data["items"] = [shared_item(item) for item in new]
 
     def _add_results(self, items: list[Any]) -> None:
@@ -139,16 +144,6 @@ class Requests:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])
                 call["output"] = msgspec.Raw(encode(item["output"]))
-
-
-def shared_item(packed: bytes) -> Shared | msgspec.Raw:
-    """Return an item of a conversation as a record has it; a long one is a content."""
-    return Shared("item", packed) if len(packed) > LONG_ITEM else msgspec.Raw(packed)
-
-
-def packed_item(item: Shared | msgspec.Raw) -> bytes:
-    """Return what ``shared_item`` has got."""
-    return item.packed if isinstance(item, Shared) else bytes(item)
 
 
 def _sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:

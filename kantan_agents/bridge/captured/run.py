@@ -21,12 +21,12 @@ from kantan_agents.bridge.captured.collector import error_data, parent_call
 from kantan_agents.bridge.captured.definitions import encode
 from kantan_agents.bridge.captured.model_call import ModelCallCapture
 from kantan_agents.bridge.captured.prompts_and_rules import described_agent, shared_rules
-from kantan_agents.bridge.captured.requests import Requests, packed_item, shared_item
+from kantan_agents.bridge.captured.requests import Requests
 from kantan_agents.bridge.captured.tool_call import ToolCallCapture, tool_call_data
 from kantan_agents.capture.canonical import decode
 from kantan_agents.capture.captured import CapturedRun, is_record_wanted
-from kantan_agents.capture.reading import VERSION, text_of_items
-from kantan_agents.capture.shared import Shared, pack
+from kantan_agents.capture.reading import VERSION
+from kantan_agents.capture.shared import Shared, shared_item
 from kantan_agents.events.emitter import outcome_of
 from kantan_agents.interception import ToolCall, is_redacted, redacted_data, redacted_input
 from kantan_agents.pipeline import Run
@@ -35,6 +35,10 @@ from kantan_agents.structured.requests.request import Request
 from kantan_agents.templating import values_read
 from kantan_agents.tool_rules import RuleLayers
 from kantan_agents.tracing.spans import user_input
+
+# What the objects of a record take in memory, beside the texts that belong to it alone.
+_RUN_BYTES = 2_000
+_CALL_BYTES = 1_500
 
 
 def capture_run(run: Run, outer: Run | None) -> RunCapture | None:
@@ -63,6 +67,7 @@ class RunCapture:
         rules: The rules in force at the start; None before they are known.
         missing: What could not be captured.
         inner_runs: Ids of the runs that have begun inside this one.
+        size: About how many bytes the parts take that only this record has, without those of its requests.
     """
 
     def __init__(self, run: Run) -> None:
@@ -71,6 +76,7 @@ class RunCapture:
         self.rules: RuleLayers | None = None
         self.missing: list[str] = []
         self.inner_runs: list[str] = []
+        self.size = 0
         self._started_at = datetime.now(timezone.utc)
         self._begun = perf_counter()
         self._agents: dict[str, dict[str, Any]] = {}
@@ -88,7 +94,7 @@ class RunCapture:
 
     def elapsed(self) -> float:
         """Return the seconds since the run began."""
-        return round(perf_counter() - self._begun, 6)
+        return perf_counter() - self._begun
 
     def failed(self, what: str, error: Exception) -> None:
         """Note that something could not be captured."""
@@ -132,10 +138,9 @@ class RunCapture:
 
     def _encoded(self, value: Any) -> msgspec.Raw:
         """Return a value of any type as JSON, redacted as it leaves the run."""
-        packed = encode(value)
         if is_redacted(self.run):
-            packed = encode(redacted_data(self.run, decode(packed)))
-        return msgspec.Raw(packed)
+            value = redacted_data(self.run, decode(encode(value)))
+        return self._raw(value)
 
     def model_call(
         self,
@@ -186,6 +191,7 @@ class RunCapture:
                 packed = encode(redacted_data(self.run, data))
             if self._listed.get(server, b"") != packed:
                 self._listed[server] = packed
+                self.size += len(packed or b"")
                 listing = None if packed is None else Shared("listing", packed)
                 self._listings.append([server, len(self._model_calls), listing, *why])
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
@@ -211,7 +217,7 @@ class RunCapture:
         data: dict[str, Any] = {
             "version": VERSION,
             "agent": run.agent.name,
-            "started_at": self._started_at.isoformat(),
+            "started_at": self._started_at,
             "seconds": self.elapsed(),
             "outcome": "finished" if error is None and not run.is_stopped else _outcome(run, error),
             "model_calls": [call.data for call in self._model_calls],
@@ -229,12 +235,9 @@ class RunCapture:
         self._add_circumstances(data)
         if self.missing:
             data["missing"] = self.missing
-        try:
-            packed = pack(data)
-        except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
-            self.failed("the calls", raised)
-            packed = pack({**data, "model_calls": [], "tool_calls": [], "missing": self.missing})
-        return CapturedRun(run.id, run.trace_id or "", packed)
+        calls = len(data["model_calls"]) + len(data["tool_calls"])
+        size = self.size + self.requests.size + _RUN_BYTES + _CALL_BYTES * calls
+        return CapturedRun(run.id, run.trace_id or "", data, size)
 
     def _add_circumstances(self, data: dict[str, Any]) -> None:
         run = self.run
@@ -260,7 +263,11 @@ class RunCapture:
             return
         given = redacted_input(run, user_input(run))
         if isinstance(given, list):
-            given = [shared_item(encode(item)) for item in given]
+            packed = [encode(item) for item in given]
+            self.size += sum(map(len, packed))
+            given = [shared_item(item) for item in packed]
+        else:
+            self.size += len(given)
         data["input"] = given
 
     def _add_end(self, data: dict[str, Any], error: BaseException | None) -> None:
@@ -274,17 +281,16 @@ class RunCapture:
         if type(output) is not str:
             output = json_data(output)
         output = redacted_data(run, output)
-        if type(output) is str and output == self._last_answer():
-            data["output_is_answer"] = True  # as in most runs
+        if type(output) is str:
+            self.size += len(output)
+            data["output"] = output
         else:
-            data["output"] = output if type(output) is str else msgspec.Raw(encode(output))
+            data["output"] = self._raw(output)
 
-    def _last_answer(self) -> str | None:
-        for call in reversed(self._model_calls):
-            answer = call.data.get("answer")
-            if answer is not None:
-                return text_of_items([decode(packed_item(item)) for item in answer["output"]])
-        return None
+    def _raw(self, value: Any) -> msgspec.Raw:
+        packed = encode(value)
+        self.size += len(packed)
+        return msgspec.Raw(packed)
 
 
 def _outcome(run: Run, error: BaseException | None) -> str:

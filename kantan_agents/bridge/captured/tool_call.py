@@ -113,7 +113,7 @@ class ToolCallCapture:
 
     def ended(self, output: Any, error: BaseException | None) -> None:
         """Capture what the model gets, or the error."""
-        self.data["seconds"] = round(perf_counter() - self._begun, 6)
+        self.data["seconds"] = perf_counter() - self._begun
         try:
             self._add_end(output, error)
         except Exception as raised:  # noqa: BLE001 - recording must not make a run fail
@@ -131,10 +131,12 @@ class ToolCallCapture:
                 self._capture.requests.cancelled[self._call.call_id] = data
         else:
             packed = encode(redacted_data(run, result_data(output)))
+            self._capture.size += len(packed)
             data["output"] = msgspec.Raw(packed)
             if packed == self._result:
                 self._result = None
         if self._result is not None:
+            self._capture.size += len(self._result)
             data["result"] = msgspec.Raw(self._result)
 
 
@@ -208,6 +210,7 @@ def tool_call_data(capture: Collector, call: ToolCall) -> dict[str, Any]:
         "name": call.name,
         "arguments": recorded,
     }
+    capture.size += len(arguments)
     if recorded != arguments:
         data["has_other_arguments"] = True
     if call.agent != capture.run.agent.name:

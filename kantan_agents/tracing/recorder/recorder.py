@@ -210,7 +210,7 @@ class SQLiteRecorder(TracingProcessor):
             captured = run.captured
             if self._redact is not None:
                 captured = redact_run(captured, self._redact)
-            self._put(RunSnapshot(captured, captured.packed.size))
+            self._put(RunSnapshot(captured, captured.size))
         except RedactionError as error:
             self._log_once(error, error.reason)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail

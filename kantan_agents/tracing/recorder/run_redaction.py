@@ -16,8 +16,9 @@ import attrs
 
 from kantan_agents.capture.captured import CapturedRun
 from kantan_agents.capture.reading import run_record
+from kantan_agents.capture.shared import pack
 from kantan_agents.capture.values import RunRecord
-from kantan_agents.capture.writing import data_of, packed_run
+from kantan_agents.capture.writing import data_of, with_shared_contents
 from kantan_agents.errors import RedactionError
 from kantan_agents.tracing.recorder.plain_json import decode
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact
@@ -36,7 +37,7 @@ def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
     run = _read(captured)
     data = _Redaction(run, redact).data()
     try:
-        redacted = attrs.evolve(captured, packed=packed_run(data))
+        redacted = attrs.evolve(captured, data=with_shared_contents(data))
         _read(redacted)
     except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
         reason = f"what it returned makes no record: {type(error).__name__}: {error}"
@@ -45,7 +46,7 @@ def redact_run(captured: CapturedRun, redact: Redact) -> CapturedRun:
 
 
 def _read(captured: CapturedRun) -> RunRecord:
-    packed = captured.packed
+    packed = pack(captured.data)
     contents = [decode(content.packed) for content in packed.shared]
     return run_record(captured.run_id, captured.trace_id, decode(packed.own), contents.__getitem__)
 

@@ -9,7 +9,7 @@ import attrs
 
 from kantan_agents.capture.canonical import canonical, digest, ordered
 from kantan_agents.capture.captured import CapturedRun
-from kantan_agents.capture.shared import Shared
+from kantan_agents.capture.shared import Shared, pack
 from kantan_agents.support.secrets import may_contain_secret
 from kantan_agents.tracing.recorder.masking import mask_data
 from kantan_agents.tracing.recorder.plain_json import decode, encode
@@ -76,7 +76,7 @@ class RunRows:
             limited: Whether kantan-llm limits the length of texts.
         """
         captured = snapshot.captured
-        packed = captured.packed
+        packed = pack(captured.data)
         body = packed.own.decode()
         if limited or may_contain_secret(body):
             found = decode(body)
