@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import pytest
 from agents import set_trace_processors
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import Agent, AgentDefinition, Prompt, task_tool
@@ -104,10 +104,15 @@ def _drawn(given: Any, output_type: Any) -> Any:
     )
 
 
-# Most runs of the first kind fail or are handed over before they have a structured output.
-drawn_runs = _drawn(st.lists(answers, min_size=1, max_size=6), st.sampled_from([None, Found])) | _drawn(
-    st.lists(st.lists(calls, min_size=1, max_size=2), max_size=2).map(lambda first: [*first, '{"n": 1}']),
-    st.just(Found),
+# Of the first kind, few runs delegate, and most fail or are handed over before they have a structured output.
+other_agents: Any = st.builds(list, st.tuples(delegated)) | st.just([Call("transfer_to_other", {})])
+drawn_runs = st.one_of(
+    _drawn(st.lists(answers, min_size=1, max_size=6), st.sampled_from([None, Found])),
+    _drawn(st.tuples(other_agents, answers, st.text(max_size=8)).map(list), st.none()),
+    _drawn(
+        st.lists(st.lists(calls, min_size=1, max_size=2), max_size=2).map(lambda first: [*first, '{"n": 1}']),
+        st.just(Found),
+    ),
 )
 
 
@@ -116,6 +121,17 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("any")
 
 
+def _plain(first: Any, rules: Any = None, output_type: Any = None) -> Drawn:
+    return Drawn(Prompt("p", "v1", "text"), {}, rules, [first, "one", "two"], output_type, "auto", False)
+
+
+# Few of the drawn runs are of some of these kinds, and sometimes none is.
+@example(_plain([Call("Task", {"description": "d", "prompt": "p", "subagent_type": "helper"})]))
+@example(_plain([Call("transfer_to_other", {})]))
+@example(_plain([Call("look", {"query": "q", "limit": -1})]))
+@example(_plain([Call("look", {"query": "q"})], rules={"deny": ["look"]}))
+@example(_plain([Call("tb", {"x": "y"})]))
+@example(_plain('{"n": 1}', output_type=Found))
 @expect_events("tool ran", "tool failed", "tool refused", "delegated", "handed_off", "structured", "replayed")
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(drawn_runs)
