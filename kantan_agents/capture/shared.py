@@ -31,7 +31,7 @@ class Shared:
     Attributes:
         kind: What it is.
         value: A text as it is; anything else as JSON.
-        stored: What a recorder has made of it, which it makes once.
+        stored: The form in which a recorder stores it, which is computed once.
     """
 
     # No class of attrs, which msgspec would encode by itself.
