@@ -223,7 +223,12 @@ def _request(call: ModelCall) -> Request:
 def _fetch(call: ModelCall) -> Any:
     # A middleware may have replaced the output schema: then this is no longer the structured request.
     fetch = call.structured
-    return fetch if fetch is not None and call.options.get("output_schema") is fetch.schema else None
+    if fetch is None or call.options.get("output_schema") is not fetch.schema:
+        return None
+    memory = None if call.run.tape is None else call.run.tape.form_memory(call)
+    if memory is not None:
+        fetch.memory = memory
+    return fetch
 
 
 def _opened(call: ModelCall, model: Model, request: Request) -> Any:

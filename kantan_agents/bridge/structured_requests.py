@@ -155,7 +155,7 @@ class _Forms:
         self._skip([left for left in self._forms if left != deciding])
         self._decides = True
         # One unclear error in a form that has worked must not demote that form for all later runs.
-        self._is_doubtful = FORMS.has_worked(self._target, self._form)
+        self._is_doubtful = self._fetch.memory.has_worked(self._target, self._form)
 
     def accepted(self) -> None:
         """Remember the refused forms: the provider has accepted another one, so the form was the cause."""
@@ -165,7 +165,7 @@ class _Forms:
             self._fetch.slipped()
         else:
             for form in self._passed:
-                FORMS.refused(self._target, form)
+                self._fetch.memory.refused(self._target, form)
         self._passed.clear()
 
 

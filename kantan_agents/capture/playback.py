@@ -20,6 +20,10 @@ class Tape(Protocol):
     asks_servers: bool
     is_retried: bool
 
+    def form_memory(self, call: Any) -> Any:
+        """Return what is known about the forms of structured requests; None for what the process knows."""
+        ...
+
     async def answer(self, call: Any, model: Any, request: Any) -> Any:
         """Return the answer to a model call, or raise its error."""
         ...

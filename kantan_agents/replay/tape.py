@@ -20,6 +20,7 @@ from kantan_agents.models import origin_of
 from kantan_agents.replay.answers import model_response, stream_events
 from kantan_agents.replay.checks import Checks, difference_error, request_now
 from kantan_agents.replay.failures import error_of
+from kantan_agents.replay.recorded_forms import RecordedForms
 from kantan_agents.replay.results import result_of
 from kantan_agents.replay.stand_in import stand_in_for
 from kantan_agents.structured.requests.request import Request
@@ -48,6 +49,10 @@ class StrictTape:
         self.is_retried = False
         self.played_calls: set[str] = set()
         """Ids of the tool calls that were answered, instead of being made."""
+
+    def form_memory(self, call: ModelCall) -> RecordedForms:
+        """Return the forms in which the recorded run has asked for structured output."""
+        return RecordedForms([one for _, one in self._model_calls if _is_of(one, call)])
 
     async def answer(self, call: ModelCall, model: Any, request: Request) -> ModelResponse:
         """Return the recorded answer to a request, or raise the recorded error.

@@ -135,6 +135,9 @@ class CounterfactualTape:
         self.asks_models = True
         self.is_retried = False
 
+    def form_memory(self, _call: ModelCall) -> None:
+        """Return None: the models are really asked, so what this process knows about them counts."""
+
     async def answer(self, call: ModelCall, model: Any, request: Request) -> Any:
         """Ask the model.
 

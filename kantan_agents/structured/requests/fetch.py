@@ -11,7 +11,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.structured.requests.agent_output import AgentOutput
 from kantan_agents.structured.requests.families import Family
 from kantan_agents.structured.requests.forms import FORCED_TOOL, TOOL, Form, OutputMode
-from kantan_agents.structured.requests.memory import FORMS, Target
+from kantan_agents.structured.requests.memory import FORMS, FormMemory, Target
 from kantan_agents.structured.requests.reading import Reading
 
 
@@ -92,11 +92,13 @@ class Fetch:
         schema: The schema of the answer.
         repairs_left: How many more repairs may be requested.
         attempts: The attempts so far, in order.
+        memory: What is known about forms; a replay has a memory of its own.
     """
 
     schema: AgentOutput
     repairs_left: int
     attempts: list[OutputAttempt] = attrs.field(factory=list)
+    memory: FormMemory = FORMS
     _sent: _Sent | None = None
     _repeated: _Sent | None = None
     _spent: set[tuple[Target, Form]] = attrs.field(factory=set)
@@ -132,7 +134,7 @@ class Fetch:
                 raise InvalidOptionError(option="output_mode", reason=_NO_TOOL_MODE)
         if self._spent:
             known = tuple(form for form in known if (target, form) not in self._spent) or known
-        return FORMS.in_order(target, known)
+        return self.memory.in_order(target, known)
 
     def sent(self, target: Target, form: Form, left: tuple[Form, ...]) -> None:
         """Record a request and the remaining forms."""
@@ -152,7 +154,7 @@ class Fetch:
         """Record that the reply fits."""
         self._record(text, (), fits=True)
         if self._sent is not None and not self._slipped:
-            FORMS.worked(self._sent.target, self._sent.form)
+            self.memory.worked(self._sent.target, self._sent.form)
 
     def rejected(self, text: str, reading: Reading) -> Literal["other mode", "repair", "end"]:
         """Record that the reply does not fit, and return the next step.
@@ -167,10 +169,10 @@ class Fetch:
             self._spent.update((sent.target, form) for form in spent)
             is_single = self.schema.delivery.is_single
             # A form that is known to be refused is no better than this one.
-            if any(form not in spent and not FORMS.is_refused(sent.target, form) for form in sent.left):
+            if any(form not in spent and not self.memory.is_refused(sent.target, form) for form in sent.left):
                 if self._is_unsupported(sent, text):
                     for form in spent if is_single else (sent.form,):
-                        FORMS.refused(sent.target, form)
+                        self.memory.refused(sent.target, form)
                 else:
                     self._slipped = True
                 if not is_single:
@@ -188,7 +190,7 @@ class Fetch:
 
     def _is_unsupported(self, sent: _Sent, text: str) -> bool:
         # An empty reply, or one bad reply in a form that has worked, must not demote the form permanently.
-        return bool(text.strip()) and not FORMS.has_worked(sent.target, sent.form)
+        return bool(text.strip()) and not self.memory.has_worked(sent.target, sent.form)
 
     def _record(self, text: str, problems: tuple[str, ...], *, fits: bool) -> None:
         mode, model = "none", "none"  # a middleware answered instead of the model

@@ -1,0 +1,55 @@
+"""``RecordedForms``: in which form a replayed run asks for structured output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kantan_agents.capture import ModelCallRecord
+from kantan_agents.structured.requests.forms import FORCED_TOOL, JSON_OBJECT, NATIVE, PROMPT, TOOL, Form
+from kantan_agents.structured.requests.memory import FormMemory, Target
+
+
+class RecordedForms(FormMemory):
+    """Puts the recorded forms first.
+
+    Which form a run tries first depends on what its process had learned from earlier runs. A replay must not
+    depend on what this process knows, and its recorded answers teach nothing about a provider.
+
+    Args:
+        calls: The recorded model calls that are left for an agent.
+    """
+
+    def __init__(self, calls: Sequence[ModelCallRecord]) -> None:
+        super().__init__()
+        self._calls = calls
+
+    def in_order(self, target: Target, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+        """Return forms in the order in which the recorded run tries them, then the others."""
+        calls = [one for one in self._calls if one.model == target.model] or self._calls
+        recorded = dict.fromkeys(form for form in map(_form_of, calls) if form in forms)
+        first = next(iter(recorded), None)
+        if first is None:
+            return super().in_order(target, forms)
+        for form in forms[: forms.index(first)]:
+            self.refused(target, form)  # otherwise the recorded run had begun with it
+        return super().in_order(target, (*recorded, *(form for form in forms if form not in recorded)))
+
+
+def _form_of(call: ModelCallRecord) -> Form | None:
+    output, settings = call.request.output, call.request.settings
+    if output is None:
+        return None
+    if output.mode == "tool":
+        return FORCED_TOOL if settings.get("tool_choice") == "required" else TOOL
+    if output.mode == "prompt":
+        return JSON_OBJECT if _asks_for_object(settings.get("extra_body")) else PROMPT
+    return NATIVE
+
+
+def _asks_for_object(body: Any) -> bool:
+    if not isinstance(body, Mapping):
+        return False
+    text = body.get("text")
+    formats = (body.get("response_format"), text.get("format") if isinstance(text, Mapping) else None)
+    return any(isinstance(one, Mapping) and one.get("type") == "json_object" for one in formats)
