@@ -170,6 +170,17 @@ class RuledAgent(agents.Agent[Any]):
         surround(made, attrs.evolve(around, local=around.local | ambiguous))
         return list(made)
 
+    async def offered(self, run: Run | None, tools: list[Tool]) -> list[Tool]:
+        """Return the tools of a turn as the SDK gets them.
+
+        Raises:
+            InvalidOptionError: E75, a tool needs an approval, but runs at the provider without one.
+            NotReplayableError: E93, a replay would start something to offer one of them.
+        """
+        if run is not None and run.tape is not None:
+            run.tape.check_offered(self.name, tools)  # before the SDK starts computers
+        return await with_approvals(run, self.name, tools)
+
     def _surroundings(self, run: Run | None, tools: Iterable[Tool]) -> Surroundings:
         first = getattr(run.agent, "_sdk_agent", None) if run is not None else None
         local, servers = self.local_names, self.server_names | servers_of(tools)
@@ -203,7 +214,7 @@ class GuardedAgent(RuledAgent):
         standing = run.agent.standing_rules if run is not None else NO_LAYERS
         layers = rules_in_force(run_context.context, standing)
         tools = await resolve_each_turn(self, run_context, tools, layers)
-        return await with_approvals(run, self.name, list_tools(run_context, tools, layers, None))
+        return await self.offered(run, list_tools(run_context, tools, layers, None))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         # The class was created at run time and cannot be imported by name, so copies and unpickled agents

@@ -44,7 +44,6 @@ from kantan_agents.tools import (
     rules_in_force,
     server_of,
 )
-from kantan_agents.tools.guards.approvals import with_approvals
 from kantan_agents.tools.unshown import in_view
 from kantan_agents.tracing.spans import record_metadata
 
@@ -267,7 +266,7 @@ class SDKAgent(RuledAgent):
         tools = await resolve_each_turn(self, run_context, tools, layers)
         finder = tool_index.finder_now(run_context, layers) if tool_index is not None else ()
         tools = list_tools(run_context, tools, layers, self.owner, finder)
-        return await with_approvals(current_run.get(), self.name, tools)
+        return await self.offered(current_run.get(), tools)
 
     def _is_served(self, tool: Tool) -> bool:
         return server_of(tool) is not None and not self._own_tools.has(tool)

@@ -40,6 +40,10 @@ class Tape(Protocol):
         """Return the result of a tool call, or raise its error."""
         ...
 
+    def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
+        """Raise if the SDK would start something to offer an agent's tools, as it does with computers."""
+        ...
+
     def rejection(self, call: Any) -> Any:
         """Return what the model got instead of a result if a person rejected a call; None if it was made."""
         ...

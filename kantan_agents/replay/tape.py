@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from agents import ModelResponse
+from agents import ComputerTool, ModelResponse
 from anyio import lowlevel
 
 from kantan_agents.bridge.captured.request import plain_request_data
@@ -14,7 +14,7 @@ from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.capture.compare import Difference
 from kantan_agents.capture.playback import IS_OWN_TOOL
 from kantan_agents.context import RESERVED_KEYS
-from kantan_agents.errors import ReplayDifferenceError, UnknownRecordedToolError
+from kantan_agents.errors import NotReplayableError, ReplayDifferenceError, UnknownRecordedToolError
 from kantan_agents.interception import ModelCall, ToolCall
 from kantan_agents.models import origin_of
 from kantan_agents.replay.answers import model_response, stream_events
@@ -133,6 +133,18 @@ class StrictTape:
         if recorded.failure is not None:
             raise error_of(recorded.failure)
         return result_of(recorded, call.tool)
+
+    def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
+        """Check that no tool of an agent starts something before it is called.
+
+        Raises:
+            NotReplayableError: E93, one is a computer, even if the recorded run had none.
+        """
+        if any(isinstance(tool, ComputerTool) for tool in tools):
+            reason = f"{agent!r} has a computer tool, which would be started"
+            error = NotReplayableError(trace_id=self.recorded.trace_id, reason=reason)
+            self._fail(error)
+            raise error
 
     def rejection(self, call: ToolCall) -> Any:
         """Return what the model got instead of a result if a person rejected a call; None if it was made."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import agents
 import pytest
+from agents import handoff
 from agents.mcp import MCPServerStdio
 from openai.types.responses import ResponseApplyPatchToolCall, ResponseFunctionShellToolCall
 
@@ -380,18 +381,51 @@ def test_shell_and_patches_do_not_run(db: Recorder) -> None:
     assert not db.ran
 
 
-def test_a_computer_is_not_even_started(db: Recorder) -> None:
+def with_computer(db: Recorder, model: ScriptedModel) -> Agent[Any]:
     def start(*, run_context: Any) -> Any:
         del run_context
         db.ran.append("computer")
         raise RuntimeError
 
-    def make(model: ScriptedModel) -> Agent[Any]:
-        other = Agent("b", "b", model=model, tools=[agents.ComputerTool(start)])
-        return Agent("a", "Hi", model=model, handoffs=[other])
+    return Agent("b", "b", model=model, tools=[agents.ComputerTool(start)])
 
+
+def only_known_later(agent: Agent[Any]) -> Any:
+    """Return a hand-off to an agent that nobody can find in it."""
+
+    async def invoke(_context: Any, _arguments: str) -> Any:
+        return agent.sdk_agent
+
+    return agents.Handoff(
+        tool_name="transfer_to_b",
+        tool_description="b",
+        input_json_schema={},
+        on_invoke_handoff=invoke,
+        agent_name="b",
+    )
+
+
+@pytest.mark.parametrize("place", ["hand-off", "object", "tool", "SDK's tool"])
+def test_a_computer_is_not_even_started(db: Recorder, place: str) -> None:
+    def make(model: ScriptedModel) -> Agent[Any]:
+        other = with_computer(db, model)
+        if place in ("hand-off", "object"):
+            return Agent("a", "Hi", model=model, handoffs=[other if place == "hand-off" else handoff(other)])
+        tool = other if place == "tool" else other.sdk_agent.as_tool("b", "b")
+        return Agent("a", "Hi", model=model, tools=[tool])
+
+    call = Call("transfer_to_b", {}) if place in ("hand-off", "object") else Call("b", {"input": "x"})
     with pytest.raises(InvalidOptionError, match="starts a computer"):
-        db.again(make, ["done"], ["done"])
+        db.again(make, ["done"], [call, "done", "done"])
+    assert not db.ran
+
+
+def test_a_computer_of_an_agent_that_only_the_handoff_knows_is_not_started(db: Recorder) -> None:
+    def make(model: ScriptedModel) -> Agent[Any]:
+        return Agent("a", "Hi", model=model, handoffs=[only_known_later(with_computer(db, model))])
+
+    run = db.again(make, ["done"], [Call("transfer_to_b", {}), "done", "done"])
+    assert diverged_at(run)[:2] == ("b", "computer_use_preview")
     assert not db.ran
 
 

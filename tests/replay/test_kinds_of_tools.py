@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from agents import (
+    ComputerTool,
     GuardrailFunctionOutput,
     ToolGuardrailFunctionOutput,
     ToolInputGuardrail,
@@ -53,6 +54,24 @@ async def test_a_computer_is_refused(tapes: Tapes) -> None:
     taped = await tapes.record(Case(Agent("a", "Hi", model=scripted(True, [call], "ok"), tools=[made])))
     with pytest.raises(NotReplayableError, match=r"E93.*screen"):
         await replay_async(taped.recording, Agent("a", "Hi", model=scripted(False), tools=[made]))
+
+
+@pytest.mark.parametrize("ignore", [(), "tools"])
+async def test_a_computer_that_the_recorded_run_did_not_have_is_not_started(
+    tapes: Tapes, ignore: Any
+) -> None:
+    started: list[str] = []
+
+    def start(*, run_context: Any) -> Any:
+        del run_context
+        started.append("computer")
+        raise RuntimeError
+
+    taped = await tapes.record(Case(Agent("a", "Hi", model=scripted(True, "ok"))))
+    agent = Agent("a", "Hi", model=scripted(False), tools=[ComputerTool(start)])
+    with pytest.raises(NotReplayableError, match=r"E93.*computer"):
+        await replay_async(taped.recording, agent, ignore=ignore)
+    assert not started
 
 
 @pytest.mark.parametrize("place", ["input", "output"])

@@ -23,6 +23,7 @@ from kantan_agents.replay.change import Change
 from kantan_agents.replay.changed_agent import ChangedPart
 from kantan_agents.replay.cohort import Cohort, Skipped, obstacle
 from kantan_agents.replay.experiment.prices import Estimate, Prices
+from kantan_agents.replay.reached import Reached
 from kantan_agents.replay.recording import Recording
 from kantan_agents.replay.tape import was_made
 from kantan_agents.support.nearest import nearest
@@ -144,22 +145,13 @@ def check_agent(agent: Agent[Any], live: Iterable[str]) -> None:
     if agent.runner is not Runner:
         reason = f"has a runner of its own ({agent.runner!r}), which may do anything"
         raise InvalidOptionError(option="agent", reason=reason)
-    for one in _reachable(agent):
+    for one in Reached(agent, {}).agents:
         for tool in getattr(one, "tools", ()):
             if isinstance(tool, ComputerTool) and tool.name not in live:
                 reason = (
                     f"the tool {tool.name!r} of {one.name!r} starts a computer; name it in live if it may"
                 )
                 raise InvalidOptionError(option="agent", reason=reason)
-
-
-def _reachable(agent: Any) -> list[Any]:
-    found = [agent]
-    for one in found:
-        for target in getattr(one, "handoffs", ()):
-            if hasattr(target, "handoffs") and not any(target is known for known in found):
-                found.append(target)
-    return found
 
 
 def _of_agent(cohort: Cohort, trace_id: str, agent: str) -> Sequence[Recording | Skipped]:

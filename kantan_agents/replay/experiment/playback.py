@@ -8,7 +8,7 @@ from typing import Any
 
 import agents
 import attrs
-from agents import ApplyPatchTool, FunctionTool, LocalShellTool, ShellTool
+from agents import ApplyPatchTool, ComputerTool, FunctionTool, LocalShellTool, ShellTool
 
 from kantan_agents.agent import Agent
 from kantan_agents.bridge.structured_requests import open_stream
@@ -166,11 +166,22 @@ class CounterfactualTape:
             reason = why_not_repeated(held[0])
             playback.refused = NotReplayableError(trace_id=playback.recording.trace_id, reason=reason)
             raise playback.refused
-        for tool in request.tools:
-            if not runs_here(tool) and tool.name not in playback.policy.live:
-                reason = "it would run at the provider or start something; name it in live if it may"
-                raise playback.diverge(call.agent, tool.name, "", reason)
+        self._check_live(call.agent, [tool for tool in request.tools if not runs_here(tool)])
         self._begun += 1
+
+    def check_offered(self, agent: str, tools: Sequence[Any]) -> None:
+        """Check that the SDK may start the computers among the tools of an agent.
+
+        Raises:
+            RunStoppedError: It may not.
+        """
+        self._check_live(agent, [tool for tool in tools if isinstance(tool, ComputerTool)])
+
+    def _check_live(self, agent: str, tools: Sequence[Any]) -> None:
+        for tool in tools:
+            if tool.name not in self._playback.policy.live:
+                reason = "it would run at the provider or start something; name it in live if it may"
+                raise self._playback.diverge(agent, tool.name, "", reason)
 
     def lets_run(self, call: ToolCall) -> bool:
         """Return whether a tool really runs: it is part of the run, or named in ``live`` and not recorded."""
