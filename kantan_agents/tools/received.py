@@ -50,10 +50,11 @@ def schema_behind(tool: FunctionTool) -> FuncSchema | None:
 
 def is_unchanged(received: Received, arguments: Mapping[str, Any]) -> bool:
     """Return whether a function certainly receives what the model wrote, found without calling validators."""
-    types = received.plain if isinstance(received, _Receiver) else None
-    return types is not None and all(
-        type(value) is types.get(name, _MISSING) for name, value in arguments.items()
-    )
+    if not isinstance(received, _Receiver) or received.plain is None:
+        return False
+    types = received.plain
+    is_same = all(type(value) is types.get(name, _MISSING) for name, value in arguments.items())
+    return is_same and received.required <= arguments.keys()  # without one of them, the call fails
 
 
 @attrs.frozen(eq=False)
@@ -91,6 +92,12 @@ class _Receiver:
         return {
             name: field.annotation for name, field in fields.items() if isinstance(field.annotation, type)
         }
+
+    @cached_property
+    def required(self) -> frozenset[str]:
+        """The names of the parameters without a default."""
+        fields = self.schema.params_pydantic_model.model_fields
+        return frozenset(name for name, field in fields.items() if field.is_required())
 
     @property
     def _takes_more(self) -> bool:

@@ -103,3 +103,26 @@ async def check(recorded: Recording, before: Any, after: Any, calls: list[Script
 async def test_what_if_gives_the_decisions_of_a_run_under_the_other_rules(question: Any) -> None:
     with tempfile.TemporaryDirectory() as directory, recording(Path(directory) / "t.sqlite3") as recorded:
         await check(recorded, *question)
+
+
+@function_tool
+def shell(command: str, cwd: str = "/") -> str:
+    return command + cwd
+
+
+@pytest.mark.parametrize("arguments", [{}, {"cwd": "/"}, {"command": "ls"}, {"cwd": "/tmp"}])
+async def test_the_default_of_a_parameter_is_not_checked_if_another_one_is_missing(
+    tmp_path: Path, arguments: dict[str, str]
+) -> None:
+    def run() -> Agent[Any]:
+        model = ScriptedModel([Reply(tool_calls=[ScriptedToolCall("shell", arguments, id="c0")]), "Done."])
+        return Agent("support", "Help.", model=model, tools=[shell], tool_providers=None)
+
+    in_tmp = {"params": {"shell": {"cwd": {"enum": ["/tmp"]}}}}
+    with recording(tmp_path / "t.sqlite3") as recorded:
+        for before, after in (({}, in_tmp), (in_tmp, {}), (in_tmp, in_tmp)):
+            first, second = await recorded.run(run(), before), await recorded.run(run(), after)
+            answer, made = recorded.ask(after, first), recorded.calls(first)
+            assert not answer.unjudged
+            (remade,) = recorded.calls(second)
+            assert predicted(answer, made) == {"c0": decision(remade).is_allowed}
