@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 from kantan_agents.capture import RunRecord
 from kantan_agents.capture.canonical import canonical, decode
@@ -16,6 +17,8 @@ from kantan_agents.structured import json_data
 from kantan_agents.support.secrets import mask
 from kantan_agents.tracing.recorder.masking import mask_data
 from kantan_agents.tracing.recorder.plain_json import encode_anything
+
+_ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]+\b")
 
 
 class StrictPlayback:
@@ -85,16 +88,22 @@ class StrictPlayback:
         """Check that a run has failed as the recorded one.
 
         Raises:
-            ReplayDifferenceError: E92, the recorded run has failed in another way.
+            ReplayDifferenceError: E92, the recorded run has failed in another way, or after more model calls.
             Exception: The error itself, if the recorded run has not failed.
         """
         recorded = self._recording.root.error
         if recorded is None:
             raise error
         is_same = recorded.type in _names_of(error) and recorded.code == code_of(error)
-        if not is_same and self._checks.counts("error"):
-            found = [Difference("error", recorded.message, str(error))]
-            raise difference_error("the end", found) from error
+        now = str(mask(_message_of(error)))
+        is_same_text = _without_addresses(now) == _without_addresses(recorded.message)
+        if not (is_same and is_same_text) and self._checks.counts("error"):
+            before, after = recorded.message, now
+            if not is_same:
+                before, after = f"{recorded.type}: {before}", f"{type(error).__name__}: {after}"
+            raise difference_error("the end", [Difference("error", before, after)]) from error
+        for tape in self._tapes:
+            tape.check_model_calls()
 
     def check_success(self, context: dict[str, Any]) -> None:
         """Check that a run that has ended without an error has ended as the recorded one.
@@ -120,6 +129,18 @@ class StrictPlayback:
 
 def _names_of(error: BaseException) -> set[str]:
     return {type(error).__name__, getattr(error, "type_name", "")}
+
+
+def _message_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - __str__ is user code
+        return f"<{type(error).__name__}>"  # as in a record
+
+
+def _without_addresses(message: str) -> str:
+    """Return a message without the addresses of objects, which differ in each process."""
+    return _ADDRESS.sub("0x", message)
 
 
 def output_of(context: dict[str, Any]) -> Any:

@@ -197,16 +197,24 @@ class StrictTape:
         Raises:
             ReplayDifferenceError: E92, one was not.
         """
+        self.check_model_calls()
         if not self._checks.counts("calls"):
             return
-        for at, call in self._model_calls:
-            place = f"model call {at + 1} of {call.agent!r}"
-            raise self._differs(place, [Difference("calls", call.model, None, "removed")])
         for tool_call in self._tool_calls:
             # Otherwise a middleware, a person or the rules had answered it.
             if tool_call.decision is not None and tool_call.decision.is_allowed:
                 place = f"the call of the tool {tool_call.tool.name!r} by {tool_call.agent!r}"
                 raise self._differs(place, [Difference("calls", tool_call.arguments, None, "removed")])
+
+    def check_model_calls(self) -> None:
+        """Check that every recorded model call was made.
+
+        Raises:
+            ReplayDifferenceError: E92, one was not.
+        """
+        for at, call in self._model_calls if self._checks.counts("calls") else ():
+            place = f"model call {at + 1} of {call.agent!r}"
+            raise self._differs(place, [Difference("calls", call.model, None, "removed")])
 
     def _differs(self, place: str, found: Sequence[Difference]) -> ReplayDifferenceError:
         error = difference_error(place, found)
