@@ -12,12 +12,10 @@ class Tape(Protocol):
 
     Attributes:
         asks_models: Whether models are really asked; then retries and time limits are those of any run.
-        asks_servers: Whether slash commands may ask MCP servers for their prompts.
         is_retried: Whether the recorded run has made the request again whose answer was the last error.
     """
 
     asks_models: bool
-    asks_servers: bool
     is_retried: bool
 
     def form_memory(self, call: Any) -> Any:
@@ -66,6 +64,10 @@ class Playback(Protocol):
 
     def tape_for(self, run: Any) -> Tape:
         """Return what answers the calls of a run that begins."""
+        ...
+
+    def check_embedding(self, model: str) -> None:
+        """Raise if an embedding model may not be asked."""
         ...
 
 

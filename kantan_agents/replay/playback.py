@@ -8,7 +8,7 @@ from typing import Any, Final
 from kantan_agents.capture import RunRecord
 from kantan_agents.capture.canonical import canonical, decode
 from kantan_agents.capture.compare import Difference
-from kantan_agents.errors import KantanAgentsError, code_of
+from kantan_agents.errors import KantanAgentsError, NotReplayableError, code_of
 from kantan_agents.pipeline import Run
 from kantan_agents.replay.checks import Checks, difference_error
 from kantan_agents.replay.recording import Recording
@@ -59,6 +59,17 @@ class StrictPlayback:
         self._tapes.append(tape)
         return tape
 
+    def check_embedding(self, model: str) -> None:
+        """Refuse to ask an embedding model: its vectors are not recorded.
+
+        Raises:
+            NotReplayableError: E93, always.
+        """
+        reason = f"its tools are found with the embedding model {model!r}, whose vectors are not recorded"
+        error = NotReplayableError(trace_id=self._recording.trace_id, reason=reason)
+        self._fail(error)
+        raise error
+
     def _recorded_run(self, run: Run) -> RunRecord | None:
         if not self._tapes:
             return self._recording.root
@@ -96,7 +107,10 @@ class StrictPlayback:
             raise error
         is_same = recorded.type in _names_of(error) and recorded.code == code_of(error)
         now = str(mask(_message_of(error)))
-        is_same_text = _without_addresses(now) == _without_addresses(recorded.message)
+        # A code says what has happened; its message may have a hint that is made of what is not recorded.
+        is_same_text = recorded.code is not None or _without_addresses(now) == _without_addresses(
+            recorded.message
+        )
         if not (is_same and is_same_text) and self._checks.counts("error"):
             before, after = recorded.message, now
             if not is_same:

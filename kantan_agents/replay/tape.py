@@ -36,8 +36,6 @@ class StrictTape:
         fail: Called with the first difference, which ends the replay even if the run goes on.
     """
 
-    asks_servers = True  # the requests that follow are compared
-
     def __init__(self, recorded: RunRecord, checks: Checks, fail: Any) -> None:
         self.recorded = recorded
         self._checks = checks

@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from kantan_agents.errors import RetrievalError
+from kantan_agents.errors import NotReplayableError, RetrievalError
 from kantan_agents.pipeline import loggable
 from kantan_agents.retrieval.options import ToolRetrieval
 from kantan_agents.retrieval.retrievers.bm25 import BM25Index
@@ -131,7 +131,7 @@ class ToolSearch:
         try:
             with anyio.move_on_after(seconds):
                 return await in_own_task(ask)
-        except RetrievalError:
+        except (RetrievalError, NotReplayableError):
             raise
         except Exception as error:
             raise self._error(f"{what}() raised {type(error).__name__}: {error!s:.200}") from error

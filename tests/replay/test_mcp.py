@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 from agents.mcp import MCPServer, MCPServerStdio
+from mcp.types import GetPromptResult, ListPromptsResult, Prompt, PromptMessage, TextContent
 
-from kantan_agents import Agent
+from kantan_agents import Agent, SlashCommands
 from kantan_agents.errors import ReplayDifferenceError
 from kantan_agents.replay import replay_async
 from kantan_agents.testing import ScriptedToolCall as Call
 from tests.mcp.offering import Offering
-from tests.replay.kinds_of_runs import scripted
+from tests.replay.kinds_of_runs import scripted, tool
 from tests.replay.taping import Case, Tapes
 
 pytestmark = pytest.mark.anyio
@@ -41,6 +42,32 @@ async def test_a_server_process_is_not_contacted(tapes: Tapes, tmp_path: Path) -
         assert taped.recording.root.tool_calls[0].tool.server == "files"
         assert (await tapes.replays(taped, reading(absent(), live=False))).output == "ok"
     assert log.read_text() == "x\nx\n"
+
+
+async def test_a_server_is_not_asked_for_its_prompts(tapes: Tapes) -> None:
+    asked: list[str] = []
+
+    class Noting(Offering):
+        async def list_prompts(self) -> Any:
+            asked.append("prompts")
+            return ListPromptsResult(prompts=[Prompt(name="greet")])
+
+        async def get_prompt(self, name: str, arguments: Any = None) -> Any:
+            asked.append(name)
+            said = PromptMessage(role="user", content=TextContent(type="text", text="Say hello."))
+            return GetPromptResult(messages=[said])
+
+    def agent(live: bool) -> Agent[Any]:
+        commands = SlashCommands({"allow": ["*"]})
+        model, server = scripted(live, "ok"), Noting("files", "read")
+        return Agent("a", "Hi", model=model, tools=[tool("t1")], mcp_servers=[server], middleware=[commands])
+
+    for given in ("/mcp__files__greet", "/mcp__files__nothing"):
+        taped = await tapes.record(Case(agent(live=True), given))
+        assert "prompts" in asked
+        asked.clear()
+        await replay_async(taped.recording, agent(live=False))
+        assert not asked
 
 
 @pytest.mark.parametrize("on_failure", ["continue", "raise"])

@@ -66,8 +66,8 @@ async def prompt_commands(agent: SDKAgent, commands: Iterable[Command]) -> list[
 
 async def _prompts_of(server: MCPServer, around: Surroundings, agent: str) -> list[Command]:
     run = current_run.get()
-    if run is not None and run.tape is not None and not run.tape.asks_servers:
-        return []
+    if run is not None and run.tape is not None:
+        return []  # no server is asked; the input of such a command is recorded as the prompt's messages
     if not may_offer(server, "prompts"):
         return []
     try:

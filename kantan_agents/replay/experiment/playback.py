@@ -85,6 +85,9 @@ class CounterfactualPlayback:
             self._recorded[run.id] = recorded.id
         return CounterfactualTape(self, recorded)
 
+    def check_embedding(self, _model: str) -> None:
+        """Do nothing: models are really asked."""
+
     def _recorded_run(self, run: Run) -> RunRecord | None:
         if not self.seen.runs:
             return self.recording.root
@@ -124,8 +127,6 @@ class CounterfactualTape:
         playback: What the tapes of all runs inside one another share.
         recorded: The recorded run; None for a run that was not recorded, such as a new delegation.
     """
-
-    asks_servers = False
 
     def __init__(self, playback: CounterfactualPlayback, recorded: RunRecord | None) -> None:
         self._playback = playback

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 import anyio.to_thread
 import attrs
 
+from kantan_agents.capture.playback import current_playback
 from kantan_agents.errors import InvalidOptionError, RetrievalError
 from kantan_agents.models import embedding_clients
 from kantan_agents.retrieval.retrievers.retriever import StaleIndexError, ToolDocument, ToolIndex, ToolMatch
@@ -125,6 +126,9 @@ class EmbeddingRetriever:
 
     async def _ask(self, texts: list[str]) -> Any:
         if isinstance(self.embed, str):
+            playback = current_playback.get()
+            if playback is not None:
+                playback.check_embedding(self.embed)
             clients, model = await embedding_clients(self.embed)
             answer = await clients.client().embeddings.create(
                 model=model, input=texts, encoding_format="float"
