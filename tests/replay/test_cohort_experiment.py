@@ -14,10 +14,12 @@ import anyio
 import attrs
 import openai
 import pytest
+from agents import ModelSettings, RunConfig
 
 from kantan_agents import Agent, Middleware, Prompt
 from kantan_agents.errors import (
     EmptyCohortError,
+    InvalidChangeError,
     InvalidOptionError,
     ReplayBudgetError,
     TraceDatabaseError,
@@ -482,3 +484,42 @@ def test_a_damaged_row_is_an_error_of_the_database(shop: Shop, table: str, body:
 def test_an_outcome_survives_its_way_through_json(shop: Shop) -> None:
     for run in shop.replay(Change.prompt("Help carefully."), prices=PRICES).runs:
         assert RunOutcome.from_dict(json.loads(json.dumps(run.to_dict()))) == run
+
+
+def test_a_run_config_is_that_of_every_run(db: Recorder) -> None:
+    config = RunConfig(model_settings=ModelSettings(top_p=0.5), trace_metadata={"team": "blue"})
+    trace_id = db.run(Agent("a", "Hi", model=ScriptedModel(["yes"])), run_config=config)
+    model = ScriptedModel(["yes"] * 3)
+    agent = Agent("a", "Hi", model=model)
+    experiment = db.replay([trace_id], agent, run_config=config)
+    assert [call.model_settings.top_p for call in model.calls] == [0.5]
+    replayed = db.store.trace(str(experiment.runs[0].replayed_trace_id)).summary
+    assert (replayed.metadata["team"], replayed.metadata[EXPERIMENT_KEY]) == ("blue", experiment.name)
+    # Another configuration is another experiment, the same one goes on.
+    db.replay([trace_id], agent, run_config={"model_settings": ModelSettings(top_p=0.5)})
+    assert len(model.calls) == 1
+    db.replay([trace_id], agent, run_config={"model_settings": ModelSettings(top_p=0.6)})
+    assert [call.model_settings.top_p for call in model.calls] == [0.5, 0.6]
+
+
+@pytest.mark.parametrize("config", [3, {"modell": "x"}])
+def test_an_invalid_run_config_is_an_error_before_the_start(db: Recorder, config: Any) -> None:
+    agent = Agent("a", "Hi", model=ScriptedModel(["yes"]))
+    trace_id = db.run(agent)
+    with pytest.raises(InvalidOptionError, match=r"E75.*run_config"):
+        db.replay([trace_id], agent, run_config=config)
+
+
+@pytest.mark.parametrize(
+    ("config", "change"),
+    [
+        ({"model": ScriptedModel([])}, Change.model(ScriptedModel([]))),
+        ({"model_settings": ModelSettings(top_p=0.5)}, Change.settings(temperature=0.1, top_p=0.4)),
+    ],
+    ids=["model", "settings"],
+)
+def test_a_change_that_the_run_config_would_undo_is_an_error(db: Recorder, config: Any, change: Any) -> None:
+    agent = Agent("a", "Hi", model=ScriptedModel(["yes"]))
+    trace_id = db.run(agent)
+    with pytest.raises(InvalidChangeError, match=r"E94.*run_config"):
+        db.replay([trace_id], agent, change, run_config=config)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterable
 from typing import Any, Final
 
 import attrs
@@ -11,9 +13,16 @@ from agents import RunConfig
 
 from kantan_agents.capture.canonical import canonical, copied
 from kantan_agents.capture.playback import current_playback
-from kantan_agents.errors import ModelNotConfiguredError, ModelNotFoundError, ProviderRequestError
+from kantan_agents.errors import (
+    InvalidChangeError,
+    InvalidOptionError,
+    ModelNotConfiguredError,
+    ModelNotFoundError,
+    ProviderRequestError,
+)
 from kantan_agents.events import Event, ModelCallFinished
 from kantan_agents.replay.beginning import context_of, run_again
+from kantan_agents.replay.change import Change, plain
 from kantan_agents.replay.cohort import EXPERIMENT_KEY, REPLAYED_KEY
 from kantan_agents.replay.experiment.comparing import (
     changed_decisions,
@@ -47,6 +56,38 @@ class Attempt:
     fatal: Exception | None = None
 
 
+def checked_run_config(given: Any, changes: Iterable[Change]) -> RunConfig:
+    """Return a configuration of runs for ``replay_cohort``.
+
+    Raises:
+        InvalidOptionError: E75, it is neither a RunConfig nor a dict of its fields.
+        InvalidChangeError: E94, a change would have no effect beside it.
+    """
+    try:
+        config = given if isinstance(given, RunConfig) else RunConfig(**({} if given is None else given))
+    except TypeError as error:
+        raise InvalidOptionError(option="run_config", reason=str(error)) from error
+    settings = vars(config.model_settings) if config.model_settings is not None else {}
+    fixed = {f"settings.{name}" for name, value in settings.items() if value is not None}
+    fixed |= {"model"} if config.model is not None else set()
+    for change in changes:
+        for what in change.what.split(", "):
+            if what in fixed:
+                reason = "the run_config has another value, which wins over that of the agent"
+                raise InvalidChangeError(change=what, reason=reason)
+    return config
+
+
+def described_config(config: RunConfig) -> dict[str, Any]:
+    """Return what identifies a configuration in another process: its model and its settings."""
+    model = config.model
+    named = model is None or isinstance(model, str)
+    return {
+        "model": model if named else getattr(model, "model", type(model).__name__),
+        "model_settings": plain(config.model_settings),
+    }
+
+
 class Runner:
     """Makes the runs of an experiment.
 
@@ -55,9 +96,11 @@ class Runner:
         wanted: What the caller has asked for.
         policy: What happens to new calls.
         ledger: Counts what the model calls use.
+        config: The configuration of each run.
     """
 
-    def __init__(self, name: str, wanted: Wanted, policy: Policy, ledger: Ledger) -> None:
+    def __init__(self, name: str, wanted: Wanted, policy: Policy, ledger: Ledger, config: RunConfig) -> None:
+        self._config = config
         self._name = name
         self._wanted = wanted
         self._policy = policy
@@ -77,8 +120,12 @@ class Runner:
         """Run a recorded run once more and compare it."""
         playback = CounterfactualPlayback(recording, self._policy, lambda: self._ledger.may_spend)
         root, agent = recording.root, self._wanted.after
-        metadata = {EXPERIMENT_KEY: self._name, REPLAYED_KEY: root.id}
-        options = {"run_config": RunConfig(trace_metadata=metadata)}
+        metadata = {
+            **(self._config.trace_metadata or {}),
+            EXPERIMENT_KEY: self._name,
+            REPLAYED_KEY: root.id,
+        }
+        options = {"run_config": dataclasses.replace(self._config, trace_metadata=metadata)}
         context = context_of(root, self._wanted.context)
         if self._wanted.run_rules is not None:
             context["tool_rules"] = copied(self._wanted.run_rules)

@@ -7,6 +7,7 @@ from typing import Any
 
 import anyio
 import attrs
+from agents import RunConfig
 from anyio.to_thread import run_sync
 
 from kantan_agents.agent import Agent
@@ -20,7 +21,7 @@ from kantan_agents.replay.change import Change
 from kantan_agents.replay.changed_agent import changed_agent, changes_of, hash_of
 from kantan_agents.replay.cohort import Cohort
 from kantan_agents.replay.experiment.experiment import Experiment, of_row
-from kantan_agents.replay.experiment.one_run import Runner
+from kantan_agents.replay.experiment.one_run import Runner, checked_run_config, described_config
 from kantan_agents.replay.experiment.outcome import RunOutcome
 from kantan_agents.replay.experiment.plan import Plan, Unit, Wanted, plan_of
 from kantan_agents.replay.experiment.playback import Policy
@@ -49,6 +50,7 @@ def replay_cohort(
     max_tokens: int | None = None,
     max_cost: float | None = None,
     context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
     name: str | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
@@ -78,6 +80,8 @@ def replay_cohort(
         max_tokens: The most input and output tokens of the missing runs together.
         max_cost: The most that they may cost, in the currency of ``prices``.
         context: Values for the context besides those that the templates had read.
+        run_config: The SDK's ``RunConfig`` that your program runs the agent with, or a dict of its fields. It
+            is not part of a record.
         name: Name of the experiment; by default made of the changes.
         progress: Called whenever a run has finished.
 
@@ -110,6 +114,7 @@ def replay_cohort(
             max_tokens=max_tokens,
             max_cost=max_cost,
             context=context,
+            run_config=run_config,
             name=name,
             progress=progress,
         )
@@ -129,6 +134,7 @@ async def replay_cohort_async(
     max_tokens: int | None = None,
     max_cost: float | None = None,
     context: Mapping[str, Any] | None = None,
+    run_config: RunConfig | Mapping[str, Any] | None = None,
     name: str | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
@@ -141,6 +147,7 @@ async def replay_cohort_async(
     priced = Prices.of(prices)
     limit = Limit.of(max_tokens, max_cost, priced)
     workers = checked_int("concurrency", concurrency, 1)
+    config = checked_run_config(run_config, listed)
     made = changed_agent(await Reached.from_agent(agent), listed)
     wanted = Wanted(
         agent,
@@ -155,11 +162,13 @@ async def replay_cohort_async(
     plan = await run_sync(plan_of, cohort, wanted)
     policy = Policy(names, simulate)
     more = {"live": sorted(names), "simulate": None if simulate is None else simulate.name}
+    # Experiments without a configuration keep the hash that they have in files of earlier versions.
+    configured = {} if run_config is None else {"run_config": described_config(config)}
     row = await run_sync(
         open_experiment,
         cohort.store.path,
         name or ", ".join(change.label for change in listed),
-        hash_of(wanted.after, listed, more),
+        hash_of(wanted.after, listed, more | configured),
         {
             "agent": agent.name,
             "changes": [change.label for change in listed],
@@ -169,7 +178,7 @@ async def replay_cohort_async(
         },
     )
     ledger = Ledger(limit)
-    runner = Runner(row.name, wanted, policy, ledger)
+    runner = Runner(row.name, wanted, policy, ledger, config)
     work = _Work(cohort, plan, row, runner, ledger, progress)
     await work.read_finished()
     ledger.check(unit.estimate for unit in work.missing)
