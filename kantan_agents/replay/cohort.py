@@ -16,12 +16,8 @@ from kantan_agents.replay.provider_side import held_by_provider, runs_here, why_
 from kantan_agents.replay.recording import Recording
 from kantan_agents.support.arguments import checked_int
 from kantan_agents.tracing.store import TraceStore
+from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
 from kantan_agents.tracing.store.filters import TraceFilters
-
-EXPERIMENT_KEY: Final = "kantan_agents_experiment"
-"""Key of the trace metadata of runs that were made by an experiment: its name."""
-REPLAYED_KEY: Final = "kantan_agents_replayed_run"
-"""Key of the trace metadata of such a run: the id of the run that it repeats."""
 
 _HELD_LATER: Final = "auto_previous_response_id"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import function_tool
+from agents import RunConfig, function_tool
 
 from kantan_agents import Agent
 from kantan_agents.testing import Reply, ScriptedModel, ScriptedToolCall
@@ -72,6 +72,21 @@ def test_flips_are_listed_with_rule_layer_agent_and_arguments(ask: Any) -> None:
     assert '{"command": "git status"}' in outcome.stdout[allowed:]
     assert "deny: bash" in outcome.stdout[allowed:]
     assert "2 invalid calls, which fail whatever the rules say" in outcome.stdout
+
+
+def test_runs_of_experiments_are_left_out(ask: Any, tmp_path: Path) -> None:
+    config = RunConfig(trace_metadata={"kantan_agents_experiment": "e"})
+
+    async def record() -> None:
+        with recording(tmp_path / "t.sqlite3") as file:
+            await file.run(agent())
+            await agent().run_async("Go", {}, run_config=config)
+
+    asyncio.run(record())
+    every, made = (), ("--meta", "kantan_agents_experiment=e")
+    for options in (every, made):
+        data = json.loads(ask({"deny": ["bash"]}, "--json", *options, db=tmp_path / "t.sqlite3").stdout)
+        assert (data["runs"], len(data["newly_refused"])) == (1, 2)
 
 
 def test_json_has_everything(ask: Any) -> None:

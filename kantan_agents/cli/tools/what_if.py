@@ -54,7 +54,10 @@ def show_what_if(
     """
     store = open_store(path)
     from kantan_agents.rule_changes import what_if
+    from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
 
+    # The runs of experiments repeat others, with something changed.
+    filters = {**filters, "metadata": {EXPERIMENT_KEY: None, **(filters.get("metadata") or {})}}
     console = wide_terminal()
     with working(console, "Deciding recorded calls again ..."):
         answer = what_if(rules, store.recorded_calls(**filters), layer=layer)

@@ -23,7 +23,6 @@ from kantan_agents.errors import (
 from kantan_agents.events import Event, ModelCallFinished
 from kantan_agents.replay.beginning import context_of, run_again
 from kantan_agents.replay.change import Change, plain
-from kantan_agents.replay.cohort import EXPERIMENT_KEY, REPLAYED_KEY
 from kantan_agents.replay.experiment.comparing import (
     changed_decisions,
     changed_fields,
@@ -39,6 +38,7 @@ from kantan_agents.replay.experiment.prices import Ledger
 from kantan_agents.replay.experiment.seen import tokens_of
 from kantan_agents.replay.playback import output_of
 from kantan_agents.replay.recording import Recording
+from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
 
 _NO_ACCESS: Final = (401, 403, 404)
 
