@@ -12,6 +12,7 @@ from typing import Any, Final
 import attrs
 from agents import FunctionTool, ModelSettings, UserError
 from agents.strict_schema import ensure_strict_json_schema
+from pydantic import ValidationError
 from typing_extensions import Self
 
 from kantan_agents.agent import Agent
@@ -125,6 +126,9 @@ class Change:
         what = ", ".join(f"settings.{name}" for name in settings) or "settings"
         try:
             ModelSettings(**settings)
+        except ValidationError as error:
+            reasons = [f"{one['loc'][0]}: {one['msg']}" for one in error.errors()]
+            raise InvalidChangeError(change=what, reason="; ".join(dict.fromkeys(reasons))) from error
         except (TypeError, ValueError) as error:
             raise InvalidChangeError(change=what, reason=_first_line(error)) from error
 

@@ -114,7 +114,7 @@ def test_json_has_the_differences(folder: Path, kantan_agents: Invoke) -> None:
         (("plain.json",), "name the agent to replay with"),
         (("plain.json", "--agent", "app_to_replay"), "it must be MODULE:NAME"),
         (("plain.json", "--agent", "app_to_replay:none"), "has no attribute 'none'"),
-        (("plain.json", "--agent", "app_to_replay:number"), "it is a int, not an Agent"),
+        (("plain.json", "--agent", "app_to_replay:number"), "it must be an Agent, not int"),
         (("plain.json", "--agent", "app_to_replay:broken"), "no key"),
         (("plain.json", "--agent", "no_such_module:a"), "No module named 'no_such_module'"),
     ],

@@ -216,6 +216,12 @@ def test_changes_are_read_from_options_and_files(kantan_agents: Invoke, shop: Sh
         (["--change", "settings.temperature=1", "--trace", "unknown"], "[E61]"),
         (["--change", "settings.temperature=1", "--price", "x"], "MODEL=IN,OUT"),
         (["--change", "settings.temperature=1", "--last", "soon"], "--last"),
+        (
+            ["--change", "settings.temperature=1", "--trace", "LAST", "--last", "7d"],
+            "[E75] Invalid option --last",
+        ),
+        (["--change", "settings.temperature=1", "--max-cost", "1"], "--price MODEL=IN,OUT"),
+        (["--change", "settings.temperature=hot"], "made: temperature: Input should be a valid number"),
     ],
 )
 def test_bad_input_is_one_line_and_costs_nothing(

@@ -33,9 +33,9 @@ from kantan_agents.replay import (
     replay_cohort,
     replay_cohort_async,
 )
-from kantan_agents.replay.cohort import EXPERIMENT_KEY, REPLAYED_KEY
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
 from kantan_agents.tracing.store import connection as connections
+from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
 from tests.replay.cohorts import HARMLESS, Recorder, recording
 
 QUESTIONS = ("order 5", "order 6", "order 7")
@@ -523,3 +523,8 @@ def test_a_change_that_the_run_config_would_undo_is_an_error(db: Recorder, confi
     trace_id = db.run(agent)
     with pytest.raises(InvalidChangeError, match=r"E94.*run_config"):
         db.replay([trace_id], agent, change, run_config=config)
+
+
+def test_a_budget_of_nothing_permits_models_that_cost_nothing(shop: Shop) -> None:
+    free = {"small": (0.0, 0.0)}
+    assert shop.replay(Change.settings(temperature=0.5), max_cost=0, prices=free).is_complete

@@ -147,7 +147,17 @@ def cohort(
     from kantan_agents.cli.replay.run_experiment import Asked, run_experiment
     from kantan_agents.cli.terminal.inputs import read_context
     from kantan_agents.cli.terminal.read_quantities import read_duration
+    from kantan_agents.errors import InvalidOptionError
 
+    filters = {"--version": version, "--last": last, "--limit": limit, "--sample": sample}
+    given = [option for option, value in filters.items() if value is not None]
+    if trace and given:
+        raise InvalidOptionError(
+            option=given[0], reason="selects runs, and --trace names them; use one of both"
+        )
+    if max_cost is not None and not price:
+        reason = "needs the prices of the models: --price MODEL=IN,OUT"
+        raise InvalidOptionError(option="--max-cost", reason=reason)
     asked = Asked(
         db,
         agent,

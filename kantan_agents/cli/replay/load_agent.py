@@ -35,7 +35,7 @@ def load_agent(name: str) -> Agent[Any]:
     except Exception as error:
         raise _invalid(name, describe(error)) from error
     if not isinstance(agent, Agent):
-        raise _invalid(name, f"it is a {type(agent).__name__}, not an Agent")
+        raise _invalid(name, f"it must be an Agent, not {type(agent).__name__}")
     return agent
 
 

@@ -171,4 +171,8 @@ class Ledger:
     def may_spend(self) -> bool:
         """Whether what was really used is still within the limit."""
         limits = (self._limit.max_tokens, self._limit.max_cost)
-        return all(most is None or spent < most for most, spent in zip(limits, self._spent, strict=True))
+        # With a limit of 0, models that cost nothing may be asked.
+        return all(
+            most is None or spent < most or spent == most == 0
+            for most, spent in zip(limits, self._spent, strict=True)
+        )
