@@ -367,6 +367,7 @@ def test_a_budget_holds_while_runs_need_more_than_estimated(db: Recorder) -> Non
         experiment = db.replay(ids, make(), live={"t1"}, max_tokens=45, concurrency=1)
         assert len(server.requests) == 3  # 15 tokens each; the estimate was 30 for both runs
     assert isinstance(experiment.stopped, ReplayBudgetError)
+    assert "after 45 tokens" in str(experiment.stopped)  # no finished run has them
     assert not experiment.runs
 
 

@@ -168,6 +168,11 @@ class Ledger:
         self._spent = [self._spent[0] + tokens, self._spent[1] + (math.inf if cost is None else cost)]
 
     @property
+    def tokens(self) -> float:
+        """The tokens that were really used, also by runs that were not finished."""
+        return self._spent[0]
+
+    @property
     def may_spend(self) -> bool:
         """Whether what was really used is still within the limit."""
         limits = (self._limit.max_tokens, self._limit.max_cost)

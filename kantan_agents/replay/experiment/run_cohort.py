@@ -245,7 +245,7 @@ class _Work:
             if self._stopped is not None:
                 return
             if not self._ledger.reserve(unit.estimate):
-                self._stop(_used_up())
+                self._stop(_used_up(self._ledger))
                 return
             try:
                 await self._one(unit)
@@ -265,7 +265,7 @@ class _Work:
             self._stop(attempt.fatal)
             return
         if attempt.outcome is None:
-            self._stop(_used_up())
+            self._stop(_used_up(self._ledger))
             return
         if not attempt.outcome.after.tokens and attempt.outcome.after.model_calls:
             self._ledger.spend(int(unit.estimate.tokens or 0), unit.estimate.cost or 0.0)
@@ -294,6 +294,9 @@ class _Work:
             self._progress(len(self._finished), len(self._plan.units))
 
 
-def _used_up() -> ReplayBudgetError:
-    reason = "it is used up; start it again with a higher limit, and it goes on where it has stopped"
+def _used_up(ledger: Ledger) -> ReplayBudgetError:
+    reason = (
+        f"it is used up, after {ledger.tokens:,.0f} tokens with those of unfinished runs; start it again with "
+        "a higher limit, and it goes on where it has stopped"
+    )
     return ReplayBudgetError(reason=reason)
