@@ -1319,6 +1319,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "it continues a conversation that the provider holds: `previous_response_id`, `conversation_id`": (
             "replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
         ),
+        "its tools are found with an [embedding model](tool-retrieval.md), which would be asked": (
+            "replay/test_retrieval.py::test_a_run_whose_tools_an_embedding_model_has_found_is_refused",
+        ),
         "its prompt is held by the provider": (
             "replay/test_provider_side.py::test_what_the_provider_holds_is_refused_by_name",
             "replay/test_provider_side.py::test_each_thing_at_the_provider_needs_its_own_name",

@@ -296,7 +296,7 @@ class _Work:
 
 def _used_up(ledger: Ledger) -> ReplayBudgetError:
     reason = (
-        f"it is used up, after {ledger.tokens:,.0f} tokens with those of unfinished runs; start it again with "
-        "a higher limit, and it goes on where it has stopped"
+        f"it is used up, after {ledger.tokens:,.0f} tokens with those of unfinished runs; start it again "
+        "with a higher limit, and it goes on where it has stopped"
     )
     return ReplayBudgetError(reason=reason)
