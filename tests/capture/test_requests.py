@@ -198,6 +198,13 @@ async def test_ids_of_a_conversation_that_the_provider_keeps_are_captured(record
     assert other["conversation_id"] == "conv_1" == server.requests[1].body["conversation"]
 
 
+async def test_an_option_that_is_set_is_captured_also_if_it_is_empty(recording: Recording) -> None:
+    agent = Agent("geo", "Answer.", model=ScriptedModel(["One."]))
+    await agent.run_async("Go", previous_response_id="")
+    (trace,) = recording.traces()
+    assert trace.runs[0].model_calls[0].request.options == {"previous_response_id": ""}
+
+
 @API
 async def test_all_settings_are_captured_with_those_of_the_prompt_cache(
     recording: Recording, api: str

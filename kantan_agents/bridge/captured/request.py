@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from agents import Model
@@ -23,22 +24,34 @@ OPTIONS = ("previous_response_id", "conversation_id", "prompt")
 """The options of a request that shape it, apart from those that have a place of their own."""
 
 
+def sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a request that shape it, with those that a custom provider adds by itself.
+
+    An option that is set counts, also if it is empty.
+    """
+    sent: dict[str, Any] = {}
+    for name in OPTIONS:
+        value = options.get(name)
+        if value is not None:
+            sent[name] = value
+    of_provider = provider_options(model)
+    if of_provider:
+        sent["provider"] = of_provider
+    return sent
+
+
 def request_data(call: ModelCall, request: Request, model: Model) -> dict[str, Any]:
     """Return a request by the names of its parts, as JSON data or as what encodes to it.
 
     Parts that are empty are left out.
     """
     run = call.run
-    options = {name: request.options[name] for name in OPTIONS if request.options.get(name) is not None}
-    of_provider = provider_options(model)
-    if of_provider:
-        options["provider"] = of_provider
     data: dict[str, Any] = {
         "instructions": request.instructions,
         "settings": settings_data(request.settings),
         "tools": [tool_data(tool) for tool in request.tools],
         "handoffs": [handoff_data(handoff) for handoff in request.handoffs],
-        "options": options,
+        "options": sent_options(model, request.options),
     }
     data = {name: redacted_data(run, value) for name, value in data.items() if value or value == ""}
     output = _output_data(call, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,8 @@ from kantan_agents.bridge.captured.definitions import (
     settings_data,
     tool_data,
 )
-from kantan_agents.bridge.captured.models import provider_options, shared_model
+from kantan_agents.bridge.captured.models import shared_model
+from kantan_agents.bridge.captured.request import sent_options
 from kantan_agents.bridge.captured.tool_lists import shared_tools
 from kantan_agents.capture.canonical import decode
 from kantan_agents.capture.shared import Shared, shared_item
@@ -24,7 +25,6 @@ from kantan_agents.pipeline import Run
 from kantan_agents.protocol.translate.openai_responses.provider_data import without_media
 from kantan_agents.structured.requests.request import Request
 
-_OPTIONS = ("previous_response_id", "conversation_id", "prompt")
 _UNSET = vars(ModelSettings())
 
 
@@ -75,7 +75,7 @@ class Requests:
         schema = options.get("output_schema")
         if schema is not None or fetch is not None:
             self._describe_output(data, schema, fetch)
-        sent = _sent_options(model, options)
+        sent = sent_options(model, options)
         if sent:
             data["options"] = msgspec.Raw(encode(sent))
         self._add_input(data, redacted_data(run, request.input) if redacted else request.input)
@@ -144,17 +144,6 @@ class Requests:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])
                 call["output"] = msgspec.Raw(encode(item["output"]))
-
-
-def _sent_options(model: Model, options: Mapping[str, Any]) -> dict[str, Any]:
-    sent: dict[str, Any] = {}
-    given = options.get
-    if given("previous_response_id") or given("conversation_id") or given("prompt"):
-        sent = {name: options[name] for name in _OPTIONS if given(name) is not None}
-    own = provider_options(model)
-    if own:
-        sent["provider"] = own
-    return sent
 
 
 def _in_common(before: list[bytes], now: list[bytes]) -> int:
