@@ -90,6 +90,14 @@ async def search(size: int, folder: Path) -> AsyncIterator[Sides]:
 
 
 @asynccontextmanager
+async def search_read(size: int, folder: Path) -> AsyncIterator[Sides]:
+    """Yield the same search; kantan-llm's side reads the spans found, for what a summary of ours has."""
+    file = await _indexed(size, folder)
+    with _tracer(file) as tracer:
+        yield _searches(file, tracer, FREQUENT, LIMIT, reads_spans=True)
+
+
+@asynccontextmanager
 async def rare_search(size: int, folder: Path) -> AsyncIterator[Sides]:
     """Yield the search for a word that only the oldest trace contains."""
     file = await _indexed(size, folder)
@@ -106,7 +114,9 @@ def _tracer(file: Path) -> Iterator[SQLiteTracer]:
         tracer.shutdown()
 
 
-def _searches(file: Path, tracer: SQLiteTracer, word: str, expected: int) -> Sides:
+def _searches(
+    file: Path, tracer: SQLiteTracer, word: str, expected: int, *, reads_spans: bool = False
+) -> Sides:
     store = TraceStore(file)
     query = TraceQuery(keywords=[word], limit=LIMIT)
 
@@ -114,7 +124,11 @@ def _searches(file: Path, tracer: SQLiteTracer, word: str, expected: int) -> Sid
         _check(store.traces(keywords=[word], limit=LIMIT), expected)
 
     def theirs() -> None:
-        _check(tracer.search_traces(query=query), expected)
+        found = tracer.search_traces(query=query)
+        _check(found, expected)
+        for trace in found if reads_spans else ():
+            if not tracer.get_spans_by_trace(trace.trace_id):
+                raise RuntimeError(f"{trace.trace_id} has no spans")
 
     return Sides(timed_call(ours), timed_call(theirs))
 
@@ -176,6 +190,16 @@ DATABASE_CURVES = (
         quick_sizes=(_SPANS_TO_FIND, 10_000),
         sides=search,
         other=_THEIR_SEARCH,
+    ),
+    Curve(
+        name="search-read",
+        title=f"Search for the newest {LIMIT} traces with a word, and what was asked and answered",
+        x="spans in the file",
+        per="search",
+        sizes=(_SPANS_TO_FIND, 10_000, 100_000, 1_000_000),
+        quick_sizes=(_SPANS_TO_FIND, 10_000),
+        sides=search_read,
+        other=f"{_THEIR_SEARCH}, and the spans of each trace",
     ),
     Curve(
         name="rare-search",

@@ -19,7 +19,7 @@ from kantan_llm.tracing import SpanRecord
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
 from kantan_agents.tracing.store.runs import AgentRun, TraceRuns
 from kantan_agents.tracing.store.span_records import LIGHT_COLUMNS, light_span, mapping_of, parse_time
-from kantan_agents.tracing.store.summarise import TOKENS, tokens, whole_number
+from kantan_agents.tracing.store.used_tokens import TOKENS, used_tokens, whole_number
 from kantan_agents.tracing.store.verdicts import named_by
 
 PromptVersion = tuple[str, str | None]
@@ -154,7 +154,7 @@ def _figures_of_runs(
     owners = [(span, runs.around(span.span_id)) for span in spans]
     for run in runs.all:
         used: Mapping[str, Any] = (
-            tokens(span for span, owner in owners if owner is run)
+            used_tokens(span.usage for span, owner in owners if owner is run)
             if spans
             else mapping_of(metadata.get("usage_total"))
         )

@@ -25,7 +25,7 @@ from kantan_agents.tracing.store.filters import Filters
 from kantan_agents.tracing.store.runs import traces_with_inner_runs
 from kantan_agents.tracing.store.span_records import KantanSearch, mapping_of
 from kantan_agents.tracing.store.summarise import has_failed
-from kantan_agents.tracing.store.tables import storable_json, storable_text, valid_json
+from kantan_agents.tracing.store.tables import create_views, storable_json, storable_text, valid_json
 from kantan_agents.tracing.trigrams import fold, needs_case_folding
 
 _FIRST_WINDOW = 256
@@ -82,16 +82,20 @@ def find(
     # SQLite allows changes of functions and views only while no statement is running: therefore this comes
     # first, and the window is closed last.
     _define_functions(connection, filters)
+    query = filters.query()
+    if query is not None or filters.has_failed is not None:
+        create_views(connection, by_trace=True)
     connection.execute("BEGIN")  # the search index and the traces must be read in the same state of the file
     try:
-        return _find(connection, filters, limit, tz)
+        return _find(connection, filters, query, limit, tz)
     finally:
         if connection.in_transaction:
             connection.execute("COMMIT")
 
 
-def _find(connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo) -> list[str]:
-    query = filters.query()
+def _find(
+    connection: sqlite3.Connection, filters: Filters, query: TraceQuery | None, limit: int | None, tz: tzinfo
+) -> list[str]:
     if query is None:
         with closing(_candidates(connection, filters)) as candidates:
             ids = (row["id"] for row in candidates)

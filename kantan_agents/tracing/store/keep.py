@@ -21,8 +21,8 @@ from kantan_agents.tracing.kept_figures import (
 from kantan_agents.tracing.store.connection import changing
 from kantan_agents.tracing.store.figures import TraceFigures, compute_figures
 from kantan_agents.tracing.store.space import SPACES_OF_CHOSEN
-from kantan_agents.tracing.store.summarise import TOKENS
 from kantan_agents.tracing.store.tables import create_views
+from kantan_agents.tracing.store.used_tokens import TOKENS
 
 # Traces of one transaction, during which other writers wait: a few milliseconds.
 _AT_ONCE = 64

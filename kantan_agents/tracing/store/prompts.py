@@ -21,7 +21,7 @@ from kantan_agents.tracing.store.figures import (
 from kantan_agents.tracing.store.prompt_texts import PromptTexts, texts_by_version
 from kantan_agents.tracing.store.records import PromptStats
 from kantan_agents.tracing.store.span_records import parse_time
-from kantan_agents.tracing.store.summarise import TOKENS
+from kantan_agents.tracing.store.used_tokens import TOKENS
 
 # The figures of a trace that changed since are computed anew.
 _UNCHANGED = f"NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = {{table}}.trace_id)"  # noqa: S608

@@ -100,7 +100,7 @@ class TraceReader(PromptReader):
             started_from=started_from,
             started_to=started_to,
         )
-        with self._reading() as connection:
+        with self._reading(with_views=False) as connection:
             found = find(connection, filters, limit, self.default_tz)
             return read_summaries(connection, found)
 

@@ -72,7 +72,7 @@ class SearchService:
             yield KantanSearch(connection, self.default_tz)
 
     @contextmanager
-    def _reading(self, *, by_trace: bool = True) -> Iterator[sqlite3.Connection]:
+    def _reading(self, *, by_trace: bool = True, with_views: bool = True) -> Iterator[sqlite3.Connection]:
         flush_recorders(self.path)
-        with reading(self.path, by_trace=by_trace) as connection:
+        with reading(self.path, by_trace=by_trace, with_views=with_views) as connection:
             yield connection

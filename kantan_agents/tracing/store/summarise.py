@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from kantan_llm.tracing import SpanRecord, TraceRecord
 
 from kantan_agents.tracing.metadata import JUDGE_SPAN
+from kantan_agents.tracing.store.plain_summaries import read_plain
 from kantan_agents.tracing.store.records import StoredTrace, TraceSummary
 from kantan_agents.tracing.store.run_records import missing_of, read_runs
 from kantan_agents.tracing.store.runs import TraceRuns
@@ -23,16 +23,16 @@ from kantan_agents.tracing.store.span_records import (
     parse_time,
     utc,
 )
+from kantan_agents.tracing.store.tables import valid_json
+from kantan_agents.tracing.store.used_tokens import used_tokens
 
 # A trace may have many spans, which are in memory together.
 _AT_ONCE = 20
 
-_TRACES = """SELECT t.id, t.workflow_name, t.group_id, t.metadata_json,
+_TRACES = f"""SELECT t.id, t.workflow_name, t.group_id, {valid_json("t.metadata_json")},
 (SELECT MIN(s.started_at) FROM spans s WHERE s.trace_id = t.id),
 (SELECT MAX(s.ended_at) FROM spans s WHERE s.trace_id = t.id)
-FROM all_traces t"""
-
-TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+FROM traces t"""  # noqa: S608
 
 
 def read_trace(connection: sqlite3.Connection, trace_id: str) -> StoredTrace | None:
@@ -57,12 +57,19 @@ def read_summaries(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> 
     summaries: list[TraceSummary] = []
     for start in range(0, len(trace_ids), _AT_ONCE):
         chosen = trace_ids[start : start + _AT_ONCE]
-        spans = light_spans_of(connection, chosen)
-        query = f"{_TRACES} WHERE t.id IN ({','.join('?' * len(chosen))})"
-        rows = {row["id"]: row for row in connection.execute(query, chosen)}
-        found = (trace_id for trace_id in chosen if trace_id in rows)
-        summaries += [summarise(_record(rows[trace_id]), spans.get(trace_id, [])) for trace_id in found]
+        found = read_plain(connection, chosen)
+        others = [trace_id for trace_id in chosen if trace_id not in found]
+        if others:
+            found |= _read_others(connection, others)
+        summaries += [found[trace_id] for trace_id in chosen if trace_id in found]
     return summaries
+
+
+def _read_others(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
+    spans = light_spans_of(connection, trace_ids)
+    query = f"{_TRACES} WHERE t.id IN ({','.join('?' * len(trace_ids))})"
+    traces = [_record(row) for row in connection.execute(query, trace_ids)]
+    return {trace.trace_id: summarise(trace, spans.get(trace.trace_id, [])) for trace in traces}
 
 
 def _record(row: sqlite3.Row) -> TraceRecord:
@@ -99,21 +106,8 @@ def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
         error=error,
         failed_spans=sum(bool(span.error) for span in spans),
         rubric=verdicts[-1] if verdicts else None,
-        **tokens(spans),
+        **used_tokens(span.usage for span in spans),
     )
-
-
-def tokens(spans: Iterable[SpanRecord]) -> dict[str, int]:
-    """Return the tokens of the model calls among ``spans``, by kind; only their spans have a usage."""
-    used = [span.usage for span in spans if isinstance(span.usage, dict)]
-    return {kind: sum(whole_number(usage.get(kind)) for usage in used) for kind in TOKENS}
-
-
-def whole_number(value: Any) -> int:
-    """Return a recorded count as an int; 0 if it is not a finite number."""
-    if isinstance(value, float):
-        return int(value) if math.isfinite(value) else 0
-    return int(value) if isinstance(value, int) else 0
 
 
 def is_verdict(span: SpanRecord) -> bool:

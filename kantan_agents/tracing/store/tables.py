@@ -8,40 +8,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.metadata import finite
-
-# The columns that kantan-llm has always had, and those that it adds to a file of an older version.
-REQUIRED = {
-    "traces": ("id", "workflow_name", "group_id"),
-    "spans": (
-        "id",
-        "trace_id",
-        "parent_id",
-        "started_at",
-        "ended_at",
-        "span_type",
-        "input",
-        "output",
-        "error_json",
-        "raw_json",
-    ),
-}
-ADDED = {
-    "traces": ("metadata_json",),
-    "spans": (
-        "name",
-        "ingest_seq",
-        "output_kind",
-        "tool_calls_json",
-        "structured_json",
-        "rubric_json",
-        "usage_json",
-    ),
-}
+from kantan_agents.tracing.store.layout import ADDED, REQUIRED, layout_of
 
 
 def check_tables(connection: sqlite3.Connection, path: Path) -> None:
@@ -51,35 +24,54 @@ def check_tables(connection: sqlite3.Connection, path: Path) -> None:
         TraceDatabaseError: E60, they are not.
         sqlite3.Error: The file is not a database.
     """
-    for table, columns in REQUIRED.items():
-        found = _columns_of(connection, table)
-        missing = [column for column in columns if column not in found]
+    layout = layout_of(connection)
+    for table in REQUIRED:
+        missing = layout.lacks(table, REQUIRED)
         if missing:
-            problem = f'table "{table}" lacks {", ".join(missing)}' if found else f'no table "{table}"'
+            has_table = bool(layout.columns[table])
+            problem = f'table "{table}" lacks {", ".join(missing)}' if has_table else f'no table "{table}"'
             raise TraceDatabaseError(path=str(path), reason=f"it is not a trace database: {problem}")
 
 
+def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
+    """Prepare a new connection for queries on the two tables, with views only if the file needs them.
+
+    Without views, ``metadata_json`` is not repaired, and kantan-llm's search cannot be used.
+
+    Args:
+        connection: A new connection.
+        by_trace: As for ``create_views``.
+    """
+    layout = layout_of(connection)
+    if layout.has_all_columns and (layout.has_index_by_trace or not by_trace):
+        connection.create_function("repair", 1, _repair, deterministic=True)
+    else:
+        create_views(connection, by_trace=by_trace)
+
+
 def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
-    """Create views that hide the tables, with repaired metadata and all columns.
+    """Create views that hide the tables, with repaired metadata and all columns; leave those that exist.
 
     kantan-llm's search reads ``traces`` and ``spans``. ``all_traces`` has the same rows as ``traces``, and
     keeps them while a search restricts ``traces``.
 
     Args:
-        connection: A new connection.
+        connection: A connection on which no statement is running.
         by_trace: Whether spans will be read by trace. If the file has no index for that, a table in memory
             replaces it, for which the file is read once.
     """
+    if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
+        return
     connection.create_function("repair", 1, _repair, deterministic=True)
-    found = _columns_of(connection, "traces")
-    metadata = valid_json("metadata_json") if "metadata_json" in found else "NULL"
+    layout = layout_of(connection)
+    metadata = "NULL" if layout.lacks("traces", ADDED) else valid_json("metadata_json")
     connection.execute(
         "CREATE TEMP VIEW all_traces AS SELECT rowid AS rowid, id, workflow_name, group_id, "  # noqa: S608
         f"{metadata} AS metadata_json FROM main.traces"
     )
     connection.execute("CREATE TEMP VIEW traces AS SELECT * FROM all_traces")
-    missing = set(ADDED["spans"]) - _columns_of(connection, "spans")
-    needs_index = by_trace and not _has_index_by_trace(connection)
+    missing = layout.lacks("spans", ADDED)
+    needs_index = by_trace and not layout.has_index_by_trace
     if needs_index:
         connection.execute(
             "CREATE TEMP TABLE spans_of_trace(trace_id TEXT, span INTEGER, PRIMARY KEY(trace_id, span)) "
@@ -118,7 +110,7 @@ def _repair(text: Any) -> str | None:
         return None
 
 
-def _create_spans_view(connection: sqlite3.Connection, missing: set[str], *, with_index: bool) -> None:
+def _create_spans_view(connection: sqlite3.Connection, missing: Collection[str], *, with_index: bool) -> None:
     columns = [f"s.{name} AS {name}" for name in REQUIRED["spans"]]
     columns += [f"{'NULL' if name in missing else f's.{name}'} AS {name}" for name in ADDED["spans"]]
     source = "main.spans s"
@@ -127,22 +119,3 @@ def _create_spans_view(connection: sqlite3.Connection, missing: set[str], *, wit
     connection.execute(
         f"CREATE TEMP VIEW spans AS SELECT s.rowid AS rowid, {', '.join(columns)} FROM {source}"  # noqa: S608
     )
-
-
-def _columns_of(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Return the names of the columns of ``table``; an empty set if the table is missing."""
-    return {row["name"] for row in connection.execute(f"PRAGMA main.table_info({table})")}
-
-
-def _has_index_by_trace(connection: sqlite3.Connection) -> bool:
-    """Return whether the file has an index that finds the spans of a trace."""
-    return any(
-        not index["partial"] and _first_column(connection, index["name"]) == "trace_id"
-        for index in connection.execute("PRAGMA main.index_list(spans)").fetchall()
-    )
-
-
-def _first_column(connection: sqlite3.Connection, index: str) -> str | None:
-    quoted = index.replace('"', '""')
-    rows = connection.execute(f'PRAGMA main.index_info("{quoted}")').fetchall()
-    return next((row["name"] for row in rows if row["seqno"] == 0), None)

@@ -99,9 +99,17 @@ def looked_up(path: Path, *words: str) -> int | None:
     with closing(sqlite3.connect(path)) as connection:
         connection.row_factory = sqlite3.Row
         windows = [*candidates._windows(connection, words)]
-        if len(windows) != 1 or "positions" not in windows[0].values:
-            return None
-        return len(json.loads(windows[0].values["positions"]))
+        # The first is that of the newest traces, which are read before the index is asked.
+        *_, window = windows
+        return len(json.loads(window.values["positions"])) if "positions" in window.values else None
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _the_index_is_asked_early() -> Iterator[None]:
+    """Let a search ask the index after one trace; otherwise the few traces of most tests would be enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "_BEFORE_INDEX", 1)
+        yield
 
 
 # ---- what is found
@@ -247,6 +255,19 @@ def test_the_newest_traces_are_found_in_order_whether_a_word_is_rare_or_not(
     assert [trace.trace_id for trace in store.traces(keywords=["common"], limit=5)] == ids[:-6:-1]
     assert found(sample.path, "rare") == ids[::7][::-1]
     assert found(sample.path, "rare", "common") == ids[::7][::-1]
+
+
+@pytest.mark.parametrize("newest", [1, 3, 1_000])
+def test_traces_read_before_the_index_is_asked_are_found_once(
+    sample: SampleDatabase, monkeypatch: pytest.MonkeyPatch, newest: int
+) -> None:
+    monkeypatch.setattr(candidates, "_BEFORE_INDEX", newest)
+    monkeypatch.setattr(candidates, "_FIRST", 2)
+    ids = [sample.run("common", "rare" if number in (0, 4, 6) else "x") for number in range(7)]
+    TraceStore(sample.path).build_index()
+    assert found(sample.path, "rare") == [ids[6], ids[4], ids[0]]
+    assert found(sample.path, "common") == ids[::-1]
+    assert found(sample.path, "nowhere") == []
 
 
 def test_with_too_many_traces_that_are_not_indexed_all_are_read(

@@ -1,0 +1,73 @@
+"""Reads the summaries of plain traces with one statement: most traces are plain.
+
+A trace is plain if it was opened for a run of an agent that has ended with an answer, and no span in it has
+an error or a verdict. ``summarise`` gives the same summary for such a trace, but has to read each span.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Sequence
+from typing import Any
+
+from kantan_agents.tracing.metadata import JUDGE_SPAN
+from kantan_agents.tracing.store.records import TraceSummary
+from kantan_agents.tracing.store.runs import is_run
+from kantan_agents.tracing.store.span_records import mapping_of, parse_time
+from kantan_agents.tracing.store.tables import valid_json
+from kantan_agents.tracing.store.used_tokens import used_tokens
+
+_ENDING = "s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL"
+_IS_SPECIAL = f"""s.error_json != 'null' OR s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
+OR s.usage_json IS NOT NULL AND NOT json_valid(s.usage_json)"""
+
+# Of several endings, the last would count. One of one is the maximum, whatever its type.
+_PLAIN = f"""SELECT t.id, t.workflow_name, t.group_id, {valid_json("t.metadata_json")}, COUNT(*),
+MIN(s.started_at), MAX(s.ended_at), MAX(CASE WHEN {_ENDING} THEN s.input END),
+MAX(CASE WHEN {_ENDING} THEN s.output END), '[' || group_concat(s.usage_json) || ']'
+FROM traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.id IN ({{ids}})
+GROUP BY t.id HAVING SUM({_ENDING}) = 1 AND COALESCE(SUM({_IS_SPECIAL}), 0) = 0"""  # noqa: S608
+
+
+def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
+    """Return the summaries of those of the traces that are plain, by trace id."""
+    query = _PLAIN.format(ids=",".join("?" * len(trace_ids)))
+    found = (_summary(*row) for row in connection.execute(query, trace_ids))
+    return {summary.trace_id: summary for summary in found if summary is not None}
+
+
+def _summary(
+    trace_id: str,
+    workflow_name: str | None,
+    group_id: str | None,
+    metadata_json: str | None,
+    spans: int,
+    first: str | None,
+    last: str | None,
+    given: str | None,
+    answer: str | None,
+    usages: str | None,
+) -> TraceSummary | None:
+    metadata = mapping_of(metadata_json)
+    if not is_run(metadata):
+        return None
+    try:
+        used: list[Any] = json.loads(usages or "[]")
+    except (ValueError, RecursionError):  # one that SQLite can read and Python cannot
+        return None
+    return TraceSummary(
+        trace_id=trace_id,
+        workflow_name=workflow_name or "",
+        group_id=group_id,
+        metadata=metadata,
+        started_at=parse_time(first),
+        ended_at=parse_time(last),
+        spans=spans,
+        input=given,
+        output=answer,
+        error=None,
+        failed_spans=0,
+        rubric=None,
+        **used_tokens(used),
+    )

@@ -1,0 +1,22 @@
+"""Adds up the tokens of recorded model calls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+TOKENS = ("input_tokens", "output_tokens", "total_tokens")
+
+
+def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
+    """Return the tokens of model calls by kind; what is not a usage, such as None, has none."""
+    used = [usage for usage in usages if isinstance(usage, dict)]
+    return {kind: sum(whole_number(usage.get(kind)) for usage in used) for kind in TOKENS}
+
+
+def whole_number(value: Any) -> int:
+    """Return a recorded count as an int; 0 if it is not a finite number."""
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) else 0
+    return int(value) if isinstance(value, int) else 0
