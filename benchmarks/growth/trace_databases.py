@@ -91,7 +91,7 @@ async def search(size: int, folder: Path) -> AsyncIterator[Sides]:
 
 @asynccontextmanager
 async def search_read(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield the same search; kantan-llm's side reads the spans found, for what a summary of ours has."""
+    """Yield the same search; kantan-llm's side reads the spans found, for what a summary has."""
     file = await _indexed(size, folder)
     with _tracer(file) as tracer:
         yield _searches(file, tracer, FREQUENT, LIMIT, reads_spans=True)

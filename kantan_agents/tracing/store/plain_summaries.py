@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
 
 from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.records import TraceSummary
@@ -53,7 +52,7 @@ def _summary(
     if not is_run(metadata):
         return None
     try:
-        used: list[Any] = json.loads(usages or "[]")
+        tokens = used_tokens(json.loads(usages or "[]"))
     except (ValueError, RecursionError):  # one that SQLite can read and Python cannot
         return None
     return TraceSummary(
@@ -69,5 +68,7 @@ def _summary(
         error=None,
         failed_spans=0,
         rubric=None,
-        **used_tokens(used),
+        input_tokens=tokens["input_tokens"],
+        output_tokens=tokens["output_tokens"],
+        total_tokens=tokens["total_tokens"],
     )

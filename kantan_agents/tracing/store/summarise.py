@@ -92,6 +92,7 @@ def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
     metadata = mapping_of(trace.metadata)
     runs = TraceRuns(metadata, spans)
     input_text, output_text, error = _input_output_error(runs, spans)
+    tokens = used_tokens(span.usage for span in spans)
     verdicts = [span.rubric for span in spans if is_verdict(span) and isinstance(span.rubric, dict)]
     return TraceSummary(
         trace_id=trace.trace_id,
@@ -106,7 +107,9 @@ def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
         error=error,
         failed_spans=sum(bool(span.error) for span in spans),
         rubric=verdicts[-1] if verdicts else None,
-        **used_tokens(span.usage for span in spans),
+        input_tokens=tokens["input_tokens"],
+        output_tokens=tokens["output_tokens"],
+        total_tokens=tokens["total_tokens"],
     )
 
 
