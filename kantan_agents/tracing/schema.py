@@ -113,7 +113,9 @@ def check_owner(connection: sqlite3.Connection, *, adopt: bool = False) -> None:
     if is_ours:
         return
     query = "SELECT name FROM sqlite_master WHERE substr(name, 1, 7) != 'sqlite_' ORDER BY name"
-    others = [name for (name,) in connection.execute(query) if not name.startswith(_OWN_PREFIX)]
+    # Another process may have created these tables since they were looked for.
+    found_now = [name for (name,) in connection.execute(query) if name not in _OLDEST]
+    others = [name for name in found_now if not name.startswith(_OWN_PREFIX)]
     if others:
         listed = ", ".join(others[:_LISTED]) + (", ..." if len(others) > _LISTED else "")
         raise ForeignDatabaseError(f"it is the database of another program, with {listed}", can_adopt=True)

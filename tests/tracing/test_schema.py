@@ -11,7 +11,7 @@ import pytest
 from kantan_llm.tracing import SQLiteTracer
 
 from kantan_agents.tracing.recorder import SQLiteRecorder
-from kantan_agents.tracing.schema import has_tables, make_tables
+from kantan_agents.tracing.schema import ForeignDatabaseError, check_owner, has_tables, make_tables
 
 
 def another_process_is_first(patch: pytest.MonkeyPatch, times: int) -> list[str]:
@@ -59,3 +59,25 @@ def test_opening_an_unusable_file_without_spans_logs_the_cause(
         recorder.shutdown()
     assert "duplicate column name: usage_json" in caplog.text
     assert "IndexError" not in caplog.text
+
+
+def test_tables_that_another_process_creates_meanwhile_are_not_taken_for_those_of_another_program(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "traces.sqlite3"
+    with closing(sqlite3.connect(path)) as connection, closing(sqlite3.connect(path)) as other:
+
+        def create(statement: str) -> None:
+            if "sqlite_master" in statement:
+                other.execute("CREATE TABLE IF NOT EXISTS traces(id TEXT PRIMARY KEY, workflow_name TEXT)")
+
+        connection.set_trace_callback(create)
+        check_owner(connection)
+        assert connection.execute("SELECT name FROM sqlite_schema").fetchall()[0] == ("traces",)
+
+
+def test_a_table_of_another_program_is_still_recognised(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "other.sqlite3")) as connection:
+        connection.execute("CREATE TABLE songs(name TEXT)")
+        with pytest.raises(ForeignDatabaseError, match="songs"):
+            check_owner(connection)
