@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list:
         sys.stdout.writelines(f"{name:<20} {title}\n" for name, title in titles.items())
         return OK
-    only = tuple(dict.fromkeys(options.only or titles))
+    only = tuple(dict.fromkeys(options.only or _published()))
     for given, there in ((only, (*titles,)), (options.peers, PEERS)):
         unknown = [name for name in given if name not in there]
         if unknown:
@@ -67,6 +67,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("Interrupted.")
         return INTERRUPTED
+
+
+def _published() -> list[str]:
+    """Return what a whole run measures."""
+    from benchmarks.growth import CURVES
+
+    return [workload.id for workload in WORKLOADS] + [curve.name for curve in CURVES if curve.is_published]
 
 
 def _titles() -> dict[str, str]:

@@ -43,6 +43,8 @@ class Curve:
             folder, so that one may use the files of another.
         other: Name of the other side, or None.
         batch: Minimum seconds of a batch, or None.
+        is_published: Whether it is part of a whole run, whose results are published; otherwise it is measured
+            only if it is named.
     """
 
     name: str
@@ -54,3 +56,4 @@ class Curve:
     sides: Callable[[int, Path], AbstractAsyncContextManager[Sides]] = attrs.field(repr=False)
     other: str | None = None
     batch: float | None = None
+    is_published: bool = True

@@ -200,6 +200,7 @@ DATABASE_CURVES = (
         quick_sizes=(_SPANS_TO_FIND, 10_000),
         sides=search_read,
         other=f"{_THEIR_SEARCH}, and the spans of each trace",
+        is_published=False,
     ),
     Curve(
         name="rare-search",
