@@ -16,7 +16,7 @@ import anyio
 
 from kantan_agents.events.base import Outcome
 from kantan_agents.events.kinds import Event
-from kantan_agents.events.observers import Handler, WithRawEvents, everywhere
+from kantan_agents.events.observers import Handler, OnlyKinds, WithRawEvents, everywhere
 from kantan_agents.events.of_models import RawResponseEvent
 from kantan_agents.support.log import get_logger
 
@@ -44,6 +44,7 @@ class Emitter:
         "_deliveries",
         "_failures",
         "_is_over",
+        "_kinds",
         "_lock",
         "_loop",
         "_numbering",
@@ -72,6 +73,7 @@ class Emitter:
         self.agent = agent
         self.handlers = handlers
         self.raw_handlers = raw_handlers
+        self._kinds = _kinds_for(handlers)
         self._loop = asyncio.get_running_loop()
         self._sequence = 0
         self._numbering = Lock()
@@ -100,7 +102,9 @@ class Emitter:
 
         For text deltas: one answer has hundreds, and a coroutine for each would cost more than the event.
         """
-        return None if self._is_over else self._deliver(self._add(kind, agent, internal, fields))
+        if self._is_over or not self._is_wanted(kind):
+            return None
+        return self._deliver(self._add(kind, agent, internal, fields))
 
     def close(self) -> None:
         """Emit nothing more: the run is over, although a thread it started may still be running."""
@@ -118,7 +122,7 @@ class Emitter:
         Every handler receives it, even while the run is being cancelled, and even if one raises
         ``SystemExit`` or ``KeyboardInterrupt``.
         """
-        if self._is_over:
+        if self._is_over or not self._is_wanted(kind):
             return
         count = self._add(kind, agent or self.agent, internal, fields)
         raised: BaseException | None = None
@@ -139,6 +143,9 @@ class Emitter:
         if raised is not None:
             raise raised
 
+    def _is_wanted(self, kind: type[Event]) -> bool:
+        return self._kinds is None or kind in self._kinds
+
     def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:
         """Queue an event for its handlers; return how many deliveries have been queued so far."""
         handlers = self.raw_handlers if kind is RawResponseEvent else self.handlers
@@ -153,8 +160,9 @@ class Emitter:
                 internal=internal,
                 **fields,
             )
-            self._deliveries.extend([(handler, event) for handler in handlers])
-            self._added += len(handlers)
+            wanting = [one for one in handlers if not isinstance(one, OnlyKinds) or kind in one.kinds]
+            self._deliveries.extend([(handler, event) for handler in wanting])
+            self._added += len(wanting)
             return self._added
 
     def _deliver(self, count: int) -> Awaitable[None] | None:
@@ -281,6 +289,16 @@ def emitter_for(
     if not distinct:
         return None
     return Emitter(run_id, parent_id, agent, tuple(distinct), above, raw)
+
+
+def _kinds_for(handlers: Sequence[Handler]) -> frozenset[type] | None:
+    """Return the classes of the events that any handler receives; None for all."""
+    found: set[type] = set()
+    for handler in handlers:
+        if not isinstance(handler, OnlyKinds):
+            return None
+        found |= handler.kinds
+    return frozenset(found)
 
 
 def _is_in_handler_of(emitter: Emitter | None) -> bool:

@@ -31,6 +31,23 @@ class WithRawEvents:
         return self.handler(event)
 
 
+@attrs.frozen
+class OnlyKinds:
+    """A handler that receives events of some classes only; the others are not even made for it.
+
+    Attributes:
+        handler: The handler.
+        kinds: The classes.
+    """
+
+    handler: Handler
+    kinds: frozenset[type]
+
+    def __call__(self, event: Event) -> Awaitable[None] | None:
+        """Call the handler."""
+        return self.handler(event)
+
+
 class Subscription:
     """The subscription of a handler: end it with ``cancel()``, or use it in a ``with`` block."""
 
