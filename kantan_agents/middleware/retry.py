@@ -80,6 +80,11 @@ class Retry(Middleware):
             policy=retry_policy(self._backoff, self._longest_wait),
         )
 
+    @property
+    def model_settings(self) -> ModelRetrySettings:
+        """The same for model calls as settings of the SDK: ``ModelSettings(retry=...)``."""
+        return self._settings
+
     async def run(self, run: Run, call_next: Next) -> None:
         """Add the retry settings beneath those of the agent and the ``RunConfig``."""
         config = run.run_config
