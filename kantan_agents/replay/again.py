@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from agents import set_trace_processors
-from agents.tracing import get_trace_provider
 
 from kantan_agents.agent import Agent
 from kantan_agents.capture import RunRecord
@@ -17,9 +13,9 @@ from kantan_agents.context import RESERVED_KEYS
 from kantan_agents.errors import IncompleteRecordError, TraceDatabaseError, TraceNotFoundError
 from kantan_agents.events import Event, RunStarted
 from kantan_agents.replay.beginning import context_of, run_again
+from kantan_agents.replay.record_too import record_too
 from kantan_agents.replay.recording import Recording
 from kantan_agents.running.portal import background_loop
-from kantan_agents.tracing.recorder import SQLiteRecorder
 from kantan_agents.tracing.store import TraceStore
 
 
@@ -66,7 +62,7 @@ async def record_again_async(
 
     recorded = recording.root
     given = {**_values_read_by(recorded), **context_of(recorded, context)}
-    with tempfile.TemporaryDirectory() as folder, _recording(path := Path(folder, "run.sqlite3")) as recorder:
+    with tempfile.TemporaryDirectory() as folder, record_too(path := Path(folder, "run.sqlite3")) as recorder:
         with agent.subscribe(note):
             try:
                 await run_again(agent, recorded, given, runner_options)
@@ -86,17 +82,3 @@ async def record_again_async(
 def _values_read_by(recorded: RunRecord) -> dict[str, Any]:
     values = ((path, value) for agent in recorded.agents for path, value in agent.context.items())
     return {path: value for path, value in values if path not in RESERVED_KEYS}
-
-
-@contextmanager
-def _recording(path: Path) -> Iterator[SQLiteRecorder]:
-    """Record the traces of this process in a file too, until the end of the block."""
-    # The SDK has no public way to take a processor away again.
-    before = list(get_trace_provider()._multi_processor._processors)  # type: ignore[attr-defined]
-    recorder: Any = SQLiteRecorder(path)
-    set_trace_processors([*before, recorder])
-    try:
-        yield recorder
-    finally:
-        set_trace_processors(before)
-        recorder.shutdown()

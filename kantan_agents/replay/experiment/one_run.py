@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 import attrs
-import httpx
-import openai
 from agents import RunConfig
 
 from kantan_agents.capture.canonical import canonical, copied
@@ -16,9 +14,6 @@ from kantan_agents.capture.playback import current_playback
 from kantan_agents.errors import (
     InvalidChangeError,
     InvalidOptionError,
-    ModelNotConfiguredError,
-    ModelNotFoundError,
-    ProviderRequestError,
 )
 from kantan_agents.events import Event, ModelCallFinished
 from kantan_agents.replay.beginning import context_of, run_again
@@ -31,6 +26,7 @@ from kantan_agents.replay.experiment.comparing import (
     is_wording,
     same_failure,
 )
+from kantan_agents.replay.experiment.fatal_errors import is_fatal
 from kantan_agents.replay.experiment.outcome import ChangedDecision, RunOutcome, Status
 from kantan_agents.replay.experiment.plan import Wanted
 from kantan_agents.replay.experiment.playback import CounterfactualPlayback, Policy
@@ -39,8 +35,6 @@ from kantan_agents.replay.experiment.seen import tokens_of
 from kantan_agents.replay.playback import output_of
 from kantan_agents.replay.recording import Recording
 from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY, REPLAYED_KEY
-
-_NO_ACCESS: Final = (401, 403, 404)
 
 
 @attrs.frozen
@@ -141,7 +135,7 @@ class Runner:
         if playback.is_broke:
             return Attempt(None)
         outcome = self._outcome(playback, number, returned, error)
-        return Attempt(outcome, error if outcome.status == "failed" and _is_fatal(error) else None)
+        return Attempt(outcome, error if outcome.status == "failed" and is_fatal(error) else None)
 
     def _outcome(
         self,
@@ -194,15 +188,6 @@ def _compared(
         elif not decisions:
             return "wording", [], None
     return ("changed" if decisions else "same"), decisions, message
-
-
-def _is_fatal(error: Exception | None) -> bool:
-    """Return whether every other run would have this error too: no server, no access, or no such model."""
-    if isinstance(error, openai.APITimeoutError):  # the next request may be in time
-        return False
-    kinds = (ModelNotConfiguredError, ModelNotFoundError, openai.APIConnectionError, httpx.ConnectError)
-    status = error.status if isinstance(error, ProviderRequestError) else getattr(error, "status_code", None)
-    return isinstance(error, kinds) or status in _NO_ACCESS
 
 
 def _waiting(returned: dict[str, Any] | None) -> str:

@@ -216,6 +216,11 @@ class SQLiteRecorder(TracingProcessor):
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self._discard(record_id, error, spans=0)
 
+    @property
+    def redacts(self) -> bool:
+        """Whether it has a ``redact`` function."""
+        return self._redact is not None
+
     def stats(self) -> RecorderStats:
         """Return the numbers of spans that were written, wait, or were lost."""
         # Without the lock if possible: a signal handler that interrupts this function may wait for the
