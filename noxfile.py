@@ -85,6 +85,13 @@ def hunt(session: nox.Session) -> None:
     session.run(*SUITE, "-m", "hypothesis", *session.posargs, env={"HYPOTHESIS_PROFILE": "hunt"})
 
 
+@nox.session(python=PYTHONS[-1:] or None)
+def statistics(session: nox.Session) -> None:
+    """Measure coverage and false alarms of the statistics of evaluations; this takes a quarter of an hour."""
+    session.install("-e", ".[dev]")
+    session.run("python", "benchmarks/statistics.py", *session.posargs)
+
+
 _SHOW_VERSIONS = """
 from importlib.metadata import version
 for name in ("openai-agents", "openai", "kantan-llm"):

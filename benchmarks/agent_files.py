@@ -27,7 +27,9 @@ import frontmatter
 import yaml
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.measure import Measure, Rows, compare, environment, timed, timed_call
 from benchmarks.report import microseconds, milliseconds

@@ -28,7 +28,9 @@ from openai.types.responses import (
 )
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.measure import Measure, RunOnce, environment, timed
 from benchmarks.overhead import INSTRUCTIONS, FakeModel, make_tools

@@ -29,7 +29,9 @@ from openai.types.responses import (
 from pydantic import BaseModel
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.measure import RATIO_WIDTHS, Rows, RunOnce, compare, environment, timed
 from benchmarks.peers.catalog import BY_ID

@@ -24,7 +24,9 @@ from pathlib import Path
 import agents
 import pydantic
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import kantan_agents
 from benchmarks.measure import RunOnce, environment

@@ -27,7 +27,9 @@ import attrs
 from agents import FunctionTool, Model, ModelResponse, Usage, set_tracing_disabled
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.measure import Rows, compare, environment, timed
 from benchmarks.report import microseconds, milliseconds

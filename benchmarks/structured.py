@@ -26,7 +26,9 @@ from typing import Any
 from agents import set_trace_processors
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.measure import Rows, environment, timed, timed_call
 from benchmarks.overhead import FakeModel, pair

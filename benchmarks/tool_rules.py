@@ -27,7 +27,9 @@ from typing import Any
 
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.event_loop import LENGTH, LoopClock, attacks, hold_times, with_re
 from benchmarks.guarded_calls import ARGUMENTS, BAD_ARGUMENTS, BARE, CALLS, PARAMS, SIZES, names

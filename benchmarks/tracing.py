@@ -34,7 +34,9 @@ import attrs
 from kantan_llm.tracing import NoOpTracer, SQLiteTracer
 from rich.console import Console
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 from benchmarks.measure import Measure, Rows, RunOnce, environment
 from benchmarks.overhead import at_once

@@ -1,0 +1,1 @@
+"""Evaluates agents on datasets, and compares the results."""

@@ -1,0 +1,112 @@
+"""``Units``: paired differences as the independent observations that they are."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from typing import Literal
+
+import attrs
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+
+@attrs.frozen(eq=False)
+class Units:
+    """What a resampling draws as a whole: cases, or conversations of several cases.
+
+    The units are in an order of their own, and turned so that the differences of b to a give the same units
+    as those of a to b. Whatever is computed from them with a fixed seed therefore depends neither on the
+    order of the cases nor on which side is called a.
+
+    Attributes:
+        totals: Sum of the differences of each unit, in canonical order.
+        sizes: How many cases each unit has, in the same order.
+        direction: 1.0 if ``totals`` has the signs of the differences, -1.0 if all are turned, and 0.0 if both
+            give the same units, so that nothing speaks for one side.
+    """
+
+    totals: Floats
+    sizes: Floats
+    direction: Literal[1, 0, -1]
+
+    @property
+    def count(self) -> int:
+        """How many units there are."""
+        return len(self.totals)
+
+    @property
+    def cases(self) -> int:
+        """How many cases there are in all units."""
+        return int(self.sizes.sum())
+
+    @property
+    def mean(self) -> float:
+        """The mean of all differences, in canonical direction."""
+        return math.fsum(self.totals) / self.cases
+
+    @property
+    def standard_error(self) -> float:
+        """The standard error of the mean; NaN for fewer than two units.
+
+        With conversations of several cases it is that of a ratio of two sums, since the number of cases would
+        differ in another sample of conversations.
+
+        Source: Cochran, Sampling Techniques (3rd edition, 1977), sections 2.11 and 6.4.
+        """
+        if self.count == 1:
+            return math.nan
+        rest = self.totals - self.mean * self.sizes
+        if _is_nothing(rest, self.totals):
+            return 0.0
+        return math.sqrt(self.count / (self.count - 1) * math.fsum(rest * rest)) / self.cases
+
+
+def units_of(differences: npt.ArrayLike, clusters: Sequence[Hashable | None] | None = None) -> Units:
+    """Return the units of paired differences.
+
+    Args:
+        differences: Shape (cases,): score of b minus score of a, for each case.
+        clusters: For each case what it belongs to, such as its conversation; None for a case of its own.
+
+    Raises:
+        ValueError: The arrays are empty, have other shapes, or contain NaN or infinity.
+    """
+    given = np.asarray(differences, dtype=np.float64) + 0.0  # -0.0 becomes 0.0
+    if given.ndim != 1 or not len(given):
+        raise ValueError(f"differences must be a list of at least one number, not of shape {given.shape}")
+    if not np.isfinite(given).all():
+        raise ValueError("differences must be finite numbers")
+    if clusters is None:
+        return _canonical(given, np.ones_like(given))
+    if len(clusters) != len(given):
+        raise ValueError(f"there are {len(clusters)} clusters for {len(given)} differences")
+    members: dict[Hashable, list[float]] = {}
+    for index, (cluster, value) in enumerate(zip(clusters, given.tolist(), strict=True)):
+        key = ("alone", index) if cluster is None else ("in", cluster)
+        members.setdefault(key, []).append(value)
+    # fsum rounds once, so that the order of the cases and the sign do not matter.
+    totals = np.array([math.fsum(values) for values in members.values()]) + 0.0
+    return _canonical(totals, np.array([float(len(values)) for values in members.values()]))
+
+
+def _canonical(totals: Floats, sizes: Floats) -> Units:
+    here, turned = _ordered(totals, sizes), _ordered(0.0 - totals, sizes)
+    for one, other in zip(here, turned, strict=True):
+        unequal = np.flatnonzero(one != other)
+        if len(unequal):
+            first = unequal[0]
+            return Units(*here, 1) if one[first] > other[first] else Units(*turned, -1)
+    return Units(*here, 0)
+
+
+def _ordered(totals: Floats, sizes: Floats) -> tuple[Floats, Floats]:
+    order = np.lexsort((sizes, totals))
+    return totals[order], sizes[order]
+
+
+def _is_nothing(rest: Floats, totals: Floats) -> bool:
+    """Return whether residuals are only what rounding leaves."""
+    return bool(np.abs(rest).max() <= 1e-12 * np.abs(totals).max())
