@@ -29,6 +29,8 @@ COMMANDS = (
     ("structured.py", "--quick"),
     ("agent_files.py", "--quick"),
     ("retrieval.py", "--quick"),
+    ("evaluation.py", "--quick"),
+    ("statistics.py", "--quick", "--repeats", "2"),
 )
 COMPARED = ("--quick", "--repeats", "1", "--peers", "kantan_agents_published")
 

@@ -120,7 +120,9 @@ def _kind(documented: griffe.Object | griffe.Alias) -> str:
 
 def _is_exception(documented: griffe.Class) -> bool:
     """Whether a class has a base that is named like an exception."""
-    return any(re.search(r"(Error|Exception)$", str(base)) for base in documented.bases)
+    return any(
+        re.search(r"(Error|Exception|Warning)$", str(base)) for base in documented.bases
+    )
 
 
 def _summary(documented: griffe.Object | griffe.Alias) -> str:

@@ -1,4 +1,4 @@
-"""Test agents without a network: a scripted model and an offline model server.
+"""Test agents without a network: a scripted model and an offline model server; make tests of evaluations.
 
 Both play the same scripts; ``ReplyLike`` is what a script may contain.
 ``ScriptedModel`` extends the SDK's (``agents.testing``), and its companions are the SDK's. For older SDKs,
@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kantan_agents.testing.evaluated_test import UncertainPassRateWarning, evaluated
     from kantan_agents.testing.offline import OfflineServer
     from kantan_agents.testing.profiles import PROFILES, Profile
     from kantan_agents.testing.recorded_request import RecordedRequest
@@ -41,9 +42,11 @@ __all__ = [
     "Script",
     "ScriptedModel",
     "ScriptedToolCall",
+    "UncertainPassRateWarning",
     "UnconsumedModelSteps",
     "UnexpectedModelCall",
     "assistant_message",
+    "evaluated",
     "function_call",
 ]
 
@@ -60,9 +63,11 @@ _HOMES = {
     "Script": "script",
     "ScriptedModel": "scripted_model",
     "ScriptedToolCall": "replies",
+    "UncertainPassRateWarning": "evaluated_test",
     "UnconsumedModelSteps": "steps",
     "UnexpectedModelCall": "steps",
     "assistant_message": "steps",
+    "evaluated": "evaluated_test",
     "function_call": "steps",
 }
 

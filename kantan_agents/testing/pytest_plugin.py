@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture ``replayed`` and the option ``--update-recordings``.
+"""The pytest plugin: the fixture ``replayed``, ``--update-recordings``, and a summary of pass rates.
 
 pytest imports this module in every session, so it imports the library only when the fixture is used.
 """
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kantan_agents.replay import Recording, Replay
 
 UPDATE = "--update-recordings"
+PASS_RATE = "kantan_agents_pass_rate"  # noqa: S105 - no secret
+"""The property of a report in which ``evaluated`` leaves the pass rate of a test."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -100,3 +102,19 @@ def replayed(pytestconfig: pytest.Config) -> Replayed:
     terminal: Any = pytestconfig.pluginmanager.get_plugin("terminalreporter")
     report = (lambda _: None) if terminal is None else terminal.write_line
     return Replayed(pytestconfig.rootpath, bool(pytestconfig.getoption(UPDATE)), report)
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Show the pass rates of evaluated tests; pytest-xdist sends them with the reports."""
+    lines = [
+        f"{report.nodeid}: {value}"
+        for outcome in ("passed", "failed")
+        for report in terminalreporter.getreports(outcome)
+        if getattr(report, "when", None) == "call"
+        for name, value in report.user_properties
+        if name == PASS_RATE
+    ]
+    if lines:
+        terminalreporter.section("pass rates")
+        for line in sorted(lines):
+            terminalreporter.write_line(line)

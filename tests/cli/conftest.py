@@ -6,7 +6,7 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from kantan_llm.tracing import SpanQuery, SQLiteTracer, TraceQuery
 
 from kantan_agents.cli.app import invoke
 from kantan_agents.testing import OfflineServer
+from tests.cli.evaluated_shop import Shop, shop_in
 from tests.cli.recorded_runs import Recorded, record_hostile, record_mixed, record_shop
 from tests.programs import Preloaded, Program
 
@@ -162,3 +163,19 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """A run with hostile texts only."""
     return record_hostile(tmp_path_factory.mktemp("hostile") / "traces.sqlite3")
+
+
+@pytest.fixture
+def evaluated_shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shop]:
+    """A dataset, an agent and a model server for ``eval``."""
+    with shop_in(tmp_path, monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def evaluated(evaluated_shop: Shop, kantan_agents: Invoke) -> Shop:
+    """The same after ``eval run`` with two prompts."""
+    outcome = kantan_agents(*evaluated_shop.run("--name", "orders", "--quiet"))
+    assert (outcome.code, outcome.stdout, outcome.stderr) == (0, "", "")
+    evaluated_shop.server.requests.clear()
+    return evaluated_shop

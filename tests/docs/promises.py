@@ -1333,6 +1333,59 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "replay/test_runs_inside.py::test_one_of_several_runs_of_a_trace",
         ),
     },
+    ("docs/guides/evaluate-datasets.md", "Run both versions", "Situation"): {
+        "the program is stopped, by Ctrl-C or a crash": (
+            "evaluation/experiment/test_resumed.py::test_a_process_that_is_killed_keeps_what_is_done_and_the_next_one_goes_on",
+            "evaluation/experiment/test_resumed.py::test_a_resumed_evaluation_equals_one_that_was_never_interrupted",
+        ),
+        "a case, a prompt, a model, a setting or the definition of a tool changes": (
+            "evaluation/experiment/test_evaluate.py::test_a_case_with_another_content_is_run_again_and_the_old_result_does_not_count",
+            "evaluation/experiment/test_identity.py::test_a_change_in_an_agent_or_in_one_that_it_reaches_makes_other_runs",
+        ),
+        "`context`, `run_config` or `max_turns` changes": (
+            "evaluation/experiment/test_identity.py::test_other_options_of_the_runs_make_other_runs",
+        ),
+        "a variant or an evaluator is left out at the next start": (
+            "evaluation/experiment/test_identity.py::test_variants_and_evaluators_of_earlier_starts_stay",
+        ),
+        "another dataset is evaluated under the same name": (
+            "evaluation/experiment/test_identity.py::test_the_name_of_an_evaluation_belongs_to_one_dataset",
+        ),
+        "two processes make the same evaluation at once": (
+            "evaluation/experiment/test_resumed.py::test_two_processes_at_the_same_evaluation_end_with_one_result_for_each_run",
+            "evaluation/experiment/test_kept_apart.py::test_a_finished_result_of_another_process_stays_with_its_scores",
+        ),
+        "the trace of a run lacks contents": (
+            "evaluation/experiment/test_kept_apart.py::test_what_the_trace_does_not_have_is_not_among_the_results",
+            "evaluation/experiment/test_kept_apart.py::test_with_a_recorder_that_redacts_contents_are_not_stored",
+        ),
+        "an input or an output contains a secret": (
+            "evaluation/experiment/test_kept_apart.py::test_secrets_are_masked_wherever_an_evaluation_stores_them",
+        ),
+        "a run fails": (
+            "evaluation/experiment/test_evaluate.py::test_a_run_that_fails_is_a_failed_result_without_scores",
+            "evaluation/experiment/test_evaluate.py::test_failed_runs_and_failed_scores_are_made_again",
+        ),
+        "a model call fails for the moment": (
+            "evaluation/experiment/test_evaluate.py::test_failed_model_calls_are_retried",
+        ),
+        "the model cannot be reached, or the key is wrong": (
+            "evaluation/experiment/test_evaluate.py::test_an_unreachable_model_stops_the_evaluation_and_keeps_what_is_done",
+        ),
+        "a run waits for an approval": (
+            "evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
+        ),
+        "`max_tokens` or `max_cost` is given": (
+            "evaluation/experiment/test_evaluate.py::test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it",
+            "evaluation/experiment/test_evaluate.py::test_a_limit_of_cost_counts_money",
+        ),
+        "an output is random": (
+            "evaluation/comparing/test_compare.py::test_repeats_are_averaged_inside_a_case",
+        ),
+        "a trace is deleted by `prune`": (
+            "evaluation/experiment/test_evaluate.py::test_the_results_of_a_deleted_trace_are_deleted_with_their_scores",
+        ),
+    },
     ("docs/guides/replay-cohort.md", "Change the prompt", "Status"): {
         "`same`": (
             "replay/test_cohort_same.py::test_a_change_that_the_model_does_not_notice_gives_the_same_run",

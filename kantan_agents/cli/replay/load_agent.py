@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import Any
 
 from kantan_agents.agent import Agent
 from kantan_agents.cli.terminal.failures import describe
+from kantan_agents.cli.terminal.load_object import load_object
 from kantan_agents.errors import InvalidOptionError
 
 _OPTION = "--agent"
@@ -22,15 +21,8 @@ def load_agent(name: str) -> Agent[Any]:
     Raises:
         InvalidOptionError: E75, there is no such module or name, importing it fails, or it is not one.
     """
-    module_name, _, path = name.partition(":")
-    if not module_name or not path:
-        raise _invalid(name, "it must be MODULE:NAME, such as app.agents:support")
-    if "" not in sys.path:
-        sys.path.insert(0, "")
+    found = load_object(name, _OPTION, "app.agents:support")
     try:
-        found: Any = import_module(module_name)
-        for attribute in path.split("."):
-            found = getattr(found, attribute)
         agent = found if isinstance(found, Agent) or not callable(found) else found()
     except Exception as error:
         raise _invalid(name, describe(error)) from error

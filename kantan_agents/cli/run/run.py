@@ -8,19 +8,15 @@ from typing import Any
 import typer
 
 from kantan_agents.agent import Agent
-from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.bridge.model_answers import usage_of_run
 from kantan_agents.cli.agents.named import NamedAgent
+from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
-from kantan_agents.cli.terminal.plain import json_text, one_line, printable
-from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
-from kantan_agents.definitions.unknown_tools import names_no_tool
-from kantan_agents.delegation import task_tool
-from kantan_agents.errors import KantanAgentsError
+from kantan_agents.cli.terminal.plain import json_text, printable
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands, UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
-from kantan_agents.pipeline import Next, Run, Stage, run_result
+from kantan_agents.pipeline import Run, Stage, run_result
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import json_data
 from kantan_agents.tool_rules import rules_of
@@ -68,7 +64,7 @@ def answer(
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:
-        agent = _from_file(instructions, model, middleware)
+        agent = agent_from_file(instructions, model, middleware)
     with recording_to(target) as recorder:
         agent.run(question, context)
         run = runs[0]
@@ -88,48 +84,6 @@ def _user_rules(rules: Any) -> UserRules:
     """
     stated = {} if rules is None else rules_of(rules)
     return UserRules({**stated, "allow": "*"} if stated.get("allow") is None else stated)
-
-
-def _from_file(named: NamedAgent, model: str | None, middleware: list[Stage | Middleware]) -> Agent:
-    agent: Agent = Agent.from_definition(
-        named.definition,
-        tools=[task_tool(named.loader)],
-        model=model,
-        # Short names belong to one provider; --model replaces them, so that the files run on any provider.
-        # Names such as `inherit` still mean the parent's model.
-        models=None if model is None else {short: model for short, known in MODELS.items() if known},
-        allow_env=False,
-        middleware=[*middleware, _naming_missing_tools(named.loader)],
-    )
-    _name_missing_tools(named.definition, agent)
-    return agent
-
-
-def _naming_missing_tools(loader: AgentLoader) -> Stage:
-    """Return a stage that names the missing tools of each subagent on stderr, once."""
-    named: set[str] = set()
-
-    async def name_missing_tools(run: Run, call_next: Next) -> None:
-        name = run.agent.name
-        if run.delegation is not None and name not in named:
-            named.add(name)
-            try:
-                definition = await loader.get_agent(name)
-            except KantanAgentsError:
-                pass  # its file has changed since it was read; the run goes on with what was read
-            else:
-                _name_missing_tools(definition, run.agent)
-        await call_next(run)
-
-    return name_missing_tools
-
-
-def _name_missing_tools(definition: AgentDefinition, agent: Agent) -> None:
-    unknown = missing_tools(definition, agent.inherited["tools"])
-    if unknown:
-        sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
-        pronoun = "it" if len(unknown) == 1 else "them"
-        typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}", err=True)
 
 
 def context_json(run: Run, *, recorded: bool) -> str:

@@ -23,19 +23,22 @@ NOTICE = "bold yellow"
 MAX_WIDTH = 100
 
 
-def terminal() -> Console:
+def terminal(*, stderr: bool = False) -> Console:
     """Return a console for text: lines of a readable length, and no markup in any string.
 
     Rich omits colours and the spinner if the output is not a terminal.
+
+    Args:
+        stderr: Whether it prints to standard error.
     """
-    console = wide_terminal()
+    console = wide_terminal(stderr=stderr)
     console.width = min(console.width, MAX_WIDTH)
     return console
 
 
-def wide_terminal() -> Console:
+def wide_terminal(*, stderr: bool = False) -> Console:
     """Return a console for rows, which may use the whole width of the terminal."""
-    return Console(markup=False, emoji=False, highlight=False)
+    return Console(markup=False, emoji=False, highlight=False, stderr=stderr)
 
 
 def working(console: Console, what: str) -> AbstractContextManager[object]:

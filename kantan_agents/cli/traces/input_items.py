@@ -18,7 +18,7 @@ def newest_item(recorded: str) -> str:
     items = _items(recorded)
     if not items:
         return recorded
-    last = _item_text(items[-1])
+    last = item_text(items[-1])
     return last if len(items) == 1 else f"{len(items)} items, the last: {last}"
 
 
@@ -33,7 +33,8 @@ def _items(recorded: str) -> list[Mapping[str, Any]]:
     return items if all(isinstance(item, Mapping) for item in items) else []
 
 
-def _item_text(item: Mapping[str, Any]) -> str:
+def item_text(item: Mapping[str, Any]) -> str:
+    """Return the readable text of an item: who says what, a tool call, or what a tool has returned."""
     if "role" in item and (content := _content(item)):
         return f"{item['role']}: {content}"
     if item.get("type") == "function_call":

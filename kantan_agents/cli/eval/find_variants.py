@@ -1,0 +1,88 @@
+"""Finds the evaluations and variants that the arguments of ``kantan-agents eval`` name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import attrs
+
+from kantan_agents.errors import EvaluationNotFoundError
+from kantan_agents.evaluation import Evaluation
+from kantan_agents.support.nearest import nearest
+
+if TYPE_CHECKING:
+    from kantan_agents.evaluation import VariantResults
+    from kantan_agents.tracing.store import TraceStore
+
+NEWEST: Final = "LAST"
+
+
+@attrs.frozen
+class Found:
+    """A variant of a stored evaluation.
+
+    Attributes:
+        evaluation: The evaluation.
+        results: The results of the variant.
+    """
+
+    evaluation: Evaluation
+    results: VariantResults
+
+
+def find_evaluation(store: TraceStore, name: str | None) -> Evaluation:
+    """Return the evaluation with this name; for None or LAST, the newest.
+
+    Raises:
+        EvaluationNotFoundError: E104, there is none.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    if name is not None and name != NEWEST:
+        return Evaluation.load(store, name)
+    found = Evaluation.load_all(store)
+    if not found:
+        reason = f"{store.path} has none; `kantan-agents eval run` makes one"
+        raise EvaluationNotFoundError(name=NEWEST, reason=reason)
+    return found[0]
+
+
+def find_variant(store: TraceStore, given: str, evaluation: str | None) -> Found:
+    """Return a variant.
+
+    Args:
+        store: The database.
+        given: Name of the variant, or ``EVALUATION:VARIANT``.
+        evaluation: The evaluation, if ``given`` names none; by default the newest.
+
+    Raises:
+        EvaluationNotFoundError: E104, there is no such evaluation or variant.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    usual = find_evaluation(store, evaluation)
+    if given in usual.variants:
+        return Found(usual, usual[given])
+    others = {one.name: one for one in Evaluation.load_all(store)}
+    for name, variant in _splits(given):
+        if name in others and variant in others[name].variants:
+            return Found(others[name], others[name][variant])
+    raise _missing(given, usual, others)
+
+
+def _splits(given: str) -> Iterator[tuple[str, str]]:
+    """Yield all ways to read ``EVALUATION:VARIANT``: both names may contain colons."""
+    for place, character in enumerate(given):
+        if character == ":":
+            yield given[:place], given[place + 1 :]
+
+
+def _missing(given: str, usual: Evaluation, others: dict[str, Evaluation]) -> EvaluationNotFoundError:
+    for name, variant in _splits(given):
+        if name in others:
+            known = ", ".join(map(repr, others[name].variants))
+            return EvaluationNotFoundError(
+                name=given, reason=f"{name!r} has no variant {variant!r}; it has {known}"
+            )
+    near = nearest(given, usual.variants)
+    known = f"did you mean {near!r}?" if near else f"it has {', '.join(map(repr, usual.variants))}"
+    return EvaluationNotFoundError(name=given, reason=f"{usual.name!r} has no such variant; {known}")

@@ -1,0 +1,158 @@
+"""The options of ``kantan-agents eval run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.replay.cohort import (
+    ConcurrencyOption,
+    ContextOption,
+    CostOption,
+    PriceOption,
+    TokensOption,
+)
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.traces.options import JsonOption
+
+CasesArgument = Annotated[
+    Path,
+    typer.Argument(metavar="CASES", help="The dataset, a .jsonl or .csv file such as `eval dataset` writes."),
+]
+AgentOption = Annotated[
+    str,
+    typer.Option(
+        "--agent",
+        metavar="NAME|FILE.md|MODULE:NAME",
+        help="The agent: one from `agents list`, its file, or an Agent object in a Python module.",
+        show_default=False,
+    ),
+]
+VariantOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--variant",
+        metavar="NAME=FILE",
+        help="Run the agent with the text of this file as its prompt too; may be repeated.",
+        show_default=False,
+    ),
+]
+EvaluatorOption = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option(
+        "--evaluator",
+        metavar="WHAT",
+        help="What gives a score: exact, contains:TEXT, matches:REGEX, json_fields:PATH,PATH, "
+        "valid:SCHEMA.json, used_tools:TOOL,TOOL, not_used:TOOL, latency:SECONDS, tokens:N, cost:AMOUNT, "
+        "judged, or MODULE:NAME for one in a Python module; may be repeated. METRIC=WHAT gives it another "
+        "name.",
+        show_default=False,
+    ),
+]
+JudgeModelOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--judge-model",
+        metavar="NAME",
+        help="The model of the evaluator judged; by default that of the agent.",
+        show_default=False,
+    ),
+]
+ModelOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--model",
+        metavar="NAME",
+        help="The model; for an agent from a file, if the file has none or a short name.",
+        show_default=False,
+    ),
+]
+NameOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--name",
+        metavar="EVALUATION",
+        help="Name of the evaluation; by default made of the dataset and the variants.",
+        show_default=False,
+    ),
+]
+UnsealOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--unseal",
+        metavar="REASON",
+        help="Open a sealed test set, for the last evaluation; the reason is logged.",
+        show_default=False,
+    ),
+]
+RepeatsOption = Annotated[
+    int, typer.Option("--repeats", metavar="N", min=1, help="How often each case is run.")
+]
+
+
+def run(
+    cases: CasesArgument,
+    agent: AgentOption,
+    variant: VariantOption = None,
+    evaluator: EvaluatorOption = None,
+    judge_model: JudgeModelOption = None,
+    model: ModelOption = None,
+    context: ContextOption = None,
+    name: NameOption = None,
+    unseal: UnsealOption = None,
+    repeats: RepeatsOption = 1,
+    concurrency: ConcurrencyOption = 8,
+    price: PriceOption = None,
+    max_tokens: TokensOption = None,
+    max_cost: CostOption = None,
+    db: DatabaseOption = DATABASE,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Show neither a progress bar nor the results.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run an agent on the cases of a dataset, and score what it answers.
+
+    The agent itself is one variant, named by the version of its prompt, or
+    else "baseline". Each --variant is another one. With two, the results are
+    compared. Tools really run.
+
+    Each finished run is kept in the database. After Ctrl-C, the same command
+    goes on where it stopped.
+
+    Exit codes: 0 all runs made, 1 the budget is used up, 2 bad arguments,
+    files or database, or the model cannot be reached, 130 interrupted.
+    """
+    from kantan_agents.cli.replay.read_changes import read_prices
+    from kantan_agents.cli.terminal.inputs import read_context
+    from kantan_agents.errors import InvalidOptionError
+
+    if max_cost is not None and not price:
+        reason = "needs the prices of the models: --price MODEL=IN,OUT"
+        raise InvalidOptionError(option="--max-cost", reason=reason)
+    options = {
+        "context": read_context(context),
+        "name": name,
+        "repeats": repeats,
+        "concurrency": concurrency,
+        "prices": read_prices(price or ()),
+        "max_tokens": max_tokens,
+        "max_cost": max_cost,
+    }
+
+    from kantan_agents.cli.eval.run_evaluation import Asked, run_evaluation
+
+    asked = Asked(
+        path=db,
+        cases=cases,
+        unseal=unseal,
+        agent=agent,
+        model=model,
+        variants=tuple(variant or ()),
+        evaluators=tuple(evaluator or ()),
+        judge_model=judge_model,
+        options=options,
+    )
+    run_evaluation(asked, quiet=quiet, as_json=as_json)

@@ -1,0 +1,151 @@
+"""``kantan-agents eval show``: prints an evaluation and its runs, each with its scores and its trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import attrs
+import typer
+from rich.text import Text
+
+from kantan_agents.cli.eval.find_variants import find_evaluation
+from kantan_agents.cli.eval.show_evaluation import show_evaluation
+from kantan_agents.cli.terminal.console import ACCENT, BAD, LABEL, plain, wide_terminal
+from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
+from kantan_agents.cli.terminal.show_quantities import count_text
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.cli.traces.records import EMPTY, short_id
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.evaluation import CaseResult, Evaluation, Score
+from kantan_agents.evaluation.comparing.number_texts import score_text
+from kantan_agents.evaluation.comparing.paired_values import better_of
+from kantan_agents.support.nearest import nearest
+
+_PASSING: Final = 0.5
+
+
+@attrs.frozen
+class Wanted:
+    """Which runs are shown.
+
+    Attributes:
+        failed: Only those that have failed, or have a failed or a low score.
+        metric: The only metric; None for all.
+        limit: At most so many.
+    """
+
+    failed: bool
+    metric: str | None
+    limit: int
+
+
+def show_runs(path: Path, name: str, wanted: Wanted, *, as_json: bool) -> None:
+    """Print an evaluation and its runs.
+
+    Raises:
+        EvaluationNotFoundError: E104, there is no such evaluation.
+        InvalidOptionError: E75, it has no such metric.
+        TraceDatabaseError: E60, the database cannot be used.
+    """
+    evaluation = find_evaluation(open_store(path), name)
+    metrics = _metrics(evaluation, wanted.metric)
+    chosen = _chosen(evaluation, metrics, wanted)
+    shown = chosen[: wanted.limit]
+    if as_json:
+        data = evaluation.to_dict()
+        data["results"] = [one.to_dict() for one in shown]
+        typer.echo(json_text(data, default=str))
+        return
+    show_evaluation(evaluation)
+    console = wide_terminal()
+    console.print()
+    if not shown:
+        console.print(plain("No run to show.", LABEL))
+        return
+    width = line_width(console)
+    rows = [_row(one, metrics, in_pipe=width is None) for one in shown]
+    print_lines(console, row_lines(_columns(metrics), rows, width))
+    if len(chosen) > len(shown):
+        more = f"{count_text(len(chosen) - len(shown))} more with --limit {len(chosen)}"
+        console.print(plain(more, LABEL))
+
+
+def _metrics(evaluation: Evaluation, metric: str | None) -> list[str]:
+    known = list(dict.fromkeys(name for one in evaluation.results for name in one.scores))
+    if metric is None:
+        return known
+    if metric not in known:
+        near = nearest(metric, known)
+        hint = f"did you mean {near!r}?" if near else f"there are {', '.join(known) or 'none'}"
+        raise InvalidOptionError(option="--metric", reason=f"{evaluation.name!r} has no {metric!r}; {hint}")
+    return [metric]
+
+
+def _chosen(evaluation: Evaluation, metrics: Sequence[str], wanted: Wanted) -> list[CaseResult]:
+    lower = {name for name in metrics if better_of(name, evaluation[evaluation.variants[0]]) == "lower"}
+    found = [
+        one
+        for one in evaluation.results
+        if not wanted.failed or _is_failing(one, set(metrics) - lower, metrics)
+    ]
+    if wanted.metric is None:
+        return found
+    sign = -1 if wanted.metric in lower else 1
+    return sorted(found, key=lambda one: _place(one.scores.get(str(wanted.metric)), sign))
+
+
+def _is_failing(result: CaseResult, higher: set[str], metrics: Sequence[str]) -> bool:
+    """Return whether a run has failed, has a failed score, or a low one of a metric that should be high."""
+    if result.status == "failed":
+        return True
+    scores = {name: result.scores[name] for name in metrics if name in result.scores}
+    return any(one.value is None or (name in higher and one.value < _PASSING) for name, one in scores.items())
+
+
+def _place(score: Score | None, sign: int) -> tuple[int, float]:
+    """Return what sorts scores: failed ones first, then the worst, and runs without one last."""
+    if score is None:
+        return 2, 0.0
+    return (0, 0.0) if score.value is None else (1, score.value * sign)
+
+
+def _columns(metrics: Sequence[str]) -> list[Column]:
+    return [
+        Column("trace"),
+        Column("case", longest=24, narrow=16),
+        Column("variant", longest=24, narrow=12),
+        Column("repeat", right=True, drop=1),
+        *(Column(one_line(metric), right=True, named=True) for metric in metrics),
+        Column("what", own_line=True, rest=True, narrowest=12),
+    ]
+
+
+def _row(result: CaseResult, metrics: Sequence[str], *, in_pipe: bool) -> list[Text]:
+    trace_id = result.trace_id or EMPTY
+    return [
+        cell(trace_id if in_pipe else short_id(trace_id), ACCENT),
+        cell(result.case_id),
+        cell(result.variant),
+        cell(result.repeat if result.repeat or in_pipe else ""),
+        *(_score(result.scores.get(metric)) for metric in metrics),
+        cell(_what(result, metrics) or EMPTY, BAD if result.status == "failed" else ""),
+    ]
+
+
+def _score(score: Score | None) -> Text:
+    if score is None:
+        return cell(EMPTY)
+    return cell("failed", BAD) if score.value is None else cell(score_text(score.value))
+
+
+def _what(result: CaseResult, metrics: Sequence[str]) -> str:
+    """Return the error of a run, or else what its scores say, or else its output."""
+    if result.error is not None:
+        return result.error
+    scores = [(name, result.scores[name]) for name in metrics if name in result.scores]
+    notes = [(name, one.error or one.comment or one.label) for name, one in scores]
+    said = "; ".join(f"{name}: {note}" for name, note in notes if note)
+    return said or ("" if result.output is None else str(result.output))

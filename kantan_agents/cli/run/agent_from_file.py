@@ -1,0 +1,72 @@
+"""Makes a runnable agent of a subagent file, for the commands that run one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from kantan_agents.agent import Agent
+from kantan_agents.agent.from_definition import missing_tools
+from kantan_agents.cli.agents.named import NamedAgent
+from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
+from kantan_agents.definitions.unknown_tools import names_no_tool
+from kantan_agents.delegation import task_tool
+from kantan_agents.errors import KantanAgentsError
+from kantan_agents.interception import Middleware
+from kantan_agents.pipeline import Next, Run, Stage
+
+
+def agent_from_file(
+    named: NamedAgent, model: str | None, middleware: Sequence[Stage | Middleware] = ()
+) -> Agent[Any]:
+    """Return the agent of a file, which may delegate to the others.
+
+    Tools that a file names and that do not exist are named on standard error, once for each agent.
+
+    Args:
+        named: The agent.
+        model: Used if the file has a short name or no model.
+        middleware: The outer middleware.
+    """
+    agent: Agent[Any] = Agent.from_definition(
+        named.definition,
+        tools=[task_tool(named.loader)],
+        model=model,
+        # Short names belong to one provider; --model replaces them, so that the files run on any provider.
+        # Names such as `inherit` still mean the parent's model.
+        models=None if model is None else {short: model for short, known in MODELS.items() if known},
+        allow_env=False,
+        middleware=[*middleware, _naming_missing_tools(named.loader)],
+    )
+    _name_missing_tools(named.definition, agent)
+    return agent
+
+
+def _naming_missing_tools(loader: AgentLoader) -> Stage:
+    """Return a stage that names the missing tools of each subagent on stderr, once."""
+    named: set[str] = set()
+
+    async def name_missing_tools(run: Run, call_next: Next) -> None:
+        name = run.agent.name
+        if run.delegation is not None and name not in named:
+            named.add(name)
+            try:
+                definition = await loader.get_agent(name)
+            except KantanAgentsError:
+                pass  # its file has changed since it was read; the run goes on with what was read
+            else:
+                _name_missing_tools(definition, run.agent)
+        await call_next(run)
+
+    return name_missing_tools
+
+
+def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
+    unknown = missing_tools(definition, agent.inherited["tools"])
+    if unknown:
+        sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
+        pronoun = "it" if len(unknown) == 1 else "them"
+        typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}", err=True)

@@ -1,0 +1,82 @@
+"""Finds the trace database of an evaluation, and sees to it that its runs are recorded there."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from agents.tracing import get_trace_provider
+
+from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
+from kantan_agents.replay.record_too import is_recorded_too, record_too
+from kantan_agents.tracing import registry
+from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.tracing.schema import has_tables, make_tables
+from kantan_agents.tracing.store import TraceStore
+from kantan_agents.tracing.store.connection import sqlite_errors
+
+
+def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
+    """Return the path of the database; by default the one that ``record_traces`` has opened.
+
+    Raises:
+        InvalidOptionError: E75, none is given and none is recorded to, or it is something else.
+    """
+    if store is None:
+        path = registry.main_database()
+        if path is None:
+            raise InvalidOptionError(option="store", reason="give a database, or call record_traces first")
+        return path
+    if isinstance(store, TraceStore):
+        return store.path
+    if isinstance(store, (str, os.PathLike)):
+        return Path(store).absolute()
+    reason = f"must be a TraceStore or a path, not {type(store).__name__}"
+    raise InvalidOptionError(option="store", reason=reason)
+
+
+def prepare_database(path: Path) -> None:
+    """Create the tables of traces in the file, if they are missing: a recorder may not have created them yet.
+
+    Raises:
+        TraceDatabaseError: E60, the file is the database of another program, or cannot be changed.
+    """
+    with sqlite_errors(path):
+        if path.exists():
+            with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
+                if has_tables(connection):
+                    return
+        try:
+            make_tables(path)
+        except OSError as error:
+            raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def is_recorded_to(path: Path) -> bool:
+    """Return whether the traces of this process are recorded in the file."""
+    # The SDK has no public function that returns its processors.
+    multi = getattr(get_trace_provider(), "_multi_processor", None)
+    resolved = path.resolve()
+    return any(
+        isinstance(one, SQLiteRecorder) and one.path == resolved for one in getattr(multi, "_processors", ())
+    )
+
+
+@contextmanager
+def recorded(path: Path) -> Iterator[None]:
+    """Record the traces of this process in a file until the end of the block, if they are not anyway."""
+    if is_recorded_to(path) and not is_recorded_too(path):
+        yield
+        registry.flush_recorders(path)
+        return
+    with record_too(path):
+        yield
+
+
+def redacts(path: Path) -> bool:
+    """Return whether a recorder of this process changes or leaves out what it records in the file."""
+    resolved = path.resolve()
+    return any(one.path == resolved and getattr(one, "redacts", False) for one in registry.recorders())

@@ -1,0 +1,66 @@
+"""``Unit``: one run of a case that an evaluation needs, and what is still to be done about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import attrs
+
+from kantan_agents.evaluation.dataset.case import Case
+from kantan_agents.evaluation.evaluators.evaluator import Evaluator
+from kantan_agents.evaluation.experiment.rows import ResultKey, Stored
+from kantan_agents.evaluation.experiment.variants import Variant
+
+
+@attrs.frozen
+class Unit:
+    """One run of a case.
+
+    Attributes:
+        case: The case.
+        variant: The variant.
+        repeat: Number of the repetition, from 0.
+        row: The number of its result, if that is stored.
+        evaluators: The evaluators that have not scored it.
+        replaces: Whether there is a finished result, which cannot be scored without its contents.
+    """
+
+    case: Case
+    variant: Variant
+    repeat: int
+    row: int | None
+    evaluators: Sequence[Evaluator]
+    replaces: bool = False
+
+
+def missing_units(
+    cases: Sequence[Case],
+    variants: Sequence[Variant],
+    repeats: int,
+    evaluators: Sequence[Evaluator],
+    stored: Stored,
+) -> Iterator[Unit]:
+    """Yield the runs that are missing, and those that are not scored by all evaluators.
+
+    The variants take turns, so that a slow hour of a provider meets all of them.
+    """
+    done: list[tuple[Evaluator, Collection[int]]] = [
+        (one, stored.scored.get((one.name, one.version), ())) for one in evaluators
+    ]
+    for repeat in range(repeats):
+        for case in cases:
+            for variant in variants:
+                row = stored.rows.get(key_of(case, variant, repeat))
+                if row is None:
+                    yield Unit(case, variant, repeat, None, evaluators)
+                    continue
+                left = [one for one, rows in done if row not in rows]
+                if left and row in stored.withheld:
+                    yield Unit(case, variant, repeat, None, evaluators, replaces=True)
+                elif left:
+                    yield Unit(case, variant, repeat, row, left)
+
+
+def key_of(case: Case, variant: Variant, repeat: int) -> ResultKey:
+    """Return what identifies the run of a case."""
+    return case.id, case.hash, variant.hash, repeat

@@ -1,0 +1,83 @@
+"""The tables of evaluations, beside those of the recorder in the same file.
+
+What is in them belongs to the traces of the runs: if a trace is deleted, the result of its run and its scores
+are deleted too, the case with its last result, and the evaluation with its last case.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Final
+
+EVALUATIONS: Final = "kantan_agents_evaluations"
+"""One row for each evaluation, by name."""
+CASES: Final = "kantan_agents_evaluation_cases"
+"""The cases that an evaluation has results for, as JSON."""
+RESULTS: Final = "kantan_agents_evaluation_results"
+"""One row for each run of a case. ``withheld`` says that its contents are not stored; no number is used
+twice."""
+SCORES: Final = "kantan_agents_scores"
+"""The scores of results: one for each metric and rater. The rater of an evaluator's score is ``''``.
+
+A row without a value and without an error says that the evaluator does not apply; its metric is the name of
+the evaluator after a space, which no metric begins with.
+"""
+TABLES: Final = (EVALUATIONS, CASES, RESULTS, SCORES)
+
+_STATEMENTS: Final = (
+    (
+        f"CREATE TABLE IF NOT EXISTS {EVALUATIONS}(id INTEGER PRIMARY KEY AUTOINCREMENT, "
+        "name TEXT NOT NULL UNIQUE, created_at TEXT NOT NULL, body TEXT NOT NULL)"
+    ),
+    (
+        f"CREATE TABLE IF NOT EXISTS {CASES}(id INTEGER PRIMARY KEY, evaluation INTEGER NOT NULL, "
+        "case_id TEXT NOT NULL, case_hash TEXT NOT NULL, body TEXT NOT NULL, "
+        "UNIQUE(evaluation, case_id, case_hash))"
+    ),
+    (
+        f"CREATE TABLE IF NOT EXISTS {RESULTS}(id INTEGER PRIMARY KEY AUTOINCREMENT, "
+        "evaluation INTEGER NOT NULL, case_row INTEGER NOT NULL, variant_hash TEXT NOT NULL, "
+        "repeat INTEGER NOT NULL, status TEXT NOT NULL, trace_id TEXT, withheld INTEGER NOT NULL, "
+        "body TEXT NOT NULL, UNIQUE(case_row, variant_hash, repeat))"
+    ),
+    f"CREATE INDEX IF NOT EXISTS kantan_agents_results_of_trace ON {RESULTS}(trace_id)",
+    f"CREATE INDEX IF NOT EXISTS kantan_agents_results_of_evaluation ON {RESULTS}(evaluation)",
+    (
+        f"CREATE TABLE IF NOT EXISTS {SCORES}(result INTEGER NOT NULL, metric TEXT NOT NULL, "
+        "rater TEXT NOT NULL, evaluator TEXT, version TEXT, source TEXT NOT NULL, value REAL, label TEXT, "
+        "comment TEXT, error TEXT, probability REAL, created_at TEXT NOT NULL, "
+        "PRIMARY KEY(result, metric, rater)) WITHOUT ROWID"
+    ),
+    (
+        "CREATE TRIGGER IF NOT EXISTS kantan_agents_result_of_trace_deleted AFTER DELETE ON traces "  # noqa: S608
+        f"BEGIN DELETE FROM {RESULTS} WHERE trace_id = OLD.id; END"
+    ),
+    (
+        f"CREATE TRIGGER IF NOT EXISTS kantan_agents_result_deleted AFTER DELETE ON {RESULTS} "  # noqa: S608
+        f"BEGIN DELETE FROM {SCORES} WHERE result = OLD.id; "
+        f"DELETE FROM {CASES} WHERE id = OLD.case_row "
+        f"AND NOT EXISTS (SELECT 1 FROM {RESULTS} r WHERE r.case_row = OLD.case_row); END"
+    ),
+    (
+        f"CREATE TRIGGER IF NOT EXISTS kantan_agents_evaluation_emptied AFTER DELETE ON {CASES} "  # noqa: S608
+        f"WHEN NOT EXISTS (SELECT 1 FROM {CASES} c WHERE c.evaluation = OLD.evaluation) "
+        f"BEGIN DELETE FROM {EVALUATIONS} WHERE id = OLD.evaluation; END"
+    ),
+)
+
+
+def create_tables(connection: sqlite3.Connection) -> None:
+    """Create what is missing; the caller controls the transaction.
+
+    Raises:
+        sqlite3.Error: The file is locked or read-only.
+    """
+    for statement in _STATEMENTS:
+        connection.execute(statement)
+
+
+def has_tables(connection: sqlite3.Connection) -> bool:
+    """Return whether the file has all tables of evaluations."""
+    marks = ",".join("?" * len(TABLES))
+    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name IN ({marks})"  # noqa: S608
+    return bool(connection.execute(query, TABLES).fetchone()[0] == len(TABLES))

@@ -1,0 +1,186 @@
+"""Reads and writes the labels of people in the table of scores."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.evaluation.experiment.rows import EvaluationRow, ResultKey
+from kantan_agents.evaluation.experiment.tables import CASES, RESULTS, SCORES
+from kantan_agents.evaluation.experiment.write_rows import transaction
+from kantan_agents.evaluation.labels.label import Label
+from kantan_agents.tracing.store.connection import changing, reading
+
+_KEY: Final = "c.case_id, c.case_hash, r.variant_hash, r.repeat"
+
+
+@attrs.frozen
+class ResultRow:
+    """A finished result, without its content.
+
+    Attributes:
+        number: Number of its row.
+        key: What identifies it.
+        trace_id: Id of its trace. SQLite may give the number of a deleted row to another one.
+    """
+
+    number: int
+    key: ResultKey
+    trace_id: str | None
+
+
+@attrs.frozen
+class LabelRow:
+    """A label as it is stored, without the result that it belongs to.
+
+    Attributes:
+        metric: What was judged.
+        by: Who gave it.
+        value: The score.
+        label: A word for it.
+        comment: The reason.
+        probability: As in ``Label``.
+        created_at: When it was given, as ISO 8601 in UTC.
+    """
+
+    metric: str
+    by: str
+    value: float
+    label: str | None
+    comment: str | None
+    probability: float | None
+    created_at: str = attrs.field(
+        factory=lambda: datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    )
+
+
+def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
+    """Return the finished results that the evaluation consists of now.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    body = evaluation.body
+    cases = {tuple(case) for case in body["cases"]}
+    variants = {one["hash"] for one in body["variants"].values()}
+    query = f"""SELECT r.id, r.trace_id, {_KEY} FROM {RESULTS} r JOIN {CASES} c ON c.id = r.case_row
+    WHERE r.evaluation = ? AND r.status = 'finished'"""  # noqa: S608
+    with reading(path, by_trace=False, with_views=False) as connection:
+        found = connection.execute(query, (evaluation.id,))
+        rows = [ResultRow(number, (*key,), trace_id) for number, trace_id, *key in found]
+    return [
+        row
+        for row in rows
+        if row.key[:2] in cases and row.key[2] in variants and row.key[3] < int(body["repeats"])
+    ]
+
+
+def read_labels(path: Path, evaluation: EvaluationRow, metric: str | None = None) -> list[Label]:
+    """Return the labels of the results that the evaluation consists of, in no particular order.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
+    """
+    names = {one["hash"]: name for name, one in evaluation.body["variants"].items()}
+    query = f"""SELECT {_KEY}, s.metric, s.rater, s.value, s.label, s.comment, s.probability, s.created_at
+    FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result JOIN {CASES} c ON c.id = r.case_row
+    WHERE r.evaluation = ? AND s.rater != '' AND s.value IS NOT NULL AND (? IS NULL OR s.metric = ?)"""  # noqa: S608
+    with reading(path, by_trace=False, with_views=False) as connection, _damaged(path):
+        found = connection.execute(query, (evaluation.id, metric, metric))
+        return [_label(row, names[row["variant_hash"]]) for row in found if row["variant_hash"] in names]
+
+
+def read_labelled(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> frozenset[int]:
+    """Return the numbers of the rows of the results that a person has labelled, other than by hand.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    query = f"""SELECT s.result FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
+    WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ? AND s.probability IS NOT NULL"""  # noqa: S608
+    with reading(path, by_trace=False, with_views=False) as connection:
+        return frozenset(row[0] for row in connection.execute(query, (evaluation.id, metric, by)))
+
+
+def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict[ResultKey, datetime]:
+    """Return when evaluators gave their scores of a metric.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
+    """
+    query = f"""SELECT {_KEY}, s.created_at FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
+    JOIN {CASES} c ON c.id = r.case_row WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ''"""  # noqa: S608
+    with reading(path, by_trace=False, with_views=False) as connection, _damaged(path):
+        found = connection.execute(query, (evaluation.id, metric))
+        return {(row[0], row[1], row[2], row[3]): datetime.fromisoformat(row[4]) for row in found}
+
+
+def write_label(path: Path, result: ResultRow, row: LabelRow) -> tuple[bool, LabelRow | None]:
+    """Store a label in place of an earlier one of the same person.
+
+    Returns:
+        Whether it was stored, which it is not if the result was deleted meanwhile; and the label in whose
+        place it is.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be changed.
+    """
+    with changing(path) as connection, transaction(connection):
+        before = _stored(connection, result, row.metric, row.by)
+        statement = f"""INSERT OR REPLACE INTO {SCORES}
+        SELECT id, ?, ?, NULL, NULL, 'person', ?, ?, ?, NULL, ?, ? FROM {RESULTS}
+        WHERE id = ? AND trace_id IS ?"""  # noqa: S608
+        values = (*attrs.astuple(row), result.number, result.trace_id)
+        return connection.execute(statement, values).rowcount == 1, before
+
+
+def delete_label(path: Path, result: ResultRow, metric: str, by: str) -> bool:
+    """Delete a label; return whether there was one.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be changed.
+    """
+    with changing(path) as connection, transaction(connection):
+        if _stored(connection, result, metric, by) is None:
+            return False
+        statement = f"DELETE FROM {SCORES} WHERE result = ? AND metric = ? AND rater = ?"  # noqa: S608
+        return connection.execute(statement, (result.number, metric, by)).rowcount == 1
+
+
+def _label(row: sqlite3.Row, variant: str) -> Label:
+    return Label(
+        case_id=row["case_id"],
+        case_hash=row["case_hash"],
+        variant=variant,
+        repeat=row["repeat"],
+        metric=row["metric"],
+        by=row["rater"],
+        value=row["value"],
+        label=row["label"],
+        comment=row["comment"],
+        probability=row["probability"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+    )
+
+
+def _stored(connection: sqlite3.Connection, result: ResultRow, metric: str, by: str) -> LabelRow | None:
+    query = f"""SELECT s.metric, s.rater, s.value, s.label, s.comment, s.probability, s.created_at
+    FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
+    WHERE r.id = ? AND r.trace_id IS ? AND s.metric = ? AND s.rater = ?"""  # noqa: S608
+    found: Any = connection.execute(query, (result.number, result.trace_id, metric, by)).fetchone()
+    return None if found is None else LabelRow(*found)
+
+
+@contextmanager
+def _damaged(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise TraceDatabaseError(path=str(path), reason=f"a label or score is damaged: {error}") from error

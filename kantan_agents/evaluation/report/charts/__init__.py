@@ -1,0 +1,1 @@
+"""Charts as SVG, drawn by hand: the page may load nothing."""

@@ -1,0 +1,29 @@
+"""``Score``: what an evaluator or a person says about one run of a case."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+Source = Literal["code", "model", "person"]
+"""Who gave a score."""
+
+
+@attrs.frozen
+class Score:
+    """One score of one run.
+
+    Attributes:
+        value: The score; for yes or no, 1.0 or 0.0. None only if it has failed.
+        label: A word for it, such as ``"polite"``.
+        comment: The reason.
+        source: Who gave it: code, a model or a person.
+        error: The error that the evaluator raised. A score that has failed counts as missing, never as zero.
+    """
+
+    value: float | None
+    label: str | None = None
+    comment: str | None = None
+    source: Source = "code"
+    error: str | None = None

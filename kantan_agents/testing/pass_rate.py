@@ -1,0 +1,149 @@
+"""``PassRate``: which fraction of the cases of a test passes, and whether that is certainly too low."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import attrs
+
+from kantan_agents.evaluation.experiment.results import CaseResult
+from kantan_agents.evaluation.scores import Score
+from kantan_agents.evaluation.statistics import Interval, clopper_pearson
+
+Verdict = Literal["passed", "uncertain", "failed"]
+
+_ROUNDING: Final = 1e-9
+_MOST_CASES: Final = 100_000
+
+
+@attrs.frozen
+class PassRate:
+    """Which fraction of the cases passes.
+
+    A test has failed if the rate is too low even at the upper bound of its 95 % interval. An agent whose true
+    rate is ``min_pass`` fails such a test in at most 1 of 40 sessions, however few cases there are; one
+    unlucky case is not enough. For that promise the interval is Clopper and Pearson's. Wilson's, which is
+    narrower, would fail up to 1 of 5 of these sessions on a handful of cases. If all cases must pass, one run
+    that does not is enough: an agent that always passes does not fail by chance.
+
+    Attributes:
+        passed: Number of cases that pass; a case that passes in one of two repeats is half a case.
+        cases: Number of cases that have passed or not.
+        independent: Number of these that are independent: cases, or conversations of several cases.
+        min_pass: The rate that the test asks for.
+    """
+
+    passed: float
+    cases: int
+    independent: int
+    min_pass: float
+
+    @property
+    def rate(self) -> float:
+        """The fraction that passes."""
+        return self.passed / self.cases
+
+    @property
+    def interval(self) -> Interval:
+        """The interval of the true rate, at a level of 95 %.
+
+        Parts of cases are rounded outwards. The mean of several repeats varies less than a single yes or no,
+        so the interval is too wide rather than too narrow.
+        """
+        return _interval(self.rate, self.independent)
+
+    @property
+    def verdict(self) -> Verdict:
+        """Whether the rate suffices, is too low for certain, or is too low and may be so by chance."""
+        if self.rate >= self.min_pass - _ROUNDING:
+            return "passed"
+        # The bound is rounded outwards, so with parts of cases it may be 1 although a run has failed.
+        is_certain = self.min_pass == 1.0 or self.interval.high < self.min_pass
+        return "failed" if is_certain else "uncertain"
+
+    @property
+    def more_cases(self) -> int | None:
+        """How many more cases with the same rate would make the test fail; None for more than 100,000."""
+        low, high = self.independent, self.independent
+        while _interval(self.rate, high).high >= self.min_pass:
+            low, high = high, high * 2
+            if high > _MOST_CASES:
+                return None
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if _interval(self.rate, middle).high < self.min_pass else (middle, high)
+        return high - self.independent
+
+    @property
+    def text(self) -> str:
+        """The rate with its interval, and what is asked for."""
+        low, high = self.interval
+        passed = f"{self.passed:.10g} of {self.cases} cases pass"
+        rate = f"{self.rate:.1%} (95% interval {low:.1%} to {high:.1%})"
+        return f"{passed}: {rate}, and {self.min_pass:.1%} must"
+
+
+def pass_rate(
+    results: Sequence[CaseResult], *, min_pass: float, threshold: float, is_scored: bool
+) -> PassRate | None:
+    """Return the rate of the cases that pass; None if no case has passed or failed.
+
+    A case without a score is left out: its evaluators have failed, or do not apply to it. A failed assertion
+    of an evaluator is a score that does not suffice.
+
+    Args:
+        results: The runs of all cases.
+        min_pass: The rate that the test asks for.
+        threshold: A run passes if each of its scores is at least this.
+        is_scored: Whether there are evaluators; otherwise a run passes if it finishes.
+    """
+    by_case: dict[str, list[bool]] = {}
+    units: dict[str, str] = {}
+    for one in results:
+        passed = passes(one, threshold, is_scored=is_scored)
+        if passed is not None:
+            by_case.setdefault(one.case_id, []).append(passed)
+            units[one.case_id] = one.conversation or f"case {one.case_id}"
+    if not by_case:
+        return None
+    passed_cases = math.fsum(sum(runs) / len(runs) for runs in by_case.values())
+    return PassRate(passed_cases, len(by_case), len(set(units.values())), min_pass)
+
+
+def passes(result: CaseResult, threshold: float, *, is_scored: bool) -> bool | None:
+    """Return whether a run passes; None if that cannot be said. Arguments as for ``pass_rate``."""
+    if result.status == "failed":
+        return False
+    scores = result.scores.values()
+    if any(shortfall(score, threshold) is not None for score in scores):
+        return False
+    if any(score.value is None for score in scores) or (is_scored and not scores):
+        return None
+    return True
+
+
+def shortfall(score: Score, threshold: float) -> str | None:
+    """Return how far a score is from sufficing; None if it suffices, or if it has failed.
+
+    An assertion in an evaluator is a check, as anywhere in a test. If it fails, the score is 0, and its
+    message is the comment.
+    """
+    if is_failed_check(score):
+        message = (score.error or "").partition(": ")[2].partition("\n")[0]
+        return f"0, {message or 'an assertion has failed'}"
+    if score.value is None or score.value >= threshold:
+        return None
+    return f"{score.value:.3g}" + (f", {score.comment}" if score.comment else "")
+
+
+def is_failed_check(score: Score) -> bool:
+    """Return whether an assertion of the evaluator has failed."""
+    return score.error is not None and score.error.partition(":")[0] == AssertionError.__name__
+
+
+def _interval(rate: float, units: int) -> Interval:
+    passed = rate * units
+    low = clopper_pearson(math.floor(passed + _ROUNDING), units).low
+    return Interval(low, clopper_pearson(math.ceil(passed - _ROUNDING), units).high)
