@@ -82,6 +82,15 @@ async def kill(processes: Processes, server: Any) -> None:
             await anyio.sleep(0.01)
 
 
+async def all_ended(processes: Processes) -> None:
+    """Return when no process is alive any more; a busy machine takes a moment to end one."""
+    with anyio.fail_after(60):
+        while True:
+            if not any(map(is_alive, processes.pids)):
+                return
+            await anyio.sleep(0.01)
+
+
 def is_alive(pid: int) -> bool:
     """Return whether a process exists and has not ended."""
     try:

@@ -27,7 +27,7 @@ from kantan_agents.errors import (
 from kantan_agents.events import Event
 from kantan_agents.mcp import backoff
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
-from tests.mcp.processes import SCRIPT, Processes, is_alive, kill
+from tests.mcp.processes import SCRIPT, Processes, all_ended, is_alive, kill
 from tests.mcp.session_server import SessionServer
 from tests.programs import Preloaded
 from tests.tools.conftest import outputs
@@ -292,7 +292,7 @@ async def test_the_sdks_manager_can_own_the_first_connection(processes: Processe
         await kill(processes, server)
         await agent(server).run_async("Go")
         assert len(processes.pids) == 2
-    assert not any(is_alive(pid) for pid in processes.pids)
+    await all_ended(processes)
 
 
 # -- servers over HTTP
