@@ -42,8 +42,8 @@ class Worker:
             environment["PYTHONPATH"] = str(_HERE.parent)
         process = await asyncio.create_subprocess_exec(
             python,
-            *(() if ours else ("-I",)),
-            str(_HERE / "guarded_calls.py"),
+            # As a module, or isolated: the folder of a script has a statistics.py of its own.
+            *(("-m", "benchmarks.guarded_calls") if ours else ("-I", str(_HERE / "guarded_calls.py"))),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=environment,
