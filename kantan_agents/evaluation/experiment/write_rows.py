@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from kantan_agents.evaluation.scores import Score
 from kantan_agents.support.secrets import mask
 from kantan_agents.tracing.recorder.masking import mask_data
 from kantan_agents.tracing.recorder.plain_json import encode_anything
-from kantan_agents.tracing.store.connection import changing
+from kantan_agents.tracing.store.connection import changing, transaction
 
 
 def open_evaluation(path: Path, name: str, body: Mapping[str, Any]) -> EvaluationRow:
@@ -169,16 +168,3 @@ def write_scores(
 def _values(score: Score) -> tuple[Any, ...]:
     texts = (None if text is None else mask(text) for text in (score.label, score.comment, score.error))
     return score.source, score.value, *texts
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit what the block changes; if it raises, change nothing."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

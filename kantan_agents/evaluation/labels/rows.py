@@ -14,9 +14,8 @@ import attrs
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.evaluation.experiment.rows import EvaluationRow, ResultKey
 from kantan_agents.evaluation.experiment.tables import CASES, RESULTS, SCORES
-from kantan_agents.evaluation.experiment.write_rows import transaction
 from kantan_agents.evaluation.labels.label import Label
-from kantan_agents.tracing.store.connection import changing, reading
+from kantan_agents.tracing.store.connection import changing, reading, transaction
 
 _KEY: Final = "c.case_id, c.case_hash, r.variant_hash, r.repeat"
 

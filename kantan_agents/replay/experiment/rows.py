@@ -15,7 +15,7 @@ import attrs
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.replay.experiment.outcome import RunOutcome
 from kantan_agents.tracing.recorder.plain_json import encode_anything
-from kantan_agents.tracing.store.connection import changing, reading
+from kantan_agents.tracing.store.connection import changing, reading, transaction
 
 EXPERIMENTS: Final = "kantan_agents_experiments"
 """One row for each name and hash of an experiment; it is deleted together with the last of its runs."""
@@ -78,7 +78,7 @@ def open_experiment(path: Path, name: str, hash_: str, body: Mapping[str, Any]) 
     """
     new = ExperimentRow(name, hash_, datetime.now(timezone.utc), body)
     with changing(path) as connection:
-        with _transaction(connection):
+        with transaction(connection):
             for statement in _STATEMENTS:
                 connection.execute(statement)
             connection.execute(_CREATE_EXPERIMENT, _values(new))
@@ -106,7 +106,7 @@ def write_run(path: Path, experiment: ExperimentRow, outcome: RunOutcome) -> Non
         f"INSERT OR REPLACE INTO {EXPERIMENT_RUNS}({columns}) SELECT id, ?, ?, ?, ?, ?, ? "  # noqa: S608
         f"FROM {EXPERIMENTS} WHERE name = ? AND hash = ?"
     )
-    with changing(path) as connection, _transaction(connection):
+    with changing(path) as connection, transaction(connection):
         # The trace may have been pruned meanwhile, and then its row would stay for ever.
         if connection.execute("SELECT 1 FROM traces WHERE id = ?", (outcome.trace_id,)).fetchone() is None:
             return
@@ -165,15 +165,3 @@ def _damaged(path: Path, what: str) -> Iterator[None]:
         yield
     except (KeyError, TypeError, ValueError) as error:
         raise TraceDatabaseError(path=str(path), reason=f"{what} is damaged: {error}") from error
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise

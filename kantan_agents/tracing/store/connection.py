@@ -70,6 +70,19 @@ def changing(path: Path, *, wait: float | None = None) -> Iterator[sqlite3.Conne
 
 
 @contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit what the block changes; if it raises, change nothing."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
 def sqlite_errors(path: Path) -> Iterator[None]:
     """Turn SQLite's errors about the file at ``path`` into E60."""
     try:

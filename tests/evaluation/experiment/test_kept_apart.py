@@ -28,10 +28,10 @@ from kantan_agents.evaluation import (
 )
 from kantan_agents.evaluation.evaluators import judged
 from kantan_agents.evaluation.experiment.rows import RatedScore
-from kantan_agents.evaluation.experiment.write_rows import transaction, write_result, write_scores
+from kantan_agents.evaluation.experiment.write_rows import write_result, write_scores
 from kantan_agents.middleware import Redact
 from kantan_agents.testing import OfflineServer, ScriptedModel, ScriptedToolCall
-from kantan_agents.tracing.store.connection import changing
+from kantan_agents.tracing.store.connection import changing, transaction
 from tests.evaluation.experiment.counting import Asked, length, words
 
 KEY = "sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
