@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import attrs
 
-from kantan_agents.errors import EvaluationNotFoundError
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.comparing.number_texts import number_text
 from kantan_agents.evaluation.comparing.paired_values import FIGURES
 from kantan_agents.evaluation.experiment.results import Better
@@ -139,15 +139,15 @@ class Comparison:
         """Return the comparison by a metric.
 
         Raises:
-            EvaluationNotFoundError: E104, there is no such metric.
+            InvalidOptionError: E75, there is no such metric.
         """
         for one in self.metrics:
             if one.metric == metric:
                 return one
         names = [one.metric for one in self.metrics]
         near = nearest(metric, names)
-        reason = f"did you mean {near!r}?" if near is not None else f"the metrics are {', '.join(names)}"
-        raise EvaluationNotFoundError(name=metric, reason=reason)
+        hint = f"did you mean {near!r}?" if near is not None else f"there are {', '.join(names)}"
+        raise InvalidOptionError(option="metric", reason=f"there is no {metric!r}; {hint}")
 
     def __iter__(self) -> Iterator[MetricComparison]:
         return iter(self.metrics)

@@ -34,7 +34,6 @@ class PairedValues:
         a: For each case its value, the mean of its repeats.
         b: The same for the other variant.
         conversations: For each case its conversation.
-        is_known: Whether any run has a value or a failed score of this metric.
     """
 
     metric: str

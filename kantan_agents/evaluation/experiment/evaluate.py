@@ -191,7 +191,7 @@ async def evaluate_async(
         with_retry(config, retry or Retry(), compared),
         given,
         options,
-        withholds=withholds(config, compared) or redacts(path),
+        withholds=await withholds(config, compared) or redacts(path),
     )
     work = Work(path, row, units, total, runner, spending, progress)
     if units and spending.is_limited:

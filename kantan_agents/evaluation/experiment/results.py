@@ -121,7 +121,7 @@ class VariantResults:
         evaluation: Name of the evaluation.
         variant: Name of the variant.
         results: One for each run, in the order of the cases.
-        better: For each metric of the evaluators, whether a higher or a lower score is better.
+        better: For each evaluator, whether a higher or a lower score is better.
         path: The database that has them and their labels; None if they are in none.
     """
 

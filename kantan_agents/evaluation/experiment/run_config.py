@@ -8,9 +8,11 @@ from typing import Any
 
 from agents import ModelSettings, RunConfig
 
+from kantan_agents.agent import Agent
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.experiment.variants import Variant
 from kantan_agents.middleware import Redact, Retry
+from kantan_agents.replay.reached import Reached
 
 
 def checked_config(given: RunConfig | Mapping[str, Any] | None) -> RunConfig:
@@ -45,18 +47,23 @@ def with_retry(config: RunConfig, retry: Retry, variants: Iterable[Variant]) -> 
     )
 
 
-def withholds(config: RunConfig, variants: Iterable[Variant]) -> bool:
-    """Return whether the traces of runs lack contents that the evaluation sees, so that it stores none."""
+async def withholds(config: RunConfig, variants: Iterable[Variant]) -> bool:
+    """Return whether the traces of runs lack contents that the evaluation sees, so that it stores none.
+
+    One agent with ``Redact`` among those that a run can reach is enough.
+    """
     if config.tracing_disabled or not config.trace_include_sensitive_data:
         return True
-    return any(isinstance(one, Redact) for variant in variants for one in _middleware(variant))
+    reached = [one for variant in variants for one in (await Reached.from_agent(variant.agent)).agents]
+    own = [one for one in reached if isinstance(one, Agent)]
+    return any(isinstance(one, Redact) for agent in own for one in _middleware(agent))
 
 
 def _has_own_retry(variant: Variant) -> bool:
     is_set = variant.agent.sdk_agent.model_settings.retry is not None
-    return is_set or any(isinstance(one, Retry) for one in _middleware(variant))
+    return is_set or any(isinstance(one, Retry) for one in _middleware(variant.agent))
 
 
-def _middleware(variant: Variant) -> list[Any]:
-    given = variant.agent.inherited["middleware"] or ()
+def _middleware(agent: Agent[Any]) -> list[Any]:
+    given = agent.inherited["middleware"] or ()
     return [one[1] if isinstance(one, tuple) else one for one in given]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kantan_agents.errors import EvaluationNotFoundError, InvalidOptionError, NotComparableError
+from kantan_agents.errors import InvalidOptionError, NotComparableError
 from kantan_agents.evaluation import MetricComparison, compare
 from tests.evaluation.comparing.scores import result, results, variant_of
 
@@ -296,5 +296,5 @@ def test_something_else_than_results_is_refused() -> None:
 
 
 def test_an_unknown_metric_of_a_comparison_is_named() -> None:
-    with pytest.raises(EvaluationNotFoundError, match="did you mean 'help'"):
+    with pytest.raises(InvalidOptionError, match="no 'halp'; did you mean 'help'"):
         compare(results([0.5]), results([0.5], "v2"))["halp"]

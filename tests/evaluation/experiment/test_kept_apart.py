@@ -231,6 +231,13 @@ def test_what_the_trace_does_not_have_is_not_among_the_results(store: TraceStore
     assert again.scores["length"].value in (25.0, len("write to [EMAIL]"))
 
 
+def test_one_agent_that_redacts_among_those_that_are_reached_is_enough(store: TraceStore) -> None:
+    target = Agent("target", "b", model=ScriptedModel(lambda _call: "x"), middleware=[Redact(["email"])])
+    agent = Agent("root", "a", model=ScriptedModel(lambda _call: "mail aiko@example.com"), handoffs=[target])
+    (result,) = evaluate(agent, words("who?")).results
+    assert result.is_withheld and result.output is None
+
+
 def test_with_a_recorder_that_redacts_contents_are_not_stored(tmp_path: Path) -> None:
     path = tmp_path / "traces.sqlite3"
     recorder = record_traces(
