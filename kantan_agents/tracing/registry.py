@@ -100,6 +100,8 @@ def recorders() -> list[Recorder]:
 
 def flush_recorders(path: Path) -> None:
     """Flush the recorders that write to ``path``, before this process reads the file."""
+    if not _recorders:
+        return
     resolved = path.resolve()
     for recorder in recorders():
         if recorder.path == resolved:

@@ -64,13 +64,13 @@ def _windows(connection: sqlite3.Connection, words: Sequence[str]) -> Iterator[_
     queries = [query for query in map(match_query, words) if query is not None]
     newest, size = _NEWEST, _FIRST
     try:
-        if queries and has_index(connection):
+        if queries:
             oldest = _oldest_of(connection, newest, _BEFORE_INDEX)
             if oldest is None:
                 return
             yield _between(oldest, newest)
             newest = oldest - 1
-            unindexed = _unindexed(connection)
+            unindexed = _unindexed(connection) if has_index(connection) else None
             while unindexed is not None:
                 found = _found(connection, queries, size)
                 if found is not None:

@@ -6,14 +6,15 @@ an error or a verdict. ``summarise`` gives the same summary for such a trace, bu
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Sequence
+
+from pydantic_core import from_json
 
 from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.records import TraceSummary
 from kantan_agents.tracing.store.runs import is_run
-from kantan_agents.tracing.store.span_records import mapping_of, parse_time
+from kantan_agents.tracing.store.span_records import parse_time
 from kantan_agents.tracing.store.tables import valid_json
 from kantan_agents.tracing.store.used_tokens import used_tokens
 
@@ -21,10 +22,13 @@ _ENDING = "s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL
 _IS_SPECIAL = f"""s.error_json != 'null' OR s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
 OR s.usage_json IS NOT NULL AND NOT json_valid(s.usage_json)"""
 
+# One list with the metadata and the usages, as decoding two texts takes longer.
+_JSON = f"""'[' || COALESCE({valid_json("t.metadata_json")}, 'null')
+|| COALESCE(',' || group_concat(s.usage_json), '') || ']'"""
+
 # Of several endings, the last would count. One of one is the maximum, whatever its type.
-_PLAIN = f"""SELECT t.id, t.workflow_name, t.group_id, {valid_json("t.metadata_json")}, COUNT(*),
-MIN(s.started_at), MAX(s.ended_at), MAX(CASE WHEN {_ENDING} THEN s.input END),
-MAX(CASE WHEN {_ENDING} THEN s.output END), '[' || group_concat(s.usage_json) || ']'
+_PLAIN = f"""SELECT t.id, t.workflow_name, t.group_id, {_JSON}, COUNT(*), MIN(s.started_at), MAX(s.ended_at),
+MAX(CASE WHEN {_ENDING} THEN s.input END), MAX(CASE WHEN {_ENDING} THEN s.output END)
 FROM traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.id IN ({{ids}})
 GROUP BY t.id HAVING SUM({_ENDING}) = 1 AND COALESCE(SUM({_IS_SPECIAL}), 0) = 0"""  # noqa: S608
 
@@ -40,20 +44,18 @@ def _summary(
     trace_id: str,
     workflow_name: str | None,
     group_id: str | None,
-    metadata_json: str | None,
+    metadata_and_usages: str,
     spans: int,
     first: str | None,
     last: str | None,
     given: str | None,
     answer: str | None,
-    usages: str | None,
 ) -> TraceSummary | None:
-    metadata = mapping_of(metadata_json)
-    if not is_run(metadata):
-        return None
     try:
-        tokens = used_tokens(json.loads(usages or "[]"))
-    except (ValueError, RecursionError):  # one that SQLite can read and Python cannot
+        metadata, *usages = from_json(metadata_and_usages)
+    except ValueError:  # something that SQLite can read and this cannot
+        return None
+    if not isinstance(metadata, dict) or not is_run(metadata):
         return None
     return TraceSummary(
         trace_id=trace_id,
@@ -68,7 +70,5 @@ def _summary(
         error=None,
         failed_spans=0,
         rubric=None,
-        input_tokens=tokens["input_tokens"],
-        output_tokens=tokens["output_tokens"],
-        total_tokens=tokens["total_tokens"],
+        **used_tokens(usages),
     )

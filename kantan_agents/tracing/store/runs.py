@@ -85,7 +85,7 @@ class TraceRuns:
 
 def is_run(metadata: Mapping[str, Any]) -> bool:
     """Return whether a trace with this ``metadata`` was opened for a run of an agent."""
-    return any(isinstance(metadata.get(key), str) for key in ("agent_run_id", "prompt_name"))
+    return isinstance(metadata.get("agent_run_id"), str) or isinstance(metadata.get("prompt_name"), str)
 
 
 def traces_with_inner_runs(connection: sqlite3.Connection) -> set[str]:

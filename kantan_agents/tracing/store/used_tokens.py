@@ -11,8 +11,12 @@ TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
 def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
     """Return the tokens of model calls by kind; what is not a usage, such as None, has none."""
-    used = [usage for usage in usages if isinstance(usage, dict)]
-    return {kind: sum(whole_number(usage.get(kind)) for usage in used) for kind in TOKENS}
+    tokens = dict.fromkeys(TOKENS, 0)
+    for usage in usages:
+        if isinstance(usage, dict):
+            for kind in TOKENS:
+                tokens[kind] += whole_number(usage.get(kind))
+    return tokens
 
 
 def whole_number(value: Any) -> int:
