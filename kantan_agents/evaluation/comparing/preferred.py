@@ -14,20 +14,21 @@ from kantan_agents.evaluation.scores import Score
 from kantan_agents.support.arguments import shown
 
 _VALUES: Final = {"b": 1.0, "tie": 0.5, "a": 0.0}
-_LABELS: Final = {"b": "better", "tie": "tie", "a": "worse"}
 
 
 def preferred(judge: PairwiseJudge, *, over: VariantResults, name: str = "preferred") -> Evaluator:
     """Return an evaluator: is the output better than that of another variant for the same case?
 
         baseline = evaluate({"v1": v1}, dataset, agent=agent)["v1"]
-        evaluation = evaluate({"v1": v1, "v2": v2}, dataset, preferred(pairwise(), over=baseline),
-        agent=agent) print(compare(evaluation["v1"], evaluation["v2"], metrics="preferred").text)
+        judged = preferred(pairwise(), over=baseline)
+        evaluation = evaluate({"v1": v1, "v2": v2}, dataset, judged, agent=agent)
+        print(compare(evaluation["v1"], evaluation["v2"], metrics="preferred").text)
 
     The judge sees both outputs, in both orders. The score is 1 if it prefers this output, 0 if it prefers the
     other one, and 0.5 for a tie: if it cannot decide, if its answers in the two orders disagree, or if the
     outputs are the same, and it is not asked. So the other variant itself scores 0.5, and ``compare`` tests
-    whether the judge prefers the new one more often than the old one.
+    whether the judge prefers the new one more often than the old one. ``judge_quality`` finds in the stored
+    scores whether the judge prefers a position.
 
     Args:
         judge: From ``pairwise``.
@@ -51,10 +52,8 @@ def preferred(judge: PairwiseJudge, *, over: VariantResults, name: str = "prefer
         verdict = await judge.compare(other.finished(finished.case), finished)
         if verdict.winner is None:
             return Score(None, source="model", error=verdict.error)
-        place = verdict.preferred_place
-        label = _LABELS[verdict.winner] if place is None else f"tie: it prefers the {place} output"
         comment = " / ".join(verdict.comments) or None
-        return Score(_VALUES[verdict.winner], label, comment, "model")
+        return Score(_VALUES[verdict.winner], verdict.label, comment, "model")
 
     outputs = {"|".join(key): [one.output for one in runs] for key, runs in others.items()}
     version = content_hash([judge.version, over.variant, outputs])

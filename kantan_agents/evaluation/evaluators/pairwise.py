@@ -29,6 +29,19 @@ Answer with `winner`, which is "A", "B", or "tie" if neither is better, and `rea
 """
 
 
+_LABELS: Final[dict[str, tuple[tuple[Winner, ...], ...]]] = {
+    "better": (("b", "b"),),
+    "worse": (("a", "a"),),
+    "tie": (("tie", "tie"),),
+    "tie: the outputs are the same": ((),),
+    "tie: it prefers the first output": (("a", "b"),),
+    "tie: it prefers the second output": (("b", "a"),),
+    "tie: it prefers the first output in one order": (("a", "tie"), ("tie", "b")),
+    "tie: it prefers the second output in one order": (("b", "tie"), ("tie", "a")),
+}
+"""What the answers in both orders say of b, by its label."""
+
+
 class Preference(BaseModel):
     """The answer of a pairwise judge.
 
@@ -69,6 +82,22 @@ class PairwiseVerdict:
         if self.answers == ("a", "b"):
             return "first"
         return "second" if self.answers == ("b", "a") else None
+
+    @property
+    def label(self) -> str | None:
+        """What it says of b; None without a winner. ``from_label`` reads it."""
+        if self.winner is None:
+            return None
+        return next((label for label, answers in _LABELS.items() if self.answers in answers), self.winner)
+
+    @classmethod
+    def from_label(cls, label: str | None) -> PairwiseVerdict | None:
+        """Return a verdict with this label, without its comments; None if a verdict has no such label."""
+        known = _LABELS.get(label or "")
+        if known is None:
+            return None
+        answers = known[0]
+        return cls(answers[0] if answers and len(set(answers)) == 1 else "tie", answers)
 
 
 @attrs.frozen

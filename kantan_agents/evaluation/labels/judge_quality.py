@@ -120,7 +120,8 @@ def judge_quality(
         people: The metric of the labels, if it has another name.
         by: Whose labels count: a name, or several; by default those of all.
         threshold: From which value on a result has passed, 0 or more.
-        verdicts: What a pairwise judge has said, for its position bias.
+        verdicts: What a pairwise judge has said, for its position bias, besides the stored scores of
+            ``preferred``.
 
     Raises:
         InvalidOptionError: E75, no evaluator has given such a score, or an argument is invalid.
@@ -152,7 +153,7 @@ def judge_quality(
         negative,
         _length_bias(both),
         _drift(both),
-        _position(tuple(verdicts)),
+        _position([*verdicts, *_stored_verdicts(evaluation.results, judged)]),
     )
 
 
@@ -233,6 +234,14 @@ def _other_scale(both: Sequence[_Both]) -> str | None:
     return (
         f"the labels are from 0 to 1, and the judge gives scores such as {outside[0]:g}" if outside else None
     )
+
+
+def _stored_verdicts(results: Iterable[CaseResult], metric: str) -> list[PairwiseVerdict]:
+    """Return the verdicts of a pairwise judge behind scores; none if they are scores of another kind."""
+    scores = [one.scores[metric] for one in results if metric in one.scores]
+    given = [PairwiseVerdict.from_label(one.label) for one in scores if one.value is not None]
+    found = [one for one in given if one is not None]
+    return found if len(found) == len(given) else []
 
 
 def _position(verdicts: Sequence[PairwiseVerdict]) -> Measure:

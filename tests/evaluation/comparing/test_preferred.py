@@ -10,8 +10,9 @@ import pytest
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.evaluation import Case, Dataset, compare, evaluate, preferred
-from kantan_agents.evaluation.evaluators import exact, pairwise
+from kantan_agents.evaluation import Case, Dataset, compare, evaluate, judge_quality, preferred
+from kantan_agents.evaluation.evaluators import PairwiseVerdict, exact, pairwise
+from kantan_agents.evaluation.statistics import position_bias
 from kantan_agents.testing import ScriptedModel
 
 
@@ -77,6 +78,38 @@ def test_a_judge_that_prefers_a_place_decides_nothing(store: TraceStore) -> None
     score = evaluation.results[0].scores["preferred"]
     assert (score.value, score.source) == (0.5, "model")
     assert score.label == "tie: it prefers the first output"
+    position = judge_quality(evaluation, "preferred").position
+    assert (position.value, position.count) == (1.0, len(DATASET))
+    assert "it prefers what it sees first (12 times the first, 0 times the second" in position.text
+
+
+def test_outputs_that_are_the_same_say_nothing_about_the_judge(store: TraceStore) -> None:
+    judge, asked = a_judge(kinder)
+    baseline = evaluate({"v1": agent("v1", "Go.")}, DATASET, name="e")["v1"]
+    evaluation = evaluate({"v2": agent("v2", "Go.")}, DATASET, preferred(judge, over=baseline), name="f")
+    assert asked == []
+    assert evaluation.results[0].scores["preferred"].label == "tie: the outputs are the same"
+    assert judge_quality(evaluation, "preferred").position.value is None
+
+
+@pytest.mark.parametrize("one", ["a", "b", "tie"])
+@pytest.mark.parametrize("other", ["a", "b", "tie"])
+def test_a_label_says_what_the_judge_leans_to(one: Any, other: Any) -> None:
+    verdict = PairwiseVerdict(one if one == other else "tie", (one, other))
+    read = PairwiseVerdict.from_label(verdict.label)
+    assert read is not None and read.winner == verdict.winner
+    assert position_bias(*orders(read)).bias == position_bias(*orders(verdict)).bias
+
+
+def orders(verdict: PairwiseVerdict) -> tuple[list[int], list[int]]:
+    places = {"a": 1, "b": -1, "tie": 0}
+    first, second = verdict.answers
+    return [places[first]], [-places[second]]
+
+
+def test_other_labels_are_no_verdicts() -> None:
+    assert PairwiseVerdict.from_label("polite") is None is PairwiseVerdict.from_label(None)
+    assert PairwiseVerdict(None, error="gone").label is None
 
 
 def test_a_case_without_an_output_of_the_other_variant_gets_no_score(store: TraceStore) -> None:
