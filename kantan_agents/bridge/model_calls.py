@@ -103,7 +103,7 @@ class CallEvents:
 
     async def started(self) -> None:
         """Emit ``ModelCallStarted``."""
-        if self._events is not None:
+        if self._events is not None and self._events.wants(ModelCallStarted):
             await self._events.emit(ModelCallStarted, **self._names, model=self._model)
 
     def delta(self, text: str) -> Awaitable[None] | None:

@@ -102,7 +102,7 @@ class Emitter:
 
         For text deltas: one answer has hundreds, and a coroutine for each would cost more than the event.
         """
-        if self._is_over or not self._is_wanted(kind):
+        if self._is_over or not self.wants(kind):
             return None
         return self._deliver(self._add(kind, agent, internal, fields))
 
@@ -122,7 +122,7 @@ class Emitter:
         Every handler receives it, even while the run is being cancelled, and even if one raises
         ``SystemExit`` or ``KeyboardInterrupt``.
         """
-        if self._is_over or not self._is_wanted(kind):
+        if self._is_over or not self.wants(kind):
             return
         count = self._add(kind, agent or self.agent, internal, fields)
         raised: BaseException | None = None
@@ -143,7 +143,8 @@ class Emitter:
         if raised is not None:
             raise raised
 
-    def _is_wanted(self, kind: type[Event]) -> bool:
+    def wants(self, kind: type[Event]) -> bool:
+        """Return whether a handler receives events of this class; the others need not be put together."""
         return self._kinds is None or kind in self._kinds
 
     def _add(self, kind: type[Event], agent: str, internal: bool, fields: dict[str, Any]) -> int:

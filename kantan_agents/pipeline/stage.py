@@ -85,6 +85,11 @@ def _check_callable(stage: object) -> None:
         return  # written in C: its signature cannot be read
 
 
+def _is_observed(run: Run) -> bool:
+    events = run.events
+    return events is not None and (events.wants(StageEntered) or events.wants(StageLeft))
+
+
 async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:
     """Run a stage; emit an event when it is entered and when it is left."""
     events = cast("Emitter", run.events)
@@ -203,7 +208,7 @@ class _Steps:
     async def __call__(self, run: Run) -> None:
         for named in self._stages:
             relay = _Relay(named.name)
-            if run.events is None:
+            if not _is_observed(run):
                 await named.stage(run, relay)
             else:
                 await _observed(run, named.name, named.stage, relay)
@@ -234,7 +239,7 @@ def link(named: NamedStage, following: Chain) -> Chain:
     async def enter(run: Run) -> None:
         call_next = _CallNext(name, following)
         try:
-            if run.events is None:
+            if not _is_observed(run):
                 await stage(run, call_next)
             else:
                 await _observed(run, name, stage, call_next)

@@ -118,6 +118,8 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Bas
                     message=error_message(run, error),
                 )
         raise
+    if not events.wants(RunFinished):
+        return None
     output = getattr(run.result, "final_output", run.result)
     try:
         with _too_late():
