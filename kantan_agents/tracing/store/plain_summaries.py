@@ -57,6 +57,7 @@ def _summary(
         return None
     if not isinstance(metadata, dict) or not is_run(metadata):
         return None
+    tokens = used_tokens(usages)
     return TraceSummary(
         trace_id=trace_id,
         workflow_name=workflow_name or "",
@@ -70,5 +71,7 @@ def _summary(
         error=None,
         failed_spans=0,
         rubric=None,
-        **used_tokens(usages),
+        input_tokens=tokens["input_tokens"],
+        output_tokens=tokens["output_tokens"],
+        total_tokens=tokens["total_tokens"],
     )

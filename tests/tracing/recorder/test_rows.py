@@ -217,7 +217,7 @@ usages = st.one_of(
         ),
         st.one_of(st.integers(0, 10**6), st.floats(0, 9), st.none(), st.booleans()),
     ),
-    st.dictionaries(texts, st.one_of(st.integers(), texts, objects), max_size=2),
+    st.dictionaries(keys, st.one_of(st.integers(), texts, objects), max_size=2),
 )
 
 maybe_texts = st.one_of(st.none(), texts)
