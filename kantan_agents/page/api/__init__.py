@@ -1,0 +1,14 @@
+"""The JSON interface of the page: one module for each view."""
+
+from starlette.routing import BaseRoute
+
+from kantan_agents.page.api import comparisons, differences, labels, one_run, prompts, runs
+
+
+def routes() -> list[BaseRoute]:
+    """Return the routes below ``api/``."""
+    modules = (runs, one_run, prompts, comparisons, differences, labels)
+    return [route for module in modules for route in module.ROUTES]
+
+
+__all__ = ["routes"]

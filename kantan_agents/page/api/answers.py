@@ -1,0 +1,48 @@
+"""How an endpoint answers: as JSON, with the library's errors as JSON too."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Awaitable, Callable
+from http import HTTPStatus
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from kantan_agents.errors import KantanAgentsError
+from kantan_agents.page.state import PageState
+
+Endpoint = Callable[[Request], Awaitable[Any]]
+
+_NOT_FOUND = frozenset({"E61", "E87", "E104"})
+
+
+def state_of(request: Request) -> PageState:
+    """Return the state of the page that a request is for."""
+    state: PageState = request.app.state.page
+    return state
+
+
+def json_endpoint(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    """Make an endpoint of a function that returns JSON data.
+
+    An error of this library becomes ``{"error": {"code", "message"}}``, with status 404 for something that
+    does not exist and 400 otherwise.
+    """
+
+    @functools.wraps(endpoint)
+    async def answered(request: Request) -> Response:
+        try:
+            return _json(await endpoint(request), HTTPStatus.OK)
+        except KantanAgentsError as error:
+            status = HTTPStatus.NOT_FOUND if error.code in _NOT_FOUND else HTTPStatus.BAD_REQUEST
+            return _json({"error": {"code": error.code, "message": str(error)}}, status)
+
+    return answered
+
+
+def _json(data: Any, status: HTTPStatus) -> Response:
+    packed = msgspec.json.encode(data, enc_hook=str)
+    return Response(packed, status, {"Cache-Control": "no-store"}, "application/json")

@@ -1,0 +1,85 @@
+"""``traces_app``: the page as an ASGI application."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import secrets
+from collections.abc import Awaitable, Callable
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import HTMLResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.page.api import routes
+from kantan_agents.page.guard import Guard
+from kantan_agents.page.state import PageState
+from kantan_agents.support.arguments import shown
+from kantan_agents.tracing.store import TraceStore
+
+Authorize = Callable[[HTTPConnection], bool | Awaitable[bool]]
+"""Decides about a request: whether it may see the page. It may be a coroutine function."""
+
+_STATIC = files("kantan_agents.page") / "static"
+
+
+def traces_app(
+    store: TraceStore | str | os.PathLike[str],
+    *,
+    authorize: Authorize | None = None,
+    may_label: bool = True,
+) -> Starlette:
+    """Return the page of a trace database, to be mounted into a service with Starlette or FastAPI.
+
+        app.mount("/traces", traces_app("traces.sqlite3", authorize=is_operator))
+
+    It answers requests from its own pages only: a request that a browser sends from another site is refused.
+    Everything that it shows is text, whatever a model, a tool or a file says.
+
+    Args:
+        store: The trace database, or its path.
+        authorize: Called with each request, as a starlette ``HTTPConnection``; a request for which it does
+            not return True is refused with status 403, also if it raises. By default everybody may see the
+            page who can reach it, so give it in a service that others can reach.
+        may_label: Whether labels may be given in the page.
+
+    Raises:
+        InvalidOptionError: E75, an argument is invalid.
+        TraceDatabaseError: E60, the file does not exist or is not a trace database.
+    """
+    if authorize is not None and not callable(authorize):
+        raise InvalidOptionError(option="authorize", reason=f"must be a function, not {shown(authorize)}")
+    opened = store if isinstance(store, TraceStore) else TraceStore(store)
+    app = Starlette(routes=_routes())
+    app.state.page = PageState(opened, secrets.token_urlsafe(), may_label=may_label)
+    app.add_middleware(Guard, authorize=_decided(authorize))
+    return app
+
+
+def _routes() -> list[BaseRoute]:
+    return [
+        Route("/", _index),
+        Mount("/static", StaticFiles(directory=str(_STATIC))),
+        Mount("/api", routes=routes()),
+    ]
+
+
+async def _index(request: Request) -> Response:
+    state: PageState = request.app.state.page
+    template = (_STATIC / "index.html").read_text(encoding="utf-8")
+    # The token is of URL-safe characters, and nothing else is put into the markup.
+    return HTMLResponse(template.replace("{{ token }}", state.token), headers={"Cache-Control": "no-store"})
+
+
+def _decided(authorize: Authorize | None) -> Callable[[HTTPConnection], Awaitable[bool]]:
+    async def decide(connection: HTTPConnection) -> bool:
+        if authorize is None:
+            return True
+        allowed = authorize(connection)
+        return (await allowed if inspect.isawaitable(allowed) else allowed) is True
+
+    return decide

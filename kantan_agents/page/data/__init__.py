@@ -1,0 +1,1 @@
+"""What the page shows, as JSON data: no code here knows of HTTP."""

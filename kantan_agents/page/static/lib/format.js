@@ -1,0 +1,26 @@
+// Shows times, durations and numbers as the command line does.
+
+import { h } from "./dom.js";
+
+/** Return "850 ms", "3.2 s" or "4 min 10 s". */
+export function duration(seconds) {
+  if (seconds === null || seconds === undefined) return "";
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
+  if (seconds < 60) return `${seconds.toFixed(1)} s`;
+  return `${Math.floor(seconds / 60)} min ${Math.round(seconds % 60)} s`;
+}
+
+/** Return a number with separators between thousands. */
+export function count(number) {
+  return number === null || number === undefined ? "" : number.toLocaleString("en");
+}
+
+/** Return a time in the local zone, with UTC when the pointer rests on it. */
+export function time(text) {
+  if (!text) return "";
+  const at = new Date(text);
+  const today = new Date().toDateString() === at.toDateString();
+  const clock = at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+  const shown = today ? clock : `${at.toLocaleDateString(undefined, { month: "short", day: "numeric" })}, ${clock}`;
+  return h("time", { datetime: text, title: at.toISOString().replace("T", " ").replace("Z", " UTC") }, shown);
+}

@@ -1,0 +1,39 @@
+"""A browser for the tests of a module, and a new window for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page
+
+from tests.page.browser import open_chromium
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """The browser. While it is open, ``asyncio.run`` fails in this thread: use ``apart`` of ``served.py``."""
+    with open_chromium() as chromium:
+        yield chromium
+
+
+@pytest.fixture
+def window(browser: Browser) -> Iterator[BrowserContext]:
+    """A browser window of its own; a text that reached the page as a script would fail the test."""
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 800}, locale="en-GB", timezone_id="Europe/Oslo"
+    )
+    context.set_default_timeout(10_000)
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(window: BrowserContext) -> Iterator[Page]:
+    """A page in which every error of a script, and every message of the console about one, fails the test."""
+    opened = window.new_page()
+    problems: list[str] = []
+    opened.on("pageerror", lambda error: problems.append(str(error)))
+    opened.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
+    yield opened
+    assert problems == []
