@@ -1,0 +1,74 @@
+"""Takes the pictures of the page in docs/assets/page: each view, light and dark, on two widths.
+
+    python docs/picture_page.py [FOLDER]
+
+They show the runs of ``sample_week.py`` in a real Chromium, so their times differ each time.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+from playwright.sync_api import Page, sync_playwright
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from sample_week import record  # noqa: E402
+
+from kantan_agents import TraceStore  # noqa: E402
+from kantan_agents.page import traces_app  # noqa: E402
+from tests.page.browser import installed_chromium  # noqa: E402
+from tests.page.served import apart, served  # noqa: E402
+
+SIZES: Final = {"wide": (1280, 800), "narrow": (390, 844)}
+SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
+
+
+def main() -> None:
+    """Take all pictures."""
+    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "assets" / "page"
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        path = Path(scratch) / "traces.sqlite3"
+        apart(lambda: record(path))
+        store = TraceStore(path)
+        with served(traces_app(store)) as address, sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=installed_chromium(), args=["--no-sandbox"])
+            for scheme in SCHEMES:
+                for size, (width, height) in SIZES.items():
+                    page = browser.new_page(
+                        viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB"
+                    )
+                    for name, hash_ in views(store):
+                        _take(page, f"{address}/#/{hash_}", folder / f"{name}-{size}-{scheme}.png")
+                    page.close()
+            browser.close()
+
+
+def views(store: TraceStore) -> Iterator[tuple[str, str]]:
+    """Yield the name and the address of each view."""
+    refused = store.traces(has_refusal=True, prompt="support", version="v2", limit=40)[-1]
+    evaluation = store.traces(metadata={"kantan_agents_case": "1008"}, limit=2)
+    yield "runs", "runs"
+    yield "run", f"run/{refused.trace_id}"
+    yield "prompts", "prompts/support?old=v1&new=v2"
+    yield "comparisons", "comparisons/evaluation?name=apologize&a=v1&b=v2"
+    yield "diff", f"diff/{evaluation[1].trace_id}/{evaluation[0].trace_id}"
+    yield "label", "label?evaluation=apologize&metric=kind&by=Aiko"
+
+
+def _take(page: Page, address: str, path: Path) -> None:
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("main h1")
+    page.wait_for_load_state("networkidle")
+    page.screenshot(path=path)
+
+
+if __name__ == "__main__":
+    main()
