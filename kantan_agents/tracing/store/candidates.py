@@ -27,7 +27,8 @@ _GROWTH = 4
 # Reading more traces than these, which the index does not hold, would take longer than the index saves.
 _MOST_UNINDEXED = 8_192
 
-_NEWEST = 2**63 - 1
+NEWEST = 2**63 - 1
+"""The largest rowid."""
 
 _TRACES_OF_DOCUMENTS = (
     f"SELECT trace_id FROM main.{DOCUMENTS} WHERE document IN (SELECT value FROM json_each(?))"  # noqa: S608
@@ -42,7 +43,11 @@ class _Window(NamedTuple):
 
 
 def newest_first(
-    connection: sqlite3.Connection, words: Sequence[str], condition: str, values: Mapping[str, Any]
+    connection: sqlite3.Connection,
+    words: Sequence[str],
+    condition: str,
+    values: Mapping[str, Any],
+    newest: int = NEWEST,
 ) -> Generator[sqlite3.Row, None, None]:
     """Yield ``position``, which is the rowid, and ``id`` of the traces that meet the condition.
 
@@ -51,8 +56,9 @@ def newest_first(
         words: What the condition requires the texts of a trace to contain.
         condition: SQL on ``main.traces t``.
         values: The values of its parameters.
+        newest: The largest rowid that is looked at.
     """
-    for window in _windows(connection, words):
+    for window in _windows(connection, words, newest):
         yield from connection.execute(
             "SELECT t.rowid AS position, t.id AS id FROM main.traces t "  # noqa: S608
             f"WHERE {window.condition} AND {condition} ORDER BY t.rowid DESC",
@@ -60,9 +66,9 @@ def newest_first(
         )
 
 
-def _windows(connection: sqlite3.Connection, words: Sequence[str]) -> Iterator[_Window]:
+def _windows(connection: sqlite3.Connection, words: Sequence[str], newest: int) -> Iterator[_Window]:
     queries = [query for query in map(match_query, words) if query is not None]
-    newest, size = _NEWEST, _FIRST
+    size = _FIRST
     try:
         if queries:
             oldest = _oldest_of(connection, newest, _BEFORE_INDEX)

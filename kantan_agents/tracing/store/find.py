@@ -14,13 +14,13 @@ from collections.abc import Generator, Iterator
 from contextlib import closing
 from datetime import timezone, tzinfo
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from kantan_llm.tracing import TraceQuery
 
 from kantan_agents.support.span_names import REFUSAL_SPAN
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
-from kantan_agents.tracing.store.candidates import newest_first
+from kantan_agents.tracing.store.candidates import NEWEST, newest_first
 from kantan_agents.tracing.store.filters import Filters
 from kantan_agents.tracing.store.runs import traces_with_inner_runs
 from kantan_agents.tracing.store.span_records import KantanSearch, mapping_of
@@ -69,7 +69,12 @@ _CONTAINS = """EXISTS (
 
 
 def find(
-    connection: sqlite3.Connection, filters: Filters, limit: int | None, tz: tzinfo = timezone.utc
+    connection: sqlite3.Connection,
+    filters: Filters,
+    limit: int | None,
+    tz: tzinfo = timezone.utc,
+    *,
+    newest: int = NEWEST,
 ) -> list[str]:
     """Return the ids of the traces that pass ``filters``, newest first; search only as far as needed.
 
@@ -78,6 +83,7 @@ def find(
         filters: What to look for.
         limit: Maximum number of ids; None for all.
         tz: The time zone of naive times.
+        newest: The largest rowid of a trace.
     """
     # SQLite allows changes of functions and views only while no statement is running: therefore this comes
     # first, and the window is closed last.
@@ -87,22 +93,27 @@ def find(
         create_views(connection, by_trace=True)
     connection.execute("BEGIN")  # the search index and the traces must be read in the same state of the file
     try:
-        return _find(connection, filters, query, limit, tz)
+        return _find(connection, _Search(filters, query, newest), limit, tz)
     finally:
         if connection.in_transaction:
             connection.execute("COMMIT")
 
 
-def _find(
-    connection: sqlite3.Connection, filters: Filters, query: TraceQuery | None, limit: int | None, tz: tzinfo
-) -> list[str]:
+class _Search(NamedTuple):
+    filters: Filters
+    query: TraceQuery | None
+    newest: int
+
+
+def _find(connection: sqlite3.Connection, wanted: _Search, limit: int | None, tz: tzinfo) -> list[str]:
+    filters, query, newest = wanted
     if query is None:
-        with closing(_candidates(connection, filters)) as candidates:
+        with closing(_candidates(connection, filters, newest)) as candidates:
             ids = (row["id"] for row in candidates)
             return [*islice(_ended_as_wanted(connection, ids, filters), limit)]
     with (
         closing(_Window(connection, inner_runs=bool(filters.metadata))) as window,
-        closing(_candidates(connection, filters)) as candidates,
+        closing(_candidates(connection, filters, newest)) as candidates,
     ):
         search = KantanSearch(connection, tz)
         # For a common filter the first traces suffice; a larger window would be read in vain.
@@ -130,7 +141,9 @@ def _passing(
         size = min(size * _GROWTH, _LARGEST_WINDOW)
 
 
-def _candidates(connection: sqlite3.Connection, filters: Filters) -> Generator[sqlite3.Row, None, None]:
+def _candidates(
+    connection: sqlite3.Connection, filters: Filters, newest: int
+) -> Generator[sqlite3.Row, None, None]:
     """Select rowid and id of the traces that pass the filters kantan-llm lacks, newest first."""
     conditions = ["1"]
     values: dict[str, Any] = {"tool": filters.tool, "score": filters.rubric_below}
@@ -144,7 +157,7 @@ def _candidates(connection: sqlite3.Connection, filters: Filters) -> Generator[s
         lower, word = "fold_case" if needs_case_folding(keyword) else "lower", f"word{number}"
         conditions.append(_CONTAINS.format(fold=lower, word=word))
         values[word] = fold(keyword)
-    return newest_first(connection, filters.keywords, " AND ".join(conditions), values)
+    return newest_first(connection, filters.keywords, " AND ".join(conditions), values, newest)
 
 
 class _Window:

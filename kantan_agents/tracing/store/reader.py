@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sqlite3
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ from typing_extensions import Unpack
 from kantan_agents.capture import TraceCalls
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.tracing.registry import flush_recorders
+from kantan_agents.tracing.store.candidates import NEWEST
 from kantan_agents.tracing.store.export import export_pages
 from kantan_agents.tracing.store.filters import (
     Filters,
@@ -60,6 +62,7 @@ class TraceReader(PromptReader):
         started_from: datetime | None = None,
         started_to: datetime | None = None,
         limit: int | None = 20,
+        before: str | None = None,
     ) -> list[TraceSummary]:
         """Find the traces that match all filters, newest first.
 
@@ -80,12 +83,17 @@ class TraceReader(PromptReader):
             started_from: A span of the trace started then or later.
             started_to: The same span started then or earlier.
             limit: Maximum number of traces; None for all.
+            before: Only traces that were stored before the one with this id: the last one of a page, for the
+                next page.
 
         Raises:
             InvalidOptionError: E75, an argument is invalid.
+            TraceNotFoundError: E61, there is no trace with the id ``before``.
             TraceDatabaseError: E60, the file cannot be read.
         """
         check_limit(limit)
+        if before is not None:
+            check_text("before", before)
         filters = checked_filters(
             keywords=keywords,
             metadata=metadata,
@@ -101,8 +109,16 @@ class TraceReader(PromptReader):
             started_to=started_to,
         )
         with self._reading(with_views=False) as connection:
-            found = find(connection, filters, limit, self.default_tz)
+            newest = NEWEST if before is None else self._position(connection, before) - 1
+            found = find(connection, filters, limit, self.default_tz, newest=newest)
             return read_summaries(connection, found)
+
+    def _position(self, connection: sqlite3.Connection, trace_id: str) -> int:
+        row = connection.execute("SELECT rowid FROM main.traces WHERE id = ?", (trace_id,)).fetchone()
+        if row is None:
+            reason = "it was deleted, or never recorded"
+            raise TraceNotFoundError(trace_id=trace_id, path=str(self.path), reason=reason)
+        return int(row[0])
 
     def trace(self, trace_id: str) -> StoredTrace:
         """Return a trace with all its spans.

@@ -46,10 +46,10 @@ class TraceStore(TraceReader):
     """
 
     async def traces_async(
-        self, *, limit: int | None = 20, **filters: Unpack[TraceFilters]
+        self, *, limit: int | None = 20, before: str | None = None, **filters: Unpack[TraceFilters]
     ) -> list[TraceSummary]:
         """Do the same as ``traces``."""
-        return await run_sync(partial(self.traces, limit=limit, **filters))
+        return await run_sync(partial(self.traces, limit=limit, before=before, **filters))
 
     async def trace_async(self, trace_id: str) -> StoredTrace:
         """Do the same as ``trace``."""
