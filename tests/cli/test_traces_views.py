@@ -29,7 +29,7 @@ from kantan_agents.cli.terminal.show_quantities import (
     rate_text,
     size_text,
 )
-from kantan_agents.cli.traces.input_items import newest_item, question_in
+from kantan_agents.tracing.input_items import newest_item, question_in
 from kantan_agents.cli.traces.span_details import draw_span, readable
 from kantan_agents.cli.traces.span_tree import Guides, is_sdk_span, tree_lines, without_sdk_spans
 from kantan_agents.errors import InvalidOptionError

@@ -12,7 +12,7 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import ACCENT, BAD, GOOD, NOTICE
 from kantan_agents.cli.terminal.rows import Column, cell
 from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time, short_time
-from kantan_agents.cli.traces.input_items import question_in
+from kantan_agents.tracing.input_items import question_in
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.store import StoredTrace, TraceSummary

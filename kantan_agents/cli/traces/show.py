@@ -15,7 +15,7 @@ from kantan_agents.cli.terminal.console import ACCENT, LABEL, plain, terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import cell, line_width, print_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time
-from kantan_agents.cli.traces.input_items import question_in
+from kantan_agents.tracing.input_items import question_in
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import status, trace_data
 from kantan_agents.cli.traces.requests import RequestLines

@@ -1,19 +1,76 @@
-"""``api/runs``: the table of runs."""
+"""``api/runs``: the table of runs, and what its filter offers."""
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
+from anyio.to_thread import run_sync
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.routing import Route
 
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page.api.answers import json_endpoint, state_of
+from kantan_agents.page.api.parameters import count_of, flag_of, number_of, text_of, time_of
+from kantan_agents.page.data.choices import choices
+from kantan_agents.page.data.file_version import file_version
 from kantan_agents.page.data.run_rows import run_row
+
+_PAGE: Final = 100
+_LARGEST_PAGE: Final = 200
+
+# A phrase in quotes is one word. A quote that is never closed belongs to the word, as it is being typed.
+_WORD: Final = re.compile(r'"([^"]+)"|(\S+)')
+_ERRORS: Final = {"failed": {"has_failed": True}, "any": {"has_error": True}, "none": {"has_error": False}}
+
+
+def filters_of(query: QueryParams) -> dict[str, Any]:
+    """Return the filters in an address as arguments of ``TraceStore.traces``.
+
+    Raises:
+        InvalidOptionError: E75, a value cannot be read.
+    """
+    found: dict[str, Any] = {name: text_of(query, name) for name in ("agent", "prompt", "version", "tool")}
+    found["keywords"] = words_in(query.get("words", ""))
+    errors = text_of(query, "errors")
+    if errors is not None:
+        if errors not in _ERRORS:
+            raise InvalidOptionError(option="errors", reason=f"must be one of {', '.join(_ERRORS)}, not {errors!r}")
+        found |= _ERRORS[errors]
+    if flag_of(query, "refused"):
+        found["has_refusal"] = True
+    found["rubric_below"] = number_of(query, "score_below")
+    found["started_from"], found["started_to"] = time_of(query, "from"), time_of(query, "to")
+    return found
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a search; a phrase in quotes is one."""
+    return [phrase or word for phrase, word in _WORD.findall(text)]
 
 
 async def _runs(request: Request) -> Any:
-    found = await state_of(request).store.traces_async(limit=100)
-    return {"runs": [run_row(trace) for trace in found]}
+    query = request.query_params
+    limit = count_of(query, "limit", _PAGE, _LARGEST_PAGE)
+    store = state_of(request).store
+    found = await store.traces_async(limit=limit, before=text_of(query, "before"), **filters_of(query))
+    return {
+        "runs": [run_row(trace) for trace in found],
+        "before": found[-1].trace_id if len(found) == limit else None,
+    }
 
 
-ROUTES = [Route("/runs", json_endpoint(_runs))]
+async def _version(request: Request) -> Any:
+    return {"version": await run_sync(file_version, state_of(request).store.path)}
+
+
+async def _choices(request: Request) -> Any:
+    return await run_sync(choices, state_of(request).store.path)
+
+
+ROUTES = [
+    Route("/runs", json_endpoint(_runs)),
+    Route("/version", json_endpoint(_version)),
+    Route("/choices", json_endpoint(_choices)),
+]

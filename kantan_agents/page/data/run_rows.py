@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from kantan_agents.tracing.input_items import question_in
 from kantan_agents.tracing.store import TraceSummary
 
 _MOST: Final = 300
@@ -24,7 +25,7 @@ def run_row(trace: TraceSummary) -> dict[str, Any]:
         "spans": trace.spans,
         "status": _status(trace),
         "error": trace.error and trace.error[:_MOST],
-        "input": trace.input and trace.input[:_MOST],
+        "input": trace.input and question_in(trace.input)[:_MOST],
         "output": trace.output and trace.output[:_MOST],
         "score": (trace.rubric or {}).get("score"),
     }

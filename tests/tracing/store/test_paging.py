@@ -83,4 +83,4 @@ def test_an_unknown_trace_is_an_error(store: TraceStore) -> None:
         store.traces(before="trace_none")
     assert caught.value.code == "E61"
     with pytest.raises(InvalidOptionError, match="before"):
-        store.traces(before=7)  # type: ignore[arg-type]
+        store.traces(before=7)

@@ -1,0 +1,37 @@
+"""What the filter of the table offers: the names in the newest runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+from kantan_agents.tracing.store.connection import reading
+from kantan_agents.tracing.store.span_records import mapping_of
+
+# Names of all runs would take seconds to collect in a large file, and old ones are hardly looked for.
+_NEWEST: Final = 1_000
+_MOST: Final = 200
+
+_FIELDS: Final = {"agent": "agent_name", "prompt": "prompt_name", "version": "prompt_version"}
+_TRACES: Final = f"SELECT id FROM main.traces ORDER BY rowid DESC LIMIT {_NEWEST}"  # noqa: S608
+_METADATA: Final = f"SELECT json_group_array(metadata_json) FROM main.traces WHERE id IN ({_TRACES})"  # noqa: S608
+_TOOLS: Final = f"""SELECT json_group_array(DISTINCT s.name) FROM ({_TRACES}) t CROSS JOIN main.spans s
+ON s.trace_id = t.id WHERE s.span_type = 'function' AND s.name IS NOT NULL"""  # noqa: S608
+
+
+def choices(path: Path) -> dict[str, list[str]]:
+    """Return the agents, prompts, versions and tools in the newest thousand traces, sorted.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    with reading(path, with_views=False) as connection:
+        known = [mapping_of(text) for text in json.loads(connection.execute(_METADATA).fetchone()[0])]
+        tools = json.loads(connection.execute(_TOOLS).fetchone()[0])
+    found = {field: _names([one.get(key) for one in known]) for field, key in _FIELDS.items()}
+    return {**found, "tool": _names(tools)}
+
+
+def _names(values: list[object]) -> list[str]:
+    return sorted({value for value in values if isinstance(value, str) and value})[:_MOST]
