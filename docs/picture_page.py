@@ -31,28 +31,40 @@ SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 def main() -> None:
     """Take all pictures."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "assets" / "page"
+    folder = (
+        Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "docs" / "assets" / "page"
+    )
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / "traces.sqlite3"
         apart(lambda: record(path))
         store = TraceStore(path)
         with served(traces_app(store)) as address, sync_playwright() as playwright:
-            browser = playwright.chromium.launch(executable_path=installed_chromium(), args=["--no-sandbox"])
+            browser = playwright.chromium.launch(
+                executable_path=installed_chromium(), args=["--no-sandbox"]
+            )
             for scheme in SCHEMES:
                 for size, (width, height) in SIZES.items():
                     page = browser.new_page(
-                        viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-GB"
+                        viewport={"width": width, "height": height},
+                        color_scheme=scheme,
+                        locale="en-GB",
                     )
                     for name, hash_ in views(store):
-                        _take(page, f"{address}/#/{hash_}", folder / f"{name}-{size}-{scheme}.png")
+                        _take(
+                            page,
+                            f"{address}/#/{hash_}",
+                            folder / f"{name}-{size}-{scheme}.png",
+                        )
                     page.close()
             browser.close()
 
 
 def views(store: TraceStore) -> Iterator[tuple[str, str]]:
     """Yield the name and the address of each view."""
-    refused = store.traces(has_refusal=True, prompt="support", version="v2", limit=40)[-1]
+    refused = store.traces(has_refusal=True, prompt="support", version="v2", limit=40)[
+        -1
+    ]
     evaluation = store.traces(metadata={"kantan_agents_case": "1008"}, limit=2)
     yield "runs", "runs"
     yield "run", f"run/{refused.trace_id}"

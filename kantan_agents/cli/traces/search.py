@@ -14,9 +14,9 @@ from rich.text import Text
 from kantan_agents.cli.terminal.console import LABEL, STRONG, plain, wide_terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import Column, cell, line_width, print_lines, row_lines
-from kantan_agents.tracing.input_items import question_in
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import COLUMNS, EMPTY, rows_of, summary_data
+from kantan_agents.tracing.input_items import question_in
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.store import TraceStore, TraceSummary

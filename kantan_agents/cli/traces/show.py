@@ -15,13 +15,14 @@ from kantan_agents.cli.terminal.console import ACCENT, LABEL, plain, terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line
 from kantan_agents.cli.terminal.rows import cell, line_width, print_lines
 from kantan_agents.cli.terminal.show_quantities import count_text, duration_text, local_time
-from kantan_agents.tracing.input_items import question_in
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.cli.traces.records import status, trace_data
 from kantan_agents.cli.traces.requests import RequestLines
 from kantan_agents.cli.traces.span_details import draw_span, readable, rubric_view, text_of
-from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines, without_sdk_spans
+from kantan_agents.cli.traces.span_tree import ASCII_GUIDES, Guides, hanging, tree_lines
 from kantan_agents.cli.traces.view import prompt_label
+from kantan_agents.tracing.input_items import question_in
+from kantan_agents.tracing.sdk_spans import without_sdk_spans
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.store import StoredTrace, TraceSummary

@@ -35,7 +35,8 @@ def json_endpoint(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]
     @functools.wraps(endpoint)
     async def answered(request: Request) -> Response:
         try:
-            return _json(await endpoint(request), HTTPStatus.OK)
+            answer = await endpoint(request)
+            return answer if isinstance(answer, Response) else _json(answer, HTTPStatus.OK)
         except KantanAgentsError as error:
             status = HTTPStatus.NOT_FOUND if error.code in _NOT_FOUND else HTTPStatus.BAD_REQUEST
             return _json({"error": {"code": error.code, "message": str(error)}}, status)

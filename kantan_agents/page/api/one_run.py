@@ -1,7 +1,59 @@
-"""``api/run``: one run with its records and spans."""
+"""``api/run``: one run with its records and spans, and copies of it for other uses."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-ROUTES: list[Route] = []
+from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
+from kantan_agents.page.api.answers import json_endpoint, state_of
+from kantan_agents.page.data.run_view import run_view
+from kantan_agents.replay import Recording
+from kantan_agents.tracing.store import TraceStore
+from kantan_agents.tracing.store.records import StoredSpan
+
+
+async def _run(request: Request) -> Any:
+    store, trace_id = state_of(request).store, request.path_params["trace_id"]
+    return await run_sync(lambda: run_view(store.trace(trace_id)))
+
+
+async def _span(request: Request) -> Any:
+    span = await _found_span(request)
+    part = request.query_params.get("part")
+    if part is None:
+        return dict(vars(span))  # whole, as kantan-llm's record
+    if part not in {"input", "output"}:
+        raise InvalidOptionError(option="part", reason=f"must be input or output, not {part!r}")
+    # As a file: a browser must never take it for a page.
+    return PlainTextResponse(
+        getattr(span, part) or "", headers={"Content-Disposition": f'attachment; filename="{part}.txt"'}
+    )
+
+
+async def _found_span(request: Request) -> StoredSpan:
+    store, wanted = state_of(request).store, request.path_params
+    return await run_sync(_span_of, store, wanted["trace_id"], wanted["span_id"])
+
+
+def _span_of(store: TraceStore, trace_id: str, span_id: str) -> StoredSpan:
+    for span in store.trace(trace_id).spans:
+        if span.span_id == span_id:
+            return span
+    raise TraceNotFoundError(trace_id=trace_id, path=str(store.path), reason=f"it has no span {span_id}")
+
+
+async def _recording(request: Request) -> Any:
+    store, trace_id = state_of(request).store, request.path_params["trace_id"]
+    return await run_sync(lambda: Recording.from_trace(store, trace_id).to_dict())
+
+
+ROUTES = [
+    Route("/run/{trace_id}", json_endpoint(_run)),
+    Route("/run/{trace_id}/span/{span_id}", json_endpoint(_span)),
+    Route("/run/{trace_id}/recording", json_endpoint(_recording)),
+]

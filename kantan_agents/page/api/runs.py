@@ -36,7 +36,9 @@ def filters_of(query: QueryParams) -> dict[str, Any]:
     errors = text_of(query, "errors")
     if errors is not None:
         if errors not in _ERRORS:
-            raise InvalidOptionError(option="errors", reason=f"must be one of {', '.join(_ERRORS)}, not {errors!r}")
+            raise InvalidOptionError(
+                option="errors", reason=f"must be one of {', '.join(_ERRORS)}, not {errors!r}"
+            )
         found |= _ERRORS[errors]
     if flag_of(query, "refused"):
         found["has_refusal"] = True

@@ -1,11 +1,96 @@
-// One run: timeline, model calls, tool calls.
+// One run: its timeline, its model calls and its tool calls.
 
 import { fill, h } from "../lib/dom.js";
+import { get } from "../lib/api.js";
+import { listen } from "../lib/keys.js";
+import { address, go } from "../lib/route.js";
+import { RunBoard } from "../run/board.js";
 
-export function title() {
-  return "Run";
+const POLL = 1000;
+
+let shown = null;
+
+export function title(parts) {
+  return `Run ${(parts[0] ?? "").slice(-8)}`;
 }
 
-export async function show(root) {
-  fill(root, h("h1", {}, "Run"));
+export async function show(root, parts, query, signal) {
+  const [id] = parts;
+  const data = await get(`run/${encodeURIComponent(id)}`, {}, signal);
+  const board = draw(root, data, query.get("span"));
+  shown = { id, board };
+  listen(
+    {
+      ...Object.fromEntries(Object.keys(board.keys()).map((key) => [key, (event) => shown.board.keys()[key](event)])),
+      Escape: (event) => leave(event),
+    },
+    signal,
+  );
+  if (data.status === "unfinished") follow(root, id, signal);
+}
+
+/** Select the span that the address names, as after Back. */
+export function update(query) {
+  const id = query.get("span");
+  if (id && id !== chosenIn(shown.board)) shown.board.timeline.chooseId(id);
+}
+
+function draw(root, data, span) {
+  const board = new RunBoard(root, data, {
+    buttons: buttons(data),
+    whole: (line, part) => `api/run/${encodeURIComponent(data.id)}/span/${encodeURIComponent(line.id)}?part=${part}`,
+    chosen: (line) => go(address(["run", data.id], { span: line.id }), true),
+  });
+  if (span) board.timeline.chooseId(span);
+  return board;
+}
+
+function chosenIn(board) {
+  return board.timeline.visible[board.timeline.place]?.line.id ?? null;
+}
+
+function leave(event) {
+  if (event.target.tagName === "INPUT") event.target.blur();
+  else location.hash = address(["runs"]).slice(1);
+}
+
+function buttons(data) {
+  return h(
+    "p.buttons",
+    {},
+    h("a", { href: address(["runs"]) }, "All runs"),
+    " ",
+    h("button", { type: "button", onclick: () => copy(`run/${encodeURIComponent(data.id)}/recording`, "The recording") }, "Copy as recording"),
+  );
+}
+
+/** Copy what an endpoint returns; say what happened where screen readers hear it. */
+async function copy(path, what) {
+  const status = document.getElementById("status");
+  try {
+    const text = JSON.stringify(await get(path), null, 2);
+    await navigator.clipboard.writeText(text);
+    fill(status, `${what} is copied.`);
+  } catch (error) {
+    fill(status, error.code ? `${error.code}: ${error.message}` : `It could not be copied: ${error.message}`);
+  }
+}
+
+/** Show a run that is not finished again whenever the file has changed. */
+function follow(root, id, signal) {
+  let version = null;
+  const timer = setInterval(async () => {
+    try {
+      const found = (await get("version", {}, signal)).version;
+      if (version !== null && found !== version) {
+        const data = await get(`run/${encodeURIComponent(id)}`, {}, signal);
+        shown.board = draw(root, data, chosenIn(shown.board));
+        if (data.status !== "unfinished") clearInterval(timer);
+      }
+      version = found;
+    } catch {
+      // The next second tries again; what is shown stays.
+    }
+  }, POLL);
+  signal.addEventListener("abort", () => clearInterval(timer));
 }

@@ -1,0 +1,65 @@
+"""The items of a conversation as its reader sees them: who says what, calls and their results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kantan_agents.page.data.parts import cut
+
+
+def messages_of(items: Any) -> list[dict[str, Any]]:
+    """Return the messages in an input or an output of a model call: a text, or the SDK's items."""
+    if items is None:
+        return []
+    if isinstance(items, str):
+        return [_message("user", items)]
+    listed = items if isinstance(items, Sequence) else [items]
+    return [_of_item(item) for item in listed]
+
+
+def _of_item(item: Any) -> dict[str, Any]:
+    if not isinstance(item, Mapping):
+        return _message("other", item)
+    kind = item.get("type")
+    if kind == "function_call":
+        message = _message("call", _pretty(item.get("arguments")))
+        return {**message, "name": str(item.get("name")), "call_id": str(item.get("call_id"))}
+    if kind == "function_call_output":
+        return {**_message("result", item.get("output")), "call_id": str(item.get("call_id"))}
+    if "role" in item:
+        return _message(str(item["role"]), _content(item.get("content")))
+    if kind == "reasoning":
+        return _message("reasoning", _content(item.get("summary")) or item)
+    return {**_message("other", item), "name": str(kind)}
+
+
+def _message(role: str, content: Any) -> dict[str, Any]:
+    return {"role": role, "text": cut("" if content is None else content)}
+
+
+def _content(content: Any) -> Any:
+    """Return the text of a content; other parts, such as pictures, are shown as data."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, Sequence):
+        return content
+    return "\n".join(_part(part) for part in content)
+
+
+def _part(part: Any) -> str:
+    if isinstance(part, Mapping):
+        for key in ("text", "refusal"):
+            if isinstance(part.get(key), str):
+                return str(part[key])
+    return json.dumps(part, ensure_ascii=False, default=str)
+
+
+def _pretty(arguments: Any) -> Any:
+    if not isinstance(arguments, str):
+        return arguments
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return arguments

@@ -1,0 +1,187 @@
+"""The spans of a trace as the lines of a timeline, each with the recorded call that it belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from kantan_llm.tracing import SpanRecord
+
+from kantan_agents.capture import ModelCallRecord, ToolCallRecord
+from kantan_agents.page.data.parts import cut
+from kantan_agents.support.span_names import REFUSAL_SPAN
+from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
+from kantan_agents.tracing.sdk_spans import without_sdk_spans
+from kantan_agents.tracing.store.records import StoredTrace
+
+_MODEL: Final = frozenset({"response", "generation"})
+# A span and the record of its call begin a moment apart; a busy machine makes it long.
+_APART: Final = 1.0
+_KINDS: Final = {"response": "model", "generation": "model", "function": "tool"}
+
+
+def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
+    """Return the lines in the order of their starts; a line names the one above it as its ``parent``.
+
+    A line has ``call`` or ``tool``, the place of the recorded call among those of the trace, if there is one.
+    """
+    spans = [span for span in without_sdk_spans(trace.spans) if not _is_mark(span)]
+    begun = trace.summary.started_at or _earliest(spans)
+    known = {span.span_id for span in spans}
+    models = _joined([span for span in spans if _is_model_call(span)], trace.model_calls)
+    tools = _joined([span for span in spans if span.span_type == "function"], trace.tool_calls)
+    lines = [_line(span, begun, known, models, tools) for span in spans]
+    lines += _recorded_only(trace.model_calls, models, spans, begun, "call")
+    lines += _recorded_only(trace.tool_calls, tools, spans, begun, "tool")
+    _break_cycles(lines)
+    return sorted(lines, key=lambda line: (line["offset"] is None, line["offset"] or 0.0))
+
+
+def _is_mark(span: SpanRecord) -> bool:
+    """Return whether a span says no more than the run or the tool call around it: it has a line already."""
+    is_final = span.span_type == "generation" and span.name is None and span.parent_id is None
+    return not span.error and (is_final or (span.span_type == "custom" and span.name == RUN_SPAN))
+
+
+def _is_model_call(span: SpanRecord) -> bool:
+    return span.span_type in _MODEL
+
+
+def _line(
+    span: SpanRecord,
+    begun: datetime | None,
+    known: set[str],
+    models: Mapping[str, int],
+    tools: Mapping[str, int],
+) -> dict[str, Any]:
+    kind = "refusal" if span.name == REFUSAL_SPAN else "verdict" if span.name == JUDGE_SPAN else None
+    return {
+        "id": span.span_id,
+        "parent": span.parent_id if span.parent_id in known else None,
+        "kind": kind or _KINDS.get(span.span_type or "", span.span_type or "span"),
+        "name": _name(span),
+        "offset": _seconds(begun, span.started_at),
+        "seconds": _seconds(span.started_at, span.ended_at),
+        "error": _message(span.error),
+        "input": cut(span.input),
+        "output": cut(span.output),
+        "data": cut(_own_data(span)),
+        "rubric": span.rubric,
+        "usage": span.usage if isinstance(span.usage, dict) else None,
+        "call": models.get(span.span_id),
+        "tool": tools.get(span.span_id),
+    }
+
+
+def _joined(
+    spans: Sequence[SpanRecord], calls: Sequence[ModelCallRecord] | Sequence[ToolCallRecord]
+) -> dict[str, int]:
+    """Return the place of the call of each span: the nearest one in time, of the same tool."""
+    found: dict[str, int] = {}
+    free = set(range(len(calls)))
+    for span in sorted((one for one in spans if one.started_at), key=lambda one: str(one.started_at)):
+        near = [
+            (abs((calls[place].started_at - span.started_at).total_seconds()), place)
+            for place in free
+            if span.started_at and _is_alike(span, calls[place])
+        ]
+        if near and min(near)[0] <= _APART:
+            place = min(near)[1]
+            free.discard(place)
+            found[span.span_id] = place
+    return found
+
+
+def _is_alike(span: SpanRecord, call: ModelCallRecord | ToolCallRecord) -> bool:
+    return isinstance(call, ModelCallRecord) or call.tool.name == span.name
+
+
+def _recorded_only(
+    calls: Sequence[ModelCallRecord] | Sequence[ToolCallRecord],
+    joined: Mapping[str, int],
+    spans: Sequence[SpanRecord],
+    begun: datetime | None,
+    field: str,
+) -> list[dict[str, Any]]:
+    """Return lines for the calls without a span of their own, as of models that trace nothing."""
+    lines = []
+    for place in sorted(set(range(len(calls))) - set(joined.values())):
+        call = calls[place]
+        is_model = isinstance(call, ModelCallRecord)
+        lines.append(
+            {
+                "id": f"{field}-{place}",
+                "parent": _agent_span(spans, call.agent, call.started_at),
+                "kind": "model" if is_model else "tool",
+                "name": call.model if isinstance(call, ModelCallRecord) else call.tool.name,
+                "offset": _seconds(begun, call.started_at),
+                "seconds": call.seconds,
+                "error": None if call.error is None else call.error.message,
+                "input": None,
+                "output": None,
+                "data": None,
+                "rubric": None,
+                "usage": None,
+                "call": place if is_model else None,
+                "tool": None if is_model else place,
+            }
+        )
+    return lines
+
+
+def _agent_span(spans: Sequence[SpanRecord], agent: str, time: datetime) -> str | None:
+    around = [
+        span
+        for span in spans
+        if span.span_type == "agent" and span.name == agent and span.started_at and span.started_at <= time
+    ]
+    return around[-1].span_id if around else None
+
+
+def _break_cycles(lines: list[dict[str, Any]]) -> None:
+    """Move a line to the top whose parents lead back to it, as in a damaged file."""
+    parents = {line["id"]: line["parent"] for line in lines}
+    for line in lines:
+        seen = {line["id"]}
+        above = parents[line["id"]]
+        while above is not None and above not in seen:
+            seen.add(above)
+            above = parents.get(above)
+        if above is not None:
+            line["parent"] = parents[line["id"]] = None
+
+
+def _name(span: SpanRecord) -> str:
+    if span.span_type in _MODEL:
+        raw = span.raw if isinstance(span.raw, dict) else {}
+        data = raw.get("span_data")
+        model = data.get("model") if isinstance(data, dict) else None
+        return str(model or span.name or span.span_type)
+    if span.span_type == "handoff":
+        data = _own_data(span) or {}
+        return f"{data.get('from_agent')} to {data.get('to_agent')}"
+    return str(span.name or span.span_type or "span")
+
+
+def _own_data(span: SpanRecord) -> dict[str, Any] | None:
+    """Return the data of a span that is neither a model call nor a tool call."""
+    if span.span_type in _MODEL or span.span_type == "function":
+        return None
+    raw = span.raw if isinstance(span.raw, dict) else {}
+    data = raw.get("span_data")
+    return data if isinstance(data, dict) else None
+
+
+def _message(error: Any) -> str | None:
+    if not error:
+        return None
+    return str(error.get("message") or error) if isinstance(error, dict) else str(error)
+
+
+def _seconds(start: datetime | None, end: datetime | None) -> float | None:
+    return None if start is None or end is None else (end - start).total_seconds()
+
+
+def _earliest(spans: Sequence[SpanRecord]) -> datetime | None:
+    return min((span.started_at for span in spans if span.started_at), default=None)
