@@ -86,7 +86,7 @@ export function conversation(messages) {
 function toolDefinition(tool) {
   const origin = tool.server ? ` (${tool.name_on_server} of MCP server ${tool.server})` : "";
   return h(
-    "div.card.tool",
+    "div.card.offered",
     {},
     h("p", {}, h("code", {}, inline(tool.name)), inline(origin), tool.kind === "function" ? null : h("span.note", {}, " ", inline(tool.kind))),
     tool.description?.text ? longText(tool.description) : null,
