@@ -6,25 +6,30 @@ import inspect
 import os
 import secrets
 from collections.abc import Awaitable, Callable
+from http import HTTPStatus
 from importlib.resources import files
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page.api import routes
-from kantan_agents.page.guard import Guard
+from kantan_agents.page.guard import HEADERS, Guard
 from kantan_agents.page.state import PageState
 from kantan_agents.support.arguments import shown
+from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.store import TraceStore
 
 Authorize = Callable[[HTTPConnection], bool | Awaitable[bool]]
 """Decides about a request: whether it may see the page. It may be a coroutine function."""
 
 _STATIC = files("kantan_agents.page") / "static"
+
+_log = get_logger("kantan_agents.page")
 
 
 def traces_app(
@@ -54,9 +59,13 @@ def traces_app(
     if authorize is not None and not callable(authorize):
         raise InvalidOptionError(option="authorize", reason=f"must be a function, not {shown(authorize)}")
     opened = store if isinstance(store, TraceStore) else TraceStore(store)
-    app = Starlette(routes=_routes())
-    app.state.page = PageState(opened, secrets.token_urlsafe(), may_label=may_label)
-    app.add_middleware(Guard, authorize=_decided(authorize))
+    return guarded_app(opened, Middleware(Guard, authorize=_decided(authorize)), may_label=may_label)
+
+
+def guarded_app(store: TraceStore, *middleware: Middleware, may_label: bool = True) -> Starlette:
+    """Return the page behind middleware, the outermost first."""
+    app = Starlette(routes=_routes(), middleware=middleware, exception_handlers={Exception: _failed})
+    app.state.page = PageState(store, secrets.token_urlsafe(), may_label=may_label)
     return app
 
 
@@ -73,6 +82,13 @@ async def _index(request: Request) -> Response:
     template = (_STATIC / "index.html").read_text(encoding="utf-8")
     # The token is of URL-safe characters, and nothing else is put into the markup.
     return HTMLResponse(template.replace("{{ token }}", state.token), headers={"Cache-Control": "no-store"})
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    # Starlette sends this response past all middleware, so it needs the headers of the guard.
+    _log.error("the page has failed", path=request.url.path, exc_info=error)
+    text = f"the page has failed: {type(error).__name__}"
+    return PlainTextResponse(text, HTTPStatus.INTERNAL_SERVER_ERROR, HEADERS)
 
 
 def _decided(authorize: Authorize | None) -> Callable[[HTTPConnection], Awaitable[bool]]:

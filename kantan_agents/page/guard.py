@@ -1,4 +1,4 @@
-"""``Guard``: refuses requests of other sites and of people who may not see the page; forbids all else.
+"""``Guard``: refuses requests of other sites and of people who may not see the page.
 
 A page on another site can send requests to 127.0.0.1, and with a name that it resolves to 127.0.0.1 also read
 the answers. So the browser must say that a request comes from this page, and a page of one's own machine has
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -21,11 +20,12 @@ from kantan_agents.support.log import get_logger
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"
 )
-"""Nothing is loaded but the page's own files, and no script in the markup runs."""
+"""Nothing is loaded but the page's own files, no script in the markup runs, and no script parses markup."""
 
-_HEADERS: Final = {
+HEADERS: Final = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -33,7 +33,11 @@ _HEADERS: Final = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
+"""The headers of every response, whatever it says."""
 _OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
+
+_OTHER_SITE: Final = "refused: the request comes from another site"
+_POLICY_VIOLATION: Final = 1008
 
 _log = get_logger("kantan_agents.page")
 
@@ -41,10 +45,13 @@ _log = get_logger("kantan_agents.page")
 class Guard:
     """The outermost middleware of the page.
 
+    A proxy in front of it must pass the header ``Host`` on.
+
     Args:
         app: The application behind it.
         authorize: Whether a request may see the page.
-        hosts: The values of ``Host`` that are accepted; None for any, in a service that checks them itself.
+        hosts: The values of ``Host`` that are accepted, in lower case. None accepts any, in a service that
+            checks them itself; links on other sites may then lead to the page.
     """
 
     def __init__(
@@ -59,8 +66,12 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        if scope["type"] != "http":
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            # The page has no WebSocket, and one that somebody adds must not be open to other sites.
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
             return
         connection = HTTPConnection(scope)
         reason = self._refusal(connection) or await self._unauthorized(connection)
@@ -70,31 +81,42 @@ class Guard:
         await self._app(scope, receive, _guarded(send))
 
     def _refusal(self, connection: HTTPConnection) -> str | None:
-        host = connection.headers.get("host", "")
-        if self._hosts is not None and host not in self._hosts:
+        # Two headers of one name are refused: nobody knows which of them others go by.
+        hosts = [host.lower() for host in connection.headers.getlist("host")]
+        if self._hosts is not None and (len(hosts) != 1 or hosts[0] not in self._hosts):
             return "refused: this page has another host name"
-        if connection.headers.get("sec-fetch-site", "none") not in _OWN_SITE:
-            return "refused: the request comes from another site"
-        origin = connection.headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != host:
-            return "refused: the request comes from another site"
+        if any(site not in _OWN_SITE for site in connection.headers.getlist("sec-fetch-site")):
+            return None if self._hosts is None and _follows_a_link(connection) else _OTHER_SITE
+        own = {f"{scheme}://{host}" for host in hosts[:1] if host for scheme in ("http", "https")}
+        if any(origin.lower() not in own for origin in connection.headers.getlist("origin")):
+            return _OTHER_SITE
         return None
 
     async def _unauthorized(self, connection: HTTPConnection) -> str | None:
         try:
-            if await self._authorize(connection):
+            if await self._authorize(connection) is True:
                 return None
         except Exception as error:  # noqa: BLE001 - whatever fails in it, the request is not authorized
             _log.warning("a request was refused because authorize raised", error=type(error).__name__)
         return "refused: you may not see this page"
 
 
+def _follows_a_link(connection: HTTPConnection) -> bool:
+    """Return whether a window opens the page itself, as by a link in a ticket: that site sees nothing."""
+    scope, headers = connection.scope, connection.headers
+    opens = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    path = scope["path"].removeprefix(scope.get("root_path", ""))
+    return opens and scope["method"] == "GET" and path in ("", "/") and "origin" not in headers
+
+
 def _guarded(send: Send) -> Send:
     async def guarded(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
+            for name, value in HEADERS.items():
                 headers[name] = value
+            # A browser must ask for a newer version of a script after this library was upgraded.
+            headers.setdefault("Cache-Control", "no-cache")
         await send(message)
 
     return guarded

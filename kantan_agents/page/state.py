@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+
 import attrs
 
 from kantan_agents.tracing.store import TraceStore
@@ -15,8 +17,10 @@ class PageState:
         store: The trace database.
         token: What a request that changes something must send: only the opened page knows it.
         may_label: Whether labels may be given.
+        secret: Signs what a window keeps and sends back, such as what is needed to take a label back.
     """
 
     store: TraceStore
-    token: str
+    token: str = attrs.field(repr=False)
     may_label: bool = True
+    secret: bytes = attrs.field(factory=secrets.token_bytes, repr=False)

@@ -8,7 +8,7 @@ import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.new_app import new_app
-from kantan_agents.cli.traces.one_run import diff, prompts, show
+from kantan_agents.cli.traces.one_run import diff, open_, prompts, show
 from kantan_agents.cli.traces.options import (
     AgentOption,
     ErrorsOption,
@@ -34,7 +34,7 @@ app = new_app()
 
 @app.callback(invoke_without_command=True)
 def traces(context: typer.Context) -> None:
-    """Look at the runs in a trace database: list, show, search, diff, follow, export, save, prune, index."""
+    """Look at the runs in a trace database: list, show, open, search, diff, export, prune, and more."""
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
@@ -82,6 +82,7 @@ def list_(
 
 
 app.command()(show)
+app.command("open")(open_)
 app.command("diff")(diff)
 
 

@@ -57,6 +57,55 @@ def show(
     show_trace(db, trace_id, view, as_json=as_json)
 
 
+def open_(
+    trace_id: Annotated[
+        Optional[str],  # noqa: UP045 - Typer reads it at run time, on Python 3.10 too
+        typer.Argument(metavar="ID", help="Open this run, named as for `show`.", show_default=False),
+    ] = None,
+    db: DatabaseOption = DATABASE,
+    port: Annotated[
+        int,
+        typer.Option(
+            "--port",
+            metavar="N",
+            min=0,
+            max=65_535,
+            help="The port; by default a free one.",
+            show_default=False,
+        ),
+    ] = 0,
+    host: Annotated[
+        str, typer.Option("--host", metavar="HOST", help="The host to bind; others need --token.")
+    ] = "127.0.0.1",
+    token: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--token",
+            metavar="SECRET",
+            envvar="KANTAN_AGENTS_PAGE_TOKEN",
+            help="What every request needs, of 16 characters or more.",
+            show_default=False,
+        ),
+    ] = None,
+    no_browser: Annotated[
+        bool, typer.Option("--no-browser", help="Only print the address, and open no browser.")
+    ] = False,
+) -> None:
+    """Open a page in the browser with all runs, prompts, comparisons and labels, until Ctrl-C.
+
+    Example: kantan-agents traces open LAST --db traces.sqlite3
+
+    The page is served by this machine, for this machine only, and makes no
+    request to anywhere else. Other users of this machine can open it too,
+    unless there is a --token.
+
+    Exit codes: 130 interrupted, 2 no such run, or a bad argument or database.
+    """
+    from kantan_agents.cli.traces.open import open_page
+
+    open_page(db, trace_id, host=host, port=port, token=token, browser=not no_browser)
+
+
 def diff(
     run: Annotated[str, typer.Argument(metavar="RUN", help="A run, named as for `show`.")],
     other: Annotated[str, typer.Argument(metavar="RUN", help="The run to compare it with.")],

@@ -60,6 +60,23 @@ class LabelRow:
     )
 
 
+@attrs.frozen
+class MetricRow:
+    """A metric that results have scores of.
+
+    Attributes:
+        metric: Its name.
+        is_judged: Whether an evaluator gives it.
+        people: How many people have given labels of it.
+        is_binary: Whether all of its values are 0 or 1.
+    """
+
+    metric: str
+    is_judged: bool
+    people: int
+    is_binary: bool
+
+
 def read_finished(path: Path, evaluation: EvaluationRow) -> list[ResultRow]:
     """Return the finished results that the evaluation consists of now.
 
@@ -121,23 +138,80 @@ def read_score_times(path: Path, evaluation: EvaluationRow, metric: str) -> dict
         return {(row[0], row[1], row[2], row[3]): datetime.fromisoformat(row[4]) for row in found}
 
 
-def write_label(path: Path, result: ResultRow, row: LabelRow) -> tuple[bool, LabelRow | None]:
+def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
+    """Return the metrics of the finished results, with the evaluators' first and in alphabetical order.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    query = f"""SELECT s.metric, MAX(s.rater = '') AS is_judged,
+    COUNT(DISTINCT NULLIF(s.rater, '')) AS people, MIN(s.value IN (0, 1)) AS is_binary FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
+    WHERE r.evaluation = ? AND r.status = 'finished' AND s.metric NOT LIKE ' %'
+    GROUP BY s.metric ORDER BY is_judged DESC, s.metric"""  # noqa: S608
+    with reading(path, by_trace=False, with_views=False) as connection:
+        found = connection.execute(query, (evaluation.id,))
+        return [
+            MetricRow(metric, bool(judged), people, bool(binary)) for metric, judged, people, binary in found
+        ]
+
+
+def read_pairs(path: Path, evaluation: EvaluationRow, metric: str, by: str) -> dict[int, tuple[float, float]]:
+    """Return what a person and an evaluator say, by the number of the result that has both.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    versions = {name: one["version"] for name, one in evaluation.body["evaluators"].items()}
+    query = f"""SELECT s.result, s.value, j.value, j.evaluator, j.version FROM {SCORES} s
+    JOIN {SCORES} j ON j.result = s.result AND j.metric = s.metric AND j.rater = ''
+    JOIN {RESULTS} r ON r.id = s.result WHERE r.evaluation = ? AND s.metric = ? AND s.rater = ?
+    AND s.probability IS NOT NULL AND s.value IS NOT NULL AND j.value IS NOT NULL"""  # noqa: S608
+    with reading(path, by_trace=False, with_views=False) as connection:
+        found = connection.execute(query, (evaluation.id, metric, by))
+        return {
+            number: (person, judge)
+            for number, person, judge, evaluator, version in found
+            if versions.get(evaluator) == version
+        }
+
+
+def write_label(
+    path: Path, result: ResultRow, row: LabelRow, *, keep_given: bool = False
+) -> tuple[bool, LabelRow | None]:
     """Store a label in place of an earlier one of the same person.
+
+    Args:
+        path: The file.
+        result: What is labelled.
+        row: The label.
+        keep_given: Whether to change nothing if the person has given a label in a queue already.
 
     Returns:
         Whether it was stored, which it is not if the result was deleted meanwhile; and the label in whose
-        place it is.
+        place it is, or that was kept.
 
     Raises:
         TraceDatabaseError: E60, the file cannot be changed.
     """
     with changing(path) as connection, transaction(connection):
         before = _stored(connection, result, row.metric, row.by)
-        statement = f"""INSERT OR REPLACE INTO {SCORES}
-        SELECT id, ?, ?, NULL, NULL, 'person', ?, ?, ?, NULL, ?, ? FROM {RESULTS}
-        WHERE id = ? AND trace_id IS ?"""  # noqa: S608
-        values = (*attrs.astuple(row), result.number, result.trace_id)
-        return connection.execute(statement, values).rowcount == 1, before
+        if keep_given and before is not None and before.probability is not None:
+            return False, before
+        return _write(connection, result, row), before
+
+
+def take_label_back(path: Path, result: ResultRow, given: LabelRow, before: LabelRow | None) -> bool:
+    """Delete a label, or store again what it has replaced; return whether it was still there.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be changed.
+    """
+    with changing(path) as connection, transaction(connection):
+        if _stored(connection, result, given.metric, given.by) != given:
+            return False
+        if before is not None:
+            return _write(connection, result, before)
+        return _delete(connection, result, given.metric, given.by)
 
 
 def delete_label(path: Path, result: ResultRow, metric: str, by: str) -> bool:
@@ -149,8 +223,20 @@ def delete_label(path: Path, result: ResultRow, metric: str, by: str) -> bool:
     with changing(path) as connection, transaction(connection):
         if _stored(connection, result, metric, by) is None:
             return False
-        statement = f"DELETE FROM {SCORES} WHERE result = ? AND metric = ? AND rater = ?"  # noqa: S608
-        return connection.execute(statement, (result.number, metric, by)).rowcount == 1
+        return _delete(connection, result, metric, by)
+
+
+def _write(connection: sqlite3.Connection, result: ResultRow, row: LabelRow) -> bool:
+    statement = f"""INSERT OR REPLACE INTO {SCORES}
+    SELECT id, ?, ?, NULL, NULL, 'person', ?, ?, ?, NULL, ?, ? FROM {RESULTS}
+    WHERE id = ? AND trace_id IS ?"""  # noqa: S608
+    values = (*attrs.astuple(row), result.number, result.trace_id)
+    return connection.execute(statement, values).rowcount == 1
+
+
+def _delete(connection: sqlite3.Connection, result: ResultRow, metric: str, by: str) -> bool:
+    statement = f"DELETE FROM {SCORES} WHERE result = ? AND metric = ? AND rater = ?"  # noqa: S608
+    return connection.execute(statement, (result.number, metric, by)).rowcount == 1
 
 
 def _label(row: sqlite3.Row, variant: str) -> Label:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +17,7 @@ from kantan_agents.page.state import PageState
 
 Endpoint = Callable[[Request], Awaitable[Any]]
 
+_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _NOT_FOUND = frozenset({"E61", "E87", "E104"})
 
 
@@ -36,14 +38,27 @@ def json_endpoint(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]
     async def answered(request: Request) -> Response:
         try:
             answer = await endpoint(request)
-            return answer if isinstance(answer, Response) else _json(answer, HTTPStatus.OK)
+            return answer if isinstance(answer, Response) else json_response(answer)
         except KantanAgentsError as error:
             status = HTTPStatus.NOT_FOUND if error.code in _NOT_FOUND else HTTPStatus.BAD_REQUEST
-            return _json({"error": {"code": error.code, "message": str(error)}}, status)
+            return json_response({"error": {"code": error.code, "message": str(error)}}, status)
 
     return answered
 
 
-def _json(data: Any, status: HTTPStatus) -> Response:
-    packed = msgspec.json.encode(data, enc_hook=str)
+def json_response(data: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    """Return data as a JSON response that no cache keeps."""
+    try:
+        packed = msgspec.json.encode(data, enc_hook=str)
+    except UnicodeEncodeError:
+        # Half of a surrogate pair, as a model may send it.
+        packed = msgspec.json.encode(_whole(msgspec.to_builtins(data, enc_hook=str)))
     return Response(packed, status, {"Cache-Control": "no-store"}, "application/json")
+
+
+def _whole(data: Any) -> Any:
+    if isinstance(data, str):
+        return _HALF_A_PAIR.sub("\ufffd", data)
+    if isinstance(data, dict):
+        return {_whole(key): _whole(value) for key, value in data.items()}
+    return [_whole(one) for one in data] if isinstance(data, list) else data

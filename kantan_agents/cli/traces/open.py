@@ -1,0 +1,90 @@
+"""``kantan-agents traces open``: serves the page of a trace database, and opens it in the browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import typer
+
+from kantan_agents.cli.terminal.failures import EXIT_INTERRUPTED
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.errors import InvalidOptionError
+
+_TEXT_BROWSERS: Final = frozenset({"elinks", "links", "lynx", "w3m", "www-browser"})
+_PATIENCE: Final = 0.2
+
+
+def open_page(
+    path: Path, trace_id: str | None, *, host: str, port: int, token: str | None, browser: bool
+) -> None:
+    """Serve the page until Ctrl-C.
+
+    Args:
+        path: The trace database.
+        trace_id: The run to open.
+        host: The host to bind.
+        port: The port; 0 for a free one.
+        token: What every request needs.
+        browser: Whether to open a browser.
+
+    Raises:
+        InvalidOptionError: E75, the host, the port or the token cannot be used.
+        TraceDatabaseError: E60, the database cannot be used.
+        TraceNotFoundError: E61, no trace matches, or more than one.
+        KeyboardInterrupt: It was interrupted.
+    """
+    store = open_store(path)
+    from kantan_agents.page.listening import is_remote, listen
+    from kantan_agents.page.serve import address_of, local_app, serve
+    from kantan_agents.page.token_gate import checked_token
+
+    if token is not None:
+        checked_token(token)
+    elif is_remote(host):
+        reason = (
+            f"{host} can be reached from other machines; give --token too, which every request then needs"
+        )
+        raise InvalidOptionError(option="--host", reason=reason)
+    run = None if trace_id is None else store.trace(trace_id).trace_id
+    place = listen(host, port)
+    with place.listener:
+        address = address_of(place, token, run)
+        typer.echo(address)
+        sys.stdout.flush()
+        typer.echo("Ctrl-C ends it", err=True)
+        if browser:
+            # A browser may take long to start, and the socket listens already.
+            threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+        try:
+            serve(local_app(store, place, token), place)
+        except KeyboardInterrupt:
+            _end_threads()
+            raise
+
+
+def _open_browser(address: str) -> None:
+    # Without a browser, the printed address is enough. A browser in this terminal would take it over, and the
+    # page needs JavaScript.
+    with suppress(webbrowser.Error, OSError):
+        found = webbrowser.get()
+        if os.path.basename(getattr(found, "name", "")) not in _TEXT_BROWSERS:  # noqa: PTH119 - a command
+            found.open(address)
+
+
+def _end_threads() -> None:
+    """Leave the process if a query is still going on: Python would wait for its thread."""
+    deadline = time.monotonic() + _PATIENCE
+    for thread in threading.enumerate():
+        if not thread.daemon and thread is not threading.main_thread():
+            thread.join(max(0.0, deadline - time.monotonic()))
+            if thread.is_alive():
+                sys.stdout.flush()
+                sys.stderr.flush()
+                os._exit(EXIT_INTERRUPTED)

@@ -1,0 +1,80 @@
+"""What can be labelled: evaluations, their metrics, and how many results wait."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.evaluation import Evaluation
+from kantan_agents.evaluation.labels.rows import MetricRow, read_finished, read_labelled, read_metrics
+from kantan_agents.tracing.store import TraceStore
+
+SCALES: Final = ("yesno", "0-1", "1-5", "1-10")
+"""The scales that the page offers; a request may name any other."""
+_MOST: Final = 100
+
+
+def label_choices(store: TraceStore, by: str | None) -> dict[str, Any]:
+    """Return the newest evaluations with their metrics.
+
+    Args:
+        store: The trace database.
+        by: For whom to count the results that wait; None to count none.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be read.
+    """
+    found = Evaluation.load_all(store)
+    return {
+        "evaluations": [_evaluation(one, by) for one in found[:_MOST]],
+        "left_out": max(0, len(found) - _MOST),
+        "scales": SCALES,
+    }
+
+
+def check_evaluation(evaluation: Evaluation) -> None:
+    """Check that what is stored of an evaluation can be used.
+
+    Raises:
+        TraceDatabaseError: E60, it is damaged.
+    """
+    try:
+        body = evaluation.row.body
+        versions = [one["version"] for one in body["evaluators"].values()]
+        known = [evaluation.hash_of(name) for name in evaluation.variants]
+        counts = [evaluation.repeats, evaluation.dataset, len({tuple(case) for case in body["cases"]})]
+        del versions, known, counts
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        reason = f"the evaluation {evaluation.name!r} is damaged: {type(error).__name__} {error}"
+        raise TraceDatabaseError(path=str(evaluation.path), reason=reason) from error
+
+
+def _evaluation(evaluation: Evaluation, by: str | None) -> dict[str, Any]:
+    try:
+        check_evaluation(evaluation)
+    except TraceDatabaseError as error:
+        return {"name": evaluation.name, "problem": str(error), "metrics": []}
+    finished = {row.number for row in read_finished(evaluation.path, evaluation.row)}
+    return {
+        "name": evaluation.name,
+        "dataset": evaluation.dataset,
+        "created_at": evaluation.row.created_at.isoformat(),
+        "variants": len(evaluation.variants),
+        "finished": len(finished),
+        "metrics": [
+            _metric(evaluation, row, finished, by) for row in read_metrics(evaluation.path, evaluation.row)
+        ],
+    }
+
+
+def _metric(evaluation: Evaluation, row: MetricRow, finished: set[int], by: str | None) -> dict[str, Any]:
+    waiting = None
+    if by is not None:
+        waiting = len(finished - read_labelled(evaluation.path, evaluation.row, row.metric, by))
+    return {
+        "name": row.metric,
+        "judged": row.is_judged,
+        "people": row.people,
+        "scale": "yesno" if row.is_binary else "0-1",
+        "waiting": waiting,
+    }

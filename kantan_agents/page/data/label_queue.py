@@ -1,0 +1,234 @@
+"""The results that wait for a person's label, read anew for each request.
+
+Nothing is kept between requests: the draw is the same each time, and what is labelled is in the file. So any
+number of windows and people can label at the same time, and nothing is lost if the server ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from functools import cached_property
+from typing import Any, Final
+
+import attrs
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.evaluation import Evaluation, LabelScale, Score
+from kantan_agents.evaluation.experiment.rows import read_cases, read_results
+from kantan_agents.evaluation.labels.arguments import check_unicode, checked_metric, checked_name
+from kantan_agents.evaluation.labels.drawing import Draw, draw, run_of
+from kantan_agents.evaluation.labels.rows import (
+    LabelRow,
+    ResultRow,
+    read_finished,
+    read_labelled,
+    read_pairs,
+    take_label_back,
+    write_label,
+)
+from kantan_agents.page.data.label_choices import check_evaluation
+from kantan_agents.page.data.label_item import item_data
+from kantan_agents.page.data.signed import name_of, sign
+from kantan_agents.support.arguments import checked_int
+from kantan_agents.tracing.store import TraceStore
+
+PASSES: Final = 0.5
+"""From this value on a result has passed, for people and judges, as for ``judge_quality``."""
+
+
+@attrs.frozen
+class Asked:
+    """What a window asks for.
+
+    Attributes:
+        evaluation: Name of the evaluation.
+        metric: What is judged.
+        by: Who answers.
+        scale: What may be answered.
+        sample: How many runs are drawn; None for all.
+        seed: Of the draw.
+    """
+
+    evaluation: str
+    metric: str
+    by: str
+    scale: LabelScale
+    sample: int | None
+    seed: int
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Asked:
+        """Return what a request asks for.
+
+        Raises:
+            InvalidOptionError: E75, a value is missing or invalid.
+        """
+        sample = body.get("sample")
+        return cls(
+            checked_name("evaluation", body.get("evaluation")),
+            checked_metric(body.get("metric")),
+            checked_name("by", body.get("by")),
+            LabelScale.of(body.get("scale", "0-1")),
+            None if sample is None else checked_int("sample", sample, 1),
+            checked_int("seed", body.get("seed", 0), 0),
+        )
+
+
+@attrs.frozen
+class Given:
+    """What became of an answer.
+
+    Attributes:
+        is_stored: Whether it was stored.
+        kept: The label of the same person that was there already, and was kept.
+        answer: What the window is told.
+    """
+
+    is_stored: bool
+    kept: LabelRow | None = None
+    answer: dict[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen(slots=False)
+class WaitingResults:
+    """The results of a draw, and which of them wait.
+
+    Attributes:
+        evaluation: The evaluation.
+        asked: What the window asks for.
+        secret: Makes the names of results.
+    """
+
+    evaluation: Evaluation
+    asked: Asked
+    secret: bytes = attrs.field(repr=False)
+
+    @classmethod
+    def of(cls, store: TraceStore, asked: Asked, secret: bytes) -> WaitingResults:
+        """Return those of an evaluation in a store.
+
+        Raises:
+            EvaluationNotFoundError: E104, there is no such evaluation.
+            TraceDatabaseError: E60, the database cannot be read, or the evaluation is damaged.
+        """
+        evaluation = Evaluation.load(store, asked.evaluation)
+        check_evaluation(evaluation)
+        return cls(evaluation, asked, secret)
+
+    def next(self, skipped: Collection[str]) -> dict[str, Any]:
+        """Return the next result, and at the end how well the person and the judge agree.
+
+        Args:
+            skipped: The names of results that the window has left out.
+        """
+        left = [row for row in self._drawn.results if row.number not in self._labelled]
+        waiting = [row for row in left if self._name(row) not in skipped]
+        for row in waiting:
+            try:
+                item = self._item(row)
+            except TraceDatabaseError as error:
+                item = {"id": self._name(row), "problem": str(error)}  # a damaged row, which can be skipped
+            if item is not None:
+                return {"item": item, "progress": self._progress(skipped)}
+        return {"item": None, "progress": self._progress(skipped), "agreement": self._agreement()}
+
+    def answer(self, item: Any, value: Any, comment: Any) -> Given:
+        """Store an answer, unless the person has given one already.
+
+        Raises:
+            InvalidOptionError: E75, the value is not on the scale, or the comment is not a text.
+        """
+        stored, word = self.asked.scale.stored(value)
+        remark = None if comment is None else checked_name("comment", comment)
+        check_unicode("comment", remark)
+        result = next((row for row in self._drawn.results if self._name(row) == item), None)
+        if result is None:
+            return Given(is_stored=False)
+        asked = self.asked
+        row = LabelRow(asked.metric, asked.by, stored, word, remark, self._drawn.probability)
+        is_stored, before = write_label(self.evaluation.path, result, row, keep_given=True)
+        if not is_stored:
+            return Given(is_stored=False, kept=before)
+        receipt = [result.number, result.trace_id, attrs.astuple(row), before and attrs.astuple(before)]
+        answer = self._revealed(result, row) | {"receipt": sign(self.secret, receipt)}
+        return Given(is_stored=True, answer=answer)
+
+    def _revealed(self, result: ResultRow, given: LabelRow) -> dict[str, Any]:
+        evaluation = self.evaluation
+        found = read_results(evaluation.path, evaluation.row, [result.number])
+        score = next((one.scores.get(given.metric) for _, _, one in found), None)
+        return {
+            "given": {"value": given.value, "label": given.label, "comment": given.comment},
+            "judge": score
+            and {name: getattr(score, name) for name in ("value", "label", "comment", "error")},
+            "agrees": _agrees(given.value, score),
+            "variants": self._variants(result),
+        }
+
+    def _variants(self, result: ResultRow) -> list[dict[str, Any]]:
+        """Return the variants of a run once all are answered: the name of one would tell the other."""
+        run = [row for row in self._drawn.results if run_of(row) == run_of(result)]
+        labelled = self._labelled | {result.number}
+        if any(row.number not in labelled for row in run):
+            return []
+        names = {one["hash"]: name for name, one in self.evaluation.row.body["variants"].items()}
+        return [
+            {"name": names[row.key[2]], "trace_id": row.trace_id, "is_this": row == result} for row in run
+        ]
+
+    def _item(self, row: ResultRow) -> dict[str, Any] | None:
+        evaluation = self.evaluation
+        case = read_cases(evaluation.path, evaluation.row, row.key[:2]).get(row.key[:2])
+        for _, _, result in read_results(evaluation.path, evaluation.row, [row.number]):
+            if case is not None and result.trace_id == row.trace_id:
+                return item_data(self._name(row), case, result)
+        return None  # it was deleted meanwhile
+
+    def _progress(self, skipped: Collection[str]) -> dict[str, int]:
+        total = len(self._drawn.results)
+        labelled = sum(row.number in self._labelled for row in self._drawn.results)
+        left_out = [row for row in self._drawn.results if row.number not in self._labelled]
+        return {
+            "total": total,
+            "labelled": labelled,
+            "skipped": sum(self._name(row) in skipped for row in left_out) if skipped else 0,
+        }
+
+    def _agreement(self) -> dict[str, int]:
+        asked, evaluation = self.asked, self.evaluation
+        drawn = {row.number for row in self._drawn.results}
+        pairs = read_pairs(evaluation.path, evaluation.row, asked.metric, asked.by)
+        said = [_agrees(person, Score(judge)) for number, (person, judge) in pairs.items() if number in drawn]
+        return {"compared": sum(one is not None for one in said), "agree": sum(one is True for one in said)}
+
+    @cached_property
+    def _drawn(self) -> Draw:
+        finished = read_finished(self.evaluation.path, self.evaluation.row)
+        return draw(finished, self.asked.sample, self.asked.seed, self.asked.by)
+
+    @cached_property
+    def _labelled(self) -> frozenset[int]:
+        asked = self.asked
+        return read_labelled(self.evaluation.path, self.evaluation.row, asked.metric, asked.by)
+
+    def _name(self, row: ResultRow) -> str:
+        return name_of(self.secret, self.evaluation.row.id, row.number, row.trace_id)
+
+
+def take_back(store: TraceStore, receipt: list[Any]) -> bool:
+    """Take the label of a receipt back; return whether it was still there.
+
+    Raises:
+        TraceDatabaseError: E60, the database cannot be changed.
+    """
+    number, trace_id, given, before = receipt
+    # A label belongs to the number and the trace of its result alone.
+    result = ResultRow(number, ("", "", "", 0), trace_id)
+    return take_label_back(store.path, result, LabelRow(*given), before and LabelRow(*before))
+
+
+def _agrees(person: float, score: Score | None) -> bool | None:
+    """Return whether a judge says the same; None if it has said nothing, or has another scale."""
+    if score is None or score.value is None or not 0 <= score.value <= 1:
+        return None
+    return (person >= PASSES) == (score.value >= PASSES)

@@ -1,0 +1,110 @@
+"""Where the page listens: the socket, the names under which it is reached, and its address."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from ipaddress import ip_address
+from typing import Final
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.arguments import shown
+
+LOOPBACK: Final = "127.0.0.1"
+_HTTP: Final = 80
+_MOST_PORTS: Final = 65_535
+
+
+@attrs.frozen
+class Place:
+    """A socket that listens.
+
+    Attributes:
+        listener: The socket.
+        host: The host that was asked for.
+        port: Its port.
+    """
+
+    listener: socket.socket
+    host: str
+    port: int
+
+    @property
+    def address(self) -> str:
+        """The address of the page, such as ``http://127.0.0.1:4711/``."""
+        # A socket on all addresses has none of its own.
+        host = (socket.gethostname() if is_remote(self.host) else LOOPBACK) if self._is_any else self.host
+        return f"http://{self._netloc(host)}/"
+
+    @property
+    def hosts(self) -> frozenset[str] | None:
+        """The values of ``Host`` that lead here; None if the socket is on all addresses of the machine.
+
+        Then nobody knows all of its names. A token is needed there, and a browser sends its cookie to the
+        name only that it has got it from, which is none of another site.
+        """
+        if self._is_any:
+            return None
+        names = {LOOPBACK, "localhost", "::1", self.host.lower()}
+        bare = {_bracketed(name) for name in names} if self.port == _HTTP else set()
+        return frozenset({self._netloc(name) for name in names} | bare)
+
+    @property
+    def _is_any(self) -> bool:
+        return self.host in ("", "0.0.0.0", "::")  # noqa: S104 - compared, not bound
+
+    def _netloc(self, host: str) -> str:
+        return f"{_bracketed(host)}:{self.port}"
+
+
+def is_remote(host: str) -> bool:
+    """Return whether other machines may reach a host: anything but a loopback address and ``localhost``."""
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() != "localhost"
+
+
+def listen(host: str, port: int) -> Place:
+    """Return a socket that listens.
+
+    Args:
+        host: The host to bind.
+        port: The port; 0 for a free one.
+
+    Raises:
+        InvalidOptionError: E75, the port is taken or not allowed, or the host is not of this machine.
+    """
+    if not 0 <= port <= _MOST_PORTS:
+        raise InvalidOptionError(option="--port", reason=f"must be from 1 to {_MOST_PORTS:,}, not {port}")
+    try:
+        found = socket.getaddrinfo(
+            LOOPBACK if host.lower() == "localhost" else host, port, type=socket.SOCK_STREAM
+        )
+        family, _, _, _, bound = found[0]
+        listener = socket.create_server(bound[:2], family=family)
+    except (OSError, UnicodeError) as error:
+        raise _unusable(host, port, error) from error
+    return Place(listener, host, listener.getsockname()[1])
+
+
+def _unusable(host: str, port: int, error: Exception) -> InvalidOptionError:
+    number = getattr(error, "errno", None)
+    if number == errno.EADDRINUSE:
+        reason = (
+            f"{port} is used by another program; name another port, or leave the option out for a free one"
+        )
+        return InvalidOptionError(option="--port", reason=reason)
+    if number == errno.EACCES:
+        reason = f"{port} is not allowed for this user; name one above 1023, or leave the option out"
+        return InvalidOptionError(option="--port", reason=reason)
+    why = "it is not an address of this machine" if isinstance(error, (socket.gaierror, UnicodeError)) else ""
+    why = why or (os.strerror(number) if isinstance(number, int) else str(error))
+    return InvalidOptionError(option="--host", reason=f"{shown(host)} cannot be used: {why}")
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,85 @@
+"""``TokenGate``: lets only those in who have a token."""
+
+from __future__ import annotations
+
+import secrets
+from http import HTTPStatus
+from typing import Final
+
+from starlette.datastructures import QueryParams
+from starlette.requests import HTTPConnection
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from kantan_agents.errors import InvalidOptionError
+
+SHORTEST_TOKEN: Final = 16
+_BEARER: Final = "bearer "
+
+
+class TokenGate:
+    """Middleware that refuses requests without a token.
+
+    A program sends it as ``Authorization: Bearer``. A person opens the page once with ``?token=``, and the
+    browser gets a cookie and the address without it, so that the token is neither in its history nor in
+    pictures of the screen. The cookie is random and ends with the process: it does not tell the token.
+
+    Args:
+        app: The application behind it.
+        token: The token.
+        cookie: Name of the cookie. A browser sends it to all ports of a host, so two pages need two names.
+    """
+
+    def __init__(self, app: ASGIApp, token: str, cookie: str) -> None:
+        self._app = app
+        self._token = token.encode()
+        self._name = cookie
+        self._cookie = secrets.token_urlsafe()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = QueryParams(scope["query_string"]).getlist("token")
+        if given and scope["path"] == "/":
+            is_token = len(given) == 1 and secrets.compare_digest(given[0].encode(), self._token)
+            await (self._let_in() if is_token else _refused())(scope, receive, send)
+        elif self._may_pass(HTTPConnection(scope)):
+            await self._app(scope, receive, send)
+        else:
+            await _refused()(scope, receive, send)
+
+    def _may_pass(self, connection: HTTPConnection) -> bool:
+        authorization = connection.headers.get("authorization", "")
+        if authorization.lower().startswith(_BEARER):
+            given = authorization[len(_BEARER) :].strip().encode("latin-1")
+            return secrets.compare_digest(given, self._token)
+        cookie = connection.cookies.get(self._name, "")
+        return secrets.compare_digest(cookie.encode(), self._cookie.encode())
+
+    def _let_in(self) -> Response:
+        response = RedirectResponse("/", HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
+        response.set_cookie(self._name, self._cookie, path="/", httponly=True, samesite="strict")
+        return response
+
+
+def checked_token(token: str) -> str:
+    """Return a token.
+
+    Raises:
+        InvalidOptionError: E75, it is too short, or cannot be sent. The message does not contain it.
+    """
+    if len(token) < SHORTEST_TOKEN:
+        reason = f"must have at least {SHORTEST_TOKEN} characters, not {len(token)}"
+    elif not (token.isascii() and token.isprintable()) or " " in token:
+        reason = "must be of ASCII characters without spaces, since it is sent in a header"
+    else:
+        return token
+    raise InvalidOptionError(option="--token", reason=reason)
+
+
+def _refused() -> Response:
+    text = "refused: open the address with the token that the command has printed"
+    headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
+    return PlainTextResponse(text, HTTPStatus.UNAUTHORIZED, headers)
