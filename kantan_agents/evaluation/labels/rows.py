@@ -145,7 +145,8 @@ def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
         TraceDatabaseError: E60, the file cannot be read.
     """
     query = f"""SELECT s.metric, MAX(s.rater = '') AS is_judged,
-    COUNT(DISTINCT NULLIF(s.rater, '')) AS people, MIN(s.value IN (0, 1)) AS is_binary FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
+    COUNT(DISTINCT NULLIF(s.rater, '')) AS people, MIN(s.value IN (0, 1)) AS is_binary
+    FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
     WHERE r.evaluation = ? AND r.status = 'finished' AND s.metric NOT LIKE ' %'
     GROUP BY s.metric ORDER BY is_judged DESC, s.metric"""  # noqa: S608
     with reading(path, by_trace=False, with_views=False) as connection:

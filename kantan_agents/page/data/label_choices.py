@@ -40,10 +40,12 @@ def check_evaluation(evaluation: Evaluation) -> None:
     """
     try:
         body = evaluation.row.body
-        versions = [one["version"] for one in body["evaluators"].values()]
-        known = [evaluation.hash_of(name) for name in evaluation.variants]
-        counts = [evaluation.repeats, evaluation.dataset, len({tuple(case) for case in body["cases"]})]
-        del versions, known, counts
+        _ = (
+            [one["version"] for one in body["evaluators"].values()],
+            [evaluation.hash_of(name) for name in evaluation.variants],
+            {tuple(case) for case in body["cases"]},
+            (evaluation.repeats, evaluation.dataset),
+        )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         reason = f"the evaluation {evaluation.name!r} is damaged: {type(error).__name__} {error}"
         raise TraceDatabaseError(path=str(evaluation.path), reason=reason) from error

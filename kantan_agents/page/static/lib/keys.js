@@ -1,6 +1,7 @@
 // Keys of the page: they do nothing while a text is being typed, and nothing together with Ctrl, Alt or Meta.
 
 const FIELDS = new Set(["INPUT", "TEXTAREA", "SELECT"]);
+const BOXES = new Set(["checkbox", "radio"]); // nothing is typed into them
 
 /**
  * Listen for keys until the signal aborts.
@@ -12,7 +13,7 @@ export function listen(actions, signal) {
   document.addEventListener(
     "keydown",
     (event) => {
-      const typing = FIELDS.has(event.target.tagName) || event.target.isContentEditable;
+      const typing = isField(event.target) || event.target.isContentEditable;
       if (event.ctrlKey || event.altKey || event.metaKey || (typing && event.key !== "Escape")) return;
       const action = actions[event.key];
       if (action) {
@@ -22,4 +23,8 @@ export function listen(actions, signal) {
     },
     { signal },
   );
+}
+
+function isField(target) {
+  return FIELDS.has(target.tagName) && !BOXES.has(target.type);
 }

@@ -3,7 +3,7 @@
 /** Return the parts of the path and the values behind it, each with the list of its values. */
 export function current() {
   const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?", 2);
-  return { parts: path.split("/").filter(Boolean).map(decodeURIComponent), query: new URLSearchParams(query) };
+  return { parts: path.split("/").filter(Boolean).map(decoded), query: new URLSearchParams(query) };
 }
 
 /** Return an address for a link. Values of undefined, null and "" are left out. */
@@ -25,4 +25,12 @@ export function go(to, replace = false) {
     return;
   }
   history.replaceState(null, "", to);
+}
+
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part; // somebody has changed the address by hand
+  }
 }
