@@ -112,6 +112,23 @@ def recorded_cases(store: TraceStore, wanted: Wanted) -> tuple[list[Case], list[
     return chosen, skipped
 
 
+def cases_of_trace(store: TraceStore, trace_id: str) -> list[Case]:
+    """Return a case for each outermost run in a trace, also if it is one of a judge or of an evaluation.
+
+    Raises:
+        TraceNotFoundError: E61, there is no such trace.
+        EmptyDatasetError: E102, none of its runs can be a case.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    found = store.trace(trace_id).trace_id
+    read = list(_read(store, found, (), _Verdicts(store, {})))
+    cases = [one for one in read if isinstance(one, Case)]
+    if not cases:
+        reasons = "; ".join(one.reason for one in read if isinstance(one, Skipped))
+        raise EmptyDatasetError(reason=reasons or f"the trace {found} has no run of an agent")
+    return cases
+
+
 def _drawn(found: Sequence[str], wanted: Wanted) -> Sequence[str]:
     """Return the traces in the order in which they are read: at random, if only some are needed."""
     if wanted.sample is None:

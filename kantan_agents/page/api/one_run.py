@@ -10,8 +10,11 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
+from kantan_agents.evaluation.dataset.jsonl import to_jsonl
+from kantan_agents.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.data.run_view import run_view
+from kantan_agents.page.data.scores import scores_of
 from kantan_agents.replay import Recording
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.records import StoredSpan
@@ -19,7 +22,18 @@ from kantan_agents.tracing.store.records import StoredSpan
 
 async def _run(request: Request) -> Any:
     store, trace_id = state_of(request).store, request.path_params["trace_id"]
-    return await run_sync(lambda: run_view(store.trace(trace_id)))
+    return await run_sync(read_run, store, trace_id)
+
+
+def read_run(store: TraceStore, trace_id: str) -> dict[str, Any]:
+    """Return a run as the page shows it.
+
+    Raises:
+        TraceNotFoundError: E61, there is no such trace.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    trace = store.trace(trace_id)
+    return run_view(trace, scores_of(store.path, trace.trace_id))
 
 
 async def _span(request: Request) -> Any:
@@ -52,8 +66,15 @@ async def _recording(request: Request) -> Any:
     return await run_sync(lambda: Recording.from_trace(store, trace_id).to_dict())
 
 
+async def _case(request: Request) -> Any:
+    store, trace_id = state_of(request).store, request.path_params["trace_id"]
+    cases = await run_sync(cases_of_trace, store, trace_id)
+    return {"text": to_jsonl(cases).decode()}
+
+
 ROUTES = [
     Route("/run/{trace_id}", json_endpoint(_run)),
     Route("/run/{trace_id}/span/{span_id}", json_endpoint(_span)),
+    Route("/run/{trace_id}/case", json_endpoint(_case)),
     Route("/run/{trace_id}/recording", json_endpoint(_recording)),
 ]

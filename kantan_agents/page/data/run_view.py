@@ -16,8 +16,13 @@ from kantan_agents.tracing.store import StoredTrace
 _OWN_FACTS = frozenset({"agent_name", "prompt_name", "prompt_version"})
 
 
-def run_view(trace: StoredTrace) -> dict[str, Any]:
-    """Return a trace as JSON data: facts, the lines of a timeline, and the recorded calls behind them."""
+def run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return a trace as JSON data: facts, the lines of a timeline, and the recorded calls behind them.
+
+    Args:
+        trace: The trace.
+        scores: What evaluators and people say about it, from ``scores_of``.
+    """
     summary = trace.summary
     pools = Pools()
     calls = [model_call_data(call, pools) for call in trace.model_calls]
@@ -31,6 +36,7 @@ def run_view(trace: StoredTrace) -> dict[str, Any]:
         "input_tokens": summary.input_tokens,
         "output_tokens": summary.output_tokens,
         "rubric": summary.rubric,
+        "scores": list(scores),
         "metadata": {key: cut(value) for key, value in summary.metadata.items() if key not in _OWN_FACTS},
         "missing": list(trace.missing),
         "lines": timeline(trace),

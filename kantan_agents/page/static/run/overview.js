@@ -25,8 +25,20 @@ export function overview(data) {
       ? h("p.note", {}, "Not recorded completely: ", inline(data.missing.join("; ")), ".")
       : null,
     h("div.ends", {}, section("Input", longText(data.input)), section("Output", longText(data.output))),
+    section("Scores", scores(data.scores)),
     folded("Prompt, rules and metadata", [...data.runs.map(ofRun), section("Metadata", metadata(data))].filter(Boolean)),
   ];
+}
+
+function scores(given) {
+  if (!given.length) return null;
+  const shown = given.map((score) => [
+    `${score.metric} (${score.by}, ${score.evaluation})`,
+    [score.value, score.label?.text, score.comment?.text, score.error && `failed: ${score.error.text}`]
+      .filter((one) => one !== null && one !== undefined && one !== "")
+      .join(", "),
+  ]);
+  return facts(shown);
 }
 
 function metadata(data) {

@@ -1,6 +1,6 @@
 // One run: its timeline, its model calls and its tool calls.
 
-import { fill, h } from "../lib/dom.js";
+import { fill, h, visible } from "../lib/dom.js";
 import { get } from "../lib/api.js";
 import { listen } from "../lib/keys.js";
 import { address, go } from "../lib/route.js";
@@ -60,20 +60,31 @@ function buttons(data) {
     {},
     h("a", { href: address(["runs"]) }, "All runs"),
     " ",
-    h("button", { type: "button", onclick: () => copy(`run/${encodeURIComponent(data.id)}/recording`, "The recording") }, "Copy as recording"),
+    copyButton("Copy as recording", data, "recording", (found) => JSON.stringify(found, null, 2)),
+    " ",
+    copyButton("Copy as case", data, "case", (found) => found.text),
   );
 }
 
-/** Copy what an endpoint returns; say what happened where screen readers hear it. */
-async function copy(path, what) {
-  const status = document.getElementById("status");
+function copyButton(label, data, kind, textOf) {
+  const copied = async () => say(await copy(`run/${encodeURIComponent(data.id)}/${kind}`, kind, textOf));
+  return h("button", { type: "button", onclick: copied }, label);
+}
+
+/** Copy what an endpoint returns; return what is to be said about it. */
+async function copy(path, kind, textOf) {
   try {
-    const text = JSON.stringify(await get(path), null, 2);
+    const text = textOf(await get(path));
     await navigator.clipboard.writeText(text);
-    fill(status, `${what} is copied.`);
+    return `The ${kind} is in the clipboard.`;
   } catch (error) {
-    fill(status, error.code ? `${error.code}: ${error.message}` : `It could not be copied: ${error.message}`);
+    return typeof error.code === "string" ? visible(error.message) : `It could not be copied: ${error.message}`;
   }
+}
+
+/** Say something where it is seen, and where screen readers hear it. */
+function say(text) {
+  fill(document.getElementById("status"), text);
 }
 
 /** Show a run that is not finished again whenever the file has changed. */
