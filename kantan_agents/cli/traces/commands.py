@@ -28,6 +28,7 @@ from kantan_agents.cli.traces.options import (
     UntilOption,
     VersionOption,
 )
+from kantan_agents.cli.traces.report_options import report
 
 app = new_app()
 
@@ -83,6 +84,7 @@ def list_(
 
 app.command()(show)
 app.command("open")(open_)
+app.command()(report)
 app.command("diff")(diff)
 
 

@@ -1,13 +1,11 @@
-"""Writes a file of a dataset atomically: readers see either the old or the new content."""
+"""Writes a file of a dataset atomically."""
 
 from __future__ import annotations
 
-import os
-import secrets
-from contextlib import suppress
 from pathlib import Path
 
 from kantan_agents.errors import DatasetFileError
+from kantan_agents.support import replace_file as files
 
 
 def replace_file(path: Path, content: bytes) -> None:
@@ -16,13 +14,7 @@ def replace_file(path: Path, content: bytes) -> None:
     Raises:
         DatasetFileError: E100, it cannot be written.
     """
-    part = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
-        try:
-            part.write_bytes(content)
-            part.replace(path)
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+        files.replace_file(path, content)
     except OSError as error:
         raise DatasetFileError(path=str(path), reason=error.strerror or str(error)) from error

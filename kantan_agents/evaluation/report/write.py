@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
-import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from kantan_agents.errors import FileArgumentError
@@ -15,7 +12,7 @@ from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.evaluation.experiment.results import VariantResults
 from kantan_agents.evaluation.report.page import comparison_page
 from kantan_agents.support.arguments import checked_path
-from kantan_agents.support.private_files import open_private
+from kantan_agents.support.replace_file import replace_file
 
 
 def write_report(
@@ -47,16 +44,7 @@ def write_report(
     """
     place = Path(checked_path("path", path))
     page = comparison_page(comparison, a, b, cases)
-    part = place.with_name(f".{place.name}.{secrets.token_hex(8)}.part")
     try:
-        try:
-            with open(open_private(part), "wb") as file:  # noqa: PTH123 - the file is open already
-                file.write(page.encode())
-            if place.exists():
-                shutil.copymode(place, part)
-            part.replace(place)
-        finally:
-            with suppress(OSError):
-                part.unlink(missing_ok=True)
+        replace_file(place, page.encode(), is_private=True)
     except OSError as error:
         raise FileArgumentError(path=str(path), reason=error.strerror or str(error)) from error

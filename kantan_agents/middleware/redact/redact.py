@@ -79,6 +79,16 @@ class Redact(Middleware):
         self._key = key or secrets.token_bytes(32)
         self._keep_in = keep_in
 
+    def masked(self, data: Any) -> Any:
+        """Return JSON data in which everything that the rules find is masked, outside a run.
+
+        For data that leaves in another way, such as a report about recorded runs.
+
+        Args:
+            data: A text, or lists and dicts of texts, numbers and None.
+        """
+        return Redaction(self._rules, self._placeholders, None).data(data)
+
     def trace_metadata(self, run: Run) -> Mapping[str, Any]:
         """Redact the run's metadata and errors from here on, which is before its trace is opened."""
         self._of(run)

@@ -13,8 +13,7 @@ from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.evaluation.dataset.jsonl import to_jsonl
 from kantan_agents.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.page.api.answers import json_endpoint, state_of
-from kantan_agents.page.data.run_view import run_view
-from kantan_agents.page.data.scores import scores_of
+from kantan_agents.page.data.read_run import read_run
 from kantan_agents.replay import Recording
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.records import StoredSpan
@@ -23,17 +22,6 @@ from kantan_agents.tracing.store.records import StoredSpan
 async def _run(request: Request) -> Any:
     store, trace_id = state_of(request).store, request.path_params["trace_id"]
     return await run_sync(read_run, store, trace_id)
-
-
-def read_run(store: TraceStore, trace_id: str) -> dict[str, Any]:
-    """Return a run as the page shows it.
-
-    Raises:
-        TraceNotFoundError: E61, there is no such trace.
-        TraceDatabaseError: E60, the file cannot be read.
-    """
-    trace = store.trace(trace_id)
-    return run_view(trace, scores_of(store.path, trace.trace_id))
 
 
 async def _span(request: Request) -> Any:

@@ -1,0 +1,5 @@
+"""One file that shows recorded runs without a server: for a ticket or a mail."""
+
+from kantan_agents.page.report.file import report_page, write_run_report
+
+__all__ = ["report_page", "write_run_report"]

@@ -1,0 +1,97 @@
+"""``write_run_report``: writes recorded runs to one HTML file."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kantan_agents.errors import FileArgumentError
+from kantan_agents.middleware import Redact
+from kantan_agents.page.data.parts import MOST
+from kantan_agents.page.report.script import joined_script, joined_style
+from kantan_agents.support.arguments import checked_path
+from kantan_agents.support.replace_file import replace_file
+
+# What is found at the end of a text that was cut may be the beginning of something that is to be masked.
+_UNSURE: Final = 256
+
+
+def write_run_report(
+    runs: Sequence[dict[str, Any]], path: str | os.PathLike[str], *, redact: Redact | None = None
+) -> None:
+    """Write runs as one HTML file, which is replaced if it exists.
+
+    The file shows a run as the page does. It makes no request to anywhere, and a new file is for its owner
+    only. Secrets are masked in it as they were when they were recorded.
+
+    Args:
+        runs: The runs, from ``read_run``.
+        path: The file.
+        redact: What else is masked in every text.
+
+    Raises:
+        FileArgumentError: E79, the file cannot be written.
+    """
+    place = Path(checked_path("path", path))
+    page = report_page([run if redact is None else _masked(run, redact) for run in runs])
+    try:
+        replace_file(place, page.encode(), is_private=True)
+    except OSError as error:
+        raise FileArgumentError(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def report_page(runs: Sequence[dict[str, Any]]) -> str:
+    """Return the whole file."""
+    script, style = joined_script(), joined_style()
+    policy = (
+        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Recorded runs</title>
+<style>{style}</style>
+</head>
+<body>
+<header class="top"><nav aria-label="Runs" id="runs"></nav></header>
+<main id="view" tabindex="-1"></main>
+<div id="status" role="status" aria-live="polite"></div>
+<script type="application/json" id="data">{_data(runs)}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"sha256-{base64.b64encode(digest).decode()}"
+
+
+def _data(runs: Sequence[dict[str, Any]]) -> str:
+    """Return JSON that cannot end the element it is in, whatever the texts say."""
+    text = json.dumps(runs, ensure_ascii=True, default=str)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _masked(run: dict[str, Any], redact: Redact) -> dict[str, Any]:
+    masked: dict[str, Any] = redact.masked(_trimmed(run))
+    return masked
+
+
+def _trimmed(data: Any) -> Any:
+    if isinstance(data, dict):
+        if data.keys() == {"text", "length"} and data["length"] > MOST:
+            return {**data, "text": data["text"][:-_UNSURE]}
+        return {key: _trimmed(value) for key, value in data.items()}
+    return [_trimmed(one) for one in data] if isinstance(data, list) else data
