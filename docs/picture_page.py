@@ -65,12 +65,8 @@ def views(store: TraceStore) -> Iterator[tuple[str, str]]:
     refused = store.traces(has_refusal=True, prompt="support", version="v2", limit=40)[
         -1
     ]
-    evaluation = store.traces(metadata={"kantan_agents_case": "1008"}, limit=2)
     yield "runs", "runs"
     yield "run", f"run/{refused.trace_id}"
-    yield "prompts", "prompts/support?old=v1&new=v2"
-    yield "comparisons", "comparisons/evaluation?name=apologize&a=v1&b=v2"
-    yield "diff", f"diff/{evaluation[1].trace_id}/{evaluation[0].trace_id}"
     yield "label", "label?evaluation=apologize&metric=kind&by=Aiko"
 
 

@@ -126,7 +126,7 @@ def test_the_variants_are_told_when_both_of_a_case_are_answered(asking: Window) 
 def test_the_queue_is_that_of_the_command_line(evaluation: Evaluation, asking: Window) -> None:
     queue = LabelQueue.of(evaluation, "helpful", by="aiko", sample=2, seed=5, scale="1-5")
     expected = [(one.case_id, one.output) for one in queue]
-    asked = {"sample": 2, "seed": 5, "scale": "1-5"}
+    asked: dict[str, Any] = {"sample": 2, "seed": 5, "scale": "1-5"}
     found = []
     while (item := asking.next(**asked)["item"]) is not None:
         found.append((item["case"], item["output"]["text"]))

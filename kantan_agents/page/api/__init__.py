@@ -2,12 +2,12 @@
 
 from starlette.routing import BaseRoute
 
-from kantan_agents.page.api import comparisons, differences, labels, one_run, prompts, runs
+from kantan_agents.page.api import labels, one_run, runs
 
 
 def routes() -> list[BaseRoute]:
     """Return the routes below ``api/``."""
-    modules = (runs, one_run, prompts, comparisons, differences, labels)
+    modules = (runs, one_run, labels)
     return [route for module in modules for route in module.ROUTES]
 
 

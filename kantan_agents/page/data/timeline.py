@@ -26,7 +26,10 @@ def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
 
     A line has ``call`` or ``tool``, the place of the recorded call among those of the trace, if there is one.
     """
-    spans = [span for span in without_sdk_spans(trace.spans) if not _is_mark(span)]
+    shown = without_sdk_spans(trace.spans)
+    spans = [span for span in shown if not _is_mark(span)]
+    if not spans and not trace.model_calls:
+        spans = shown  # all that is known of the run
     begun = trace.summary.started_at or _earliest(spans)
     known = {span.span_id for span in spans}
     models = _joined([span for span in spans if _is_model_call(span)], trace.model_calls)
@@ -55,11 +58,11 @@ def _line(
     models: Mapping[str, int],
     tools: Mapping[str, int],
 ) -> dict[str, Any]:
-    kind = "refusal" if span.name == REFUSAL_SPAN else "verdict" if span.name == JUDGE_SPAN else None
+    own = {REFUSAL_SPAN: "refusal", JUDGE_SPAN: "verdict"} if span.span_type == "custom" else {}
     return {
         "id": span.span_id,
         "parent": span.parent_id if span.parent_id in known else None,
-        "kind": kind or _KINDS.get(span.span_type or "", span.span_type or "span"),
+        "kind": own.get(span.name or "") or _KINDS.get(span.span_type or "", span.span_type or "span"),
         "name": _name(span),
         "offset": _seconds(begun, span.started_at),
         "seconds": _seconds(span.started_at, span.ended_at),

@@ -69,18 +69,23 @@ class View {
   async open(query) {
     this.query = new URLSearchParams(query);
     this.filter.set(this.query);
+    // Before the runs, so that what is written in between is noticed.
+    this.version = await get("version", {}, this.signal).then((found) => found.version, () => null);
     this.watch();
     get("choices", {}, this.signal).then(this.filter.offer, () => {});
     if (last && last.query === this.query.toString()) {
       [this.runs, this.next, this.table.selected] = [last.runs, last.next, last.selected];
+      this.isLoaded = true;
       this.shows();
       window.scrollTo(0, last.scroll);
       this.table.draw();
+      await this.refresh();
     } else await this.load();
   }
 
   /** Remember what is shown, so that Back from a run leads to the same place. */
   remember() {
+    if (!this.isLoaded) return;
     const { runs, next } = this;
     last = { query: this.query.toString(), runs, next, selected: this.table.selected, scroll: window.scrollY };
   }
@@ -112,6 +117,7 @@ class View {
       const { runs, before } = await get("runs", Object.fromEntries(this.query), signal);
       [this.runs, this.next, this.sort, this.waiting] = [runs, before, null, []];
       this.table.selected = -1;
+      this.isLoaded = true;
       fill(this.problem);
       this.shows();
     } catch (error) {

@@ -1,0 +1,195 @@
+"""What other sites, other names of this machine and people without a token get: nothing."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.sync_api import Page, expect
+from starlette.applications import Starlette
+from starlette.responses import HTMLResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
+
+from kantan_agents import TraceStore
+from kantan_agents.page import traces_app
+from kantan_agents.page.guard import HEADERS
+from kantan_agents.page.listening import Place, listen
+from kantan_agents.page.serve import local_app
+from tests.page.served import served
+from tests.tracing.store.sample_database import open_sample
+
+TOKEN = "a-token-of-32-characters-12345678"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[TraceStore]:
+    with open_sample(tmp_path / "t.db") as database:
+        database.run("a secret question")
+        yield TraceStore(database.path)
+
+
+@pytest.fixture
+def client(store: TraceStore) -> Iterator[TestClient]:
+    """The page as ``traces open`` serves it on port 4711."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        place = Place(listener, "127.0.0.1", 4711)  # the port that clients name, which nobody listens on
+        with TestClient(local_app(store, place, None), base_url="http://127.0.0.1:4711") as client:
+            yield client
+
+
+PATHS = [
+    "/",
+    "/api/runs",
+    "/api/nothing",
+    "/static/main.js",
+    "/static/../app.py",
+    "/nothing",
+    "/api/run/none",
+]
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "TRACE", "DELETE"])
+def test_every_response_forbids_what_the_page_does_not_need(
+    client: TestClient, method: str, path: str
+) -> None:
+    answer = client.request(method, path)
+    assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+    assert answer.status_code < 500
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"host": "evil.example"},
+        {"host": "127.0.0.1:4712"},
+        {"host": "127.0.0.1"},
+        {"host": ""},
+        {"origin": "http://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://127.0.0.1:4712"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ],
+)
+@pytest.mark.parametrize("path", ["/", "/api/runs", "/static/main.js"])
+def test_a_request_of_another_site_or_name_is_refused(
+    client: TestClient, path: str, headers: dict[str, str]
+) -> None:
+    answer = client.get(path, headers=headers)
+    assert answer.status_code == 403
+    assert "secret" not in answer.text and "kantan-token" not in answer.text
+
+
+@pytest.mark.parametrize("headers", [{}, {"host": "localhost:4711"}, {"sec-fetch-site": "same-origin"}])
+def test_a_request_of_the_page_itself_is_answered(client: TestClient, headers: dict[str, str]) -> None:
+    assert client.get("/api/runs", headers=headers).json()["runs"][0]["input"] == "a secret question"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/static/../state.py",
+        "/static/%2e%2e/state.py",
+        "/static/..%2fstate.py",
+        "/static/%2e%2e%2f%2e%2e%2fpyproject.toml",
+        "/static//etc/passwd",
+        "/static/",
+        "/static",
+    ],
+)
+def test_nothing_but_the_pages_own_files_is_served(store: TraceStore, path: str) -> None:
+    with served(traces_app(store)) as address:
+        # As it is: httpx would resolve the dots itself.
+        url = httpx.URL(address).copy_with(raw_path=path.encode())
+        answer = httpx.get(url, trust_env=False)
+    assert answer.status_code in {403, 404, 307}
+    assert "PageState" not in answer.text and "root:" not in answer.text
+
+
+@pytest.mark.parametrize("token", [None, "", "wrong"])
+def test_a_change_needs_the_token_of_the_opened_page(client: TestClient, token: str | None) -> None:
+    headers = {} if token is None else {"X-Kantan-Token": token}
+    answer = client.post("/api/labels", json={}, headers=headers)
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize("allowed", [False, None, 1, "yes", "raise"])
+def test_whoever_is_not_clearly_authorized_is_refused(store: TraceStore, allowed: Any) -> None:
+    def authorize(_request: Any) -> Any:
+        if allowed == "raise":
+            raise RuntimeError("no session")
+        return allowed
+
+    with TestClient(traces_app(store, authorize=authorize)) as client:
+        for path in ("/", "/api/runs", "/static/main.js"):
+            assert client.get(path).status_code == 403
+
+
+def test_authorize_may_be_async(store: TraceStore) -> None:
+    async def authorize(request: Any) -> bool:
+        return bool(request.headers.get("x-user") == "aiko")
+
+    with TestClient(traces_app(store, authorize=authorize)) as client:
+        assert client.get("/api/runs").status_code == 403
+        assert client.get("/api/runs", headers={"x-user": "aiko"}).status_code == 200
+
+
+def test_with_a_token_every_request_needs_it(store: TraceStore) -> None:
+    place = listen("127.0.0.1", 0)
+    with place.listener:
+        base = f"http://127.0.0.1:{place.port}"
+        with TestClient(local_app(store, place, TOKEN), base_url=base, follow_redirects=False) as client:
+            for path in ("/", "/api/runs", "/static/main.js", "/?token=wrong", "/api/runs?token=" + TOKEN):
+                assert client.get(path).status_code == 401
+            assert client.get("/api/runs", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
+            opened = client.get(f"/?token={TOKEN}")
+            assert (opened.status_code, opened.headers["location"]) == (303, "/")
+            cookie = opened.headers["set-cookie"].lower()
+            assert "httponly" in cookie and "samesite=strict" in cookie and TOKEN not in cookie
+            assert client.get("/api/runs").status_code == 200
+
+
+def test_a_page_of_another_site_reads_and_changes_nothing(store: TraceStore, page: Page) -> None:
+    with served(traces_app(store)) as ours:
+        attack = f"""<!DOCTYPE html><title>other</title><script type="module">
+        const results = [];
+        for (const [path, options] of [["/api/runs", {{}}], ["/", {{}}], ["/api/runs", {{mode: "no-cors"}}],
+            ["/api/labels", {{method: "POST", body: "{{}}", headers: {{"X-Kantan-Token": "x"}}}}]]) {{
+          try {{ results.push(await (await fetch("{ours}" + path, options)).text()); }}
+          catch (error) {{ results.push("blocked"); }}
+        }}
+        window.results = results;
+        </script><iframe src="{ours}/"></iframe><img src="{ours}/static/icon.svg">"""
+
+        async def other(_request: Any) -> HTMLResponse:
+            return HTMLResponse(attack)
+
+        page.goto("about:blank")
+        with served(Starlette(routes=[Route("/", other)])) as theirs:
+            other_page = page.context.new_page()
+            other_page.goto(theirs)
+            other_page.wait_for_function("window.results !== undefined")
+            assert other_page.evaluate("window.results") == ["blocked"] * 4
+            assert all("secret" not in frame.content() for frame in other_page.frames)
+            other_page.close()
+
+
+def test_the_page_itself_asks_nobody_else(store: TraceStore, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with served(traces_app(store)) as address:
+        page.goto(address)
+        page.get_by_role("link", name="Label").click()
+        expect(page.get_by_role("heading", level=1)).to_be_visible()
+        page.get_by_role("link", name="Runs").click()
+        page.locator("table.runs tbody a").first.click()
+        page.get_by_role("treeitem").first.click()
+    assert len(asked) > 10
+    assert [url for url in asked if not url.startswith(f"{address}/")] == []
