@@ -26,6 +26,8 @@ from tests.page.browser import installed_chromium  # noqa: E402
 from tests.page.served import apart, served  # noqa: E402
 
 SIZES: Final = {"wide": (1280, 800), "narrow": (390, 844)}
+REFUSED_LINE: Final = 3
+"""The line of the refused call in the picture of a run."""
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
 
 
@@ -50,6 +52,10 @@ def main() -> None:
                         color_scheme=scheme,
                         locale="en-GB",
                     )
+                    page.goto(address)
+                    page.evaluate(
+                        "localStorage.setItem('kantan-agents-label-name', 'Bo')"
+                    )
                     for name, hash_ in views(store):
                         _take(
                             page,
@@ -67,7 +73,7 @@ def views(store: TraceStore) -> Iterator[tuple[str, str]]:
     ]
     yield "runs", "runs"
     yield "run", f"run/{refused.trace_id}"
-    yield "label", "label?evaluation=apologize&metric=kind&by=Aiko"
+    yield "label", "label/apologize/kind?sample=24&seed=1"
 
 
 def _take(page: Page, address: str, path: Path) -> None:
@@ -75,6 +81,8 @@ def _take(page: Page, address: str, path: Path) -> None:
     page.goto(address)
     page.wait_for_selector("main h1")
     page.wait_for_load_state("networkidle")
+    for _ in range(REFUSED_LINE if page.locator(".timeline").count() else 0):
+        page.keyboard.press("j")
     page.screenshot(path=path)
 
 

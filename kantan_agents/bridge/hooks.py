@@ -33,6 +33,9 @@ class ObservingHooks(RunHooks[Any]):
 
 def observing_hooks(run: Run, given: Any) -> Any:
     """Return hooks that also emit hand-off events; a value that is not ``RunHooks`` is left for the SDK."""
-    if run.events is None or (given is not None and not isinstance(given, RunHooksBase)):
+    events = run.events
+    if events is None or not events.wants(HandedOff):
+        return given
+    if given is not None and not isinstance(given, RunHooksBase):
         return given
     return ObservingHooks(run, given)

@@ -1,4 +1,4 @@
-"""The page: runs, prompts, comparisons and labels of a trace database in a browser, on one's own machine."""
+"""Shows a trace database in a browser, on one's own machine: runs, timelines and the labelling queue."""
 
 from kantan_agents.page.app import traces_app
 

@@ -81,7 +81,7 @@ class Guard:
         await self._app(scope, receive, _guarded(send))
 
     def _refusal(self, connection: HTTPConnection) -> str | None:
-        # Two headers of one name are refused: nobody knows which of them others go by.
+        # Two headers of one name are refused: nobody knows which of them a proxy uses.
         hosts = [host.lower() for host in connection.headers.getlist("host")]
         if self._hosts is not None and (len(hosts) != 1 or hosts[0] not in self._hosts):
             return "refused: this page has another host name"

@@ -44,7 +44,7 @@ class Place:
         """The values of ``Host`` that lead here; None if the socket is on all addresses of the machine.
 
         Then nobody knows all of its names. A token is needed there, and a browser sends its cookie to the
-        name only that it has got it from, which is none of another site.
+        name only that it has got it from, and to no other site.
         """
         if self._is_any:
             return None

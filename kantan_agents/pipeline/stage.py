@@ -86,8 +86,7 @@ def _check_callable(stage: object) -> None:
 
 
 def _is_observed(run: Run) -> bool:
-    events = run.events
-    return events is not None and (events.wants(StageEntered) or events.wants(StageLeft))
+    return run.events is not None and run.events.wants(StageEntered, StageLeft)
 
 
 async def _observed(run: Run, name: str, stage: Stage, call_next: Next) -> None:

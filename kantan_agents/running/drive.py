@@ -22,6 +22,9 @@ from kantan_agents.tracing.spans import RunTrace
 
 _log = get_logger("kantan_agents.run")
 
+# What `_run_with_events` emits. The handlers of the outer run are among those of a run inside it.
+_OF_RUN = (Delegated, RunStarted, RunFinished, RunFailed, RunCancelled)
+
 
 async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     """Send ``run`` through ``pipeline`` inside its trace, and return its context.
@@ -42,12 +45,13 @@ async def drive(run: Run, pipeline: Pipeline) -> RunContext[Any]:
     try:
         with RunTrace(run):
             run.capture = capture_run(run, outer)
-            if run.events is None:
-                await _run(run, pipeline)
-            else:
-                try:
+            try:
+                if run.events is None or not run.events.wants(*_OF_RUN):
+                    await _run(run, pipeline)
+                else:
                     late = await _run_with_events(run.events, run, pipeline)
-                finally:
+            finally:
+                if run.events is not None:
                     run.events.close()
     except BaseException as raised:
         error = raised
@@ -118,8 +122,6 @@ async def _run_with_events(events: Emitter, run: Run, pipeline: Pipeline) -> Bas
                     message=error_message(run, error),
                 )
         raise
-    if not events.wants(RunFinished):
-        return None
     output = getattr(run.result, "final_output", run.result)
     try:
         with _too_late():

@@ -1,4 +1,4 @@
-"""Writes a file atomically: whoever reads it sees either the old or the new content."""
+"""Writes a file atomically: a reader sees either the old or the new content."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_a_directory_that_cannot_be_written_is_one_line(
     def refuse(*_: Any) -> int:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("kantan_agents.evaluation.report.write.open_private", refuse)
+    monkeypatch.setattr("kantan_agents.support.replace_file.open_private", refuse)
     outcome = kantan_agents(*evaluated.read("report", "v1", "v2", "-o", "report.html"))
     assert (outcome.code, outcome.stdout) == (2, "")
     assert "[E79]" in outcome.stderr and "report.html: Permission denied" in outcome.stderr

@@ -9,6 +9,34 @@ Tests = tuple[str, ...]
 Table = dict[str, Tests]
 
 PROMISES: dict[tuple[str, str, str], Table] = {
+    ("docs/guides/page.md", "Who can see it", "Situation"): {
+        "a model, a tool or a file says something in HTML, Markdown or JavaScript": (
+            "page/test_runs_view.py::test_hostile_texts_are_texts",
+            "page/test_run_view.py::test_hostile_texts_are_texts",
+            "page/test_report.py::test_hostile_texts_are_texts",
+            "page/test_security.py::test_every_response_forbids_what_nobody_needs",
+        ),
+        "a text contains marks that hide it or turn its direction": (
+            "page/test_runs_view.py::test_hostile_texts_are_texts",
+        ),
+        "another site that is open in your browser sends requests to the page": (
+            "page/test_security.py::test_a_request_of_another_site_or_name_is_refused",
+            "page/test_security.py::test_a_page_of_another_site_reads_and_changes_nothing",
+            "page/test_open.py::test_other_names_of_the_machine_are_refused",
+        ),
+        "another user of your machine opens the address": (
+            "page/test_open.py::test_it_serves_until_a_signal_ends_it",
+            "page/test_security.py::test_with_a_token_every_request_needs_it",
+        ),
+        "`--host` names an address that other machines reach": (
+            "page/test_open.py::test_what_is_wrong_is_said_at_once",
+            "page/test_open.py::test_another_host_needs_a_token",
+        ),
+        "a label is given": ("page/test_security.py::test_a_change_needs_the_token_of_the_opened_page",),
+        "the database is deleted or replaced meanwhile": (
+            "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
+        ),
+    },
     ("docs/guides/what-if-rules.md", "What is replaced", "`layer`"): {
         '`"explicit"`, the default': (
             "rule_changes/test_exact.py::test_what_if_gives_the_decisions_of_a_run_under_the_other_rules",
@@ -1648,6 +1676,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             ),
             ("tracing/store/test_traces.py::test_runs_are_found_by_every_filter",),
         ),
+        "`before=trace_id`": ("tracing/store/test_paging.py::test_pages_are_the_whole_result",),
         '`metadata={"tenant": "acme"}`': (
             "tracing/store/test_traces.py::test_runs_inside_an_open_trace_are_found_by_their_own_metadata",
         ),

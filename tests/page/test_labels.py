@@ -116,7 +116,7 @@ def test_the_judges_score_is_in_no_response_before_the_answer_is_stored(
         asking.said.clear()
 
 
-def test_the_variants_are_told_when_both_of_a_case_are_answered(asking: Window) -> None:
+def test_the_variants_are_shown_when_both_of_a_case_are_answered(asking: Window) -> None:
     first, second = asking.answer(1), asking.answer(0.25)
     assert first["variants"] == []
     assert {one["name"] for one in second["variants"]} == {"v1", "v2"}
@@ -416,7 +416,7 @@ def test_two_windows_of_one_person_lose_nothing(evaluation: Evaluation, window: 
     assert [one.value for one in labels_of(evaluation)] == [1.0]
 
 
-def test_a_window_of_an_earlier_server_is_told_to_load_the_page_again(
+def test_a_window_of_an_earlier_server_is_asked_to_load_the_page_again(
     evaluation: Evaluation, window: BrowserContext
 ) -> None:
     app = traces_app(evaluation.path)

@@ -104,9 +104,7 @@ def failure(path: Path, *arguments: str) -> str:
         (["nothing"], "E61"),
     ],
 )
-def test_what_is_wrong_is_said_before_the_server_starts(
-    path: Path, arguments: list[str], message: str
-) -> None:
+def test_what_is_wrong_is_said_at_once(path: Path, arguments: list[str], message: str) -> None:
     assert message in failure(path, *arguments)
 
 

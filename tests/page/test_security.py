@@ -55,9 +55,7 @@ PATHS = [
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "TRACE", "DELETE"])
-def test_every_response_forbids_what_the_page_does_not_need(
-    client: TestClient, method: str, path: str
-) -> None:
+def test_every_response_forbids_what_nobody_needs(client: TestClient, method: str, path: str) -> None:
     answer = client.request(method, path)
     assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS
     assert not [name for name in answer.headers if name.startswith("access-control-")]

@@ -91,7 +91,7 @@ def open_(
         bool, typer.Option("--no-browser", help="Only print the address, and open no browser.")
     ] = False,
 ) -> None:
-    """Open a page in the browser with all runs, prompts, comparisons and labels, until Ctrl-C.
+    """Show all runs and the labelling queue in the browser, until Ctrl-C.
 
     Example: kantan-agents traces open LAST --db traces.sqlite3
 

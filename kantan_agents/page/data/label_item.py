@@ -22,7 +22,7 @@ def item_data(name: str, case: Case, result: CaseResult) -> dict[str, Any]:
     Args:
         name: What the window calls it.
         case: Its case.
-        result: The result; neither its scores nor anything that tells the variant is in the data.
+        result: The result; neither its scores nor anything that names the variant is in the data.
     """
     texts = [("", case.input)] if isinstance(case.input, str) else [_message(one) for one in case.input]
     return {

@@ -81,7 +81,7 @@ class Given:
     Attributes:
         is_stored: Whether it was stored.
         kept: The label of the same person that was there already, and was kept.
-        answer: What the window is told.
+        answer: What is sent to the window.
     """
 
     is_stored: bool

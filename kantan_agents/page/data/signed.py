@@ -13,7 +13,7 @@ _LENGTH: Final = 16
 
 
 def name_of(secret: bytes, *parts: Any) -> str:
-    """Return a name for something, which tells nothing about it."""
+    """Return a name for something, from which nothing about it can be read."""
     return _mark(secret, b"name", msgspec.json.encode(parts))[:_LENGTH]
 
 
