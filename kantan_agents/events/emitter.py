@@ -87,7 +87,7 @@ class Emitter:
     def wants(self, *kinds: type[Event]) -> bool:
         """Return whether any handler receives events of one of these classes.
 
-        Code that only emits such events can be left out of the run: its frames would cost more than the events.
+        Code that only emits such events is left out of the run, as its frames would take longer than they do.
         """
         return self._kinds is None or not self._kinds.isdisjoint(kinds)
 
