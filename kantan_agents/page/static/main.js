@@ -38,7 +38,7 @@ async function show() {
     else link.removeAttribute("aria-current");
   }
   if (!view) {
-    fill(root, h("p.problem", {}, "There is no such view. ", h("a", { href: address(["runs"]) }, "To the runs")));
+    fill(root, h("h1", {}, "Not found"), h("p.problem", {}, "There is no such view. ", h("a", { href: address(["runs"]) }, "To the runs")));
     return;
   }
   document.title = `${view.title(rest)} - kantan_agents`;
@@ -52,7 +52,7 @@ async function show() {
 
 function problem(root, error) {
   const code = error.code ? h("strong", {}, `${error.code} `) : null;
-  fill(root, h("p.problem", { role: "alert" }, code, inline(error.message)));
+  fill(root, h("h1", {}, "This cannot be shown"), h("p.problem", { role: "alert" }, code, inline(error.message)));
 }
 
 add(

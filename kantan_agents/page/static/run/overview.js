@@ -2,7 +2,7 @@
 
 import { h, inline } from "../lib/dom.js";
 import { count, duration, time } from "../lib/format.js";
-import { facts, folded, longText, section } from "./text.js";
+import { facts, folded, longText, part, section } from "./text.js";
 
 /** Return the facts about a run. */
 export function overview(data) {
@@ -24,8 +24,8 @@ export function overview(data) {
     data.missing.length
       ? h("p.note", {}, "Not recorded completely: ", inline(data.missing.join("; ")), ".")
       : null,
-    h("div.ends", {}, section("Input", longText(data.input)), section("Output", longText(data.output))),
-    section("Scores", scores(data.scores)),
+    h("div.ends", {}, part("Input", longText(data.input)), part("Output", longText(data.output))),
+    part("Scores", scores(data.scores)),
     folded("Prompt, rules and metadata", [...data.runs.map(ofRun), section("Metadata", metadata(data))].filter(Boolean)),
   ];
 }

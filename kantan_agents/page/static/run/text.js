@@ -1,6 +1,6 @@
 // Long texts from a run, with a note if the page has only the beginning.
 
-import { block, h, inline } from "../lib/dom.js";
+import { block, h, inline, visible } from "../lib/dom.js";
 import { count } from "../lib/format.js";
 
 /** Return a cut text as a block; `whole` is the address of the whole text, if there is one. */
@@ -12,10 +12,19 @@ export function longText(cut, whole = null) {
   return h("div", {}, block(cut.text), h("p.note", {}, `${count(more)} more characters are in the database.`, link));
 }
 
-/** Return a section with a heading; nothing if it has no content. */
+/** Return a section with a heading below that of a part; nothing if it has no content. */
 export function section(title, ...content) {
+  return headed("h3", title, content);
+}
+
+/** Return a part of the page with a heading below that of the page; nothing if it has no content. */
+export function part(title, ...content) {
+  return headed("h2", title, content);
+}
+
+function headed(tag, title, content) {
   const shown = content.flat().filter((one) => one !== null && one !== undefined);
-  return shown.length ? h("section", {}, h("h3", {}, title), shown) : null;
+  return shown.length ? h("section", {}, h(tag, {}, visible(title)), shown) : null;
 }
 
 /** Return a section that is closed at first. */
