@@ -95,6 +95,24 @@ def test_it_masks_more_on_request(store: TraceStore, tmp_path: Path) -> None:
         assert "aiko@example.org" not in masked and "[email]" in masked
 
 
+def test_a_masked_report_is_still_put_together(store: TraceStore, offline: Page, tmp_path: Path) -> None:
+    numbers = Redact({"digit": "[0-9]"})
+    write_run_report([read_run(store, "LAST")], tmp_path / "run.html", redact=numbers)
+    offline.goto((tmp_path / "run.html").as_uri())
+    expect(offline.locator(".summary time")).to_be_visible()
+    expect(offline.get_by_role("treeitem")).to_have_count(8)
+    offline.get_by_role("treeitem").nth(2).click()
+    expect(offline.get_by_role("region", name="Details")).to_contain_text('"order_id": "[digit]"')
+
+
+def test_a_password_is_found_by_its_name(tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
+        database.run("hello", password="correct horse")
+        run = read_run(TraceStore(database.path), "LAST")
+        write_run_report([run], tmp_path / "run.html", redact=Redact())
+    assert "correct horse" not in (tmp_path / "run.html").read_text()
+
+
 def test_nothing_is_left_at_the_end_of_a_cut_text(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         # The address begins before the place at which the text is cut, and ends behind it.

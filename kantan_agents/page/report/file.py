@@ -20,6 +20,11 @@ from kantan_agents.support.replace_file import replace_file
 # What is found at the end of a text that was cut may be the beginning of something that is to be masked.
 _UNSURE: Final = 256
 
+# Digits in them could look like those of a telephone.
+_STRUCTURE: Final = frozenset(
+    {"id", "parent", "parent_run", "started_at", "kind", "status", "outcome", "role"}
+)
+
 
 def write_run_report(
     runs: Sequence[dict[str, Any]], path: str | os.PathLike[str], *, redact: Redact | None = None
@@ -84,14 +89,16 @@ def _data(runs: Sequence[dict[str, Any]]) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _masked(run: dict[str, Any], redact: Redact) -> dict[str, Any]:
-    masked: dict[str, Any] = redact.masked(_trimmed(run))
-    return masked
-
-
-def _trimmed(data: Any) -> Any:
+def _masked(data: Any, redact: Redact, name: str = "") -> Any:
+    """Return data with every text masked, but for what the view is put together by."""
     if isinstance(data, dict):
-        if data.keys() == {"text", "length"} and data["length"] > MOST:
-            return {**data, "text": data["text"][:-_UNSURE]}
-        return {key: _trimmed(value) for key, value in data.items()}
-    return [_trimmed(one) for one in data] if isinstance(data, list) else data
+        if data.keys() == {"text", "length"}:
+            known = data["text"] if data["length"] <= MOST else data["text"][:-_UNSURE]
+            return {**data, "text": _masked(known, redact, name)}
+        return {
+            key: value if key in _STRUCTURE else _masked(value, redact, key) for key, value in data.items()
+        }
+    if isinstance(data, list):
+        return [_masked(one, redact, name) for one in data]
+    # With its name, by which a password is found.
+    return redact.masked({name: data})[name] if isinstance(data, str) else data

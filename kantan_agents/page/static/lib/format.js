@@ -1,6 +1,6 @@
 // Shows times, durations and numbers as the command line does.
 
-import { h } from "./dom.js";
+import { h, visible } from "./dom.js";
 
 /** Return "850 ms", "3.2 s" or "4 min 10 s". */
 export function duration(seconds) {
@@ -19,6 +19,7 @@ export function count(number) {
 export function time(text) {
   if (!text) return "";
   const at = new Date(text);
+  if (Number.isNaN(at.getTime())) return visible(text);
   const today = new Date().toDateString() === at.toDateString();
   const clock = at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
   const shown = today ? clock : `${at.toLocaleDateString(undefined, { month: "short", day: "numeric" })}, ${clock}`;
