@@ -73,6 +73,7 @@ def views(store: TraceStore) -> Iterator[tuple[str, str]]:
     ]
     yield "runs", "runs"
     yield "run", f"run/{refused.trace_id}"
+    yield "prompts", "prompts/support"
     yield "label", "label/apologize/kind?sample=24&seed=1"
 
 

@@ -47,7 +47,9 @@ def opened(browser: Browser, scheme: Literal["light", "dark"], width: int) -> It
     context.close()
 
 
-@pytest.mark.parametrize("view", ["runs", "runs?words=nothing", "run/LAST", "run/none", "label"])
+@pytest.mark.parametrize(
+    "view", ["runs", "runs?words=nothing", "run/LAST", "run/none", "prompts", "prompts/help", "label"]
+)
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(

@@ -1,0 +1,47 @@
+"""``api/prompts``: versions of prompts. Names are values and not part of the path: they may have slashes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from anyio.to_thread import run_sync
+from starlette.requests import Request
+from starlette.routing import Route
+
+from kantan_agents.errors import InvalidOptionError, PromptNotRecordedError
+from kantan_agents.page.api.answers import json_endpoint, state_of
+from kantan_agents.page.data.prompt_versions import changed_lines, prompt_list, prompt_versions
+
+
+async def _prompts(request: Request) -> Any:
+    return {"prompts": await run_sync(prompt_list, state_of(request).store)}
+
+
+async def _versions(request: Request) -> Any:
+    store, name = state_of(request).store, _name(request)
+    found = await run_sync(prompt_versions, store, name)
+    if not found:
+        raise PromptNotRecordedError(prompt=name, path=str(store.path))
+    return {"name": name, "versions": found}
+
+
+async def _diff(request: Request) -> Any:
+    query = request.query_params
+    # A prompt that is a plain text has no version, which is the empty text here.
+    old, new = query.get("old") or None, query.get("new") or None
+    diff = await state_of(request).store.prompt_diff_async(_name(request), old, new)
+    return {"lines": changed_lines(diff)}
+
+
+def _name(request: Request) -> str:
+    name = request.query_params.get("name")
+    if not name:
+        raise InvalidOptionError(option="name", reason="must be the name of a prompt")
+    return name
+
+
+ROUTES = [
+    Route("/prompts", json_endpoint(_prompts)),
+    Route("/prompts/versions", json_endpoint(_versions)),
+    Route("/prompts/diff", json_endpoint(_diff)),
+]

@@ -1,0 +1,114 @@
+"""Prompts in a real browser: versions with statistics, and what differs between two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from starlette.testclient import TestClient
+
+from kantan_agents import Agent, Prompt, record_traces
+from kantan_agents.page import traces_app
+from kantan_agents.page.data.prompt_versions import changed_lines
+from kantan_agents.testing import ScriptedModel
+from tests.page.served import apart, served
+from tests.tracing.store.sample_database import open_sample
+
+HOSTILE = '<img src=x onerror="window.hit=1">/a b'
+TEXTS = {
+    "v1": "Be brief.\n-- no lists\nSay goodbye.",
+    "v2": "Be brief.\nSay goodbye, kindly.",
+    HOSTILE: "Be <b>bold</b>.",
+}
+
+
+def make(path: Path) -> None:
+    recorder = record_traces(path)
+    for version, text in TEXTS.items():
+        for name in ("team/support", HOSTILE) if version == HOSTILE else ("team/support",):
+            Agent("a", Prompt(name, version, text), model=ScriptedModel(lambda _call: "done")).run("hello")
+    recorder.shutdown()
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("prompts") / "traces.sqlite3"
+    apart(lambda: make(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def address(path: Path) -> Iterator[str]:
+    with served(traces_app(path)) as address:
+        yield address
+
+
+def test_a_prompt_leads_to_its_versions_and_their_runs(page: Page, address: str) -> None:
+    page.goto(f"{address}/#/prompts")
+    page.get_by_role("link", name="team/support").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("team/support")
+    rows = page.get_by_role("table").get_by_role("row")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(1)).to_contain_text("v1")
+    page.get_by_role("link", name="v1", exact=True).click()
+    expect(page).to_have_url(re.compile("#/runs\\?prompt=team%2Fsupport&version=v1"))
+    expect(page.locator("table.runs tbody tr:not(.space)")).to_have_count(1)
+
+
+def test_any_two_versions_are_compared_and_the_address_names_them(page: Page, address: str) -> None:
+    page.goto(f"{address}/#/prompts/team%2Fsupport?old=v1&new=v2")
+    changes = page.get_by_role("region", name="Changes")
+    expect(changes.locator(".removed")).to_have_text([re.compile("-- no lists"), re.compile("Say goodbye.$")])
+    expect(changes.locator(".added")).to_contain_text("Say goodbye, kindly.")
+    page.get_by_label("To").select_option("v1")
+    expect(page.get_by_text("The texts are the same.")).to_be_visible()
+    page.get_by_label("From").select_option("v2")
+    expect(changes.locator(".added")).to_have_count(2)
+    expect(page).to_have_url(re.compile(r"old=v2&new=v1$"))
+
+
+def test_hostile_names_and_texts_are_texts(page: Page, address: str) -> None:
+    page.goto(f"{address}/#/prompts")
+    page.get_by_role("link", name=HOSTILE).click()
+    expect(page.get_by_role("heading", level=1)).to_have_text(HOSTILE)
+    expect(page.locator("pre")).to_have_text("Be <b>bold</b>.")
+    assert page.evaluate("window.hit") is None
+
+
+def test_without_prompts_it_says_how_to_name_one(page: Page, tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database, served(traces_app(database.path)) as address:
+        page.goto(f"{address}/#/prompts")
+        expect(page.get_by_text("No run of this database names a prompt.")).to_be_visible()
+
+
+def test_a_version_without_a_text_says_so(page: Page, tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
+        for version in ("v1", "v2"):
+            database.run("hello", prompt_name="p", prompt_version=version)
+        with served(traces_app(database.path)) as address:
+            page.goto(f"{address}/#/prompts/p")
+            expect(page.get_by_text("Its text is not recorded.")).to_be_visible()
+
+
+def test_bad_names_are_explained(path: Path, page: Page, address: str) -> None:
+    with TestClient(traces_app(path), base_url="http://127.0.0.1") as client:
+        assert client.get("/api/prompts/versions").json()["error"]["code"] == "E75"
+        assert client.get("/api/prompts/versions?name=none").json()["error"]["code"] == "E87"
+        unknown = client.get("/api/prompts/diff?name=team/support&old=v1&new=v9")
+        assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "E87")
+    page.goto(f"{address}/#/prompts/none")
+    expect(page.get_by_role("alert")).to_contain_text("E87")
+
+
+def test_lines_that_look_like_the_names_of_files_are_lines() -> None:
+    diff = "--- a\n+++ b\n@@ -1,2 +1 @@\n--- x\n++ y\n z"
+    assert changed_lines(diff) == [
+        {"kind": "place", "text": "@ -1,2 +1 @@"},
+        {"kind": "removed", "text": "-- x"},
+        {"kind": "added", "text": "+ y"},
+        {"kind": "kept", "text": "z"},
+    ]
+    assert changed_lines("") == []
