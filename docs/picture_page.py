@@ -71,8 +71,10 @@ def views(store: TraceStore) -> Iterator[tuple[str, str]]:
     refused = store.traces(has_refusal=True, prompt="support", version="v2", limit=40)[
         -1
     ]
+    evaluated = store.traces(metadata={"kantan_agents_case": "1008"}, limit=2)
     yield "runs", "runs"
     yield "run", f"run/{refused.trace_id}"
+    yield "diff", f"diff/{evaluated[1].trace_id}/{evaluated[0].trace_id}"
     yield "prompts", "prompts/support"
     yield "label", "label/apologize/kind?sample=24&seed=1"
 

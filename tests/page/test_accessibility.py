@@ -48,7 +48,17 @@ def opened(browser: Browser, scheme: Literal["light", "dark"], width: int) -> It
 
 
 @pytest.mark.parametrize(
-    "view", ["runs", "runs?words=nothing", "run/LAST", "run/none", "prompts", "prompts/help", "label"]
+    "view",
+    [
+        "runs",
+        "runs?words=nothing",
+        "run/LAST",
+        "run/none",
+        "prompts",
+        "prompts/help",
+        "diff/LAST/LAST",
+        "label",
+    ],
 )
 @pytest.mark.parametrize("width", [390, 1280])
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -4,6 +4,7 @@ import { add, fill, h, inline } from "../lib/dom.js";
 import { get } from "../lib/api.js";
 import { count, duration, time } from "../lib/format.js";
 import { address, go } from "../lib/route.js";
+import { changes } from "../lib/changes.js";
 import { longText } from "../run/text.js";
 
 export function title(parts) {
@@ -108,7 +109,7 @@ async function compare(part, name, versions, chosen, signal) {
   try {
     const { lines } = await get("prompts/diff", { name, ...chosen }, signal);
     if (asked !== address([], chosen)) return; // another version was chosen meanwhile
-    fill(part, h("h2", {}, "What has changed"), lines.length ? diff(lines) : h("p.empty", {}, "The texts are the same."));
+    fill(part, h("h2", {}, "What has changed"), lines.length ? changes(lines) : h("p.empty", {}, "The texts are the same."));
   } catch (error) {
     if (signal.aborted) return;
     fill(part, h("p.note", {}, inline(error.message)));
@@ -119,25 +120,4 @@ async function compare(part, name, versions, chosen, signal) {
 
 function textOf(version) {
   return version.text ? longText(version.text) : h("p.note", {}, "Its text is not recorded.");
-}
-
-const SIGNS = { added: "+", removed: "−", kept: " ", place: "" };
-
-/** Return lines with what became of each: as a colour, as a sign, and as a word for screen readers. */
-function diff(lines) {
-  return h(
-    "div.diff",
-    { role: "region", tabindex: "0", "aria-label": "Changes" },
-    lines.map((line) =>
-      line.kind === "place"
-        ? h("div.place", {}, "…")
-        : h(
-            "div",
-            { class: line.kind },
-            h("span.sign", { "aria-hidden": "true" }, SIGNS[line.kind]),
-            line.kind === "kept" ? null : h("span.quiet", {}, `${line.kind}: `),
-            inline(line.text),
-          ),
-    ),
-  );
 }

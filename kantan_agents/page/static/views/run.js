@@ -56,14 +56,29 @@ function leave(event) {
 
 function buttons(data) {
   return h(
-    "p.buttons",
+    "div.buttons",
     {},
     h("a", { href: address(["runs"]) }, "All runs"),
     " ",
     copyButton("Copy as recording", data, "recording", (found) => JSON.stringify(found, null, 2)),
     " ",
     copyButton("Copy as case", data, "case", (found) => found.text),
+    beside(data),
   );
+}
+
+/** A link to the comparison with the recorded run that this one is a replay of, and a form for any other. */
+function beside(data) {
+  const replayed = data.metadata.kantan_agents_replayed_run?.text;
+  const other = h("input", { type: "text", "aria-label": "Id of another run", placeholder: "id of another run", size: "24" });
+  const compare = (event) => {
+    event.preventDefault();
+    if (other.value.trim()) location.hash = address(["diff", data.id, other.value.trim()]).slice(1);
+  };
+  return [
+    replayed ? h("a", { href: address(["diff", replayed, data.id]) }, "Beside the recorded run") : null,
+    h("form.beside", { onsubmit: compare }, other, " ", h("button", { type: "submit" }, "Compare")),
+  ];
 }
 
 function copyButton(label, data, kind, textOf) {
