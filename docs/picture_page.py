@@ -76,6 +76,7 @@ def views(store: TraceStore) -> Iterator[tuple[str, str]]:
     yield "run", f"run/{refused.trace_id}"
     yield "diff", f"diff/{evaluated[1].trace_id}/{evaluated[0].trace_id}"
     yield "prompts", "prompts/support"
+    yield "comparisons", "comparisons/evaluation?name=apologize&metric=kind"
     yield "label", "label/apologize/kind?sample=24&seed=1"
 
 

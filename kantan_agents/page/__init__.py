@@ -1,4 +1,4 @@
-"""Shows a trace database in a browser, on one's own machine: runs, prompts and the labelling queue."""
+"""Shows a trace database in a browser, on one's own machine: runs, prompts, comparisons and labels."""
 
 from kantan_agents.page.app import traces_app
 

@@ -57,6 +57,7 @@ def opened(browser: Browser, scheme: Literal["light", "dark"], width: int) -> It
         "prompts",
         "prompts/help",
         "diff/LAST/LAST",
+        "comparisons",
         "label",
     ],
 )

@@ -12,7 +12,7 @@ from tests.page.served import served
 from tests.tracing.store.sample_database import open_sample
 
 
-@pytest.mark.parametrize("view", ["Runs", "Prompts", "Label"])
+@pytest.mark.parametrize("view", ["Runs", "Prompts", "Comparisons", "Label"])
 def test_every_view_opens_from_the_frame(tmp_path: Path, page: Page, view: str) -> None:
     with open_sample(tmp_path / "traces.sqlite3") as database:
         database.run("hello", prompt_name="p")

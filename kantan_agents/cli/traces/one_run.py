@@ -91,7 +91,7 @@ def open_(
         bool, typer.Option("--no-browser", help="Only print the address, and open no browser.")
     ] = False,
 ) -> None:
-    """Show runs, prompts and the labelling queue in the browser, until Ctrl-C.
+    """Show runs, prompts, comparisons and labels in the browser, until Ctrl-C.
 
     Example: kantan-agents traces open LAST --db traces.sqlite3
 

@@ -2,12 +2,12 @@
 
 from starlette.routing import BaseRoute
 
-from kantan_agents.page.api import differences, labels, one_run, prompts, runs
+from kantan_agents.page.api import comparisons, differences, labels, one_run, prompts, runs
 
 
 def routes() -> list[BaseRoute]:
     """Return the routes below ``api/``."""
-    modules = (runs, one_run, differences, prompts, labels)
+    modules = (runs, one_run, differences, prompts, comparisons, labels)
     return [route for module in modules for route in module.ROUTES]
 
 

@@ -2,6 +2,7 @@
 
 import { add, fill, h, inline } from "./lib/dom.js";
 import { address, current } from "./lib/route.js";
+import * as comparisons from "./views/comparisons.js";
 import * as diff from "./views/diff.js";
 import * as label from "./views/label.js";
 import * as prompts from "./views/prompts.js";
@@ -11,10 +12,11 @@ import * as runs from "./views/runs.js";
 // Each view has `title(parts)` and `show(root, parts, query, signal)`, which may be async. `signal` aborts when
 // another view is shown: listeners, requests and timers must end with it. With `update(query)`, a view takes
 // a change of its values itself; without it, it is shown anew.
-const VIEWS = { runs, run, diff, prompts, label };
+const VIEWS = { runs, run, diff, prompts, comparisons, label };
 const LINKS = [
   ["runs", "Runs"],
   ["prompts", "Prompts"],
+  ["comparisons", "Comparisons"],
   ["label", "Label"],
 ];
 

@@ -4,6 +4,7 @@ import { add, fill, h, inline } from "../lib/dom.js";
 import { get } from "../lib/api.js";
 import { count, duration, time } from "../lib/format.js";
 import { address, go } from "../lib/route.js";
+import { table } from "../lib/table.js";
 import { changes } from "../lib/changes.js";
 import { longText } from "../run/text.js";
 
@@ -31,22 +32,6 @@ function allPrompts(prompts) {
     time(prompt.last_run),
   ]);
   return table("Prompts", ["Name", "Versions", "Runs", "Failed", "Last run"], rows);
-}
-
-/** Return a table whose first cells are headings of their rows. */
-function table(caption, heads, rows) {
-  const cell = (content, place) => (place ? h("td.number", {}, content) : h("th", { scope: "row" }, content));
-  return h(
-    "div.wide",
-    { tabindex: "0", role: "region", "aria-label": caption },
-    h(
-      "table",
-      {},
-      h("caption.quiet", {}, caption),
-      h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { scope: "col", class: place ? "number" : "" }, head)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))),
-    ),
-  );
 }
 
 async function showVersions(root, name, query, signal) {
