@@ -13,6 +13,7 @@ from kantan_agents.errors import InvalidOptionError, TraceNotFoundError
 from kantan_agents.evaluation.dataset.jsonl import to_jsonl
 from kantan_agents.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.page.api.answers import json_endpoint, state_of
+from kantan_agents.page.curl import curl_command
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.replay import Recording
 from kantan_agents.tracing.store import TraceStore
@@ -60,9 +61,20 @@ async def _case(request: Request) -> Any:
     return {"text": to_jsonl(cases).decode()}
 
 
+async def _curl(request: Request) -> Any:
+    store, wanted = state_of(request).store, request.path_params
+    trace = await run_sync(store.trace, wanted["trace_id"])
+    number: int = wanted["call"]
+    if number >= len(trace.model_calls):
+        reason = f"must be below {len(trace.model_calls)}, the number of recorded model calls, not {number}"
+        raise InvalidOptionError(option="call", reason=reason)
+    return {"text": await curl_command(trace.model_calls[number])}
+
+
 ROUTES = [
     Route("/run/{trace_id}", json_endpoint(_run)),
     Route("/run/{trace_id}/span/{span_id}", json_endpoint(_span)),
     Route("/run/{trace_id}/case", json_endpoint(_case)),
+    Route("/run/{trace_id}/call/{call:int}/curl", json_endpoint(_curl)),
     Route("/run/{trace_id}/recording", json_endpoint(_recording)),
 ]

@@ -25,7 +25,7 @@ export class RunBoard {
   }
 
   choose(line) {
-    fill(this.aside, details(this.data, line, this.options.whole));
+    fill(this.aside, details(this.data, line, this.options.whole), this.options.actions?.(line));
     this.options.chosen?.(line);
   }
 

@@ -39,6 +39,10 @@ function draw(root, data, span) {
   const board = new RunBoard(root, data, {
     buttons: buttons(data),
     whole: (line, part) => `api/run/${encodeURIComponent(data.id)}/span/${encodeURIComponent(line.id)}?part=${part}`,
+    actions: (line) =>
+      line.call === null
+        ? null
+        : h("p.buttons", {}, copyButton("Copy as curl", data, `call/${line.call}/curl`, (found) => found.text, "curl command")),
     chosen: (line) => go(address(["run", data.id], { span: line.id }), true),
   });
   if (span) board.timeline.chooseId(span);
@@ -81,17 +85,17 @@ function beside(data) {
   ];
 }
 
-function copyButton(label, data, kind, textOf) {
-  const copied = async () => say(await copy(`run/${encodeURIComponent(data.id)}/${kind}`, kind, textOf));
+function copyButton(label, data, path, textOf, what = path) {
+  const copied = async () => say(await copy(`run/${encodeURIComponent(data.id)}/${path}`, what, textOf));
   return h("button", { type: "button", onclick: copied }, label);
 }
 
 /** Copy what an endpoint returns; return what is to be said about it. */
-async function copy(path, kind, textOf) {
+async function copy(path, what, textOf) {
   try {
     const text = textOf(await get(path));
     await navigator.clipboard.writeText(text);
-    return `The ${kind} is in the clipboard.`;
+    return `The ${what} is in the clipboard.`;
   } catch (error) {
     return typeof error.code === "string" ? visible(error.message) : `It could not be copied: ${error.message}`;
   }
