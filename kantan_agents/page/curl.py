@@ -66,8 +66,7 @@ async def _request(call: ModelCallRecord) -> httpx.Request:
     async with httpx.AsyncClient(transport=httpx.MockTransport(_capture), trust_env=False) as client:
         made = AsyncOpenAI(api_key="none", base_url=call.url, http_client=client, max_retries=0)
         model: Model = kind(model=call.model, openai_client=made)
-        found = await _asked(model, call, tools)
-    return found
+        return await _asked(model, call, tools)
 
 
 async def _asked(model: Model, call: ModelCallRecord, tools: list[Any]) -> httpx.Request:

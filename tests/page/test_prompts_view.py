@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from starlette.testclient import TestClient
 from kantan_agents import Agent, Prompt, record_traces
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.prompt_versions import changed_lines
+from kantan_agents.page.data.scores_over_time import _periods, _unit
 from kantan_agents.testing import ScriptedModel
 from tests.page.served import apart, served
 from tests.tracing.store.sample_database import open_sample
@@ -112,3 +114,38 @@ def test_lines_that_look_like_the_names_of_files_are_lines() -> None:
         {"kind": "kept", "text": "z"},
     ]
     assert changed_lines("") == []
+
+
+def test_scores_over_time_have_an_interval_where_there_are_enough(page: Page, tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
+        for version, scores in {"v1": [0.2, 0.4] * 4, "v2": [0.9]}.items():
+            for score in scores:
+                trace = database.trace(
+                    None, {"prompt_name": "p", "prompt_version": version, "agent_name": "a"}
+                )
+                database.span(trace, "custom", name="judge", data={"rubric": {"score": score}})
+        with served(traces_app(database.path)) as address:
+            page.goto(f"{address}/#/prompts/p")
+            expect(page.locator("svg .series circle")).to_have_count(2)
+            expect(page.locator("svg .series line")).to_have_count(1)
+            page.get_by_text("The same as a table").click()
+            table = page.get_by_role("table", name="Scores over time")
+            expect(table.get_by_role("row").nth(1)).to_contain_text("0.30")
+            expect(table.get_by_role("row").nth(1)).to_contain_text(re.compile(r"0\.2\d to 0\.3\d"))
+            expect(table.get_by_role("row").nth(2)).to_contain_text("too few scores")
+
+
+def test_periods_are_as_short_as_the_time_allows() -> None:
+    start = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    scores = [(start + timedelta(days=day), 0.5) for day in range(40)]
+    assert len(_periods(scores, _unit(timedelta(days=39)))) == 40
+    assert _unit(timedelta(minutes=3)) == timedelta(minutes=1)
+    assert _unit(timedelta(days=300)) == timedelta(weeks=1)
+    assert (
+        len(
+            _periods(
+                [(start + timedelta(days=900 * one), 0.5) for one in range(9)], _unit(timedelta(days=7200))
+            )
+        )
+        == 9
+    )

@@ -11,6 +11,7 @@ from starlette.routing import Route
 from kantan_agents.errors import InvalidOptionError, PromptNotRecordedError
 from kantan_agents.page.api.answers import json_endpoint, state_of
 from kantan_agents.page.data.prompt_versions import changed_lines, prompt_list, prompt_versions
+from kantan_agents.page.data.scores_over_time import scores_over_time
 
 
 async def _prompts(request: Request) -> Any:
@@ -23,6 +24,10 @@ async def _versions(request: Request) -> Any:
     if not found:
         raise PromptNotRecordedError(prompt=name, path=str(store.path))
     return {"name": name, "versions": found}
+
+
+async def _scores(request: Request) -> Any:
+    return await run_sync(scores_over_time, state_of(request).store, _name(request))
 
 
 async def _diff(request: Request) -> Any:
@@ -43,5 +48,6 @@ def _name(request: Request) -> str:
 ROUTES = [
     Route("/prompts", json_endpoint(_prompts)),
     Route("/prompts/versions", json_endpoint(_versions)),
+    Route("/prompts/scores", json_endpoint(_scores)),
     Route("/prompts/diff", json_endpoint(_diff)),
 ]

@@ -6,6 +6,7 @@ import { count, duration, time } from "../lib/format.js";
 import { address, go } from "../lib/route.js";
 import { table } from "../lib/table.js";
 import { changes } from "../lib/changes.js";
+import { scoresOverTime } from "../prompts/scores.js";
 import { longText } from "../run/text.js";
 
 export function title(parts) {
@@ -38,14 +39,17 @@ async function showVersions(root, name, query, signal) {
   const { versions } = await get("prompts/versions", { name }, signal);
   const chosen = chosenIn(versions, query);
   const part = h("section");
+  const scores = h("section", { "aria-label": "Scores over time" });
   fill(
     root,
     h("h1", {}, inline(name)),
     h("p", {}, h("a", { href: address(["prompts"]) }, "All prompts")),
     statistics(name, versions),
+    scores,
     versions.length > 1 ? choice(name, versions, chosen, part, signal) : null,
     part,
   );
+  get("prompts/scores", { name }, signal).then((data) => fill(scores, h("h2", {}, "Scores over time"), scoresOverTime(data, label)), () => {});
   if (versions.length > 1) await compare(part, name, versions, chosen, signal);
   else fill(part, h("h2", {}, "Text"), textOf(versions[0]));
 }
