@@ -1,6 +1,6 @@
 // Shows the view that the address bar names.
 
-import { add, fill, h, inline } from "./lib/dom.js";
+import { add, fill, h, inline, visible } from "./lib/dom.js";
 import { address, current } from "./lib/route.js";
 import * as comparisons from "./views/comparisons.js";
 import * as diff from "./views/diff.js";
@@ -46,7 +46,7 @@ async function show() {
     fill(root, h("h1", {}, "Not found"), h("p.problem", {}, "There is no such view. ", h("a", { href: address(["runs"]) }, "To the runs")));
     return;
   }
-  document.title = `${view.title(rest)} - kantan_agents`;
+  document.title = `${visible(view.title(rest))} - kantan_agents`;
   fill(root, h("p.waiting", {}, "Loading…"));
   try {
     await view.show(root, rest, query, signal);

@@ -1,6 +1,6 @@
 // Chooses what to label, by whom and on which scale.
 
-import { fill, h, inline } from "../lib/dom.js";
+import { fill, h, inline, visible } from "../lib/dom.js";
 import { get } from "../lib/api.js";
 import { count } from "../lib/format.js";
 import { address, go } from "../lib/route.js";
@@ -78,7 +78,7 @@ function scales(data, query) {
 }
 
 function option(value, selected, text = value) {
-  return h("option", { value, selected }, text);
+  return h("option", { value, selected }, visible(text));
 }
 
 function field(label, control) {

@@ -1,6 +1,6 @@
 // Prompts: their versions with statistics, and what differs between two of them.
 
-import { add, fill, h, inline } from "../lib/dom.js";
+import { add, fill, h, inline, visible } from "../lib/dom.js";
 import { get } from "../lib/api.js";
 import { count, duration, time } from "../lib/format.js";
 import { address, go } from "../lib/route.js";
@@ -82,7 +82,7 @@ function chosenIn(versions, query) {
 
 function choice(name, versions, chosen, part, signal) {
   const select = (field, text) => {
-    const options = versions.map((one) => h("option", { value: one.version ?? "", selected: (one.version ?? "") === chosen[field] }, label(one.version)));
+    const options = versions.map((one) => h("option", { value: one.version ?? "", selected: (one.version ?? "") === chosen[field] }, visible(label(one.version))));
     const changed = (event) => {
       chosen[field] = event.target.value;
       go(address(["prompts", name], chosen), true);
