@@ -21,6 +21,7 @@ from kantan_agents.evaluation import (
     evaluate,
     evaluator,
 )
+from kantan_agents.replay import Change, Cohort, replay_cohort
 from kantan_agents.testing import OfflineServer, Reply, ScriptedModel, ScriptedToolCall
 
 FLAG: Final = "kantanOwned"
@@ -74,6 +75,7 @@ def make(path: Path) -> Hostile:
         metadata={"judged_trace_id": found[0]},
     )
     _evaluate(path)
+    _replay(path)
     _corrupt(path)
     return Hostile(path, found)
 
@@ -122,6 +124,20 @@ def _evaluate(path: Path) -> None:
     add_label(
         evaluation, one.case_id, one.variant, one.repeat, ATTACK, 1.0, by=ATTACK, label=ATTACK, comment=ATTACK
     )
+
+
+def _replay(path: Path) -> None:
+    """Replay runs of the evaluation with another prompt, in an experiment."""
+    model = ScriptedModel(lambda call: f"{ATTACK}{'changed' in str(call.system_instructions)}")
+    agent = Agent(ATTACK, Prompt(ATTACK, f"{ATTACK}replayed", ATTACK), model=model)
+    recorder = record_traces(path)
+    try:
+        agent.run(ATTACK)
+        cohort = Cohort.select(TraceStore(path), version=f"{ATTACK}replayed", limit=1)
+        change = Change.prompt(Prompt(ATTACK, f"{ATTACK}changed", f"{ATTACK}changed"))
+        replay_cohort(cohort, agent, change, name=ATTACK)
+    finally:
+        recorder.shutdown()
 
 
 def _corrupt(path: Path) -> None:

@@ -40,6 +40,10 @@ VIEWS = [
     "diff/{0}/{2}",
     "diff/{1}/{0}",
     "comparisons",
+    f"comparisons/evaluation?name={NAME}",
+    f"comparisons/evaluation?name={NAME}&metric={NAME}",
+    f"comparisons/experiment?name={NAME}",
+    f"comparisons/experiment?name={NAME}&status={NAME}",
     f"comparisons/{NAME}",
     "label",
     f"label/{NAME}/{NAME}?scale=0-1",
@@ -128,7 +132,18 @@ def test_no_text_runs_or_loads_anything(
 
 @pytest.mark.parametrize(
     "view",
-    ["runs", "run/{0}", "run/{2}", "prompts", f"prompts/{NAME}", "diff/{0}/{2}", "label"],
+    [
+        "runs",
+        "run/{0}",
+        "run/{2}",
+        "prompts",
+        f"prompts/{NAME}",
+        "diff/{0}/{2}",
+        "comparisons",
+        f"comparisons/evaluation?name={NAME}",
+        f"comparisons/experiment?name={NAME}",
+        "label",
+    ],
     ids=lambda view: view.replace(NAME, "ATTACK"),
 )
 def test_the_texts_are_shown_as_they_are(

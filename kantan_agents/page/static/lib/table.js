@@ -1,6 +1,6 @@
 // A table of figures.
 
-import { h } from "./dom.js";
+import { h, inline } from "./dom.js";
 
 /** Return a table whose first cells are headings of their rows. */
 export function table(caption, heads, rows) {
@@ -14,7 +14,7 @@ export function table(caption, heads, rows) {
       "table",
       {},
       h("caption.quiet", {}, caption),
-      h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { scope: "col", class: place && rows.length ? kind(rows[0][place]) : "" }, head)))),
+      h("thead", {}, h("tr", {}, heads.map((head, place) => h("th", { scope: "col", class: place && rows.length ? kind(rows[0][place]) : "" }, inline(head))))),
       h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell)))),
     ),
   );

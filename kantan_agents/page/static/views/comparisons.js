@@ -1,6 +1,6 @@
 // Evaluations and replays with something changed, and what they say.
 
-import { fill, h, inline } from "../lib/dom.js";
+import { fill, h, inline, visible } from "../lib/dom.js";
 import { get } from "../lib/api.js";
 import { count, time } from "../lib/format.js";
 import { address } from "../lib/route.js";
@@ -69,7 +69,7 @@ async function showEvaluation(root, query, signal) {
     root,
     h("h1", {}, inline(data.name)),
     data.variants.length > 2 ? choice(data, link) : null,
-    h("p", {}, inline(b), " compared with ", inline(a), `, ${count(data.cases)} cases`, h("span.note", {}, ` ${failures(data)}`)),
+    h("p", {}, inline(b), " compared with ", inline(a), `, ${count(data.cases)} cases`, h("span.note", {}, visible(` ${failures(data)}`))),
     h("ul.verdicts", {}, data.metrics.map((one) => h("li", { class: one.verdict.replace(" ", "-") }, h("span", { "aria-hidden": "true" }, `${SIGNS[one.verdict]} `), inline(one.text)))),
     metrics(data, link),
     metric ? ofMetric(metric, data.chosen) : h("p.empty", {}, "There are no scores to compare."),
@@ -83,7 +83,7 @@ function failures(data) {
 function choice(data, link) {
   const select = (field, place) => {
     const changed = (event) => (location.hash = link({ [field]: event.target.value }).slice(1));
-    const options = data.variants.map((one) => h("option", { value: one, selected: one === data.chosen[place] }, one));
+    const options = data.variants.map((one) => h("option", { value: one, selected: one === data.chosen[place] }, visible(one)));
     return h("label", {}, place ? "with " : "Compare ", h("select", { onchange: changed }, options));
   };
   return h("p.choice", {}, select("a", 0), select("b", 1));
