@@ -95,7 +95,9 @@ def test_errors_stand_out(page: Page, store: TraceStore, address: str) -> None:
     line = page.get_by_role("treeitem").filter(has_text="look_up_order")
     expect(line).to_contain_text("error")
     line.click()
-    expect(page.get_by_role("region", name="Details")).to_contain_text("An error occurred while running the tool")
+    expect(page.get_by_role("region", name="Details")).to_contain_text(
+        "An error occurred while running the tool"
+    )
 
 
 def test_a_verdict_is_shown(page: Page, store: TraceStore, address: str) -> None:
