@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect
 
 from tests.page.browser import open_chromium
+
+_PATIENCE = 20_000
+"""Milliseconds: a busy machine takes its time."""
+
+expect.set_options(timeout=_PATIENCE)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +28,7 @@ def window(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context(
         viewport={"width": 1280, "height": 800}, locale="en-GB", timezone_id="Europe/Oslo"
     )
-    context.set_default_timeout(10_000)
+    context.set_default_timeout(_PATIENCE)
     yield context
     context.close()
 
