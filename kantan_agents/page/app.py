@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from http import HTTPStatus
 from importlib.resources import files
+from typing import Final
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -20,6 +21,7 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page.api import routes
 from kantan_agents.page.guard import HEADERS, Guard
 from kantan_agents.page.state import PageState
+from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.support.arguments import shown
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.store import TraceStore
@@ -29,6 +31,8 @@ Authorize = Callable[[HTTPConnection], bool | Awaitable[bool]]
 
 _STATIC = files("kantan_agents.page") / "static"
 
+_SHORTEST_SECRET: Final = 16
+
 _log = get_logger("kantan_agents.page")
 
 
@@ -37,6 +41,8 @@ def traces_app(
     *,
     authorize: Authorize | None = None,
     may_label: bool = True,
+    prices: Mapping[str, tuple[float, float]] | None = None,
+    secret: str | None = None,
 ) -> Starlette:
     """Return the page of a trace database, to be mounted into a service with Starlette or FastAPI.
 
@@ -51,6 +57,11 @@ def traces_app(
             not return True is refused with status 403, also if it raises. By default everybody may see the
             page who can reach it, so give it in a service that others can reach.
         may_label: Whether labels may be given in the page.
+        prices: For each model, the prices of a million input and output tokens. With them the page shows what
+            runs have cost; cached tokens count as others.
+        secret: A text of 16 or more characters that nobody can guess. Several processes that serve the same
+            page (``uvicorn --workers``) need the same, otherwise one refuses the labels of a window that
+            another has opened. By default each process makes its own.
 
     Raises:
         InvalidOptionError: E75, an argument is invalid.
@@ -59,13 +70,14 @@ def traces_app(
     if authorize is not None and not callable(authorize):
         raise InvalidOptionError(option="authorize", reason=f"must be a function, not {shown(authorize)}")
     opened = store if isinstance(store, TraceStore) else TraceStore(store)
-    return guarded_app(opened, Middleware(Guard, authorize=_decided(authorize)), may_label=may_label)
+    state = PageState(opened, Prices.of(prices), may_label, _checked_secret(secret))
+    return guarded_app(state, Middleware(Guard, authorize=_decided(authorize)))
 
 
-def guarded_app(store: TraceStore, *middleware: Middleware, may_label: bool = True) -> Starlette:
+def guarded_app(state: PageState, *middleware: Middleware) -> Starlette:
     """Return the page behind middleware, the outermost first."""
     app = Starlette(routes=_routes(), middleware=middleware, exception_handlers={Exception: _failed})
-    app.state.page = PageState(store, secrets.token_urlsafe(), may_label=may_label)
+    app.state.page = state
     return app
 
 
@@ -80,7 +92,7 @@ def _routes() -> list[BaseRoute]:
 async def _index(request: Request) -> Response:
     state: PageState = request.app.state.page
     template = (_STATIC / "index.html").read_text(encoding="utf-8")
-    # The token is of URL-safe characters, and nothing else is put into the markup.
+    # The token is of hexadecimal digits, and nothing else is put into the markup.
     return HTMLResponse(template.replace("{{ token }}", state.token), headers={"Cache-Control": "no-store"})
 
 
@@ -89,6 +101,18 @@ async def _failed(request: Request, error: Exception) -> Response:
     _log.error("the page has failed", path=request.url.path, exc_info=error)
     text = f"the page has failed: {type(error).__name__}"
     return PlainTextResponse(text, HTTPStatus.INTERNAL_SERVER_ERROR, HEADERS)
+
+
+def _checked_secret(secret: str | None) -> bytes:
+    if secret is None:
+        return secrets.token_bytes()
+    if not isinstance(secret, str):
+        # The message must not contain it.
+        raise InvalidOptionError(option="secret", reason=f"must be a str, not {type(secret).__name__}")
+    if len(secret) < _SHORTEST_SECRET:
+        reason = f"must have at least {_SHORTEST_SECRET} characters, not {len(secret)}"
+        raise InvalidOptionError(option="secret", reason=reason)
+    return secret.encode("utf-8", "surrogatepass")
 
 
 def _decided(authorize: Authorize | None) -> Callable[[HTTPConnection], Awaitable[bool]]:

@@ -13,32 +13,33 @@ from starlette.requests import HTTPConnection
 from kantan_agents.page.app import guarded_app
 from kantan_agents.page.guard import Guard
 from kantan_agents.page.listening import Place
+from kantan_agents.page.state import PageState
 from kantan_agents.page.token_gate import TokenGate
-from kantan_agents.tracing.store import TraceStore
 
 _PATIENCE: Final = 0.5
 """Seconds that requests may take to finish when the server ends."""
 
 
-def local_app(store: TraceStore, place: Place, token: str | None) -> Starlette:
+def local_app(state: PageState, place: Place, token: str, ticket: str | None = None) -> Starlette:
     """Return the page of a trace database as it is served at a place.
 
     Args:
-        store: The trace database.
+        state: The page.
         place: Where it listens; requests to other names are refused.
-        token: What every request needs; None for nothing.
+        token: What every request needs.
+        ticket: What may be sent in place of it once.
     """
-    chain = [Middleware(Guard, authorize=_everybody, hosts=place.hosts)]
-    if token is not None:
-        chain.append(Middleware(TokenGate, token=token, cookie=f"kantan_agents_{place.port}"))
-    return guarded_app(store, *chain)
+    return guarded_app(
+        state,
+        Middleware(Guard, authorize=_everybody, hosts=place.hosts),
+        Middleware(TokenGate, token=token, cookie=f"kantan_agents_{place.port}", ticket=ticket),
+    )
 
 
-def address_of(place: Place, token: str | None, trace_id: str | None) -> str:
+def address_of(place: Place, token: str, trace_id: str | None) -> str:
     """Return the address to open: with the token, and of a run if one is named."""
-    secret = "" if token is None else f"?token={quote(token, safe='')}"
     run = "" if trace_id is None else f"#/run/{quote(trace_id, safe='')}"
-    return f"{place.address}{secret}{run}"
+    return f"{place.address}?token={quote(token, safe='')}{run}"
 
 
 def serve(app: Starlette, place: Place) -> None:

@@ -6,21 +6,30 @@ import secrets
 
 import attrs
 
+from kantan_agents.page.data.signed import token_of
+from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.tracing.store import TraceStore
 
 
-@attrs.define
+@attrs.frozen
 class PageState:
     """What the requests of a page have in common.
 
     Attributes:
         store: The trace database.
-        token: What a request that changes something must send: only the opened page knows it.
+        prices: What tokens cost.
         may_label: Whether labels may be given.
         secret: Signs what a window keeps and sends back, such as what is needed to take a label back.
+        token: What a request that changes something must send: only the opened page knows it. Processes
+            with the same secret accept the same token.
     """
 
     store: TraceStore
-    token: str = attrs.field(repr=False)
+    prices: Prices = attrs.field(factory=Prices)
     may_label: bool = True
     secret: bytes = attrs.field(factory=secrets.token_bytes, repr=False)
+    token: str = attrs.field(init=False, repr=False)
+
+    @token.default
+    def _(self) -> str:
+        return token_of(self.secret)

@@ -28,11 +28,14 @@ class TokenGate:
         app: The application behind it.
         token: The token.
         cookie: Name of the cookie. A browser sends it to all ports of a host, so two pages need two names.
+        ticket: Another token, which lets in once. It may be in the command line of a browser, which others
+            can see: somebody who takes it from there locks the browser out, and does not go unnoticed.
     """
 
-    def __init__(self, app: ASGIApp, token: str, cookie: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, cookie: str, ticket: str | None = None) -> None:
         self._app = app
         self._token = token.encode()
+        self._tickets = [] if ticket is None else [ticket.encode()]
         self._name = cookie
         self._cookie = secrets.token_urlsafe()
 
@@ -43,12 +46,18 @@ class TokenGate:
             return
         given = QueryParams(scope["query_string"]).getlist("token")
         if given and scope["path"] == "/":
-            is_token = len(given) == 1 and secrets.compare_digest(given[0].encode(), self._token)
-            await (self._let_in() if is_token else _refused())(scope, receive, send)
+            is_known = len(given) == 1 and self._takes(given[0].encode())
+            await (self._let_in() if is_known else _refused())(scope, receive, send)
         elif self._may_pass(HTTPConnection(scope)):
             await self._app(scope, receive, send)
         else:
             await _refused()(scope, receive, send)
+
+    def _takes(self, given: bytes) -> bool:
+        if any(secrets.compare_digest(given, ticket) for ticket in self._tickets):
+            self._tickets.clear()
+            return True
+        return secrets.compare_digest(given, self._token)
 
     def _may_pass(self, connection: HTTPConnection) -> bool:
         authorization = connection.headers.get("authorization", "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,12 @@ def without_sdk_spans(spans: Sequence[SpanRecord]) -> list[SpanRecord]:
 
     A span of the SDK stays if it has an error, which may be recorded nowhere else.
     """
-    hidden = {span.span_id: span.parent_id for span in spans if is_sdk_span(span) and not span.error}
+    return without_spans(spans, {span.span_id for span in spans if is_sdk_span(span) and not span.error})
+
+
+def without_spans(spans: Sequence[SpanRecord], ids: Collection[str]) -> list[SpanRecord]:
+    """Return the spans but for those with some ids, whose children move to the nearest span that is left."""
+    hidden = {span.span_id: span.parent_id for span in spans if span.span_id in ids}
     kept = [span for span in spans if span.span_id not in hidden]
     return [replace(span, parent_id=_shown_parent(span.parent_id, hidden)) for span in kept]
 

@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +58,19 @@ def end(process: Program, number: signal.Signals = signal.SIGINT, timeout: float
     return process.returncode, stderr.decode()
 
 
+@contextmanager
+def visitor(address: str) -> Iterator[httpx.Client]:
+    """Yield the browser of somebody who has opened the printed address."""
+    found = re.fullmatch(r"(http://[^/]+:\d+/)\?token=[\w-]{16,}(#/run/trace_\w+)?", address)
+    assert found is not None, address
+    with httpx.Client(base_url=found[1], follow_redirects=True) as client:
+        assert client.get(address).status_code == 200
+        yield client
+
+
 def test_the_page_is_served_at_the_printed_address_until_ctrl_c(opened: Open) -> None:
     process, address = opened("--no-browser")
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", address)
-    with httpx.Client(base_url=address) as client:
+    with visitor(address) as client:
         assert "kantan-token" in client.get("/").text
         assert client.get("/api/runs").json()["runs"]
         # The connection is kept open, as a browser does.
@@ -70,7 +79,7 @@ def test_the_page_is_served_at_the_printed_address_until_ctrl_c(opened: Open) ->
 
 def test_sigterm_ends_it_without_a_traceback(opened: Open) -> None:
     process, address = opened("--no-browser")
-    assert httpx.get(address).status_code == 200
+    assert httpx.get(address).status_code == 303
     assert end(process, signal.SIGTERM) == (-signal.SIGTERM, "Ctrl-C ends it\n")
 
 
@@ -96,10 +105,10 @@ def test_a_query_that_goes_on_does_not_keep_it_running(
         connection.execute("PRAGMA journal_mode = DELETE")
         process = start("traces", "open", "--no-browser", "--db", str(database.path), env={})
         address = process.stdout.readline().decode().strip()
-        assert httpx.get(address).status_code == 200
-        connection.execute("BEGIN EXCLUSIVE")  # a reader waits ten seconds for it to end
-        with pytest.raises(httpx.ReadTimeout):
-            httpx.get(f"{address}api/runs", timeout=0.5)
+        with visitor(address) as client:
+            connection.execute("BEGIN EXCLUSIVE")  # a reader waits ten seconds for it to end
+            with pytest.raises(httpx.ReadTimeout):
+                client.get("/api/runs", timeout=0.5)
         try:
             assert end(process, timeout=5) == (130, "Ctrl-C ends it\n")
         finally:
@@ -110,12 +119,23 @@ def test_a_query_that_goes_on_does_not_keep_it_running(
 def test_a_run_is_opened(opened: Open, shop: Recorded, name: str) -> None:
     trace_id = next(iter(shop.ids.values()))
     _, address = opened("--no-browser", name if name == "LAST" else trace_id)
-    base, _, run = address.partition("#/run/")
-    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/", base)
+    run = address.partition("#/run/")[2]
     assert run == trace_id if name != "LAST" else run.startswith("trace_")
 
 
-def test_the_browser_is_opened_with_the_address(opened: Open, tmp_path: Path) -> None:
+def test_every_start_has_a_token_of_its_own(opened: Open) -> None:
+    (_, one), (_, other) = opened("--no-browser"), opened("--no-browser")
+    with visitor(one) as client, visitor(other) as another:
+        for address in (str(client.base_url), str(another.base_url)):
+            assert httpx.get(address).status_code == 401
+            assert httpx.get(f"{address}api/runs").status_code == 401
+        # Cookies of one host are sent to all of its ports.
+        client.cookies = another.cookies
+        assert client.get("/api/runs").status_code == 401
+        assert another.get("/api/runs").status_code == 200
+
+
+def test_the_browser_is_opened_with_an_address_that_works_once(opened: Open, tmp_path: Path) -> None:
     seen, browser = tmp_path / "seen", tmp_path / "browser"
     browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {seen}.part\nmv {seen}.part {seen}\n')
     browser.chmod(0o755)
@@ -123,15 +143,22 @@ def test_the_browser_is_opened_with_the_address(opened: Open, tmp_path: Path) ->
     deadline = time.monotonic() + 20
     while not seen.exists() and time.monotonic() < deadline:
         time.sleep(0.02)
-    assert seen.read_text() == address
     assert f"/?token={SECRET}#/run/trace_" in address
+    # Other users of the machine can see the command line of a browser.
+    given = seen.read_text()
+    assert SECRET not in given
+    assert given.partition("#")[2] == address.partition("#")[2] != ""
+    with visitor(given) as browsing:
+        assert browsing.get("/api/runs").status_code == 200
+    assert httpx.get(given).status_code == 401
+    assert httpx.get(address).status_code == 303
 
 
 @pytest.mark.parametrize("browser", ["/does/not/exist", "lynx %s", ""])
 def test_without_a_usable_browser_the_address_is_enough(opened: Open, tmp_path: Path, browser: str) -> None:
     # The shell's tools are not found either.
     process, address = opened(env={"BROWSER": browser, "PATH": str(tmp_path), "DISPLAY": ""})
-    assert httpx.get(address).status_code == 200
+    assert httpx.get(address).status_code == 303
     assert end(process) == (130, "Ctrl-C ends it\n")
 
 
@@ -139,7 +166,7 @@ def test_the_port_may_be_chosen(opened: Open) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     _, address = opened("--no-browser", "--port", str(port))
-    assert address == f"http://127.0.0.1:{port}/"
+    assert address.startswith(f"http://127.0.0.1:{port}/?token=")
 
 
 def test_a_taken_port_is_an_error_that_says_what_to_do(kantan_agents: Invoke, shop: Recorded) -> None:
@@ -231,11 +258,13 @@ def test_with_a_token_other_hosts_may_be_served(opened: Open) -> None:
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
-def test_every_loopback_address_may_be_served_without_a_token(opened: Open, host: str) -> None:
-    _, address = opened("--no-browser", "--host", host)
+def test_every_loopback_address_may_be_served(opened: Open, host: str) -> None:
+    _, address = opened("--no-browser", "--host", host, "--token", SECRET)
     port = httpx.URL(address).port or 80
-    assert address == f"http://{host}:{port}/"
-    with httpx.Client(base_url=f"http://127.0.0.1:{port}") as client:
+    assert address == f"http://{host}:{port}/?token={SECRET}"
+    with httpx.Client(
+        base_url=f"http://127.0.0.1:{port}", headers={"Authorization": f"Bearer {SECRET}"}
+    ) as client:
         for name in ("127.0.0.1", "localhost", "LOCALHOST", "[::1]", host):
             assert client.get("/", headers={"Host": f"{name}:{port}"}).status_code == 200
         for name in (f"evil.example:{port}", "127.0.0.1", f"127.0.0.1:{port + 1}", f"127.0.0.1.evil:{port}"):

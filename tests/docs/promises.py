@@ -22,15 +22,16 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "another site that is open in your browser sends requests to the page": (
             "page/test_security.py::test_a_request_of_another_site_or_name_is_refused",
             "page/test_security.py::test_a_page_of_another_site_reads_and_changes_nothing",
-            "page/test_open.py::test_other_names_of_the_machine_are_refused",
+            "cli/test_traces_open.py::test_every_loopback_address_may_be_served",
         ),
-        "another user of your machine opens the address": (
-            "page/test_open.py::test_it_serves_until_a_signal_ends_it",
+        "another user of your machine opens the port": (
+            "cli/test_traces_open.py::test_every_start_has_a_token_of_its_own",
+            "cli/test_traces_open.py::test_the_browser_is_opened_with_an_address_that_works_once",
             "page/test_security.py::test_with_a_token_every_request_needs_it",
         ),
         "`--host` names an address that other machines reach": (
-            "page/test_open.py::test_what_is_wrong_is_said_at_once",
-            "page/test_open.py::test_another_host_needs_a_token",
+            "cli/test_traces_open.py::test_what_cannot_be_served_is_refused_before_the_start",
+            "cli/test_traces_open.py::test_with_a_token_other_hosts_may_be_served",
         ),
         "a label is given": ("page/test_security.py::test_a_change_needs_the_token_of_the_opened_page",),
         "the database is deleted or replaced meanwhile": (

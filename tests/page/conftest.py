@@ -15,6 +15,13 @@ _PATIENCE = 20_000
 expect.set_options(timeout=_PATIENCE)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that open a browser, so that a session can leave them out."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """The browser. While it is open, ``asyncio.run`` fails in this thread: use ``apart`` of ``served.py``."""

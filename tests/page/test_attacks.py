@@ -25,10 +25,12 @@ from kantan_agents.page import traces_app
 from kantan_agents.page.guard import HEADERS
 from kantan_agents.page.listening import Place
 from kantan_agents.page.serve import local_app
+from kantan_agents.page.state import PageState
 from tests.page.served import served
 from tests.tracing.store.sample_database import open_sample
 
 SECRET = "a secret question"
+TOKEN = "a-token-of-32-characters-12345678"
 BASE = "http://127.0.0.1:4711"
 LINK = {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate", "sec-fetch-dest": "document"}
 
@@ -44,14 +46,18 @@ def store(tmp_path: Path) -> Iterator[TraceStore]:
 def local(store: TraceStore) -> Iterator[Starlette]:
     """The page as ``traces open`` serves it on port 4711, whatever port it is really on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield local_app(store, Place(listener, "127.0.0.1", 4711), None)
+        yield local_app(PageState(store), Place(listener, "127.0.0.1", 4711), TOKEN)
 
 
 def sent(address: str, *lines: str) -> str:
-    """Send the lines of a request as they are; return the whole answer."""
+    """Send the lines of a request as they are, by somebody who has the token; return the whole answer."""
     port = int(address.rpartition(":")[2])
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        connection.sendall("\r\n".join((*lines, "Connection: close", "", "")).encode("latin-1"))
+        connection.sendall(
+            "\r\n".join((*lines, f"Authorization: Bearer {TOKEN}", "Connection: close", "", "")).encode(
+                "latin-1"
+            )
+        )
         parts = iter(lambda: connection.recv(65_536), b"")
         return b"".join(parts).decode("latin-1")
 

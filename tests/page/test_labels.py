@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import agents
+import attrs
 import pytest
 from playwright.sync_api import BrowserContext, Page, expect
 from starlette.testclient import TestClient
@@ -427,7 +428,7 @@ def test_a_window_of_an_earlier_server_is_asked_to_load_the_page_again(
         opened.get_by_label("Metric").fill("helpful")
         opened.get_by_role("button", name="Start").click()
         expect(opened.get_by_text("0 of 6 labelled")).to_be_visible()
-        app.state.page.token = "that of another server"
+        app.state.page = attrs.evolve(app.state.page, secret=b"that of another server")
         opened.keyboard.press("y")
         expect(opened.get_by_role("alert")).to_contain_text("Load the page again")
     assert labels_of(evaluation) == ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,12 @@ from starlette.routing import Route
 from starlette.testclient import TestClient
 
 from kantan_agents import TraceStore
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page import traces_app
 from kantan_agents.page.guard import HEADERS
 from kantan_agents.page.listening import Place, listen
 from kantan_agents.page.serve import local_app
+from kantan_agents.page.state import PageState
 from tests.page.served import served
 from tests.tracing.store.sample_database import open_sample
 
@@ -35,10 +38,12 @@ def store(tmp_path: Path) -> Iterator[TraceStore]:
 
 @pytest.fixture
 def client(store: TraceStore) -> Iterator[TestClient]:
-    """The page as ``traces open`` serves it on port 4711."""
+    """The page as ``traces open`` serves it on port 4711, asked by somebody who has the token."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         place = Place(listener, "127.0.0.1", 4711)  # the port that clients name, which nobody listens on
-        with TestClient(local_app(store, place, None), base_url="http://127.0.0.1:4711") as client:
+        app = local_app(PageState(store), place, TOKEN)
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        with TestClient(app, base_url="http://127.0.0.1:4711", headers=headers) as client:
             yield client
 
 
@@ -143,7 +148,9 @@ def test_with_a_token_every_request_needs_it(store: TraceStore) -> None:
     place = listen("127.0.0.1", 0)
     with place.listener:
         base = f"http://127.0.0.1:{place.port}"
-        with TestClient(local_app(store, place, TOKEN), base_url=base, follow_redirects=False) as client:
+        with TestClient(
+            local_app(PageState(store), place, TOKEN), base_url=base, follow_redirects=False
+        ) as client:
             for path in ("/", "/api/runs", "/static/main.js", "/?token=wrong", "/api/runs?token=" + TOKEN):
                 assert client.get(path).status_code == 401
             assert client.get("/api/runs", headers={"authorization": f"Bearer {TOKEN}"}).status_code == 200
@@ -152,6 +159,45 @@ def test_with_a_token_every_request_needs_it(store: TraceStore) -> None:
             cookie = opened.headers["set-cookie"].lower()
             assert "httponly" in cookie and "samesite=strict" in cookie and TOKEN not in cookie
             assert client.get("/api/runs").status_code == 200
+
+
+def test_a_ticket_lets_in_once(store: TraceStore) -> None:
+    place, ticket = listen("127.0.0.1", 0), "a-ticket-of-24-characters"
+    with place.listener:
+        base = f"http://127.0.0.1:{place.port}"
+        app = local_app(PageState(store), place, TOKEN, ticket)
+
+        def visitor() -> TestClient:
+            return TestClient(app, base_url=base, follow_redirects=False)
+
+        first, second = visitor(), visitor()
+        assert first.get("/api/runs", headers={"authorization": f"Bearer {ticket}"}).status_code == 401
+        assert first.get(f"/?token={ticket}").status_code == 303
+        assert second.get(f"/?token={ticket}").status_code == 401
+        assert first.get("/api/runs").status_code == 200
+        assert second.get("/api/runs").status_code == 401
+        assert second.get(f"/?token={TOKEN}").status_code == 303
+        assert second.get("/api/runs").status_code == 200
+
+
+def test_processes_with_one_secret_accept_each_others_windows(store: TraceStore) -> None:
+    secret = "a-secret-of-all-workers"
+    apps = traces_app(store, secret=secret), traces_app(store, secret=secret), traces_app(store)
+    opened, other, foreign = (TestClient(app) for app in apps)
+    found = re.search(r'content="([0-9a-f]{64})"', opened.get("/").text)
+    assert found is not None
+    headers = {"X-Kantan-Token": found[1]}
+    answers = [client.post("/api/labels", json={}, headers=headers) for client in (opened, other, foreign)]
+    # Past the token, the body is what is wrong.
+    assert [answer.status_code for answer in answers] == [400, 400, 403]
+    assert secret not in opened.get("/").text and secret not in repr(apps[0].state.page)
+
+
+@pytest.mark.parametrize("secret", ["fifteen letters", b"a-secret-of-all-workers", ""])
+def test_a_secret_that_can_be_guessed_is_refused_and_not_repeated(store: TraceStore, secret: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="secret") as caught:
+        traces_app(store, secret=secret)
+    assert not secret or str(secret) not in str(caught.value)
 
 
 def test_a_page_of_another_site_reads_and_changes_nothing(store: TraceStore, page: Page) -> None:

@@ -11,10 +11,10 @@ from kantan_agents.cli.replay.cohort import (
     ConcurrencyOption,
     ContextOption,
     CostOption,
-    PriceOption,
     TokensOption,
 )
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.traces.options import JsonOption
 
 CasesArgument = Annotated[
@@ -125,7 +125,6 @@ def run(
     Exit codes: 0 all runs made, 1 the budget is used up, 2 bad arguments,
     files or database, or the model cannot be reached, 130 interrupted.
     """
-    from kantan_agents.cli.replay.read_changes import read_prices
     from kantan_agents.cli.terminal.inputs import read_context
     from kantan_agents.errors import InvalidOptionError
 
@@ -137,7 +136,7 @@ def run(
         "name": name,
         "repeats": repeats,
         "concurrency": concurrency,
-        "prices": read_prices(price or ()),
+        "prices": read_prices(price),
         "max_tokens": max_tokens,
         "max_cost": max_cost,
     }

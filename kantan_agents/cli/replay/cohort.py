@@ -8,6 +8,7 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.traces.options import PromptOption, VersionOption
 
 AgentOption = Annotated[
@@ -73,15 +74,6 @@ RepeatsOption = Annotated[
 ConcurrencyOption = Annotated[
     int, typer.Option("--concurrency", metavar="N", min=1, help="How many runs are made at the same time.")
 ]
-PriceOption = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option(
-        "--price",
-        metavar="MODEL=IN,OUT",
-        help="Prices of a million input and output tokens; may be repeated.",
-        show_default=False,
-    ),
-]
 TokensOption = Annotated[
     Optional[int],  # noqa: UP045
     typer.Option("--max-tokens", metavar="N", min=1, help="The most tokens of all runs.", show_default=False),
@@ -143,7 +135,7 @@ def cohort(
     Exit codes: 0 all runs made, 1 the budget is used up, 2 bad arguments or
     database, or the model cannot be reached, 130 interrupted.
     """
-    from kantan_agents.cli.replay.read_changes import read_changes, read_prices
+    from kantan_agents.cli.replay.read_changes import read_changes
     from kantan_agents.cli.replay.run_experiment import Asked, run_experiment
     from kantan_agents.cli.terminal.inputs import read_context
     from kantan_agents.cli.terminal.read_quantities import read_duration
@@ -176,7 +168,7 @@ def cohort(
             "live": tuple(live or ()),
             "repeats": repeats,
             "concurrency": concurrency,
-            "prices": read_prices(price or ()),
+            "prices": read_prices(price),
             "max_tokens": max_tokens,
             "max_cost": max_cost,
             "context": read_context(context),

@@ -1,4 +1,4 @@
-"""Reads the changes and the prices of ``kantan-agents replay cohort``."""
+"""Reads the changes of ``kantan-agents replay cohort``."""
 
 from __future__ import annotations
 
@@ -52,25 +52,6 @@ def read_changes(entries: Sequence[str]) -> list[Change]:
         else:
             _reject(entry)
     return [*changes, *(Change.tool(name, **parts) for name, parts in tools.items())]
-
-
-def read_prices(entries: Sequence[str]) -> dict[str, tuple[float, float]]:
-    """Return the prices that ``MODEL=IN,OUT`` describes.
-
-    Raises:
-        InvalidOptionError: E75, an entry cannot be read.
-    """
-    prices: dict[str, tuple[float, float]] = {}
-    for entry in entries:
-        model, _, amounts = entry.rpartition("=")
-        try:
-            given, returned = (float(amount) for amount in amounts.split(","))
-        except ValueError:
-            model = ""
-        if not model:
-            raise InvalidOptionError(option="--price", reason=f"must be MODEL=IN,OUT, not {entry!r}")
-        prices[model] = (given, returned)
-    return prices
 
 
 def _json(text: str, entry: str) -> Any:

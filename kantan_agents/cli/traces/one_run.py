@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.traces.options import JsonOption
 
 
@@ -83,10 +84,11 @@ def open_(
             "--token",
             metavar="SECRET",
             envvar="KANTAN_AGENTS_PAGE_TOKEN",
-            help="What every request needs, of 16 characters or more.",
+            help="What every request needs, of 16 characters or more; by default a random one.",
             show_default=False,
         ),
     ] = None,
+    price: PriceOption = None,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Only print the address, and open no browser.")
     ] = False,
@@ -96,14 +98,16 @@ def open_(
     Example: kantan-agents traces open LAST --db traces.sqlite3
 
     The page is served by this machine, for this machine only, and makes no
-    request to anywhere else. Other users of this machine can open it too,
-    unless there is a --token.
+    request to anywhere else. The printed address holds a token, without
+    which nobody else can open it. With --price it shows what runs have cost.
 
     Exit codes: 130 interrupted, 2 no such run, or a bad argument or database.
     """
     from kantan_agents.cli.traces.open import open_page
 
-    open_page(db, trace_id, host=host, port=port, token=token, browser=not no_browser)
+    open_page(
+        db, trace_id, host=host, port=port, token=token, prices=read_prices(price), browser=not no_browser
+    )
 
 
 def diff(

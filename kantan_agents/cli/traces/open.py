@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import threading
 import time
 import webbrowser
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -22,7 +24,14 @@ _PATIENCE: Final = 0.2
 
 
 def open_page(
-    path: Path, trace_id: str | None, *, host: str, port: int, token: str | None, browser: bool
+    path: Path,
+    trace_id: str | None,
+    *,
+    host: str,
+    port: int,
+    token: str | None,
+    prices: Mapping[str, tuple[float, float]],
+    browser: bool,
 ) -> None:
     """Serve the page until Ctrl-C.
 
@@ -31,11 +40,12 @@ def open_page(
         trace_id: The run to open.
         host: The host to bind.
         port: The port; 0 for a free one.
-        token: What every request needs.
+        token: What every request needs; None for a random one.
+        prices: For each model, the prices of a million input and output tokens.
         browser: Whether to open a browser.
 
     Raises:
-        InvalidOptionError: E75, the host, the port or the token cannot be used.
+        InvalidOptionError: E75, the host, the port, the token or a price cannot be used.
         TraceDatabaseError: E60, the database cannot be used.
         TraceNotFoundError: E61, no trace matches, or more than one.
         KeyboardInterrupt: It was interrupted.
@@ -43,27 +53,30 @@ def open_page(
     store = open_store(path)
     from kantan_agents.page.listening import is_remote, listen
     from kantan_agents.page.serve import address_of, local_app, serve
+    from kantan_agents.page.state import PageState
     from kantan_agents.page.token_gate import checked_token
+    from kantan_agents.replay.experiment.prices import Prices
 
-    if token is not None:
-        checked_token(token)
-    elif is_remote(host):
+    if token is None and is_remote(host):
         reason = (
             f"{host} can be reached from other machines; give --token too, which every request then needs"
         )
         raise InvalidOptionError(option="--host", reason=reason)
+    known = secrets.token_urlsafe() if token is None else checked_token(token)
+    state = PageState(store, Prices.of(prices))
     run = None if trace_id is None else store.trace(trace_id).trace_id
     place = listen(host, port)
     with place.listener:
-        address = address_of(place, token, run)
-        typer.echo(address)
+        typer.echo(address_of(place, known, run))
         sys.stdout.flush()
         typer.echo("Ctrl-C ends it", err=True)
+        ticket = secrets.token_urlsafe()
         if browser:
             # A browser may take long to start, and the socket listens already.
+            address = address_of(place, ticket, run)
             threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         try:
-            serve(local_app(store, place, token), place)
+            serve(local_app(state, place, known, ticket if browser else None), place)
         except KeyboardInterrupt:
             _end_threads()
             raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ def write_runs(
     *,
     output: str,
     redact: str | None,
+    prices: Mapping[str, tuple[float, float]],
     limit: int,
 ) -> None:
     """Write a run, or the runs that pass all filters, newest first.
@@ -42,13 +44,15 @@ def write_runs(
 
     from kantan_agents.page.data.read_run import read_run
     from kantan_agents.page.report import write_run_report
+    from kantan_agents.replay.experiment.prices import Prices
 
     ids = (
         [trace_id] if trace_id is not None else [one.trace_id for one in store.traces(limit=limit, **filters)]
     )
     if not ids:
         raise TraceNotFoundError(trace_id="any", path=str(path), reason="no run passes these filters")
-    runs = [read_run(store, one) for one in ids]
+    priced = Prices.of(prices)
+    runs = [read_run(store, one, priced) for one in ids]
     write_run_report(runs, output, redact=masking)
     typer.echo(f"{counted(len(runs), 'run')} written to {output}", err=True)
 

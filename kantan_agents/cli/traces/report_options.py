@@ -7,6 +7,7 @@ from typing import Annotated, Optional
 import typer
 
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.prices import PriceOption, read_prices
 from kantan_agents.cli.traces.options import (
     AgentOption,
     ErrorsOption,
@@ -57,6 +58,7 @@ def report(
     since: SinceOption = None,
     until: UntilOption = None,
     limit: LimitOption = 20,
+    price: PriceOption = None,
 ) -> None:
     """Write runs as one HTML file, for a ticket or a mail.
 
@@ -83,4 +85,4 @@ def report(
         since=since,
         until=until,
     )
-    write_runs(db, trace_id, filters, output=output, redact=redact, limit=limit)
+    write_runs(db, trace_id, filters, output=output, redact=redact, prices=read_prices(price), limit=limit)

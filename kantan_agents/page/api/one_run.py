@@ -21,8 +21,8 @@ from kantan_agents.tracing.store.records import StoredSpan
 
 
 async def _run(request: Request) -> Any:
-    store, trace_id = state_of(request).store, request.path_params["trace_id"]
-    return await run_sync(read_run, store, trace_id)
+    state, trace_id = state_of(request), request.path_params["trace_id"]
+    return await run_sync(read_run, state.store, trace_id, state.prices)
 
 
 async def _span(request: Request) -> Any:

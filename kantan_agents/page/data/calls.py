@@ -10,6 +10,7 @@ import attrs
 from kantan_agents.capture import ModelCallRecord, ToolCallRecord, ToolDefinition
 from kantan_agents.page.data.messages import messages_of
 from kantan_agents.page.data.parts import Pool, cut
+from kantan_agents.replay.experiment.prices import Prices
 
 
 @attrs.frozen
@@ -35,7 +36,7 @@ class Pools:
         }
 
 
-def model_call_data(call: ModelCallRecord, pools: Pools) -> dict[str, Any]:
+def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict[str, Any]:
     """Return a model call; messages, instructions and tools are numbers of contents."""
     request, answer = call.request, call.answer
     output = request.output
@@ -58,7 +59,20 @@ def model_call_data(call: ModelCallRecord, pools: Pools) -> dict[str, Any]:
         "handoffs": [pools.tools.add(_tool(one)) for one in request.handoffs],
         "asked_for": output and {"name": output.name, "mode": output.mode, "schema": cut(output.schema)},
         "usage": {} if answer is None else _numbers(answer.usage),
+        "cost": cost_of(call, prices),
     }
+
+
+def tokens_of(call: ModelCallRecord) -> tuple[int, int]:
+    """Return the input tokens and the output tokens that a model call has used."""
+    usage = {} if call.answer is None else _numbers(call.answer.usage)
+    return int(usage.get("input_tokens", 0)), int(usage.get("output_tokens", 0))
+
+
+def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
+    """Return what a model call has cost; None if its model has no price, or if it says nothing of tokens."""
+    used = tokens_of(call)
+    return prices.cost(call.model, *used) if any(used) else None
 
 
 def tool_call_data(call: ToolCallRecord) -> dict[str, Any]:

@@ -6,26 +6,30 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kantan_agents.capture import RunRecord
-from kantan_agents.page.data.calls import Pools, model_call_data, tool_call_data
+from kantan_agents.page.data.calls import Pools, cost_of, model_call_data, tokens_of, tool_call_data
 from kantan_agents.page.data.parts import cut
 from kantan_agents.page.data.run_rows import run_row
 from kantan_agents.page.data.timeline import timeline
+from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.tracing.store import StoredTrace
 
 # They are shown by themselves.
 _OWN_FACTS = frozenset({"agent_name", "prompt_name", "prompt_version"})
 
 
-def run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+def run_view(
+    trace: StoredTrace, scores: Sequence[Mapping[str, Any]] = (), prices: Prices | None = None
+) -> dict[str, Any]:
     """Return a trace as JSON data: facts, the lines of a timeline, and the recorded calls behind them.
 
     Args:
         trace: The trace.
         scores: What evaluators and people say about it, from ``scores_of``.
+        prices: What tokens cost.
     """
     summary = trace.summary
-    pools = Pools()
-    calls = [model_call_data(call, pools) for call in trace.model_calls]
+    pools, known = Pools(), prices or Prices()
+    calls = [model_call_data(call, pools, known) for call in trace.model_calls]
     return {
         **run_row(summary),
         "input": cut(summary.input),
@@ -35,6 +39,7 @@ def run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]] = ()) -> di
         "group": summary.group_id,
         "input_tokens": summary.input_tokens,
         "output_tokens": summary.output_tokens,
+        "cost": _cost(trace, known),
         "rubric": summary.rubric,
         "scores": list(scores),
         "metadata": {key: cut(value) for key, value in summary.metadata.items() if key not in _OWN_FACTS},
@@ -45,6 +50,16 @@ def run_view(trace: StoredTrace, scores: Sequence[Mapping[str, Any]] = ()) -> di
         "runs": [_run(run) for run in trace.runs],
         "contents": pools.to_dict(),
     }
+
+
+def _cost(trace: StoredTrace, prices: Prices) -> float | None:
+    """Return what all model calls have cost; None if that of one is not known."""
+    calls = [call for call in trace.model_calls if any(tokens_of(call))]
+    costs = [cost_of(call, prices) for call in calls]
+    known = [cost for cost in costs if cost is not None]
+    # A call of which no record is left has its tokens in the spans only.
+    is_complete = sum(sum(tokens_of(call)) for call in calls) >= (trace.summary.total_tokens or 0)
+    return sum(known) if known and len(known) == len(costs) and is_complete else None
 
 
 def _run(run: RunRecord) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Texts that only this server can have made: names that tell nothing, and receipts that it gets back."""
+"""Texts that only a server with the same secret can have made: tokens, names, and receipts."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from typing import Any, Final
 import msgspec
 
 _LENGTH: Final = 16
+
+
+def token_of(secret: bytes) -> str:
+    """Return the token of a page."""
+    return _mark(secret, b"token", b"")
 
 
 def name_of(secret: bytes, *parts: Any) -> str:
@@ -24,7 +29,7 @@ def sign(secret: bytes, data: Any) -> str:
 
 
 def signed_data(secret: bytes, text: Any) -> Any:
-    """Return the data of such a text; None if this server has not signed it."""
+    """Return the data of such a text; None if it was not signed with this secret."""
     packed, _, mark = text.partition(".") if isinstance(text, str) else ("", "", "")
     try:
         data = base64.b64decode(packed, altchars=b"-_", validate=True)

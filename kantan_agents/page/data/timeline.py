@@ -12,7 +12,7 @@ from kantan_agents.capture import ModelCallRecord, ToolCallRecord
 from kantan_agents.page.data.parts import cut
 from kantan_agents.support.span_names import REFUSAL_SPAN
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN
-from kantan_agents.tracing.sdk_spans import without_sdk_spans
+from kantan_agents.tracing.sdk_spans import without_sdk_spans, without_spans
 from kantan_agents.tracing.store.records import StoredTrace
 
 _MODEL: Final = frozenset({"response", "generation"})
@@ -27,7 +27,8 @@ def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
     A line has ``call`` or ``tool``, the place of the recorded call among those of the trace, if there is one.
     """
     shown = without_sdk_spans(trace.spans)
-    spans = [span for span in shown if not _is_mark(span)]
+    runs = {span.span_id for span in shown if _is_run(span)}
+    spans = without_spans(shown, {span.span_id for span in shown if _is_mark(span, runs)})
     if not spans and not trace.model_calls:
         spans = shown  # all that is known of the run
     begun = trace.summary.started_at or _earliest(spans)
@@ -41,10 +42,21 @@ def timeline(trace: StoredTrace) -> list[dict[str, Any]]:
     return sorted(lines, key=lambda line: (line["offset"] is None, line["offset"] or 0.0))
 
 
-def _is_mark(span: SpanRecord) -> bool:
-    """Return whether a span says no more than the run or the tool call around it: it has a line already."""
-    is_final = span.span_type == "generation" and span.name is None and span.parent_id is None
-    return not span.error and (is_final or (span.span_type == "custom" and span.name == RUN_SPAN))
+def _is_run(span: SpanRecord) -> bool:
+    return span.span_type == "custom" and span.name == RUN_SPAN
+
+
+def _is_mark(span: SpanRecord, runs: set[str]) -> bool:
+    """Return whether a span says no more than the run or the tool call around it: it has a line already.
+
+    Args:
+        span: The span.
+        runs: The ids of the spans of delegated runs.
+    """
+    # At the end of a run, the recorder writes its output as a generation.
+    is_of_run = span.parent_id is None or span.parent_id in runs
+    is_output = span.span_type == "generation" and span.name is None and is_of_run
+    return not span.error and (is_output or _is_run(span))
 
 
 def _is_model_call(span: SpanRecord) -> bool:

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from kantan_agents.errors import InvalidOptionError, ReplayBudgetError
-from kantan_agents.support.arguments import checked_int
+from kantan_agents.support.arguments import checked_int, shown
 
 _PER: Final = 1_000_000
 
@@ -31,6 +31,9 @@ class Prices:
         Raises:
             InvalidOptionError: E75, a price is not two numbers from 0.
         """
+        if not isinstance(prices, (Mapping, type(None))):
+            reason = f"must be a dict of (input, output) by model, not {shown(prices)}"
+            raise InvalidOptionError(option="prices", reason=reason)
         for name, pair in (prices or {}).items():
             is_pair = isinstance(pair, (tuple, list)) and len(pair) == 2  # noqa: PLR2004 - input and output
             if not is_pair or not all(_is_price(one) for one in pair):

@@ -15,6 +15,11 @@ export function count(number) {
   return number === null || number === undefined ? "" : number.toLocaleString("en");
 }
 
+/** Return an amount in the currency of the prices: "0.00123", never "1.23e-3". */
+export function money(amount) {
+  return typeof amount === "number" ? amount.toLocaleString("en", { maximumSignificantDigits: 4 }) : "";
+}
+
 /** Return a time in the local zone, with UTC when the pointer rests on it. */
 export function time(text) {
   if (!text) return "";

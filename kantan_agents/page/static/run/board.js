@@ -55,6 +55,8 @@ export class RunBoard {
       k: () => timeline.choose(timeline.place - 1),
       ArrowDown: () => timeline.choose(timeline.place + 1),
       ArrowUp: () => timeline.choose(timeline.place - 1),
+      ArrowLeft: () => timeline.leave(),
+      ArrowRight: () => timeline.enter(),
       Enter: (event) => this.enter(event),
       "/": () => this.search.focus(),
     };

@@ -1,7 +1,7 @@
 // What is known of one line of the timeline: of a model call, of a tool call, or of another span.
 
 import { h, inline } from "../lib/dom.js";
-import { count, duration } from "../lib/format.js";
+import { count, duration, money } from "../lib/format.js";
 import { facts, folded, longText, section } from "./text.js";
 
 const ROLES = { call: "calls", result: "result", other: "item" };
@@ -31,6 +31,7 @@ function ofModelCall(data, call) {
       ["address", call.url],
       ["took", duration(call.seconds)],
       ["tokens", tokens(call.usage)],
+      ["cost", money(call.cost)],
       ["notes", notes(call)],
     ]),
     call.error ? h("p.problem", {}, h("strong", {}, inline(call.error.type)), " ", inline(call.error.message.text)) : null,

@@ -1,7 +1,7 @@
 // The facts about a whole run, above its timeline.
 
 import { h, inline } from "../lib/dom.js";
-import { count, duration, time } from "../lib/format.js";
+import { count, duration, money, time } from "../lib/format.js";
 import { facts, folded, longText, part, section } from "./text.js";
 
 /** Return the facts about a run. */
@@ -18,6 +18,7 @@ export function overview(data) {
       " ",
       h("span", {}, duration(data.seconds)),
       h("span", {}, data.tokens ? `${count(data.tokens)} tokens` : ""),
+      typeof data.cost === "number" ? h("span", {}, `cost ${money(data.cost)}`) : null,
       typeof data.score === "number" ? h("span.mark", {}, `score ${data.score}`) : null,
     ),
     data.error ? h("p.problem", {}, inline(data.error.text)) : null,

@@ -118,11 +118,37 @@ export class Timeline {
 
   fold(event, line) {
     event.stopPropagation();
-    if (!this.folded.delete(line.id)) this.folded.add(line.id);
+    this.setFolded(line, !this.folded.has(line.id));
+  }
+
+  setFolded(line, isFolded) {
+    if (isFolded) this.folded.add(line.id);
+    else this.folded.delete(line.id);
     const chosen = this.visible[this.place]?.line;
     this.draw();
     this.place = this.visible.findIndex((entry) => entry.line === chosen);
     this.mark();
+  }
+
+  /** Fold the selected line; if it is folded or has nothing inside, select the line around it. */
+  leave() {
+    const entry = this.visible[this.place];
+    if (!entry) return;
+    if (entry.children && !this.folded.has(entry.line.id)) this.setFolded(entry.line, true);
+    else {
+      const around = this.visible.slice(0, this.place).findLastIndex((one) => one.depth < entry.depth);
+      if (around >= 0) this.choose(around);
+    }
+    this.rows[this.place]?.focus({ preventScroll: true });
+  }
+
+  /** Unfold the selected line; if it is unfolded, select the first line inside. */
+  enter() {
+    const entry = this.visible[this.place];
+    if (!entry?.children) return;
+    if (this.folded.has(entry.line.id)) this.setFolded(entry.line, false);
+    else this.choose(this.place + 1);
+    this.rows[this.place].focus({ preventScroll: true });
   }
 
   /** Select the line at a place among those in view. */

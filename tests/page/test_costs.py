@@ -1,0 +1,103 @@
+"""What runs have cost, with the prices that the reader gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+from starlette.testclient import TestClient
+from typer.testing import CliRunner
+
+from kantan_agents import TraceStore
+from kantan_agents.cli.app import app
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.page import traces_app
+from kantan_agents.page.data.read_run import read_run
+from kantan_agents.replay.experiment.prices import Prices
+from tests.page.sample import make
+from tests.page.served import apart, served
+from tests.tracing.store.sample_database import open_sample
+
+PRICES = {"gpt": (2_000.0, 10_000.0)}
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> TraceStore:
+    path = tmp_path_factory.mktemp("costs") / "traces.sqlite3"
+    apart(lambda: make(path))
+    return TraceStore(path)
+
+
+def run_data(store: TraceStore, prices: dict[str, tuple[float, float]] | None, trace: str = "LAST") -> Any:
+    with TestClient(traces_app(store, prices=prices), base_url="http://127.0.0.1") as client:
+        return client.get(f"/api/run/{trace}").json()
+
+
+def test_the_cost_is_that_of_the_tokens(store: TraceStore) -> None:
+    data = run_data(store, PRICES)
+    costs = [call["cost"] for call in data["calls"]]
+    assert costs == [
+        (call["usage"]["input_tokens"] * 2_000 + call["usage"]["output_tokens"] * 10_000) / 1_000_000
+        for call in data["calls"]
+    ]
+    assert len(costs) == 3 and min(costs) > 0
+    assert data["cost"] == pytest.approx(sum(costs))
+
+
+@pytest.mark.parametrize("prices", [None, {}, {"another": (1.0, 1.0)}])
+def test_without_a_price_no_cost_is_claimed(store: TraceStore, prices: Any) -> None:
+    data = run_data(store, prices)
+    assert data["tokens"] > 0
+    assert (data["cost"], [call["cost"] for call in data["calls"]]) == (None, [None] * 3)
+
+
+def test_a_run_that_was_not_recorded_completely_has_no_cost(tmp_path: Path) -> None:
+    with open_sample(tmp_path / "t.db") as database:
+        database.run("by kantan-llm's own tracer")
+        assert read_run(TraceStore(database.path), "LAST", Prices.of(PRICES))["cost"] is None
+
+
+def test_a_run_that_failed_before_it_was_answered_has_no_cost(store: TraceStore) -> None:
+    (failed,) = store.traces(has_failed=True)
+    assert run_data(store, PRICES, failed.trace_id)["cost"] is None
+
+
+def test_the_page_shows_it(store: TraceStore, page: Page) -> None:
+    data = run_data(store, PRICES)
+    with served(traces_app(store, prices=PRICES)) as address:
+        page.goto(f"{address}/#/run/LAST")
+        expect(page.locator(".summary")).to_contain_text(f"cost {data['cost']:.4g}")
+        page.get_by_role("treeitem").filter(has_text="model").first.click()
+        facts = page.get_by_role("region", name="Details").locator(".facts").first
+        expect(facts).to_contain_text(f"cost{data['calls'][0]['cost']:.4g}")
+    with served(traces_app(store)) as address:
+        page.goto(f"{address}/#/run/LAST")
+        expect(page.locator(".summary")).to_contain_text("tokens")
+        expect(page.locator(".summary")).not_to_contain_text("cost")
+
+
+def test_a_report_file_shows_it(store: TraceStore, page: Page, tmp_path: Path) -> None:
+    path = tmp_path / "run.html"
+    arguments = [
+        "traces",
+        "report",
+        "LAST",
+        "--db",
+        str(store.path),
+        "-o",
+        str(path),
+        "--price",
+        "gpt=2000,10000",
+    ]
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    page.goto(path.as_uri())
+    expect(page.locator(".summary")).to_contain_text(f"cost {run_data(store, PRICES)['cost']:.4g}")
+
+
+@pytest.mark.parametrize("prices", [{"gpt": (1.0,)}, {"gpt": (-1.0, 1.0)}, [("gpt", (1.0, 1.0))], {"gpt": 3}])
+def test_prices_that_are_none_are_refused(store: TraceStore, prices: Any) -> None:
+    with pytest.raises(InvalidOptionError, match=r"E75.*prices"):
+        traces_app(store, prices=prices)
