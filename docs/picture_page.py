@@ -26,6 +26,7 @@ from tests.page.browser import installed_chromium  # noqa: E402
 from tests.page.served import apart, served  # noqa: E402
 
 SIZES: Final = {"wide": (1280, 800), "narrow": (390, 844)}
+PRICES: Final = {"gpt-6.1-terra": (1.25, 10.0)}
 REFUSED_LINE: Final = 3
 """The line of the refused call in the picture of a run."""
 SCHEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
@@ -41,7 +42,10 @@ def main() -> None:
         path = Path(scratch) / "traces.sqlite3"
         apart(lambda: record(path))
         store = TraceStore(path)
-        with served(traces_app(store)) as address, sync_playwright() as playwright:
+        with (
+            served(traces_app(store, prices=PRICES)) as address,
+            sync_playwright() as playwright,
+        ):
             browser = playwright.chromium.launch(
                 executable_path=installed_chromium(), args=["--no-sandbox"]
             )
