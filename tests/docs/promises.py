@@ -1405,8 +1405,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "evaluation/experiment/test_evaluate.py::test_a_run_that_waits_for_an_approval_has_failed",
         ),
         "`max_tokens` or `max_cost` is given": (
-            "evaluation/experiment/test_evaluate.py::test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it",
-            "evaluation/experiment/test_evaluate.py::test_a_limit_of_cost_counts_money",
+            "evaluation/experiment/test_budget.py::test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it",
+            "evaluation/experiment/test_budget.py::test_a_limit_of_cost_counts_money",
+            "evaluation/experiment/test_budget.py::test_judges_are_in_the_budget",
         ),
         "an output is random": (
             "evaluation/comparing/test_compare.py::test_repeats_are_averaged_inside_a_case",

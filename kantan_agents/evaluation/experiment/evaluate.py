@@ -34,6 +34,7 @@ from kantan_agents.evaluation.experiment.variants import Variant, Variants, vari
 from kantan_agents.evaluation.experiment.watching import notice
 from kantan_agents.evaluation.experiment.work import Work
 from kantan_agents.evaluation.experiment.write_rows import open_evaluation
+from kantan_agents.events import subscribe
 from kantan_agents.middleware import Retry
 from kantan_agents.replay.experiment.prices import Limit, Prices
 from kantan_agents.running.portal import background_loop
@@ -88,8 +89,8 @@ def evaluate(
         store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
             process records to it, the evaluation does.
         prices: For each model, the prices of a million input and output tokens, for costs.
-        max_tokens: The most input and output tokens of the missing runs together, without those of
-            evaluators.
+        max_tokens: The most input and output tokens of the missing runs together, and of the judges that
+            their evaluators ask.
         max_cost: The most that they may cost, in the currency of ``prices``.
         retry: How failed model calls are retried, in all agents of a run; by default as ``Retry()`` does.
             Variants of which one has a ``Retry`` or retry settings of its own are left as they are.
@@ -184,7 +185,7 @@ async def evaluate_async(
     }
     row, stored = await run_sync(_opened, path, title, body)
     units = await run_sync(lambda: list(missing_units(cases, compared, times, asked, stored)))
-    spending = Spending(limit)
+    spending = Spending(limit, has_judges=any(one.source == "model" for one in asked))
     runner = CaseRunner(
         title,
         priced,
@@ -199,8 +200,8 @@ async def evaluate_async(
     with ExitStack() as stack:
         if units:
             stack.enter_context(recorded(path))
-        for one in compared:
-            stack.enter_context(one.agent.subscribe(notice))
+        # Of all agents: evaluators ask some too.
+        stack.enter_context(subscribe(notice))
         await work.make(workers)
     # The results of earlier starts may have been deleted meanwhile, and the evaluation with them.
     found = await run_sync(read_evaluations, path, title)

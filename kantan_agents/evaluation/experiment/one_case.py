@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Final
 
 from agents import RunConfig
@@ -72,7 +73,6 @@ class CaseRunner:
 
     async def run(self, unit: Unit) -> tuple[CaseResult, Exception | None]:
         """Run a variant on a case; return the result, and the error that ended the run."""
-        watch = Watch(self._prices)
         context = {**_copies(self._context), **copied(dict(unit.case.context))}
         given = unit.case.input if isinstance(unit.case.input, str) else copied(list(unit.case.input))
         config = copy.copy(self._config)  # `replace` would read all type hints of the class
@@ -81,18 +81,26 @@ class CaseRunner:
         output: Any = None
         error: Exception | None = None
         run: Run | None = None
-        token = current_watch.set(watch)
         start = time.perf_counter()
-        try:
-            # As `run_async` does, but the run is known afterwards, and its trace.
-            run, pipeline = new_run(unit.variant.agent, given, context, options)
-            output = output_of(await drive(run, pipeline))
-        except Exception as raised:  # noqa: BLE001 - any error of the run is its result
-            error = raised
-        finally:
-            seconds = time.perf_counter() - start
-            current_watch.reset(token)
+        with self.watched() as watch:
+            try:
+                # As `run_async` does, but the run is known afterwards, and its trace.
+                run, pipeline = new_run(unit.variant.agent, given, context, options)
+                output = output_of(await drive(run, pipeline))
+            except Exception as raised:  # noqa: BLE001 - any error of the run is its result
+                error = raised
+        seconds = time.perf_counter() - start
         return self._result(unit, run, watch, output, error, seconds), error
+
+    @contextmanager
+    def watched(self) -> Iterator[Watch]:
+        """Watch what the runs use that begin meanwhile, in this task and those that it starts."""
+        watch = Watch(self._prices)
+        token = current_watch.set(watch)
+        try:
+            yield watch
+        finally:
+            current_watch.reset(token)
 
     def _metadata(self, unit: Unit) -> dict[str, Any]:
         return {**(self._config.trace_metadata or {}), **metadata_of(self._evaluation, unit)}

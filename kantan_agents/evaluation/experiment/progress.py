@@ -13,7 +13,7 @@ class Progress:
         done: Runs that are finished and scored, those of earlier starts included.
         total: All runs.
         failed: Runs of this start that an error has ended.
-        tokens: Input and output tokens of this start.
+        tokens: Input and output tokens of this start, those of judges included.
         cost: Their price; None without prices.
     """
 

@@ -33,7 +33,7 @@ def _notice(event: Event) -> None:
 _KINDS = (ModelCallFinished, ToolCallStarted, ToolCallFinished, ToolCallRefused)
 
 notice = OnlyKinds(_notice, frozenset(_KINDS))
-"""Passes an event on to the watch of its run; a handler of the agents that are evaluated."""
+"""Passes an event on to the watch of its run; a handler for all agents, as judges are watched too."""
 
 
 class Watch:

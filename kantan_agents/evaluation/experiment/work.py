@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
@@ -114,30 +115,40 @@ class Work:
             await self._run(unit)
 
     async def _run(self, unit: Unit) -> None:
-        reserved = self._spending.reserve(unit.variant.hash)
+        async with self._budgeted(unit.variant.hash) as may_run:
+            if not may_run:
+                return
+            result, error = await self._runner.run(unit)
+            self._spending.spend_on_run(unit.variant.hash, result)
+            if is_fatal(error):
+                self._stop(error)
+                return
+            kept = Kept(unit.case, unit.variant.hash, result, replaces=unit.replaces)
+            self._keeper.put(kept)
+            self._kept += 1
+            self._failed += error is not None
+            await self._score(unit, result, kept)
+
+    @asynccontextmanager
+    async def _budgeted(self, variant: str | None) -> AsyncIterator[bool]:
+        """Reserve what a run may use, and yield whether it may begin; otherwise the evaluation has ended."""
+        reserved = self._spending.reserve(variant)
         while reserved is None and self._running:
             # Another run may use less than what is reserved for it.
             await self._settled.wait()
-            reserved = self._spending.reserve(unit.variant.hash)
+            reserved = self._spending.reserve(variant)
         if reserved is None or self.stopped is not None:
             self._stop(self._spending.used_up(self._kept, self._total))
+            yield False
             return
         self._running += 1
         try:
-            result, error = await self._runner.run(unit)
-            self._spending.settle(unit.variant.hash, reserved, result)
+            yield True
         finally:
+            self._spending.release(reserved)
             self._running -= 1
             self._settled.set()
             self._settled = anyio.Event()
-        if is_fatal(error):
-            self._stop(error)
-            return
-        kept = Kept(unit.case, unit.variant.hash, result, replaces=unit.replaces)
-        self._keeper.put(kept)
-        self._kept += 1
-        self._failed += error is not None
-        await self._score(unit, result, kept)
 
     async def _score_stored(self, workers: int) -> None:
         """Ask the evaluators that are new, or of another version, about results that are stored."""
@@ -146,11 +157,18 @@ class Work:
 
         async def score(stored: Iterator[tuple[int, str, CaseResult]]) -> None:
             for number, _, result in stored:
-                unit = units[number]
-                await self._score(unit, result, Kept(unit.case, unit.variant.hash, None, number))
+                async with self._budgeted(None) as may_ask:
+                    if not may_ask:
+                        return
+                    unit = units[number]
+                    await self._score(unit, result, Kept(unit.case, unit.variant.hash, None, number))
 
         for start in range(0, len(rows), _AT_ONCE):
-            stored = iter(await run_sync(self._read, rows[start : start + _AT_ONCE]))
+            found = await run_sync(self._read, rows[start : start + _AT_ONCE])
+            if self._spending.is_limited and not self._spending.knows(None):
+                await score(iter(found[:1]))
+                found = found[1:]
+            stored = iter(found)
             async with anyio.create_task_group() as group:
                 for _ in range(workers):
                     group.start_soon(score, stored)
@@ -159,12 +177,14 @@ class Work:
         return list(read_results(self._path, self._row, rows))
 
     async def _score(self, unit: Unit, result: CaseResult, kept: Kept) -> None:
-        scores = await scores_of(
-            result.finished(unit.case),
-            unit.evaluators,
-            metadata_of(self._row.name, unit),
-            records_contents=not result.is_withheld,
-        )
+        with self._runner.watched() as watch:
+            scores = await scores_of(
+                result.finished(unit.case),
+                unit.evaluators,
+                metadata_of(self._row.name, unit),
+                records_contents=not result.is_withheld,
+            )
+        self._spending.spend_on_scores(watch.input_tokens + watch.output_tokens, watch.cost)
         self._keeper.put(
             Kept(
                 kept.case,

@@ -17,7 +17,6 @@ from kantan_llm.tracing.analysis import find_failed_judges
 from kantan_agents import Agent, Middleware, Prompt, TraceStore
 from kantan_agents.errors import (
     EmptyDatasetError,
-    EvaluationBudgetError,
     EvaluationNotFoundError,
     InvalidOptionError,
     SealedDatasetError,
@@ -389,38 +388,6 @@ async def test_a_cancelled_evaluation_keeps_what_is_done_and_goes_on(store: Trac
     evaluation = await evaluate_async(asked.agent, dataset, length, concurrency=1)
     assert len(asked.questions) == 10 - kept
     assert len(evaluation) == 10
-
-
-# ---- budget
-
-
-def test_a_budget_ends_an_evaluation_before_a_run_that_would_exceed_it(store: TraceStore) -> None:
-    with OfflineServer(lambda _request: "fine") as server:  # 15 tokens for each answer
-        agent = Agent("a", "b", model=server.bundle())
-        evaluation = evaluate(agent, words(*map(str, range(6))), max_tokens=50, concurrency=4)
-        assert isinstance(evaluation.stopped, EvaluationBudgetError)
-        assert len(evaluation) == 3
-        assert "50" in str(evaluation.stopped) and "3 of 6" in str(evaluation.stopped)
-        more = evaluate(agent, words(*map(str, range(6))), max_tokens=50, concurrency=4)
-    assert (len(more), more.stopped) == (6, None)
-
-
-def test_a_budget_too_small_for_one_case_says_what_one_takes(store: TraceStore) -> None:
-    with OfflineServer(lambda _request: "fine") as server:
-        agent = Agent("a", "b", model=server.bundle())
-        evaluation = evaluate(agent, words("1", "2", "3"), max_tokens=5)
-    assert isinstance(evaluation.stopped, EvaluationBudgetError)
-    assert "one run takes up to 15" in str(evaluation.stopped)
-    assert len(evaluation) == 1
-
-
-def test_a_limit_of_cost_counts_money(store: TraceStore) -> None:
-    with OfflineServer(lambda _request: "fine") as server:
-        agent = Agent("a", "b", model=server.bundle())
-        prices = {"offline-model": (1.0, 1.0)}  # 15 millionths for each answer
-        evaluation = evaluate(agent, words(*map(str, range(4))), prices=prices, max_cost=0.000031)
-    assert isinstance(evaluation.stopped, EvaluationBudgetError)
-    assert len(evaluation) == 2
 
 
 # ---- scores elsewhere
