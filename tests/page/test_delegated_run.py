@@ -76,7 +76,7 @@ def test_it_is_below_the_call_that_has_delegated_it(page: Page, address: str) ->
     assert levels == sorted(set(levels)), levels
 
 
-def test_its_calls_show_what_it_was_told_and_what_its_rules_decided(page: Page, address: str) -> None:
+def test_its_calls_show_instructions_and_decisions(page: Page, address: str) -> None:
     page.goto(f"{address}/#/run/LAST")
     details = page.get_by_role("region", name="Details")
     page.get_by_role("treeitem").filter(has_text="read_map").click()
