@@ -7,6 +7,7 @@ import os
 import socket
 from ipaddress import ip_address
 from typing import Final
+from urllib.parse import quote
 
 import attrs
 
@@ -38,6 +39,11 @@ class Place:
         # A socket on all addresses has none of its own.
         host = (socket.gethostname() if is_remote(self.host) else LOOPBACK) if self._is_any else self.host
         return f"http://{self._netloc(host)}/"
+
+    def address_for(self, token: str, trace_id: str | None) -> str:
+        """Return the address to open: with a token, and of a run if one is named."""
+        run = "" if trace_id is None else f"#/run/{quote(trace_id, safe='')}"
+        return f"{self.address}?token={quote(token, safe='')}{run}"
 
     @property
     def hosts(self) -> frozenset[str] | None:

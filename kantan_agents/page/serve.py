@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Final, cast
-from urllib.parse import quote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -34,12 +33,6 @@ def local_app(state: PageState, place: Place, token: str, ticket: str | None = N
         Middleware(Guard, authorize=_everybody, hosts=place.hosts),
         Middleware(TokenGate, token=token, cookie=f"kantan_agents_{place.port}", ticket=ticket),
     )
-
-
-def address_of(place: Place, token: str, trace_id: str | None) -> str:
-    """Return the address to open: with the token, and of a run if one is named."""
-    run = "" if trace_id is None else f"#/run/{quote(trace_id, safe='')}"
-    return f"{place.address}?token={quote(token, safe='')}{run}"
 
 
 def serve(app: Starlette, place: Place) -> None:

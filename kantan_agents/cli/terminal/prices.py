@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Optional
 
@@ -32,8 +33,9 @@ def read_prices(entries: Sequence[str] | None) -> dict[str, tuple[float, float]]
         try:
             given, returned = (float(amount) for amount in amounts.split(","))
         except ValueError:
-            model = ""
-        if not model:
-            raise InvalidOptionError(option="--price", reason=f"must be MODEL=IN,OUT, not {entry!r}")
+            model, given, returned = "", 0.0, 0.0
+        if not model or not all(0 <= price < math.inf for price in (given, returned)):
+            reason = f"must be MODEL=IN,OUT, with prices from 0, not {entry!r}"
+            raise InvalidOptionError(option="--price", reason=reason)
         prices[model] = (given, returned)
     return prices

@@ -41,21 +41,18 @@ def open_page(
         host: The host to bind.
         port: The port; 0 for a free one.
         token: What every request needs; None for a random one.
-        prices: For each model, the prices of a million input and output tokens.
+        prices: For each model, the prices of a million input and output tokens, from ``read_prices``.
         browser: Whether to open a browser.
 
     Raises:
-        InvalidOptionError: E75, the host, the port, the token or a price cannot be used.
+        InvalidOptionError: E75, the host, the port or the token cannot be used.
         TraceDatabaseError: E60, the database cannot be used.
         TraceNotFoundError: E61, no trace matches, or more than one.
         KeyboardInterrupt: It was interrupted.
     """
     store = open_store(path)
     from kantan_agents.page.listening import is_remote, listen
-    from kantan_agents.page.serve import address_of, local_app, serve
-    from kantan_agents.page.state import PageState
     from kantan_agents.page.token_gate import checked_token
-    from kantan_agents.replay.experiment.prices import Prices
 
     if token is None and is_remote(host):
         reason = (
@@ -63,19 +60,23 @@ def open_page(
         )
         raise InvalidOptionError(option="--host", reason=reason)
     known = secrets.token_urlsafe() if token is None else checked_token(token)
-    state = PageState(store, Prices.of(prices))
     run = None if trace_id is None else store.trace(trace_id).trace_id
     place = listen(host, port)
     with place.listener:
-        typer.echo(address_of(place, known, run))
+        typer.echo(place.address_for(known, run))
         sys.stdout.flush()
         typer.echo("Ctrl-C ends it", err=True)
         ticket = secrets.token_urlsafe()
         if browser:
-            # A browser may take long to start, and the socket listens already.
-            address = address_of(place, ticket, run)
+            # A browser may take long to start, as the imports below do, and the socket listens already.
+            address = place.address_for(ticket, run)
             threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
         try:
+            from kantan_agents.page.serve import local_app, serve
+            from kantan_agents.page.state import PageState
+            from kantan_agents.replay.experiment.prices import Prices
+
+            state = PageState(store, Prices.of(prices))
             serve(local_app(state, place, known, ticket if browser else None), place)
         except KeyboardInterrupt:
             _end_threads()
