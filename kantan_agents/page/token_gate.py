@@ -15,6 +15,11 @@ from kantan_agents.errors import InvalidOptionError
 
 SHORTEST_TOKEN: Final = 16
 _BEARER: Final = "bearer "
+_REFUSED: Final = "refused: open the address with the token that the command has printed"
+_USED: Final = (
+    "refused: this address works once, and it was used already. If that was not your browser, somebody else "
+    "has opened the page: end the command. Otherwise open the address that it has printed"
+)
 
 
 class TokenGate:
@@ -35,7 +40,8 @@ class TokenGate:
     def __init__(self, app: ASGIApp, token: str, cookie: str, ticket: str | None = None) -> None:
         self._app = app
         self._token = token.encode()
-        self._tickets = [] if ticket is None else [ticket.encode()]
+        self._ticket = None if ticket is None else ticket.encode()
+        self._is_used = False
         self._name = cookie
         self._cookie = secrets.token_urlsafe()
 
@@ -45,19 +51,24 @@ class TokenGate:
             await self._app(scope, receive, send)
             return
         given = QueryParams(scope["query_string"]).getlist("token")
-        if given and scope["path"] == "/":
+        # With HEAD, a program may look at an address before it gives it to a browser.
+        if given and scope["path"] == "/" and scope["method"] == "GET":
             is_known = len(given) == 1 and self._takes(given[0].encode())
-            await (self._let_in() if is_known else _refused())(scope, receive, send)
+            refusal = _refused(_USED if self._was_used(given[0].encode()) else _REFUSED)
+            await (self._let_in() if is_known else refusal)(scope, receive, send)
         elif self._may_pass(HTTPConnection(scope)):
             await self._app(scope, receive, send)
         else:
             await _refused()(scope, receive, send)
 
     def _takes(self, given: bytes) -> bool:
-        if any(secrets.compare_digest(given, ticket) for ticket in self._tickets):
-            self._tickets.clear()
+        if self._ticket is not None and not self._is_used and secrets.compare_digest(given, self._ticket):
+            self._is_used = True
             return True
         return secrets.compare_digest(given, self._token)
+
+    def _was_used(self, given: bytes) -> bool:
+        return self._is_used and self._ticket is not None and secrets.compare_digest(given, self._ticket)
 
     def _may_pass(self, connection: HTTPConnection) -> bool:
         authorization = connection.headers.get("authorization", "")
@@ -88,7 +99,6 @@ def checked_token(token: str) -> str:
     raise InvalidOptionError(option="--token", reason=reason)
 
 
-def _refused() -> Response:
-    text = "refused: open the address with the token that the command has printed"
+def _refused(text: str = _REFUSED) -> Response:
     headers = {"WWW-Authenticate": "Bearer", "Cache-Control": "no-store"}
     return PlainTextResponse(text, HTTPStatus.UNAUTHORIZED, headers)

@@ -10,12 +10,13 @@ from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
 from typer.testing import CliRunner
 
-from kantan_agents import TraceStore
+from kantan_agents import Agent, TraceStore, record_traces
 from kantan_agents.cli.app import app
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page import traces_app
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.replay.experiment.prices import Prices
+from kantan_agents.testing import OfflineServer, Profile, ScriptedToolCall
 from tests.page.sample import make
 from tests.page.served import apart, served
 from tests.tracing.store.sample_database import open_sample
@@ -53,15 +54,53 @@ def test_without_a_price_no_cost_is_claimed(store: TraceStore, prices: Any) -> N
     assert (data["cost"], [call["cost"] for call in data["calls"]]) == (None, [None] * 3)
 
 
+def test_a_call_of_unknown_usage_makes_the_cost_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "t.sqlite3"
+
+    def record() -> None:
+        recorder = record_traces(path)
+        hand_over = ScriptedToolCall("transfer_to_silent", {})
+        silence = Profile("silent", usage="never")
+        with OfflineServer([hand_over]) as one, OfflineServer(["Here."], profile=silence) as other:
+            silent = Agent("silent", "b", model=other.bundle("gpt", api="chat"))
+            Agent("a", "b", model=one.bundle("gpt"), handoffs=[silent]).run("Where is order 1")
+        recorder.shutdown()
+
+    apart(record)
+    data = read_run(TraceStore(path), "LAST", Prices.of(PRICES))
+    assert [call["cost"] is None for call in data["calls"]] == [False, True]
+    assert data["cost"] is None
+
+
+@pytest.mark.parametrize(
+    ("prices", "cost"),
+    [
+        ({"openai/gpt": (1.0, 1.0), "azure/gpt": (5.0, 5.0)}, 1.0),
+        ({"azure/gpt": (5.0, 5.0)}, 5.0),
+        ({"gemini/gpt": (1.0, 1.0), "azure/gpt": (5.0, 5.0)}, None),
+        ({"gpt": (2.0, 2.0), "openai/gpt": (1.0, 1.0)}, 1.0),
+    ],
+)
+def test_the_price_of_the_provider_wins(prices: Any, cost: float | None) -> None:
+    assert Prices.of(prices).cost("gpt", 1_000_000, 0, provider="openai") == cost
+
+
+def test_large_amounts_are_not_rounded(store: TraceStore, page: Page) -> None:
+    with served(traces_app(store, prices={"gpt": (823_045_000.0, 0.0)})) as address:
+        page.goto(f"{address}/#/run/LAST")
+        expect(page.locator(".summary")).to_contain_text("cost 24,691.35")
+
+
 def test_a_run_that_was_not_recorded_completely_has_no_cost(tmp_path: Path) -> None:
     with open_sample(tmp_path / "t.db") as database:
         database.run("by kantan-llm's own tracer")
         assert read_run(TraceStore(database.path), "LAST", Prices.of(PRICES))["cost"] is None
 
 
-def test_a_run_that_failed_before_it_was_answered_has_no_cost(store: TraceStore) -> None:
+def test_a_call_that_was_refused_has_cost_nothing(store: TraceStore) -> None:
     (failed,) = store.traces(has_failed=True)
-    assert run_data(store, PRICES, failed.trace_id)["cost"] is None
+    assert run_data(store, PRICES, failed.trace_id)["cost"] == 0
+    assert run_data(store, None, failed.trace_id)["cost"] is None
 
 
 def test_the_page_shows_it(store: TraceStore, page: Page) -> None:

@@ -103,6 +103,8 @@ def test_a_line_folds_what_is_inside(page: Page, address: str) -> None:
     inner = page.get_by_role("treeitem").filter(has_text="read_map")
     expect(inner).to_be_visible()
     page.get_by_role("treeitem").filter(has_text="Task").first.click()
+    page.keyboard.press("Shift+ArrowLeft")  # selects a text
+    expect(inner).to_be_visible()
     page.keyboard.press("ArrowLeft")
     expect(inner).to_have_count(0)
     page.keyboard.press("ArrowRight")

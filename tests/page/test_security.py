@@ -172,8 +172,11 @@ def test_a_ticket_lets_in_once(store: TraceStore) -> None:
 
         first, second = visitor(), visitor()
         assert first.get("/api/runs", headers={"authorization": f"Bearer {ticket}"}).status_code == 401
+        assert first.head(f"/?token={ticket}").status_code == 401  # only looks whether there is something
         assert first.get(f"/?token={ticket}").status_code == 303
-        assert second.get(f"/?token={ticket}").status_code == 401
+        late = second.get(f"/?token={ticket}")
+        assert (late.status_code, "somebody else has opened the page" in late.text) == (401, True)
+        assert "somebody else" not in second.get("/?token=another").text
         assert first.get("/api/runs").status_code == 200
         assert second.get("/api/runs").status_code == 401
         assert second.get(f"/?token={TOKEN}").status_code == 303

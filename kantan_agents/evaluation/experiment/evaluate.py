@@ -185,7 +185,7 @@ async def evaluate_async(
     }
     row, stored = await run_sync(_opened, path, title, body)
     units = await run_sync(lambda: list(missing_units(cases, compared, times, asked, stored)))
-    spending = Spending(limit, has_judges=any(one.source == "model" for one in asked))
+    spending = Spending(limit)
     runner = CaseRunner(
         title,
         priced,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import anyio
@@ -14,6 +15,7 @@ from kantan_agents.capture.canonical import copied
 from kantan_agents.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.evaluation.evaluators.judge_runs import JUDGE_METADATA, JUDGE_RECORDS_CONTENTS
 from kantan_agents.evaluation.experiment.rows import RatedScore
+from kantan_agents.evaluation.experiment.watching import Watch
 from kantan_agents.evaluation.finished import FinishedCase
 from kantan_agents.evaluation.scores import Score
 from kantan_agents.rubric import judge
@@ -24,24 +26,26 @@ async def scores_of(
     finished: FinishedCase,
     evaluators: Sequence[Evaluator],
     metadata: Mapping[str, Any],
+    watched: Callable[[], AbstractContextManager[Watch]],
     *,
     records_contents: bool,
-) -> list[RatedScore]:
-    """Return the scores that evaluators give to a run, asked at the same time.
+) -> tuple[list[RatedScore], dict[str, Watch]]:
+    """Return the scores that evaluators give to a run, asked at the same time, and what each has used.
 
     Args:
         finished: The run.
         evaluators: The evaluators.
         metadata: For the traces of judges.
+        watched: Watches the runs that begin in it.
         records_contents: Whether these traces may have the contents of the run.
     """
     tokens = JUDGE_METADATA.set(metadata), JUDGE_RECORDS_CONTENTS.set(records_contents)
     try:
-        rated = await _scores_of(finished, evaluators)
+        rated, watches = await _scores_of(finished, evaluators, watched)
     finally:
         JUDGE_METADATA.reset(tokens[0])
         JUDGE_RECORDS_CONTENTS.reset(tokens[1])
-    return rated if records_contents else [_without_texts(one) for one in rated]
+    return (rated if records_contents else [_without_texts(one) for one in rated]), watches
 
 
 def _own(finished: FinishedCase) -> FinishedCase:
@@ -68,11 +72,17 @@ def _without_texts(rated: RatedScore) -> RatedScore:
     return attrs.evolve(rated, score=attrs.evolve(rated.score, label=None, comment=None, error=error))
 
 
-async def _scores_of(finished: FinishedCase, evaluators: Sequence[Evaluator]) -> list[RatedScore]:
+async def _scores_of(
+    finished: FinishedCase,
+    evaluators: Sequence[Evaluator],
+    watched: Callable[[], AbstractContextManager[Watch]],
+) -> tuple[list[RatedScore], dict[str, Watch]]:
     found: dict[str, Mapping[str, Score]] = {}
+    watches: dict[str, Watch] = {}
 
     async def ask(evaluator: Evaluator) -> None:
-        found[evaluator.name] = await evaluator.score(_own(finished))
+        with watched() as watches[evaluator.name]:
+            found[evaluator.name] = await evaluator.score(_own(finished))
 
     asked = [one for one in evaluators if finished.error is None or one.on_failure]
     if len(asked) == 1:
@@ -90,7 +100,7 @@ async def _scores_of(finished: FinishedCase, evaluators: Sequence[Evaluator]) ->
     for one in evaluators:
         if one.better == "higher":
             _record(finished.trace_id, found.get(one.name, {}), records_contents=JUDGE_RECORDS_CONTENTS.get())
-    return rated
+    return rated, watches
 
 
 def _record(trace_id: str | None, scores: Mapping[str, Score], *, records_contents: bool) -> None:

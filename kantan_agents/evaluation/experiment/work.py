@@ -10,6 +10,7 @@ import anyio
 from agents.tracing.scope import Scope
 from anyio.to_thread import run_sync
 
+from kantan_agents.evaluation.evaluators.evaluator import Evaluator
 from kantan_agents.evaluation.experiment.keeper import Keeper, Kept
 from kantan_agents.evaluation.experiment.one_case import CaseRunner, metadata_of
 from kantan_agents.evaluation.experiment.plan import Unit
@@ -99,10 +100,10 @@ class Work:
             self._keeper.close()
 
     async def _explored(self, units: Iterator[Unit]) -> Iterator[Unit]:
-        """Run each variant of which nothing is known once, alone; return what is left."""
+        """Run alone, one after the other, until all variants and judges are known; return what is left."""
         left: list[Unit] = []
         for unit in units:
-            if self.stopped is None and not self._spending.knows(unit.variant.hash):
+            if self.stopped is None and not self._spending.knows(unit.variant.hash, unit.evaluators):
                 await self._run(unit)
             else:
                 left.append(unit)
@@ -115,7 +116,7 @@ class Work:
             await self._run(unit)
 
     async def _run(self, unit: Unit) -> None:
-        async with self._budgeted(unit.variant.hash) as may_run:
+        async with self._budgeted(unit.variant.hash, unit.evaluators) as may_run:
             if not may_run:
                 return
             result, error = await self._runner.run(unit)
@@ -130,15 +131,15 @@ class Work:
             await self._score(unit, result, kept)
 
     @asynccontextmanager
-    async def _budgeted(self, variant: str | None) -> AsyncIterator[bool]:
+    async def _budgeted(self, variant: str | None, evaluators: Sequence[Evaluator]) -> AsyncIterator[bool]:
         """Reserve what a run may use, and yield whether it may begin; otherwise the evaluation has ended."""
-        reserved = self._spending.reserve(variant)
+        reserved = self._spending.reserve(variant, evaluators)
         while reserved is None and self._running:
             # Another run may use less than what is reserved for it.
             await self._settled.wait()
-            reserved = self._spending.reserve(variant)
+            reserved = self._spending.reserve(variant, evaluators)
         if reserved is None or self.stopped is not None:
-            self._stop(self._spending.used_up(self._kept, self._total))
+            self._stop(self._spending.used_up(variant, evaluators, self._kept, self._total))
             yield False
             return
         self._running += 1
@@ -157,18 +158,21 @@ class Work:
 
         async def score(stored: Iterator[tuple[int, str, CaseResult]]) -> None:
             for number, _, result in stored:
-                async with self._budgeted(None) as may_ask:
+                unit = units[number]
+                async with self._budgeted(None, unit.evaluators) as may_ask:
                     if not may_ask:
                         return
-                    unit = units[number]
                     await self._score(unit, result, Kept(unit.case, unit.variant.hash, None, number))
 
         for start in range(0, len(rows), _AT_ONCE):
             found = await run_sync(self._read, rows[start : start + _AT_ONCE])
-            if self._spending.is_limited and not self._spending.knows(None):
-                await score(iter(found[:1]))
-                found = found[1:]
-            stored = iter(found)
+            known: list[tuple[int, str, CaseResult]] = []
+            for one in found:
+                if self._spending.is_limited and not self._spending.knows(None, units[one[0]].evaluators):
+                    await score(iter([one]))
+                else:
+                    known.append(one)
+            stored = iter(known)
             async with anyio.create_task_group() as group:
                 for _ in range(workers):
                     group.start_soon(score, stored)
@@ -177,14 +181,17 @@ class Work:
         return list(read_results(self._path, self._row, rows))
 
     async def _score(self, unit: Unit, result: CaseResult, kept: Kept) -> None:
-        with self._runner.watched() as watch:
-            scores = await scores_of(
-                result.finished(unit.case),
-                unit.evaluators,
-                metadata_of(self._row.name, unit),
-                records_contents=not result.is_withheld,
-            )
-        self._spending.spend_on_scores(watch.input_tokens + watch.output_tokens, watch.cost)
+        scores, watches = await scores_of(
+            result.finished(unit.case),
+            unit.evaluators,
+            metadata_of(self._row.name, unit),
+            self._runner.watched,
+            records_contents=not result.is_withheld,
+        )
+        scored = {one.evaluator for one in scores if one.score is not None and one.score.value is not None}
+        for name, watch in watches.items():
+            tokens = watch.input_tokens + watch.output_tokens
+            self._spending.spend_on_scores(name, tokens, watch.cost, has_scored=name in scored)
         self._keeper.put(
             Kept(
                 kept.case,

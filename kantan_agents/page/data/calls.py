@@ -70,9 +70,14 @@ def tokens_of(call: ModelCallRecord) -> tuple[int, int]:
 
 
 def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
-    """Return what a model call has cost; None if its model has no price, or if it says nothing of tokens."""
+    """Return what a model call has cost; None if its model has no price, or if it says nothing of tokens.
+
+    A call that was refused with an error has cost nothing.
+    """
     used = tokens_of(call)
-    return prices.cost(call.model, *used) if any(used) else None
+    if any(used):
+        return prices.cost(call.model, *used, provider=call.provider)
+    return prices.nothing if call.answer is None and not call.broke_off else None
 
 
 def tool_call_data(call: ToolCallRecord) -> dict[str, Any]:

@@ -54,12 +54,12 @@ def run_view(
 
 def _cost(trace: StoredTrace, prices: Prices) -> float | None:
     """Return what all model calls have cost; None if that of one is not known."""
-    calls = [call for call in trace.model_calls if any(tokens_of(call))]
-    costs = [cost_of(call, prices) for call in calls]
+    costs = [cost_of(call, prices) for call in trace.model_calls]
     known = [cost for cost in costs if cost is not None]
     # A call of which no record is left has its tokens in the spans only.
-    is_complete = sum(sum(tokens_of(call)) for call in calls) >= (trace.summary.total_tokens or 0)
-    return sum(known) if known and len(known) == len(costs) and is_complete else None
+    recorded = sum(sum(tokens_of(call)) for call in trace.model_calls)
+    is_complete = len(known) == len(costs) and recorded >= (trace.summary.total_tokens or 0)
+    return sum(known) if known and is_complete else None
 
 
 def _run(run: RunRecord) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -40,20 +41,27 @@ class Prices:
                 reason = f"of {name!r} must be (input, output) per million tokens, not {pair!r}"
                 raise InvalidOptionError(option="prices", reason=reason)
         pairs = {name: (float(pair[0]), float(pair[1])) for name, pair in (prices or {}).items()}
-        return cls({**{name.rpartition("/")[2]: pair for name, pair in pairs.items()}, **pairs})
+        short = {name: name.rpartition("/")[2] for name in pairs}
+        counts = Counter(short.values())
+        # Without its provider, a name that two of them have says nothing.
+        alone = {short[name]: pair for name, pair in pairs.items() if counts[short[name]] == 1}
+        return cls({**alone, **pairs})
 
     @property
     def nothing(self) -> float | None:
         """The cost of no tokens: 0, or None without any price."""
         return 0.0 if self.of_models else None
 
-    def cost(self, model: str | None, input_tokens: int, output_tokens: int) -> float | None:
+    def cost(
+        self, model: str | None, input_tokens: int, output_tokens: int, *, provider: str | None = None
+    ) -> float | None:
         """Return the cost of tokens; None if the model has no price. Cached tokens cost as others do."""
         if not input_tokens and not output_tokens:
             return self.nothing
         # A name for kantan-llm may begin with its provider: "ollama/llama3.2".
         name = model or ""
-        price = self.of_models.get(name) or self.of_models.get(name.rpartition("/")[2])
+        names = (f"{provider}/{name}", name, name.rpartition("/")[2])
+        price = next((self.of_models[one] for one in names if one in self.of_models), None)
         if price is None:
             return None
         return (input_tokens * price[0] + output_tokens * price[1]) / _PER

@@ -8,10 +8,17 @@ import anyio
 
 from kantan_agents import Agent, Prompt, TraceStore
 from kantan_agents.errors import EvaluationBudgetError
-from kantan_agents.evaluation import Evaluation, FinishedCase, Progress, evaluate, evaluate_async
+from kantan_agents.evaluation import (
+    Evaluation,
+    FinishedCase,
+    Progress,
+    evaluate,
+    evaluate_async,
+    evaluator,
+)
 from kantan_agents.evaluation.evaluators import judged
 from kantan_agents.testing import OfflineServer
-from tests.evaluation.experiment.counting import words
+from tests.evaluation.experiment.counting import length, words
 
 
 def verdict(_request: Any) -> Any:
@@ -119,3 +126,55 @@ def test_two_evaluations_at_once_count_their_own_tokens(store: TraceStore) -> No
         agent = Agent("a", "b", model=server.bundle())
         evaluations = anyio.run(both)
     assert [[one.tokens for one in found.results] for found in evaluations] == [[15] * 3] * 2
+
+
+def test_a_judge_that_was_not_asked_yet_is_asked_alone(store: TraceStore) -> None:
+    def answer(request: Any) -> Any:
+        question = request.input[-1]["content"]
+        return {"status": 400, "text": "no"} if question == "0" else "fine"
+
+    with OfflineServer(answer) as agents_server, OfflineServer(verdict) as judges_server:
+        agent = Agent("a", "b", model=agents_server.bundle())
+        judge = judged(Prompt("kind", "v1", "Be kind."), model=judges_server.bundle())
+        done: list[Progress] = []
+        # The first run fails, so that nobody judges it.
+        evaluate(
+            agent, words(*map(str, range(12))), judge, max_tokens=100, concurrency=8, progress=done.append
+        )
+    assert done[-1].tokens == 90
+
+
+def test_code_scores_stored_results_whatever_is_left(store: TraceStore) -> None:
+    with OfflineServer(lambda _request: "fine") as agents_server, OfflineServer(verdict) as judges_server:
+        agent = Agent("a", "b", model=agents_server.bundle())
+        judge = judged(Prompt("kind", "v1", "Be kind."), model=judges_server.bundle())
+        cases = words(*map(str, range(4)))
+        some = evaluate(agent, cases, judge, name="stored", max_tokens=60, concurrency=1)
+        assert len(some) == 2
+        evaluate(agent, cases, name="stored")
+        # Two results lack the judge's score, and all lack that of the code.
+        more = evaluate(agent, cases, [judge, length], name="stored", max_tokens=15, concurrency=4)
+        assert "15 tokens were used, and the judges of one result take up to 15" in str(more.stopped)
+        assert "4 of 4 runs are kept, some of them without all scores" in str(more.stopped)
+        assert sum("length" in one.scores for one in more.results) == 3
+        last = evaluate(agent, cases, [judge, length], name="stored", max_tokens=15, concurrency=4)
+    assert last.stopped is None
+    assert (len(agents_server.requests), len(judges_server.requests)) == (4, 4)
+
+
+def test_a_judge_of_ones_own_that_uses_no_agent_does_not_slow_an_evaluation_down(store: TraceStore) -> None:
+    running, most = 0, 0
+
+    async def slow(_finished: FinishedCase) -> float:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await anyio.sleep(0.05)
+        running -= 1
+        return 1.0
+
+    own = evaluator(slow, name="own", version="1", source="model")
+    with OfflineServer(lambda _request: "fine") as server:
+        agent = Agent("a", "b", model=server.bundle())
+        evaluate(agent, words(*map(str, range(6))), own, max_tokens=1_000, concurrency=5)
+    assert most > 1

@@ -15,9 +15,11 @@ export function count(number) {
   return number === null || number === undefined ? "" : number.toLocaleString("en");
 }
 
-/** Return an amount in the currency of the prices: "0.00123", never "1.23e-3". */
+/** Return an amount in the currency of the prices: "0.00123", never "1.23e-3", and "12,345.67". */
 export function money(amount) {
-  return typeof amount === "number" ? amount.toLocaleString("en", { maximumSignificantDigits: 4 }) : "";
+  if (typeof amount !== "number") return "";
+  const digits = amount < 1000 ? { maximumSignificantDigits: 4 } : { maximumFractionDigits: 2 };
+  return amount.toLocaleString("en", digits);
 }
 
 /** Return a time in the local zone, with UTC when the pointer rests on it. */

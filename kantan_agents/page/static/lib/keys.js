@@ -15,6 +15,7 @@ export function listen(actions, signal) {
     (event) => {
       const typing = isField(event.target) || event.target.isContentEditable;
       if (event.ctrlKey || event.altKey || event.metaKey || (typing && event.key !== "Escape")) return;
+      if (event.shiftKey && event.key.startsWith("Arrow")) return; // it selects a text
       const action = actions[event.key];
       if (action) {
         event.preventDefault();
