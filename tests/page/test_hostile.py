@@ -125,6 +125,7 @@ def test_no_text_runs_or_loads_anything(
     watched.watch(page)
     page.goto(f"{address}/#/{view.format(*hostile.traces) if NAME not in view else view}")
     expect(page.locator("main :is(h1, .problem)").first).to_be_visible()
+    page.wait_for_load_state("networkidle")  # the table is there
     touch_everything(page)
     nothing_ran(page, watched, address)
 

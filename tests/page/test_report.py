@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,10 @@ def test_it_shows_a_run_as_the_page_does(store: TraceStore, offline: Page, tmp_p
     expect(details).to_contain_text("refused E15 by params: refund_order.order_id.pattern in explicit")
     offline.get_by_role("treeitem").filter(has_text="model").first.click()
     expect(details).to_contain_text("Help Aiko.")
+    details.get_by_text("As JSON").click()
+    shown = json.loads(details.locator("pre").last.inner_text())
+    assert shown["call"]["instructions"]["text"] == "Help Aiko."
+    assert shown["call"]["input"][0]["text"]["text"] == "Please refund 7"
 
 
 def test_several_runs_are_chosen_from_a_list(store: TraceStore, offline: Page, tmp_path: Path) -> None:

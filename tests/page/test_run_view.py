@@ -183,6 +183,21 @@ def test_hostile_texts_are_texts(page: Page, tmp_path: Path) -> None:
             assert page.locator("main img, main script, main a[href^=javascript]").count() == 0
 
 
+def test_a_span_is_shown_as_json_when_it_is_asked_for(page: Page, store: TraceStore, address: str) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}/#/run/LAST")
+    page.get_by_role("treeitem").filter(has_text="refund_order").first.click()
+    details = page.get_by_role("region", name="Details")
+    assert [url for url in asked if "/span/" in url] == []
+    details.get_by_text("As JSON").click()
+    expect(details).to_contain_text('"object": "trace.span"')
+    spans = {span.span_id for span in store.trace("LAST").spans}
+    shown = json.loads(details.locator("pre").last.inner_text())
+    assert shown["span_id"] in spans and shown["span_type"] == "function"
+    assert len([url for url in asked if "/span/" in url]) == 1
+
+
 def test_a_narrow_window_has_no_horizontal_scrolling(page: Page, address: str) -> None:
     for width in (360, 900, 2560):
         page.set_viewport_size({"width": width, "height": 800})

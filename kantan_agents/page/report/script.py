@@ -14,6 +14,7 @@ MODULES: Final = (
     "run/timeline.js",
     "run/details.js",
     "run/overview.js",
+    "run/raw.js",
     "run/board.js",
     "report/main.js",
 )

@@ -3,9 +3,13 @@
 import { fill, h, inline } from "../lib/dom.js";
 import { details } from "./details.js";
 import { overview } from "./overview.js";
+import { asJson } from "./raw.js";
 import { Timeline } from "./timeline.js";
 
-/** Shows a run in an element. `options.chosen(line)` is called for each selection; `options.whole` as in details(). */
+/**
+ * Shows a run in an element. `options.chosen(line)` is called for each selection; `options.whole` is as in
+ * details(), and `options.json` as `load` in asJson().
+ */
 export class RunBoard {
   constructor(root, data, options) {
     this.data = data;
@@ -25,7 +29,8 @@ export class RunBoard {
   }
 
   choose(line) {
-    fill(this.aside, details(this.data, line, this.options.whole), this.options.actions?.(line));
+    const { whole, json, actions } = this.options;
+    fill(this.aside, details(this.data, line, whole), asJson(this.data, line, json, whole), actions?.(line));
     this.options.chosen?.(line);
   }
 

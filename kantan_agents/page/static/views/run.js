@@ -38,7 +38,8 @@ export function update(query) {
 function draw(root, data, span) {
   const board = new RunBoard(root, data, {
     buttons: buttons(data),
-    whole: (line, part) => `api/run/${encodeURIComponent(data.id)}/span/${encodeURIComponent(line.id)}?part=${part}`,
+    whole: (line, part) => `api/${spanPath(data, line)}${part ? `?part=${part}` : ""}`,
+    json: (line) => get(spanPath(data, line)),
     actions: (line) =>
       line.call === null
         ? null
@@ -47,6 +48,10 @@ function draw(root, data, span) {
   });
   if (span) board.timeline.chooseId(span);
   return board;
+}
+
+function spanPath(data, line) {
+  return `run/${encodeURIComponent(data.id)}/span/${encodeURIComponent(line.id)}`;
 }
 
 function chosenIn(board) {
