@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from playwright.sync_api import Page, expect
 from starlette.testclient import TestClient
@@ -14,6 +15,7 @@ from kantan_agents import Agent, TraceStore, record_traces
 from kantan_agents.cli.app import app
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.page import traces_app
+from kantan_agents.page.data.calls import cost_of
 from kantan_agents.page.data.read_run import read_run
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.testing import OfflineServer, Profile, ScriptedToolCall
@@ -83,6 +85,14 @@ def test_a_call_of_unknown_usage_makes_the_cost_unknown(tmp_path: Path) -> None:
 )
 def test_the_price_of_the_provider_wins(prices: Any, cost: float | None) -> None:
     assert Prices.of(prices).cost("gpt", 1_000_000, 0, provider="openai") == cost
+
+
+@pytest.mark.parametrize("damaged", [float("inf"), float("nan"), "many", None, -3])
+def test_a_damaged_number_of_tokens_is_an_unknown_cost(store: TraceStore, damaged: Any) -> None:
+    call = store.trace("LAST").model_calls[0]
+    assert call.answer is not None
+    broken = attrs.evolve(call, answer=attrs.evolve(call.answer, usage={"input_tokens": damaged}))
+    assert cost_of(broken, Prices.of(PRICES)) is None
 
 
 def test_large_amounts_are_not_rounded(store: TraceStore, page: Page) -> None:

@@ -65,8 +65,8 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
 
 def tokens_of(call: ModelCallRecord) -> tuple[int, int]:
     """Return the input tokens and the output tokens that a model call has used."""
-    usage = {} if call.answer is None else _numbers(call.answer.usage)
-    return int(usage.get("input_tokens", 0)), int(usage.get("output_tokens", 0))
+    usage = {} if call.answer is None else call.answer.usage
+    return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
 
 
 def cost_of(call: ModelCallRecord, prices: Prices) -> float | None:
@@ -120,6 +120,11 @@ def _tool(tool: ToolDefinition) -> dict[str, Any]:
 
 def _error(error: Any) -> dict[str, Any] | None:
     return None if error is None else {"type": error.type, "message": cut(error.message)}
+
+
+def _count(value: Any) -> int:
+    # A damaged file may have an infinite number there, or a text.
+    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _numbers(usage: Mapping[str, Any]) -> dict[str, float]:
