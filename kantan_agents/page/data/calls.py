@@ -65,7 +65,7 @@ def model_call_data(call: ModelCallRecord, pools: Pools, prices: Prices) -> dict
 
 def tokens_of(call: ModelCallRecord) -> tuple[int, int]:
     """Return the input tokens and the output tokens that a model call has used."""
-    usage = {} if call.answer is None else call.answer.usage
+    usage: Mapping[str, Any] = {} if call.answer is None else call.answer.usage
     return _count(usage.get("input_tokens")), _count(usage.get("output_tokens"))
 
 
