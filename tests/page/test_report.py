@@ -63,6 +63,7 @@ def test_it_shows_a_run_as_the_page_does(store: TraceStore, offline: Page, tmp_p
     offline.get_by_role("treeitem").filter(has_text="model").first.click()
     expect(details).to_contain_text("Help Aiko.")
     details.get_by_text("As JSON").click()
+    expect(details).to_contain_text('"is_streamed"')  # it is filled after it was opened
     shown = json.loads(details.locator("pre").last.inner_text())
     assert shown["call"]["instructions"]["text"] == "Help Aiko."
     assert shown["call"]["input"][0]["text"]["text"] == "Please refund 7"
