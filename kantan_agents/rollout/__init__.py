@@ -1,0 +1,1 @@
+"""Guarded rollouts of a new version."""
