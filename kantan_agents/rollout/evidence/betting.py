@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
-from typing import Final, TypeAlias
+from typing import Final
 
 import attrs
 import numpy as np
 import numpy.typing as npt
 
-Floats: TypeAlias = npt.NDArray[np.float64]
-Flags: TypeAlias = npt.NDArray[np.bool_]
+from kantan_agents.rollout.evidence.running import Flags, Floats, running_mean
 
-FRACTIONS: Final = (0.9, *(2.0**-power for power in range(1, 10)))
-"""Which parts of the largest safe stake are bet, each with the same share of the first wealth."""
+EFFECTS: Final = tuple(2.0**-power for power in range(9))
+"""The gamblers: each bets as would be best if the mean were so many standard deviations above 0."""
 
+FIRST_WEALTH: Final = np.array([1.0, 2.0, 3.0, 3.0, 3.0, 3.0, 2.0, 1.0, 1.0]) / 19.0
+"""Which part of the first wealth each gambler gets: more for effects that are likely to be looked for."""
+
+_LARGEST_STAKE: Final = 0.9
 _ROUNDING: Final = 1e-9
 
 
@@ -75,26 +78,34 @@ def threshold(alpha: float) -> float:
     return -math.log(alpha)
 
 
-def log_e_process(values: npt.ArrayLike, lowest: npt.ArrayLike) -> Evidence:
+def log_e_process(
+    values: npt.ArrayLike, lowest: npt.ArrayLike, scale: npt.ArrayLike | None = None
+) -> Evidence:
     """Return the evidence against "each value has a mean of at most 0, given the earlier ones".
 
-    A stake may be at most 1 / -lowest, for then a value cannot make the wealth negative. Ten gamblers bet
-    fixed fractions of it. The evidence is their average wealth, so one need not know how large an effect is.
-    All is computed in logarithms, so that long sequences neither overflow nor vanish.
+    If the mean is d and the standard deviation s, the stake d / s^2 makes the wealth grow fastest. Nine
+    gamblers bet for d / s = 1, 1/2, 1/4 and so on to 1/256, and the evidence is their average wealth. So one
+    need not know how large an effect is. No stake is above 0.9 / -lowest, so no value can take all of the
+    wealth. All is computed in logarithms, so that long sequences neither overflow nor vanish.
 
     Args:
         values: Shape (observations,): in any unit, each at least its ``lowest``.
-        lowest: Shape (observations,): the least that each value could be, below 0 and in the same unit. It
-            may depend on earlier values, but not on the value itself or on later ones.
+        lowest: Shape (observations,): the least that each value could be, below 0 and in the same unit.
+        scale: Shape (observations,): about the standard deviation of each value, above 0 and in the same
+            unit. None for the root mean square of the earlier values. It matters for the speed, not for
+            validity.
+
+    ``lowest`` and ``scale`` may depend on earlier values, but not on the value itself or on later ones.
 
     Raises:
-        ValueError: The arrays differ in shape, or contain NaN or infinity; a ``lowest`` is not below 0, or a
-            value is below its ``lowest``.
+        ValueError: The arrays differ in shape, or contain NaN or infinity; a ``lowest`` is not below 0, a
+            ``scale`` is not above 0, or a value is below its ``lowest``.
 
     Source: Waudby-Smith and Ramdas, Estimating means of bounded random variables by betting, Journal of the
-    Royal Statistical Society B 86 (2024), section 4, several fixed bets at once; Ville, Étude critique
-    de la notion de collectif (1939), for the bound; Ramdas, Grünwald, Vovk and Shafer, Game-theoretic
-    statistics and safe anytime-valid inference, Statistical Science 38 (2023).
+    Royal Statistical Society B 86 (2024), section 4, several bets at once; Kelly, A new interpretation of
+    information rate, Bell System Technical Journal 35 (1956), for the stake; Ville, Étude critique de la
+    notion de collectif (1939), for the bound; Ramdas, Grünwald, Vovk and Shafer, Game-theoretic statistics
+    and safe anytime-valid inference, Statistical Science 38 (2023).
     """
     gains, least = np.asarray(values, dtype=np.float64), np.asarray(lowest, dtype=np.float64)
     if gains.ndim != 1 or gains.shape != least.shape:
@@ -105,28 +116,43 @@ def log_e_process(values: npt.ArrayLike, lowest: npt.ArrayLike) -> Evidence:
         raise ValueError("lowest must be below 0")
     if not (gains >= least * (1.0 + _ROUNDING)).all():
         raise ValueError("a value is below its lowest")
-    return Evidence(mixed(log_wealths(gains / -least)))
+    if scale is None:
+        spread = np.sqrt(running_mean(gains**2, float(np.sum(least[:1] ** 2))))
+    else:
+        spread = np.asarray(scale, dtype=np.float64)
+    if spread.shape != gains.shape or not (np.isfinite(spread) & (spread > 0.0)).all():
+        raise ValueError("scale must be a finite number above 0 for each value")
+    return Evidence(mixed(log_wealths(gains, least, spread)))
 
 
-def log_wealths(ratios: Floats) -> Floats:
-    """Return the logarithm of each gambler's wealth, shape (fractions, observations).
+def log_wealths(values: Floats, lowest: Floats, scale: Floats) -> Floats:
+    """Return the logarithm of each gambler's wealth, if it starts at 1; shape (gamblers, observations).
 
     Args:
-        ratios: Shape (observations,): each value divided by the largest loss, at least -1.
+        values: Shape (observations,): as for `log_e_process`.
+        lowest: Shape (observations,): as for `log_e_process`.
+        scale: Shape (observations,): as for `log_e_process`.
     """
-    wealths = np.empty((len(FRACTIONS), len(ratios)))
-    for row, fraction in zip(wealths, FRACTIONS, strict=True):
-        np.multiply(ratios, fraction, out=row)
+    # In units of the scale, so that very small and very large values do as well.
+    units, most = values / scale, _LARGEST_STAKE * scale / -lowest
+    wealths = np.empty((len(EFFECTS), len(values)))
+    for row, effect in zip(wealths, EFFECTS, strict=True):
+        np.minimum(most, effect, out=row)
+        np.multiply(row, units, out=row)
         np.add(row, 1.0, out=row)
         np.log(row, out=row)
         np.cumsum(row, out=row)
     return wealths
 
 
-def mixed(logs: Floats) -> Floats:
-    """Return the logarithm of the average, for each column of an array of logarithms."""
-    largest = logs.max(axis=0)
-    result: Floats = largest + np.log(np.mean(np.exp(logs - largest), axis=0))
+def mixed(wealths: Floats) -> Floats:
+    """Return the logarithm of the average wealth at each time.
+
+    Args:
+        wealths: Shape (gamblers, times): as from `log_wealths`.
+    """
+    largest = wealths.max(axis=0)
+    result: Floats = largest + np.log(FIRST_WEALTH @ np.exp(wealths - largest))
     return result
 
 

@@ -60,8 +60,8 @@ def more_observations(
     if future_share is not None and not 0.0 < future_share < 1.0:
         raise ValueError(f"future_share must be between 0 and 1, not {future_share}")
     seen = drawn(values, is_new, share)
-    gains, least = weighted_differences(seen, lowest, highest)
-    evidence = log_e_process(gains - margin, least - margin)
+    gains, least, scale = weighted_differences(seen, lowest, highest)
+    evidence = log_e_process(gains - margin, least - margin, scale)
     if evidence.rejects(alpha):
         return 0
     new, control = seen.values[seen.is_new], seen.values[~seen.is_new]

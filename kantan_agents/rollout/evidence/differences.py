@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from kantan_agents.rollout.evidence.betting import Evidence, log_e_process, with_skipped
 from kantan_agents.rollout.evidence.observations import Observations, drawn
-from kantan_agents.rollout.evidence.weighting import Weighted, running_mean, weighted
+from kantan_agents.rollout.evidence.running import running_mean
+from kantan_agents.rollout.evidence.weighting import Weighted, weighted
 
 
 def mean_difference(
@@ -47,8 +48,8 @@ def mean_difference(
     """
     check_margin(margin, lowest, highest)
     seen = drawn(values, is_new, share)
-    gains, least = weighted_differences(seen, lowest, highest)
-    return with_skipped(log_e_process(gains - margin, least - margin), seen.used)
+    gains, least, scale = weighted_differences(seen, lowest, highest)
+    return with_skipped(log_e_process(gains - margin, least - margin, scale), seen.used)
 
 
 def weighted_differences(seen: Observations, lowest: float, highest: float) -> Weighted:

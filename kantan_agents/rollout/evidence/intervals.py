@@ -9,12 +9,12 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.rollout.evidence.betting import FRACTIONS, Floats, log_wealths, mixed, threshold
+from kantan_agents.rollout.evidence.betting import log_wealths, mixed, threshold
 from kantan_agents.rollout.evidence.differences import weighted_differences
 from kantan_agents.rollout.evidence.observations import drawn
 from kantan_agents.rollout.evidence.weighting import Weighted
 
-_PRECISION: Final = 0.005
+_PRECISION: Final = 0.02
 
 
 @attrs.frozen
@@ -86,7 +86,10 @@ def difference_interval(
 def _lower_bound(estimates: Weighted, extent: float, limit: float) -> float:
     """Return the largest margin that is rejected, found by bisection; ``-extent`` if none is.
 
-    The larger the margin, the smaller each gambler's wealth at each time. So what is rejected is an interval.
+    The larger the margin, the smaller each gambler's wealth at each time, so what is rejected is an interval.
+    With a fixed stake s, 1 + s * (value - margin) falls. With the largest safe stake f / (margin - lowest),
+    it is 1 - f + f * (value - lowest) / (margin - lowest), which falls too. A gambler bets the smaller of
+    both stakes, and where the smaller one changes, they are equal.
     """
     rejected, kept = -extent, extent
     error = float(np.std(estimates.values)) / math.sqrt(len(estimates.values))
@@ -101,11 +104,10 @@ def _lower_bound(estimates: Weighted, extent: float, limit: float) -> float:
 
 
 def _reaches(estimates: Weighted, margin: float, limit: float) -> bool:
-    ratios: Floats = (estimates.values - margin) / (margin - estimates.lowest)
-    wealths = log_wealths(ratios)
-    # The average is between the largest and its part, so it need not be computed at most times.
+    wealths = log_wealths(estimates.values - margin, estimates.lowest - margin, estimates.scale)
+    # The average is between the largest and its part of it, so it need not be computed at most times.
     largest = wealths.max(axis=0)
-    if largest.max() >= limit + math.log(len(FRACTIONS)):
-        return True
+    if largest.max() < limit:
+        return False
     near = largest >= limit
-    return bool(near.any() and mixed(wealths[:, near]).max() >= limit)
+    return bool(mixed(wealths[:, near]).max() >= limit)

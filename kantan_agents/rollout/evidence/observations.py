@@ -6,7 +6,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.rollout.evidence.betting import Flags, Floats
+from kantan_agents.rollout.evidence.running import Flags, Floats
 
 
 @attrs.frozen(eq=False)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from kantan_agents.rollout.evidence.betting import Evidence, log_e_process, with_skipped
 from kantan_agents.rollout.evidence.observations import drawn
-from kantan_agents.rollout.evidence.quantiles import running_quantile
-from kantan_agents.rollout.evidence.weighting import running_mean, weighted
+from kantan_agents.rollout.evidence.running import running_mean, running_quantile
+from kantan_agents.rollout.evidence.weighting import weighted
 
 CAP_QUANTILE: Final = 0.95
 CAP_MULTIPLE: Final = 2.0
@@ -66,7 +66,7 @@ def relative_increase(
     outcomes = np.where(seen.is_new, capped, factor * capped)
     baseline = running_mean(capped, 0.0) * (1.0 + seen.share * (factor - 1.0))
     highest = factor * cap
-    gains, least = weighted(
+    gains, least, scale = weighted(
         outcomes[bets],
         seen.is_new[bets],
         seen.share[bets],
@@ -74,7 +74,7 @@ def relative_increase(
         lowest_new=0.0,
         highest_control=highest[bets],
     )
-    return with_skipped(log_e_process(gains, least), used)
+    return with_skipped(log_e_process(gains, least, scale), used)
 
 
 def check_factor(factor: float) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
 
@@ -33,9 +35,11 @@ def sample_ratio(is_new: npt.ArrayLike, share: npt.ArrayLike) -> Evidence:
     controlled experiments, KDD 2019.
     """
     seen = drawn(np.zeros(np.shape(is_new)), is_new, share)
-    surplus = np.where(seen.is_new, 1.0 - seen.share, -seen.share)
-    more = mixed(log_wealths(surplus / seen.share))
-    fewer = mixed(log_wealths(-surplus / (1.0 - seen.share)))
-    evidence = with_skipped(Evidence(mixed(np.stack((more, fewer)))), seen.used)
+    surplus = seen.is_new - seen.share
+    scale = np.sqrt(seen.share * (1.0 - seen.share))
+    more = mixed(log_wealths(surplus, -seen.share, scale))
+    fewer = mixed(log_wealths(-surplus, seen.share - 1.0, scale))
+    # Each of both is on average 1 at most, and so is their average.
+    evidence = with_skipped(Evidence(np.logaddexp(more, fewer) - math.log(2.0)), seen.used)
     impossible = ~seen.used & (np.asarray(is_new, dtype=np.bool_) != (np.asarray(share) == 1.0))
     return Evidence(np.where(np.logical_or.accumulate(impossible), np.inf, evidence.path))

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from kantan_agents.rollout.evidence.betting import Evidence, log_e_process, with_skipped
 from kantan_agents.rollout.evidence.observations import drawn
-from kantan_agents.rollout.evidence.quantiles import running_quantile
 from kantan_agents.rollout.evidence.relative import check_factor
-from kantan_agents.rollout.evidence.weighting import running_mean, weighted
+from kantan_agents.rollout.evidence.running import running_mean, running_quantile
+from kantan_agents.rollout.evidence.weighting import weighted
 
 
 def tail_increase(
@@ -60,7 +60,7 @@ def tail_increase(
     arms, shares, limit = seen.is_new[bets], seen.share[bets], limit[bets]
     exceeds = (seen.values[bets] > np.where(arms, factor * limit, limit)).astype(np.float64)
     baseline = running_mean(exceeds, 1.0 - quantile)
-    gains, least = weighted(exceeds, arms, shares, baseline, lowest_new=0.0, highest_control=1.0)
+    gains, least, scale = weighted(exceeds, arms, shares, baseline, lowest_new=0.0, highest_control=1.0)
     used = seen.used.copy()
     used[seen.used] = bets
-    return with_skipped(log_e_process(gains, least), used)
+    return with_skipped(log_e_process(gains, least, scale), used)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kantan_agents.rollout.evidence.betting import Flags, Floats
+from kantan_agents.rollout.evidence.running import Flags, Floats, running_mean
 
 
 class Weighted(NamedTuple):
@@ -15,10 +15,12 @@ class Weighted(NamedTuple):
     Attributes:
         values: Shape (observations,): the estimates, in the unit of the outcomes.
         lowest: Shape (observations,): the least that each could have been.
+        scale: Shape (observations,): about the standard deviation of each, from earlier observations.
     """
 
     values: Floats
     lowest: Floats
+    scale: Floats
 
 
 def weighted(
@@ -59,11 +61,6 @@ def weighted(
     centred = outcomes - baseline
     values = np.where(is_new, centred / share, -centred / (1.0 - share))
     lowest = np.minimum((lowest_new - baseline) / share, -(highest_control - baseline) / (1.0 - share))
-    return Weighted(values, lowest)
-
-
-def running_mean(values: Floats, start: float) -> Floats:
-    """Return the mean of all earlier values at each place, where ``start`` counts as one more of them."""
-    before = np.concatenate(([0.0], np.cumsum(values)[:-1])) if len(values) else values
-    result: Floats = (start + before) / (1.0 + np.arange(len(values)))
-    return result
+    extent = np.ravel(highest_control - lowest_new)[:1]  # of the first outcome
+    spread = np.sqrt(running_mean(centred**2, float(extent.sum()) ** 2 / 4.0))
+    return Weighted(values, lowest, spread / np.sqrt(share * (1.0 - share)))

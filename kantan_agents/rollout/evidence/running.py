@@ -1,15 +1,23 @@
-"""Quantiles of what has been seen so far."""
+"""Means and quantiles of what has been seen so far, so that bets depend on nothing later."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.rollout.evidence.betting import Flags, Floats
+Floats: TypeAlias = npt.NDArray[np.float64]
+Flags: TypeAlias = npt.NDArray[np.bool_]
 
 _GROWTH: Final = 1.1
+
+
+def running_mean(values: Floats, start: float) -> Floats:
+    """Return the mean of all earlier values at each place, where ``start`` counts as one more of them."""
+    before = np.concatenate(([0.0], np.cumsum(values)[:-1])) if len(values) else values
+    result: Floats = (start + before) / (1.0 + np.arange(len(values)))
+    return result
 
 
 def running_quantile(values: Floats, counts: Flags, quantile: float, fewest: int) -> Floats:
