@@ -69,7 +69,7 @@ def difference_interval(
     Source: Waudby-Smith and Ramdas (2024), as for `log_e_process`, section 4, inverting the bets by
     bisection. The estimate is the mean of the estimates of `weighted`, each with the weight p * (1 - p).
     """
-    limit = threshold(alpha / 2.0) if alpha > 0.0 else threshold(alpha)
+    limit = threshold(alpha) + math.log(2.0)  # for each bound
     seen = drawn(values, is_new, share)
     above = weighted_differences(seen, lowest, highest)
     if not len(seen.values):
