@@ -43,7 +43,7 @@ def relative_increase(
             ``factor`` is not above 0.
 
     Source: as for `weighted` and `log_e_process`; capping is winsorizing, Tukey, The Future of Data Analysis,
-    Annals of Mathematical Statistics 33 (1962), section 14.
+    Annals of Mathematical Statistics 33 (1962).
     """
     check_factor(factor)
     seen = drawn(values, is_new, share)
@@ -56,23 +56,24 @@ def relative_increase(
     used[seen.used] = bets
     if not bets.any():
         return with_skipped(log_e_process([], []), used)
-    # What was seen before the first cap counts in the baseline, and the first cap is known when it does.
-    capped = np.minimum(seen.values, np.where(bets, cap, cap[bets][0]))
-    # Let x be the capped value, p the share and m the conditional means of x. The outcome u is x for the new
-    # arm and factor * x for the control, so that `weighted` estimates m_new - factor * m_control. That is at
-    # most 0 under the hypothesis, whatever the baseline k. Written out, the estimate is (x - k) / p or
-    # -(factor * x - k) / (1 - p). The best k is (1 - p) * m_new + p * factor * m_control. If both means are
-    # about equal to b, that is b * (1 - p + p * factor); b is the mean of earlier values.
-    outcomes = np.where(seen.is_new, capped, factor * capped)
-    baseline = running_mean(capped, 0.0) * (1.0 + seen.share * (factor - 1.0))
-    highest = factor * cap
+    # In parts of the cap. What was seen before the first cap counts in the baseline, and the first cap is
+    # known when it does.
+    parts = np.minimum(seen.values / np.where(bets, cap, cap[bets][0]), 1.0)
+    # Let x be the part of the cap, p the share and m the conditional means of x. The outcome u is x for the
+    # new arm and factor * x for the control, so that `weighted` estimates m_new - factor * m_control. That is
+    # at most 0 under the hypothesis, whatever the baseline k, because both arms have the same cap. Written
+    # out, the estimate is (x - k) / p or -(factor * x - k) / (1 - p). The best k is (1 - p) * m_new + p *
+    # factor * m_control. If both means are about b, that is b * (1 - p + p * factor), and b is the mean of
+    # earlier x.
+    outcomes = np.where(seen.is_new, parts, factor * parts)
+    baseline = np.minimum(running_mean(parts, 0.0) * (1.0 + seen.share * (factor - 1.0)), factor)
     gains, least, scale = weighted(
         outcomes[bets],
         seen.is_new[bets],
         seen.share[bets],
-        np.minimum(baseline, highest)[bets],
+        baseline[bets],
         lowest_new=0.0,
-        highest_control=highest[bets],
+        highest_control=factor,
     )
     return with_skipped(log_e_process(gains, least, scale), used)
 

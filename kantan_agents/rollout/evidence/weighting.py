@@ -29,8 +29,8 @@ def weighted(
     share: Floats,
     baseline: Floats,
     *,
-    lowest_new: float | Floats,
-    highest_control: float | Floats,
+    lowest_new: float,
+    highest_control: float,
 ) -> Weighted:
     """Return for each observation an estimate of the mean outcome of the new arm minus that of the control.
 
@@ -55,12 +55,11 @@ def weighted(
 
     Source: Horvitz and Thompson, Journal of the American Statistical Association 47 (1952), for the weights;
     Robins, Rotnitzky and Zhao, Journal of the American Statistical Association 89 (1994), for the baseline;
-    Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro, Anytime-valid off-policy inference for contextual
-    bandits, ACM/IMS Journal of Data Science 1 (2024), for bets on such estimates.
+    Karampatziakis, Mineiro and Ramdas, Off-policy confidence sequences, ICML 2021, for bets on weighted
+    values.
     """
     centred = outcomes - baseline
     values = np.where(is_new, centred / share, -centred / (1.0 - share))
     lowest = np.minimum((lowest_new - baseline) / share, -(highest_control - baseline) / (1.0 - share))
-    extent = np.ravel(highest_control - lowest_new)[:1]  # of the first outcome
-    spread = np.sqrt(running_mean(centred**2, float(extent.sum()) ** 2 / 4.0))
+    spread = np.sqrt(running_mean(centred**2, (highest_control - lowest_new) ** 2 / 4.0))
     return Weighted(values, lowest, spread / np.sqrt(share * (1.0 - share)))
