@@ -22,7 +22,8 @@ class DifferenceInterval:
     """By how much the mean of the new arm is above that of the control.
 
     Attributes:
-        difference: The estimate, in the unit of the metric; negative if the new arm's mean is lower.
+        difference: The estimate, in the unit of the metric; negative if the new arm's mean is lower. It may
+            leave the interval, which remembers what was rejected earlier.
         low: Lower bound, in the same unit.
         high: Upper bound.
         observations: How many observations count.

@@ -36,3 +36,9 @@ def test_a_function_names_its_shapes_and_its_source(name: str) -> None:
 @pytest.mark.parametrize("name", evidence.__all__)
 def test_every_public_name_is_there(name: str) -> None:
     assert getattr(evidence, name) is not None
+
+
+@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"log_e_process"}))
+def test_the_page_explains_it(name: str) -> None:
+    page = Path(__file__).resolve().parents[3] / "docs" / "guides" / "rollout-statistics.md"
+    assert f"| `{name}` |" in page.read_text(encoding="utf-8")
