@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     )
     from kantan_agents.replay import Recording, Replay, replay, replay_async
     from kantan_agents.retrieval import ToolRetrieval
+    from kantan_agents.rollout import Rollout
     from kantan_agents.rubric import RUBRIC, judge
     from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
     from kantan_agents.running.stream import RunStream
@@ -126,6 +127,7 @@ __all__ = [
     "RecorderStats",
     "Recording",
     "Replay",
+    "Rollout",
     "RuleViolation",
     "Run",
     "RunContext",
@@ -222,6 +224,7 @@ _HOMES = {
     "PruneResult": "kantan_agents.tracing.store",
     "RecorderStats": "kantan_agents.tracing.recorder",
     "Recording": "kantan_agents.replay",
+    "Rollout": "kantan_agents.rollout",
     "Replay": "kantan_agents.replay",
     "RuleViolation": "kantan_agents.tools",
     "Run": "kantan_agents.pipeline",

@@ -28,6 +28,7 @@ from kantan_agents.agent.options import (
     standard_renderer,
     unrendered,
 )
+from kantan_agents.agent.per_run import PerRun, control_of
 from kantan_agents.agent.recorded_options import recorded_options
 from kantan_agents.agent.sdk_view import SDKView
 from kantan_agents.agent.tool_questions import ToolQuestions, ValueT
@@ -36,6 +37,7 @@ from kantan_agents.bridge import (
     QuickSettings,
     SDKAgent,
 )
+from kantan_agents.capture import RunRecord
 from kantan_agents.context import Context
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import RendererResultError
@@ -84,7 +86,8 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
     Args:
         name: Name of the agent; ``agent_name`` in every trace.
         instructions: The system prompt: a text, or a ``Prompt`` with a version. Markers such as
-            ``{{ $ctx.user.name }}`` are filled from the run's context.
+            ``{{ $ctx.user.name }}`` are filled from the run's context. A ``Rollout`` chooses one of several
+            prompts for each run.
         model: A model name for kantan-llm (``"gpt-6.1-terra"``, ``"gemini-2.5-pro"``,
             ``"ollama/llama3.2"``), kantan-llm's ``AsyncClientBundle`` or ``KantanAsyncLLM``, an SDK
             ``Model``, a custom ``Provider``, or None for the SDK's default.
@@ -145,6 +148,7 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
         DuplicateStageError: E71, two stages have the same name.
         UnknownRetrievedToolError: E58, ``tool_retrieval`` names tools that the agent does not have.
         InvalidOptionError: E75, another option has an invalid value.
+        RolloutConflictError: E111, another rollout of this agent is in this process.
     """
 
     _definition: AgentDefinition | None = None
@@ -154,7 +158,7 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
     def __init__(
         self,
         name: str,
-        instructions: str | Prompt = None,  # type: ignore[assignment]  # E1 rather than TypeError
+        instructions: str | Prompt | PerRun = None,  # type: ignore[assignment]  # E1 rather than TypeError
         *,
         model: object = None,
         model_provider_factory: Callable[[], ModelProvider] | None = None,
@@ -182,7 +186,7 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
     ) -> None:
         self.name = name
         prompt = sdk_agent_options.get("prompt")
-        self._instructions = checked_instructions(instructions, has_prompt=prompt is not None)
+        self._instructions = checked_instructions(control_of(instructions), has_prompt=prompt is not None)
         self.allow_env = checked_flag("allow_env", allow_env)
         self.metadata = checked_metadata(metadata)
         self.output_dest = checked_output_dest(output_dest)
@@ -278,6 +282,7 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
         if resolved.settings is not None and model_settings is None:
             # Set afterwards: the SDK's constructor drops defaults for a model whose name it does not know.
             self._sdk_agent.model_settings = QuickSettings.adopt(resolved.settings)
+        self._choose = instructions.chooser(self) if isinstance(instructions, PerRun) else None
 
     @classmethod
     def from_definition(
@@ -383,7 +388,8 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
         """
         if asyncio._get_running_loop() is None:
             raise no_event_loop()
-        return await drive(*new_run(self, input, context, runner_options))
+        chosen = None if self._choose is None else self._choose(input, context)
+        return await drive(*new_run(self, input, context, runner_options, chosen=chosen))
 
     def stream(
         self,
@@ -417,7 +423,8 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
         """
 
         def begin(handler: Handler) -> tuple[Run, Callable[[], Awaitable[RunContext[OutputT_co]]]]:
-            run, pipeline = new_run(self, input, context, dict(runner_options), handler)
+            chosen = None if self._choose is None else self._choose(input, context)
+            run, pipeline = new_run(self, input, context, dict(runner_options), handler, chosen=chosen)
             run.is_streamed = True
             return run, lambda: drive(run, pipeline)
 
@@ -489,6 +496,10 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
     def recorded_options(self) -> Any:
         """The options that shape its requests, as JSON; recorded with each run."""
         return recorded_options(self, self._given)
+
+    def like_recorded(self, record: RunRecord) -> Agent[Any]:
+        """Return the agent that makes a recorded run again: this one, or one of those it chooses from."""
+        return self if self._choose is None else self._choose.recorded(record)
 
     def trace_metadata(self, context: Context, run_id: str) -> dict[str, Any]:
         """Return the trace metadata of a run: the user's, overridden by the standard keys (spec 4)."""

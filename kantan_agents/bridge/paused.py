@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agents import RunState
@@ -26,6 +28,40 @@ def guard_resumed(input: Any) -> None:
     """Guard the agent that a resumed run continues with; it may be unreachable through hand-offs."""
     if isinstance(input, RunState):
         guard_agent(getattr(input, "_current_agent", None))
+
+
+def owner_in(state: RunState[Any, Any]) -> Any:
+    """Return the Agent that a state continues with; None if this library did not create its agent."""
+    return getattr(getattr(state, "_current_agent", None), "owner", None)
+
+
+def continue_with(state: RunState[Any, Any], agent: Any) -> None:
+    """Let a state continue with an Agent instead of one that has the same tools and hand-offs.
+
+    The SDK finds the calls that were approved by the agent of their items, so these get it too.
+    """
+    before, after = state._current_agent, agent.sdk_agent
+    response, step = state._last_processed_response, state._current_step
+    lists: list[Iterable[Any]] = [
+        state._generated_items,
+        state._session_items,
+        getattr(response, "new_items", ()),
+        getattr(response, "interruptions", ()),
+        getattr(step, "interruptions", ()),
+    ]
+    for item in (item for items in lists for item in items):
+        if item.agent is before:
+            item.agent, item._agent_ref = after, weakref.ref(after)
+    # The SDK has no public way to change the agents of a state.
+    state._current_agent = after
+    if state._starting_agent is before:
+        state._starting_agent = after
+
+
+def metadata_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
+    """Return the metadata of the trace of a paused run; empty if the state does not say it."""
+    metadata = getattr(getattr(state, "_trace_state", None), "metadata", None)
+    return metadata if isinstance(metadata, Mapping) else {}
 
 
 def context_of(state: RunState[Any, Any]) -> dict[str, Any]:

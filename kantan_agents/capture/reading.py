@@ -160,6 +160,7 @@ class _Reader:
             ),
             missing=tuple(data.get("missing", ())),
             inner_runs=tuple(data.get("inner_runs", ())),
+            arm=data.get("arm"),
         )
 
     def _at(self, found: Any, otherwise: Any = None) -> Any:

@@ -99,6 +99,7 @@ class RunRecord:
         listings: What its MCP servers have listed, whenever that had changed.
         missing: What could not be recorded; empty if the record is complete.
         inner_runs: Ids of the runs of the same trace that began inside this one, each with its own record.
+        arm: Name of its arm, if a ``Rollout`` has chosen one.
     """
 
     id: str
@@ -123,6 +124,7 @@ class RunRecord:
     listings: Sequence[ToolListing] = ()
     missing: Sequence[str] = ()
     inner_runs: Sequence[str] = ()
+    arm: str | None = None
 
     @property
     def is_complete(self) -> bool:

@@ -48,6 +48,7 @@ def data_of(run: RunRecord) -> dict[str, Any]:
         "error": None if run.error is None else attrs.asdict(run.error),
         "is_streamed": run.is_streamed,
         "has_session": run.has_session,
+        "arm": run.arm,
         "listings": [
             [one.server, one.before_call, one.tools, *([] if one.reason is None else [one.reason])]
             for one in run.listings

@@ -17,6 +17,7 @@ import typer
 from kantan_agents.cli.agents.commands import app as agents
 from kantan_agents.cli.eval.commands import app as evaluations
 from kantan_agents.cli.replay.commands import app as replay
+from kantan_agents.cli.rollout.commands import app as rollout
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
@@ -220,6 +221,7 @@ def completion(
 app.add_typer(agents, name="agents")
 app.add_typer(evaluations, name="eval")
 app.add_typer(replay, name="replay")
+app.add_typer(rollout, name="rollout")
 app.add_typer(tools, name="tools")
 app.add_typer(traces, name="traces")
 

@@ -55,6 +55,13 @@ from kantan_agents.errors.replay import (
     ReplayedFailureError,
     UnknownRecordedToolError,
 )
+from kantan_agents.errors.rollout import (
+    InvalidRolloutError,
+    MissingUnitError,
+    RolloutConflictError,
+    RolloutNotFoundError,
+    RolloutStepError,
+)
 from kantan_agents.errors.root import (
     PREFIX,
     KantanAgentsError,
@@ -176,12 +183,14 @@ __all__ = [
     "InvalidJudgeRulesError",
     "InvalidOptionError",
     "InvalidProtocolValueError",
+    "InvalidRolloutError",
     "InvalidToolRulesError",
     "JudgementError",
     "KantanAgentsError",
     "MCPServerLoopError",
     "MCPServerUnavailableError",
     "MiddlewareResultError",
+    "MissingUnitError",
     "ModelNotConfiguredError",
     "ModelNotFoundError",
     "NoChangeError",
@@ -206,6 +215,9 @@ __all__ = [
     "ReplayedFailureError",
     "ResourceNotReadError",
     "RetrievalError",
+    "RolloutConflictError",
+    "RolloutNotFoundError",
+    "RolloutStepError",
     "RunInCollectorError",
     "SealedDatasetError",
     "SpanNotRecordedError",

@@ -12,6 +12,7 @@ from kantan_agents.events.of_models import (
     TextDelta,
     ToolArgumentsDelta,
 )
+from kantan_agents.events.of_rollouts import RolloutChanged
 from kantan_agents.events.of_runs import (
     Delegated,
     HandedOff,
@@ -44,6 +45,7 @@ __all__ = [
     "OutputStored",
     "RawResponseEvent",
     "ReasoningDelta",
+    "RolloutChanged",
     "RunCancelled",
     "RunFailed",
     "RunFinished",

@@ -17,6 +17,7 @@ from kantan_agents.events.of_models import (
     TextDelta,
     ToolArgumentsDelta,
 )
+from kantan_agents.events.of_rollouts import RolloutChanged
 from kantan_agents.events.of_runs import (
     Delegated,
     HandedOff,
@@ -52,6 +53,7 @@ Event: TypeAlias = (
     | ApprovalNeeded
     | MCPServerLeftOut
     | OutputStored
+    | RolloutChanged
 )
 """Any event of a run, as a union discriminated by ``type``: type checkers narrow it to ``TextDelta`` after
 ``if event.type == "text_delta"`` and in ``match``."""
@@ -77,5 +79,6 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     ApprovalNeeded,
     MCPServerLeftOut,
     OutputStored,
+    RolloutChanged,
 )
 """All event classes."""

@@ -40,6 +40,9 @@ class Run:
         model_calls: The agent's middleware around each model call, outermost first.
         tool_calls: The agent's middleware around each tool call, outermost first.
         sends_once: Whether the clients of models must not retry by themselves, because ``Retry`` does.
+        arm: Name of the arm that a ``Rollout`` has chosen; None without one.
+        limits: Limits on the tools of all agents in the run, besides the rules of its context: pairs of a
+            name and its ``ToolRules``. They are those of the arm of a rollout.
         delegation: Its place in the chain of delegating runs, with the rules that they impose on it.
         is_nested: Whether it began inside another run, for example in a tool; its input may then be a model's
             text rather than a user's.
@@ -74,6 +77,8 @@ class Run:
     model_calls: tuple[Any, ...] = ()
     tool_calls: tuple[Any, ...] = ()
     sends_once: bool = False
+    arm: str | None = None
+    limits: tuple[tuple[str, Any], ...] = ()
     delegation: Any = None
     is_nested: bool = False
     mistake: Exception | None = None

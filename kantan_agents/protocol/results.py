@@ -25,6 +25,11 @@ def set_run_id(result: Any, run_id: str) -> None:
         setattr(result, _RUN_ID, run_id)
 
 
+def run_id_of(result: Any) -> str | None:
+    """Return the id of the run that has given a result; None if it is not known."""
+    return getattr(result, _RUN_ID, None)
+
+
 def to_provider_response(run_result: RunResultBase | Mapping[str, Any]) -> ProviderResponse:
     """Return the result of a finished run as a ``ProviderResponse``, so that an agent can act as a provider.
 

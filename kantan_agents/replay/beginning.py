@@ -29,6 +29,7 @@ async def run_again(
     Returns:
         The context that the run returns.
     """
+    agent = agent.like_recorded(recorded)
     given = await _input_of(recorded, agent)
     chosen = {**recorded.options, **_session_of(recorded), **options}
     if not recorded.is_streamed:

@@ -1,1 +1,38 @@
-"""Guarded rollouts of a new version."""
+"""Gives a new prompt, model or rule set to a part of the users, under guard, and decides with evidence."""
+
+from kantan_agents.rollout.arm import Arm
+from kantan_agents.rollout.record_score import record_score, record_score_async
+from kantan_agents.rollout.rollout import Rollout
+from kantan_agents.rollout.state.rows import RolloutChange, RolloutState
+from kantan_agents.rollout.steer import (
+    history,
+    promote,
+    promote_async,
+    rollouts,
+    status,
+    status_async,
+    stop,
+    stop_async,
+)
+from kantan_agents.rollout.verdict.status import ArmFigures, GuardEvidence, MetricEvidence, RolloutStatus
+
+__all__ = [
+    "Arm",
+    "ArmFigures",
+    "GuardEvidence",
+    "MetricEvidence",
+    "Rollout",
+    "RolloutChange",
+    "RolloutState",
+    "RolloutStatus",
+    "history",
+    "promote",
+    "promote_async",
+    "record_score",
+    "record_score_async",
+    "rollouts",
+    "status",
+    "status_async",
+    "stop",
+    "stop_async",
+]

@@ -14,6 +14,7 @@ from kantan_agents.events import Emitter, Handler, Observers, emitter_for
 from kantan_agents.interception import Layers, current_tool_call, inherited_layers, redacted_data
 from kantan_agents.models import ProviderFactory, use_provider
 from kantan_agents.pipeline import Pipeline, Run, current_run
+from kantan_agents.running.chosen import Chosen
 from kantan_agents.running.drive import raising
 from kantan_agents.running.logs import is_debugged, log_event
 from kantan_agents.tracing.ids import new_run_id
@@ -36,7 +37,12 @@ class RunnableAgent(Protocol):
 
 
 def new_run(
-    agent: RunnableAgent, input: Any, context: Context | None, options: dict[str, Any], *handlers: Handler
+    agent: RunnableAgent,
+    input: Any,
+    context: Context | None,
+    options: dict[str, Any],
+    *handlers: Handler,
+    chosen: Chosen | None = None,
 ) -> tuple[Run, Pipeline]:
     """Return a new run and its pipeline.
 
@@ -49,6 +55,7 @@ def new_run(
         context: The caller's context, or None.
         options: The caller's options for the SDK's runner.
         *handlers: Event handlers of this run, in addition to the subscribed ones.
+        chosen: What was chosen for this run; then its agent makes the run.
 
     Raises:
         InputTypeError: E78, ``input`` is of another type.
@@ -56,29 +63,23 @@ def new_run(
     """
     if not isinstance(input, (str, list, agents.RunState)):
         raise InputTypeError(got=type(input).__name__)
+    if chosen is not None:
+        agent = chosen.agent
     if context is None:
         context = context_of(input) if isinstance(input, agents.RunState) else {}
     run_id = new_run_id()
     config, callers_provider = effective_run_config(options.pop("run_config", None), agent.provider_factory)
-    pipeline, failure = agent.pipeline, None
-    try:
-        # The first stage refuses a context that is not a dict, inside the trace.
-        metadata = agent.trace_metadata(context if isinstance(context, dict) else {}, run_id)
-    except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
-        metadata, failure = run_metadata({}, agent.standard_metadata, run_id), error
+    metadata, failure = _metadata_of(agent, context, run_id, chosen)
     if config.trace_metadata:
         metadata = {**finite(config.trace_metadata), **metadata}
     run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
-    run.model_calls, run.tool_calls = agent.layers.model_calls, agent.layers.tool_calls
-    inherited = inherited_layers.get()
-    if inherited is not None:
-        run.model_calls = (*inherited.model_calls, *run.model_calls)
-        run.tool_calls = (*inherited.tool_calls, *run.tool_calls)
-        pipeline = pipeline.prepend(*inherited.stages)
+    if chosen is not None:
+        run.arm, run.limits = chosen.arm, chosen.limits
+    pipeline = _wrapped(agent, run)
     _place(run)
     if agent.layers.metadata:
         try:
-            run.metadata = _with_middleware(agent, run)
+            run.metadata = _with_middleware(agent, run, chosen)
         except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
             failure = error
     if failure is not None:
@@ -89,6 +90,32 @@ def new_run(
     if agent.provider_factory is not None and callers_provider is None:
         use_provider(run, agent.provider_factory, config.model_provider)
     return run, pipeline
+
+
+def _metadata_of(
+    agent: RunnableAgent, context: Any, run_id: str, chosen: Chosen | None
+) -> tuple[dict[str, Any], Exception | None]:
+    """Return the metadata of a run; the standard keys and the error if the others cannot be computed."""
+    failure: Exception | None = None
+    try:
+        # The first stage refuses a context that is not a dict, inside the trace.
+        metadata = agent.trace_metadata(context if isinstance(context, dict) else {}, run_id)
+    except Exception as error:  # noqa: BLE001 - raised again as soon as the trace is open
+        metadata, failure = run_metadata({}, agent.standard_metadata, run_id), error
+    if chosen is not None:
+        return {**metadata, **chosen.metadata}, failure or chosen.mistake
+    return metadata, failure
+
+
+def _wrapped(agent: RunnableAgent, run: Run) -> Pipeline:
+    """Put the middleware around the calls of a run; return its pipeline."""
+    run.model_calls, run.tool_calls = agent.layers.model_calls, agent.layers.tool_calls
+    inherited = inherited_layers.get()
+    if inherited is None:
+        return agent.pipeline
+    run.model_calls = (*inherited.model_calls, *run.model_calls)
+    run.tool_calls = (*inherited.tool_calls, *run.tool_calls)
+    return agent.pipeline.prepend(*inherited.stages)
 
 
 def _place(run: Run) -> None:
@@ -107,11 +134,12 @@ def _place(run: Run) -> None:
         run.tape = playback.tape_for(run)
 
 
-def _with_middleware(agent: RunnableAgent, run: Run) -> dict[str, Any]:
+def _with_middleware(agent: RunnableAgent, run: Run, chosen: Chosen | None) -> dict[str, Any]:
     more: dict[str, Any] = {}
     for metadata_of in agent.layers.metadata:
         more |= finite(metadata_of(run))
-    return run_metadata(redacted_data(run, {**run.metadata, **more}), agent.standard_metadata, run.id)
+    standard = agent.standard_metadata if chosen is None else {**agent.standard_metadata, **chosen.metadata}
+    return run_metadata(redacted_data(run, {**run.metadata, **more}), standard, run.id)
 
 
 def _events_of(agent: RunnableAgent, run: Run, handlers: tuple[Handler, ...]) -> Emitter | None:

@@ -18,6 +18,7 @@ NO_LAYERS = RuleLayers()
 
 _EMPTY = empty_tool_rules()
 _MEMO = object()
+_LIMITED = object()
 _NO_REST = b"-"
 _lock = Lock()
 
@@ -78,8 +79,18 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
         ToolRulesTypeError, InvalidToolRulesError: E18, E20, as ``rules_in_force``.
     """
     layers = _own_rules(run, context, standing)
+    if run is not None and run.limits:
+        layers = _limited(run, layers)
     ceiling: Ceiling | None = getattr(run.delegation, "ceiling", None) if run is not None else None
     return layers if ceiling is None else ceiling.over(layers)
+
+
+def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
+    """Return layers with the limits of the run: the same object each time, as it keeps what is compiled."""
+    known: tuple[RuleLayers, RuleLayers] | None = run.state.get(_LIMITED)
+    if known is None or known[0] is not layers:
+        known = run.state[_LIMITED] = (layers, layers.with_limits(*run.limits))
+    return known[1]
 
 
 class Ceiling(Protocol):

@@ -77,6 +77,17 @@ def register_main(recorder: Recorder) -> None:
     """Make ``recorder`` the one whose database is the process's own."""
     Main.recorder = ref(recorder)
     Main.is_known_lost = False
+    for waiting in _waiting:
+        waiting(recorder.path)
+
+
+_waiting: list[Callable[[Path], None]] = []
+
+
+def when_recorded(waiting: Callable[[Path], None]) -> None:
+    """Call a function with the path whenever ``record_traces`` opens a database; once for each function."""
+    if waiting not in _waiting:
+        _waiting.append(waiting)
 
 
 def main_recorder() -> Recorder | None:

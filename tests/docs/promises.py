@@ -38,6 +38,37 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
         ),
     },
+    ("docs/guides/rollout.md", "Which arm a run gets", "When"): {
+        "the context has a unit": (
+            "rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",
+            "rollout/test_assignment.py::test_another_process_draws_the_same",
+        ),
+        "the share of the new arms grows": (
+            "rollout/test_assignment.py::test_a_growing_share_moves_units_from_the_control_only_and_once",
+            "rollout/test_processes.py::test_eight_processes_of_eight_threads_follow_one_that_promotes",
+        ),
+        "the unit is missing, empty, or neither a str nor an int": (
+            "rollout/test_runs.py::test_a_run_without_a_unit_gets_the_control",
+            "rollout/test_runs.py::test_a_missing_unit_may_be_an_error_which_the_trace_records",
+        ),
+        "the state of the rollout cannot be read": (
+            "rollout/test_live.py::test_a_deleted_file_means_the_control_until_it_is_back",
+            "rollout/test_live.py::test_a_damaged_row_means_the_control_and_is_logged_once",
+        ),
+        "no trace database is known yet": (
+            "rollout/test_runs.py::test_without_a_database_runs_get_the_control_and_one_error_is_logged",
+        ),
+        "it resumes a paused run": (
+            "rollout/test_runs.py::test_a_resumed_run_keeps_its_arm_when_the_shares_have_changed",
+        ),
+        "another agent hands over to this one, or uses it as a tool": (
+            "rollout/test_runs.py::test_a_handed_off_agent_is_the_control",
+            "rollout/test_runs.py::test_an_agent_as_a_tool_is_the_control",
+        ),
+        "a recorded run is [replayed](replay.md)": (
+            "rollout/test_replay.py::test_a_run_of_each_arm_replays_after_the_rollout",
+        ),
+    },
     ("docs/guides/what-if-rules.md", "What is replaced", "`layer`"): {
         '`"explicit"`, the default': (
             "rule_changes/test_exact.py::test_what_if_gives_the_decisions_of_a_run_under_the_other_rules",

@@ -251,6 +251,8 @@ class RunCapture:
             data["listings"] = self._listings
         if run.options.get("session") is not None:
             data["has_session"] = True
+        if run.arm is not None:
+            data["arm"] = run.arm
 
     def _add_input(self, data: dict[str, Any]) -> None:
         run = self.run

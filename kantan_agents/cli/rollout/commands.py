@@ -1,0 +1,136 @@
+"""The group ``kantan-agents rollout``."""
+
+from __future__ import annotations
+
+import getpass
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.new_app import new_app
+
+app = new_app()
+
+NameArgument = Annotated[
+    str, typer.Argument(metavar="NAME", help="The rollout, or an agent: then its newest rollout.")
+]
+JSONOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ByOption = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--by",
+        metavar="WHO",
+        help="Who decides, for the history. Default: the name of the user.",
+        show_default=False,
+    ),
+]
+ReasonOption = Annotated[
+    str,
+    typer.Option("--reason", metavar="TEXT", help="Why, for the history.", show_default=False),
+]
+
+
+@app.callback(invoke_without_command=True)
+def rollout(context: typer.Context) -> None:
+    """Look at rollouts of new prompts and models, give them more users, or stop them."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def status(
+    name: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Argument(
+            metavar="[NAME]",
+            help="The rollout, or an agent: then its newest rollout. Without it, all are listed.",
+            show_default=False,
+        ),
+    ] = None,
+    db: DatabaseOption = DATABASE,
+    as_json: JSONOption = False,
+) -> None:
+    """Show how a rollout stands: the figures of each arm, the guards, and the verdict.
+
+    Look as often as you like: the tests allow it.
+
+    Exit codes: 0 shown, 1 the database has no rollout of this name, or cannot
+    be read.
+    """
+    from kantan_agents.cli.rollout import show_status
+
+    if name is None:
+        show_status.list_rollouts(db, as_json=as_json)
+    else:
+        show_status.show_status(db, name, as_json=as_json)
+
+
+@app.command()
+def promote(
+    name: NameArgument,
+    arm: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--arm",
+            metavar="ARM",
+            help="Give all units this arm now. Without it: the next step of the ramp.",
+            show_default=False,
+        ),
+    ] = None,
+    by: ByOption = None,
+    reason: ReasonOption = "",
+    db: DatabaseOption = DATABASE,
+    as_json: JSONOption = False,
+) -> None:
+    """Give the new arms the next share of the ramp; at its end, all units get the new arm.
+
+    Every process that shares the database follows within a second.
+
+    Exit codes: 0 promoted, 1 the rollout is over, or cannot be found or
+    changed.
+    """
+    from kantan_agents.cli.rollout.steer import promote_rollout
+
+    promote_rollout(db, name, arm=arm, by=_author(by), reason=reason, as_json=as_json)
+
+
+@app.command()
+def stop(
+    name: NameArgument,
+    by: ByOption = None,
+    reason: ReasonOption = "",
+    db: DatabaseOption = DATABASE,
+    as_json: JSONOption = False,
+) -> None:
+    """Give all units the control again, also after a promotion.
+
+    Every process that shares the database follows within a second.
+
+    Exit codes: 0 stopped, 1 the rollout is stopped already, or cannot be found
+    or changed.
+    """
+    from kantan_agents.cli.rollout.steer import stop_rollout
+
+    stop_rollout(db, name, by=_author(by), reason=reason, as_json=as_json)
+
+
+@app.command()
+def history(name: NameArgument, db: DatabaseOption = DATABASE, as_json: JSONOption = False) -> None:
+    """Show who has changed a rollout, when and why; with --json, with the evidence.
+
+    Exit codes: 0 shown, 1 the database has no rollout of this name, or cannot
+    be read.
+    """
+    from kantan_agents.cli.rollout.show_history import show_history
+
+    show_history(db, name, as_json=as_json)
+
+
+def _author(by: str | None) -> str:
+    if by:
+        return by
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # the user has no name
+        return "command line"

@@ -1,0 +1,48 @@
+"""``kantan-agents rollout promote`` and ``stop``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import typer
+
+from kantan_agents.cli.rollout.show_status import share_text, state_data
+from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.rollout import RolloutState, promote, stop
+
+
+def promote_rollout(path: Path, name: str, *, arm: str | None, by: str, reason: str, as_json: bool) -> None:
+    """Promote a rollout, and print what all units get now.
+
+    Raises:
+        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutStepError: E113, it is not running, or has no such arm.
+        TraceDatabaseError: E60, the database cannot be changed.
+    """
+    _print(promote(name, open_store(path), arm=arm, by=by, reason=reason), as_json=as_json)
+
+
+def stop_rollout(path: Path, name: str, *, by: str, reason: str, as_json: bool) -> None:
+    """Stop a rollout, and print what all units get now.
+
+    Raises:
+        RolloutNotFoundError: E112, there is no such rollout.
+        RolloutStepError: E113, it is stopped already.
+        TraceDatabaseError: E60, the database cannot be changed.
+    """
+    _print(stop(name, open_store(path), by=by, reason=reason), as_json=as_json)
+
+
+def _print(state: RolloutState, *, as_json: bool) -> None:
+    if as_json:
+        typer.echo(json_text(state_data(state)))
+        return
+    new, control = state.plan.new_arms, state.plan.control
+    if state.status == "promoted":
+        text = f"all units get {state.arm}"
+    elif state.status == "stopped":
+        text = f"all units get {control}"
+    else:
+        text = f"{share_text(state.share)} of the units get {' or '.join(new)}, the others {control}"
+    typer.echo(one_line(f"{state.name}: {text}"))

@@ -1,0 +1,74 @@
+"""Guards: what a new arm must not make worse, and by how much."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+import attrs
+
+from kantan_agents.errors import InvalidRolloutError
+
+_PERCENT: Final = re.compile(r"\+\s*(\d{1,4}(?:\.\d+)?)\s*%")
+_LATENCY: Final = re.compile(r"latency_p([1-9]\d?)")
+_KINDS: Final = "error, cost, tokens, latency_p50, latency_p95 and the like"
+
+
+@attrs.frozen
+class Guard:
+    """One thing that a new arm must not make worse.
+
+    Attributes:
+        name: Its name: ``"error"``, ``"cost"``, ``"tokens"`` or ``"latency_p95"``, for example.
+        limit: As it was given, such as ``"+20%"`` or ``0.02``.
+        kind: What it is about.
+        margin: For errors: by how much the share of failed runs may rise.
+        factor: For the others: the largest ratio to the control.
+        quantile: For latency: which quantile, 0 to 1.
+    """
+
+    name: str
+    limit: str | float
+    kind: Literal["error", "cost", "tokens", "latency"]
+    margin: float = 0.0
+    factor: float = 1.0
+    quantile: float = 0.0
+
+
+def checked_guards(guards: Any) -> tuple[Guard, ...]:
+    """Return the guards.
+
+    Args:
+        guards: Limits by name, such as ``{"error": 0.02, "cost": "+20%", "latency_p95": "+30%"}``; or None.
+
+    Raises:
+        InvalidRolloutError: E110, a guard is unknown, or its limit cannot be read.
+    """
+    if guards is None:
+        return ()
+    if not isinstance(guards, Mapping):
+        reason = f"must be a dict such as {{'error': 0.02, 'cost': '+20%'}}, not {type(guards).__name__}"
+        raise InvalidRolloutError(option="guards", reason=reason)
+    return tuple(_guard(name, limit) for name, limit in guards.items())
+
+
+def _guard(name: Any, limit: Any) -> Guard:
+    if name == "error":
+        is_number = isinstance(limit, (int, float)) and not isinstance(limit, bool)
+        if not is_number or not (math.isfinite(limit) and 0 <= limit < 1):
+            example = "such as 0.02 for two more failed runs in a hundred"
+            reason = f"of 'error' must be a number from 0 to 1, {example}, not {limit!r}"
+            raise InvalidRolloutError(option="guards", reason=reason)
+        return Guard(name, float(limit), "error", margin=float(limit))
+    latency = _LATENCY.fullmatch(name) if isinstance(name, str) else None
+    if name not in ("cost", "tokens") and latency is None:
+        raise InvalidRolloutError(option="guards", reason=f"has {name!r}; there are {_KINDS}")
+    percent = _PERCENT.fullmatch(limit.strip()) if isinstance(limit, str) else None
+    if percent is None:
+        raise InvalidRolloutError(option="guards", reason=f"of {name!r} must be like '+20%', not {limit!r}")
+    factor = 1 + float(percent[1]) / 100
+    if latency is not None:
+        return Guard(name, limit.strip(), "latency", factor=factor, quantile=int(latency[1]) / 100)
+    return Guard(name, limit.strip(), name, factor=factor)

@@ -1,0 +1,111 @@
+"""Checks the evidence of a rollout: a guard that has fired returns all units to the control."""
+
+from __future__ import annotations
+
+import math
+import time
+from pathlib import Path
+from typing import Final
+
+from kantan_agents.errors import KantanAgentsError, RolloutStepError
+from kantan_agents.rollout.live.shared import Shared
+from kantan_agents.rollout.observed.samples import Samples
+from kantan_agents.rollout.state.change import promote, stop
+from kantan_agents.rollout.state.rows import RolloutState
+from kantan_agents.rollout.verdict.judge import judge_rollout
+from kantan_agents.rollout.verdict.status import RolloutStatus, evidence_of
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.rollout")
+
+GUARD: Final = "guard"
+CALLBACK: Final = "callback"
+_QUIET_SECONDS: Final = 60.0
+
+
+class Checker:
+    """Checks one rollout again and again; reads each run once.
+
+    Args:
+        shared: The rollout.
+        path: The trace database.
+    """
+
+    def __init__(self, shared: Shared, path: Path) -> None:
+        self._path = path
+        self._samples = Samples(path, shared.name, shared.plan)
+        self._last = -math.inf
+
+    def check(self, shared: Shared) -> None:
+        """Look at what is new, and act on it.
+
+        Raises:
+            KantanAgentsError: The file cannot be read or changed.
+        """
+        state = shared.state
+        if state is None or state.status != "running":
+            return
+        now = time.monotonic()
+        # Without news, only time can change the verdict: scores that can no longer come in time.
+        if not self._samples.update() and now - self._last < _QUIET_SECONDS:
+            return
+        self._last = now
+        status = judge_rollout(state, self._samples)
+        try:
+            after = self._after_alarm(status) if status.is_alarm else _asked(shared, self._path, status)
+        except RolloutStepError as error:  # somebody else has just changed it
+            _log.info("rollout already changed", rollout=shared.name, error=str(error))
+            return
+        if after is not None:
+            shared.accept(after)
+
+    def _after_alarm(self, status: RolloutStatus) -> RolloutState:
+        evidence = evidence_of(status)
+        after = stop(
+            self._path,
+            status.name,
+            author=GUARD,
+            reason=status.reason,
+            evidence=evidence,
+            action="return",
+        )
+        _log.warning(
+            "rollout returned to the control",
+            rollout=status.name,
+            agent=status.state.plan.agent,
+            reason=status.reason,
+            evidence=evidence,
+        )
+        return after
+
+
+def _asked(shared: Shared, path: Path, status: RolloutStatus) -> RolloutState | None:
+    """Ask the callback; return the state that its answer leads to, None if it changes nothing."""
+    if shared.on_verdict is None:
+        return None
+    try:
+        answer = shared.on_verdict(status)
+    except Exception as error:  # noqa: BLE001 - code of the application
+        _log.error("on_verdict failed", rollout=shared.name, error=repr(error))
+        return None
+    if answer in (None, "continue"):
+        return None
+    if answer == "stop":
+        return stop(path, shared.name, author=CALLBACK, reason=status.reason, evidence=evidence_of(status))
+    if answer == "promote":
+        new, ramp = shared.plan.new_arms, shared.plan.ramp
+        is_last = status.state.step + 1 >= len(ramp) or ramp[status.state.step + 1] >= 1
+        arm = status.arm if is_last and len(new) > 1 else None
+        return promote(
+            path, shared.name, arm=arm, author=CALLBACK, reason=status.reason, evidence=evidence_of(status)
+        )
+    _log.error("on_verdict must return 'promote', 'stop' or None", rollout=shared.name, answer=repr(answer))
+    return None
+
+
+def check_quietly(checker: Checker, shared: Shared) -> None:
+    """Check a rollout; log what fails, as the next check may succeed."""
+    try:
+        checker.check(shared)
+    except KantanAgentsError as error:
+        _log.error("rollout not checked", rollout=shared.name, error=str(error))

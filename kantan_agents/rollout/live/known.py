@@ -1,0 +1,90 @@
+"""The rollouts of this process, each once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from threading import RLock
+from typing import ClassVar
+from weakref import WeakSet
+
+from kantan_agents.errors import RolloutConflictError
+from kantan_agents.rollout.live.shared import OnVerdict, Shared
+from kantan_agents.rollout.live.watcher import watch
+from kantan_agents.rollout.plan import Plan
+from kantan_agents.rollout.state.rows import RolloutState
+from kantan_agents.tracing import registry
+
+
+class _Process:
+    """The rollouts of this process."""
+
+    lock = RLock()
+    known: ClassVar[WeakSet[Shared]] = WeakSet()
+
+
+def shared_for(name: str, plan: Plan, on_verdict: OnVerdict | None, store: Path | None) -> Shared:
+    """Return the state of a rollout; of equal rollouts, all agents have the same.
+
+    Args:
+        name: Name of the rollout.
+        plan: Its plan.
+        on_verdict: The callback.
+        store: The trace database; None for the one that ``record_traces`` opens.
+
+    Raises:
+        RolloutConflictError: E111, this process has another rollout of this name or of this agent.
+    """
+    with _Process.lock:
+        path = store or registry.main_database()
+        path = None if path is None else path.resolve()
+        for other in list(_Process.known):
+            if other.path == path and (other.name == name or other.plan.agent == plan.agent):
+                known = _same(other, name, plan)
+                if known is not None:
+                    known.on_verdict = on_verdict or known.on_verdict
+                    return known
+        shared = Shared(name, plan, on_verdict)
+        _Process.known.add(shared)
+    if path is None:
+        registry.when_recorded(_open_waiting)
+    else:
+        shared.open(path)
+        watch(shared)
+    return shared
+
+
+def _same(other: Shared, name: str, plan: Plan) -> Shared | None:
+    """Return the other rollout if it is the same; None if it is over.
+
+    Raises:
+        RolloutConflictError: E111, it is another one.
+    """
+    if other.name == name:
+        different = other.plan.difference(plan)
+        if different is None:
+            return other
+        reason = f"this process has a rollout of this name with other {different}; give it another name"
+        raise RolloutConflictError(rollout=name, reason=reason)
+    other.refresh()
+    if other.state is None or other.state.status == "running":
+        reason = (
+            f"this process has the rollout {other.name!r} of the agent {plan.agent!r}; "
+            "promote or stop it first, or compare all arms in one rollout"
+        )
+        raise RolloutConflictError(rollout=name, reason=reason)
+    return None
+
+
+def follow(path: Path, state: RolloutState) -> None:
+    """Let a state that this process has just stored decide at once."""
+    resolved = path.resolve()
+    for shared in list(_Process.known):
+        if shared.path == resolved and shared.name == state.name and shared.state is not None:
+            shared.accept(state)
+
+
+def _open_waiting(path: Path) -> None:
+    for shared in list(_Process.known):
+        if shared.path is None:
+            shared.open(path.resolve())
+            watch(shared)

@@ -1,0 +1,1 @@
+"""What the trace database says about the runs of a rollout."""

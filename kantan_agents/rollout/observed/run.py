@@ -1,0 +1,80 @@
+"""``ObservedRun``: what is known about one run of a rollout that has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from kantan_agents.rollout.keys import ARM, ARM_SHARE, ROLLOUT, ROLLOUT_UNIT
+from kantan_agents.rollout.plan import Plan
+from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
+
+
+@attrs.frozen
+class ObservedRun:
+    """A run that has ended.
+
+    Attributes:
+        id: Id of the run.
+        trace_id: Id of its trace.
+        arm: Number of its arm; 0 is the control.
+        unit: What identifies its unit.
+        share: The share of all new arms together at that moment, 0 to 1.
+        began: When it began, in seconds since 1970.
+        failed: Whether an error ended it.
+        seconds: Its duration; None if it failed, or if the clock has jumped back.
+        tokens: Its input and output tokens; None if they are not known.
+        cost: What its model calls have cost; None if it is not known.
+    """
+
+    id: str
+    trace_id: str
+    arm: int
+    unit: str
+    share: float
+    began: float
+    failed: bool
+    seconds: float | None
+    tokens: int | None
+    cost: float | None
+
+
+@attrs.frozen
+class Drawn:
+    """How a run got its arm.
+
+    Attributes:
+        run_id: Id of the run.
+        arm: Number of its arm; 0 is the control.
+        unit: What identifies its unit.
+        share: The share of all new arms together at that moment.
+    """
+
+    run_id: str
+    arm: int
+    unit: str
+    share: float
+
+
+def drawn_of(metadata: Mapping[str, Any], name: str, plan: Plan) -> Drawn | None:
+    """Return how a run got its arm; None unless this rollout has drawn it for an ordinary run.
+
+    Args:
+        metadata: The metadata of the run.
+        name: Name of the rollout.
+        plan: Its plan.
+    """
+    if metadata.get(ROLLOUT) != name or EXPERIMENT_KEY in metadata:
+        return None
+    run_id, unit = metadata.get("agent_run_id"), metadata.get(ROLLOUT_UNIT)
+    arm, own = metadata.get(ARM), metadata.get(ARM_SHARE)
+    if not (isinstance(run_id, str) and isinstance(unit, str) and isinstance(arm, str) and arm in plan.arms):
+        return None
+    if not isinstance(own, (int, float)) or not 0 <= own <= 1:
+        return None
+    number = list(plan.arms).index(arm)
+    if number == 0:
+        return Drawn(run_id, 0, unit, 1.0 - own)
+    return Drawn(run_id, number, unit, min(1.0, own / plan.weights[number - 1]))

@@ -1,0 +1,1 @@
+"""The state of rollouts in the trace database."""

@@ -1,0 +1,293 @@
+"""A running process follows the state in the database, and returns to the control when a guard fires."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents import Agent, TraceStore, record_traces, subscribe
+from kantan_agents.evaluation.experiment.database import prepare_database
+from kantan_agents.events import RolloutChanged
+from kantan_agents.rollout import history, promote, record_score, rollouts, stop
+from kantan_agents.testing import ModelStep, ScriptedModel
+from tests.rollout.trial import V1, V2, rollout, support, user
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "traces.db"
+    record_traces(path)
+    return path
+
+
+@pytest.fixture
+def changes() -> Iterator[list[RolloutChanged]]:
+    seen: list[RolloutChanged] = []
+    with subscribe(lambda event: seen.append(event) if isinstance(event, RolloutChanged) else None):
+        yield seen
+
+
+def arms(agent: Agent[Any], units: int = 60) -> set[str]:
+    """Return the arms that units have now."""
+    assert agent._choose is not None
+    return {agent._choose("", user(number)).metadata["arm"] for number in range(units)}
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Wait until something holds that another thread or process does; return whether it does."""
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        if holds():
+            return True
+        time.sleep(0.02)
+    return holds()
+
+
+def said_by_rollouts(caplog: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+    return [record for record in caplog.records if record.name == "kantan_agents.rollout"]
+
+
+def broken(call: Any) -> Any:
+    """Answer as a model that fails with the new prompt."""
+    if call.system_instructions == V2.text:
+        return ModelStep.raise_error(RuntimeError("broken"))
+    return "fine"
+
+
+async def run_users(agent: Agent[Any], numbers: range) -> None:
+    for number in numbers:
+        try:
+            await agent.run_async("Hi", user(number))
+        except RuntimeError:
+            continue
+
+
+async def test_a_guard_returns_all_units_to_the_control_by_itself(
+    path: Path, changes: list[RolloutChanged], caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = support(rollout(guards={"error": 0.02}), model=ScriptedModel(broken))
+    assert arms(agent) == {"v1", "v2"}
+    with caplog.at_level(logging.WARNING, "kantan_agents.rollout"):
+        await run_users(agent, range(120))
+        assert eventually(lambda: arms(agent) == {"v1"})
+    returned = history("support")[-1]
+    assert (returned.action, returned.author, returned.share) == ("return", "guard", 0.0)
+    assert returned.reason.startswith("v2 exceeds the limit +0.02 of error")
+    assert returned.evidence is not None
+    assert returned.evidence["verdict"] == "stop"
+    assert eventually(lambda: bool(changes))
+    assert [(one.action, one.author, one.agent, one.share) for one in changes] == [
+        ("return", "guard", "support", 0.0)
+    ]
+    (logged,) = said_by_rollouts(caplog)
+    assert logged.message == "rollout returned to the control"
+    assert logged.evidence == returned.evidence  # type: ignore[attr-defined]
+    await agent.run_async("Hi", user(1))
+    last = TraceStore(path).traces(limit=1)[0].metadata
+    assert (last["arm"], last["arm_share"]) == ("v1", 1.0)
+
+
+async def test_a_change_from_outside_is_followed(path: Path, changes: list[RolloutChanged]) -> None:
+    agent = support(rollout(ramp=(0.0, 1)))
+    own: list[RolloutChanged] = []
+    assert arms(agent) == {"v1"}
+
+    async def received(event: Any) -> None:
+        if isinstance(event, RolloutChanged):
+            own.append(event)
+
+    with agent.subscribe(received):
+        promote("support", path, by="Mia")
+        assert eventually(lambda: arms(agent) == {"v2"})
+        stop("support", path)
+        assert eventually(lambda: arms(agent) == {"v1"} and len(own) == 2)
+    assert [(one.action, one.arm) for one in own] == [("promote", "v2"), ("stop", None)]
+    assert [one.author for one in changes] == ["Mia", "code"]
+
+
+async def test_a_callback_decides_with_the_status(path: Path) -> None:
+    seen: list[str] = []
+
+    def decide(status: Any) -> str | None:
+        seen.append(status.verdict)
+        return "promote" if status.verdict == "promote" else None
+
+    agent = support(rollout(metric="thumb", on_verdict=decide))
+    for number in range(300):
+        context = await agent.run_async("Hi", user(number))
+        record_score(context, "thumb", float(context["result"].final_output == V2.text))
+    assert eventually(lambda: rollouts()[0].status == "promoted")
+    assert history("support")[-1].author == "callback"
+    assert set(seen) <= {"continue", "promote"}
+    assert eventually(lambda: arms(agent) == {"v2"})
+
+
+@pytest.mark.parametrize("answer", ["stop", "raises", "nonsense"])
+async def test_a_callback_may_stop_and_cannot_break_anything(
+    path: Path, answer: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    def decide(status: Any) -> Any:
+        if answer == "raises":
+            raise RuntimeError("broken")
+        return answer
+
+    agent = support(rollout(on_verdict=decide))
+    with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
+        await run_users(agent, range(3))
+        if answer == "stop":
+            assert eventually(lambda: arms(agent) == {"v1"})
+            assert history("support")[-1].action == "stop"
+        else:
+            assert eventually(lambda: bool(caplog.records))
+            said = {
+                "raises": "on_verdict failed",
+                "nonsense": "on_verdict must return 'promote', 'stop' or None",
+            }
+            assert caplog.records[0].message == said[answer]
+            assert arms(agent) == {"v1", "v2"}
+
+
+def test_a_deleted_file_means_the_control_until_it_is_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, kept = tmp_path / "rollouts.db", tmp_path / "kept.db"
+    agent = support(rollout(store=path, ramp=(0.3, 1)))
+    promote("support", path)
+    assert eventually(lambda: arms(agent) == {"v2"})
+    with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
+        path.rename(kept)
+        path.mkdir()  # or the rollout would begin anew, in a new file
+        assert eventually(lambda: arms(agent) == {"v1"})
+        assert agent.run("Hi", user(1))["result"].final_output == V1.text  # it never breaks a run
+    assert {record.message for record in said_by_rollouts(caplog)} == {
+        "rollout not used, so all runs get the control"
+    }
+    path.rmdir()
+    kept.rename(path)
+    assert eventually(lambda: arms(agent) == {"v2"})
+
+
+def test_a_new_file_begins_the_rollout_anew(tmp_path: Path) -> None:
+    path = tmp_path / "rollouts.db"
+    agent = support(rollout(store=path, ramp=(0.3, 1)))
+    promote("support", path)
+    assert eventually(lambda: arms(agent) == {"v2"})
+    path.unlink()
+    assert eventually(lambda: arms(agent) == {"v1"})
+    assert not path.exists()
+    prepare_database(path)  # as a recorder does
+    assert eventually(lambda: arms(agent) == {"v1", "v2"})
+    assert [one.share for one in rollouts(path)] == [0.3]
+
+
+def test_a_damaged_row_means_the_control_and_is_logged_once(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = support(rollout(store=path))
+    with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE kantan_agents_rollouts SET status = 'paused'")
+        assert eventually(lambda: arms(agent) == {"v1"})
+        time.sleep(1.2)  # two more looks
+    said = [record.error for record in said_by_rollouts(caplog)]  # type: ignore[attr-defined]
+    assert sum(str(path) in text and "is damaged" in text for text in said) == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
+def test_a_read_only_file_without_the_rollout_means_the_control(tmp_path: Path) -> None:
+    path = tmp_path / "traces.db"
+    support(rollout(store=path))
+    path.chmod(0o400)
+    other = support(rollout(store=path, name="other"))
+    assert arms(other) == {"v1"}
+
+
+def test_a_database_that_cannot_be_written_means_the_control(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
+        agent = support(rollout(store=tmp_path / "missing" / "folder" / "traces.db"))
+    assert arms(agent) == {"v1"}
+    said = [record.error for record in said_by_rollouts(caplog)]  # type: ignore[attr-defined]
+    assert any("E60" in text and str(tmp_path) in text for text in said)
+
+
+def test_a_conflict_with_the_stored_rollout_means_the_control(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = (
+        "from tests.rollout.trial import *\n"
+        f"agent = support(rollout(store={str(path)!r}, arms={{'v1': V1, 'v2': 'Be quick.'}}))\n"
+    )
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+    with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
+        agent = support(rollout(store=path))
+    assert arms(agent) == {"v1"}
+    said = [record.error for record in said_by_rollouts(caplog)]  # type: ignore[attr-defined]
+    assert any("E111" in text and "it began with other arms" in text for text in said)
+
+
+def test_a_rollout_that_waits_for_another_begins_when_that_is_over(path: Path) -> None:
+    code = (
+        "from tests.rollout.trial import *\n"
+        f"agent = support(rollout(store={str(path)!r}, arms={{'v0': 'Be old.', 'v1': V1}}))\n"
+    )
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+    agent = support(rollout(store=path))
+    assert arms(agent) == {"v1"}
+    promote("support", path, arm="v1")
+    assert eventually(lambda: arms(agent) == {"v1", "v2"})
+
+
+def test_the_thread_ends_when_no_agent_is_left(path: Path) -> None:
+    import gc
+
+    def watching() -> list[threading.Thread]:
+        return [one for one in threading.enumerate() if one.name == "kantan-agents-rollouts"]
+
+    gc.collect()
+    assert eventually(lambda: (gc.collect(), not watching())[1])
+    agent = support(rollout(store=path))
+    assert len(watching()) == 1
+    twin = support(rollout(store=path))
+    assert len(watching()) == 1
+    del agent, twin
+    assert eventually(lambda: (gc.collect(), not watching())[1])
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_follows_too(path: Path) -> None:
+    agent = support(rollout(store=path, ramp=(0.0, 1)))
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, b"ready\n")
+            os.write(writing, b"yes" if eventually(lambda: arms(agent) == {"v2"}) else b"no")
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as answers:
+        assert answers.readline() == "ready\n"
+        promote("support", path)
+        assert answers.read() == "yes"
+    os.waitpid(child, 0)
+    assert eventually(lambda: arms(agent) == {"v2"})
+
+
+async def test_a_copy_of_an_equal_rollout_shares_the_state(path: Path) -> None:
+    one, other = support(rollout(ramp=(0.0, 1))), support(rollout(ramp=(0.0, 1)))
+    promote("support", path)
+    assert eventually(lambda: arms(one) == {"v2"} and arms(other) == {"v2"})
+    assert V1 != V2
