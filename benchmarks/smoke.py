@@ -31,6 +31,7 @@ COMMANDS = (
     ("retrieval.py", "--quick"),
     ("evaluation.py", "--quick"),
     ("statistics.py", "--quick", "--repeats", "2"),
+    ("rollout.py", "--quick"),
 )
 COMPARED = ("--quick", "--repeats", "1", "--peers", "kantan_agents_published")
 

@@ -42,7 +42,7 @@ def rollouts(store: Store = None) -> list[RolloutState]:
 
 
 def status(name: str, store: Store = None) -> RolloutStatus:
-    """Return how a rollout stands: its figures, the evidence and the verdict.
+    """Return the status of a rollout: its figures, the evidence and the verdict.
 
     Looking costs nothing: the tests hold however often one looks.
 

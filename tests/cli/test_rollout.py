@@ -51,7 +51,7 @@ def test_the_status_shows_arms_guards_and_the_verdict(kantan_agents: Invoke, db:
     assert sum(int(row[2]) for row in rows.values()) == 40
     assert any(line.startswith("thumb v2 against v1: ") for line in lines)
     assert sum("within, so far" in line for line in lines) == 2
-    assert lines[-1].startswith("continue: it cannot be told yet whether v2 is better than v1 on thumb")
+    assert lines[-1].startswith("continue: cannot tell yet whether v2 is better than v1 on thumb")
 
 
 def test_the_status_as_json_is_that_of_python(kantan_agents: Invoke, db: str) -> None:

@@ -51,7 +51,7 @@ def status(
     db: DatabaseOption = DATABASE,
     as_json: JSONOption = False,
 ) -> None:
-    """Show how a rollout stands: the figures of each arm, the guards, and the verdict.
+    """Show the status of a rollout: the figures of each arm, the guards, the verdict.
 
     Look as often as you like: the tests allow it.
 

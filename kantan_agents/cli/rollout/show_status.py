@@ -1,4 +1,4 @@
-"""``kantan-agents rollout status``: prints rollouts, or how one stands."""
+"""``kantan-agents rollout status``: prints rollouts, or the status of one."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def state_data(state: RolloutState) -> dict[str, Any]:
 
 
 def show_status(path: Path, name: str, *, as_json: bool) -> None:
-    """Print how a rollout stands.
+    """Print the status of a rollout.
 
     Raises:
         RolloutNotFoundError: E112, there is no such rollout.

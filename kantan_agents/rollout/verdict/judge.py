@@ -30,7 +30,7 @@ _ENOUGH_RUNS: Final = 20  # a metric that none of so many runs has is probably m
 
 
 def judge_rollout(state: RolloutState, samples: Samples) -> RolloutStatus:
-    """Return how a rollout stands.
+    """Return the status of a rollout.
 
     Args:
         state: The rollout as it is stored.
@@ -99,7 +99,7 @@ def _not_yet(plan: Plan, arms: Sequence[ArmFigures], metric: Sequence[MetricEvid
     if not any(arm.scored for arm in arms):
         return f"no run has a score of {plan.metric} yet"
     leading = max(metric, key=lambda one: one.difference or 0.0)
-    known = f"it cannot be told yet whether {leading.arm} is better than {plan.control} on {plan.metric}"
+    known = f"cannot tell yet whether {leading.arm} is better than {plan.control} on {plan.metric}"
     if leading.difference is None:
         return f"{known}: units of both arms must have a score"
     so_far = f"{known}: {leading.difference:+.3g} ({interval_text(leading)})"

@@ -1,4 +1,4 @@
-"""``RolloutStatus``: how a rollout stands, and what it means."""
+"""``RolloutStatus``: the figures of a rollout, and what they mean."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class GuardEvidence:
 
 @attrs.frozen
 class RolloutStatus:
-    """How a rollout stands.
+    """The figures of a rollout, and what they mean.
 
     Attributes:
         state: The rollout as it is stored.
