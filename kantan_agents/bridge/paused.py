@@ -38,7 +38,8 @@ def owner_in(state: RunState[Any, Any]) -> Any:
 def continue_with(state: RunState[Any, Any], agent: Any) -> None:
     """Let a state continue with an Agent instead of one that has the same tools and hand-offs.
 
-    The SDK finds the calls that were approved by the agent of their items, so these get it too.
+    The SDK finds the calls that were approved by the agent of their items and, in newer versions, of the
+    decisions on them, so these get it too.
     """
     before, after = state._current_agent, agent.sdk_agent
     response, step = state._last_processed_response, state._current_step
@@ -52,6 +53,9 @@ def continue_with(state: RunState[Any, Any], agent: Any) -> None:
     for item in (item for items in lists for item in items):
         if item.agent is before:
             item.agent, item._agent_ref = after, weakref.ref(after)
+    decisions: dict[Any, Any] = getattr(state._context, "_approvals", {})
+    for key in [key for key in decisions if getattr(key, "agent", None) is before]:
+        decisions[type(key)(after, key.tool_key)] = decisions.pop(key)
     # The SDK has no public way to change the agents of a state.
     state._current_agent = after
     if state._starting_agent is before:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sqlite3
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from kantan_agents import Agent, TraceStore, record_traces, subscribe
 from kantan_agents.evaluation.experiment.database import prepare_database
 from kantan_agents.events import RolloutChanged
 from kantan_agents.rollout import history, promote, record_score, rollouts, stop
+from kantan_agents.rollout.live.watcher import _Process as Watching
 from kantan_agents.testing import ModelStep, ScriptedModel
 from tests.rollout.trial import V1, V2, rollout, support, user
 
@@ -196,7 +198,7 @@ def test_a_damaged_row_means_the_control_and_is_logged_once(
 ) -> None:
     agent = support(rollout(store=path))
     with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("UPDATE kantan_agents_rollouts SET status = 'paused'")
         assert eventually(lambda: arms(agent) == {"v1"})
         time.sleep(1.2)  # two more looks
@@ -251,19 +253,18 @@ def test_a_rollout_that_waits_for_another_begins_when_that_is_over(path: Path) -
 
 
 def test_the_thread_ends_when_no_agent_is_left(path: Path) -> None:
-    import gc
-
-    def watching() -> list[threading.Thread]:
-        return [one for one in threading.enumerate() if one.name == "kantan-agents-rollouts"]
-
-    gc.collect()
-    assert eventually(lambda: (gc.collect(), not watching())[1])
+    key = path.resolve()
     agent = support(rollout(store=path))
-    assert len(watching()) == 1
+    watcher = Watching.watchers[key]
     twin = support(rollout(store=path))
-    assert len(watching()) == 1
+    assert Watching.watchers[key] is watcher
+    assert watcher._thread.is_alive()
     del agent, twin
-    assert eventually(lambda: (gc.collect(), not watching())[1])
+    assert eventually(lambda: gc.collect() >= 0 and not watcher._thread.is_alive())
+    assert key not in Watching.watchers
+    again = support(rollout(store=path))
+    assert Watching.watchers[key]._thread.is_alive()
+    assert again is not None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

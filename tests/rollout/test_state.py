@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -188,7 +189,7 @@ def test_prices_may_change(path: Path) -> None:
 )
 def test_a_damaged_row_is_named(path: Path, damage: str) -> None:
     begun(path)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(f"UPDATE kantan_agents_rollouts SET {damage}")
     with pytest.raises(TraceDatabaseError, match="the rollout 'r' is damaged"):
         rollouts(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -233,7 +234,7 @@ async def test_a_clock_that_jumps_back_gives_no_latency(path: Path) -> None:
     agent = support(rollout())
     await runs(agent, range(4))
     TraceStore(path)  # everything is written
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE spans SET ended_at = '1999-01-01T00:00:00+00:00' WHERE name IS NULL")
     found = status("support")
     assert sum(arm.units for arm in found.arms) == 4
@@ -283,7 +284,7 @@ async def test_scores_are_deleted_with_their_trace(path: Path) -> None:
     (context,) = await runs(agent, range(1))
     record_score(context, "thumb", 1, comment="key sk-proj-" + "a" * 40)
     store = TraceStore(path)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         ((comment,),) = connection.execute("SELECT comment FROM kantan_agents_run_scores").fetchall()
         assert "a" * 40 not in comment
         connection.execute("DELETE FROM traces WHERE id = ?", (store.traces()[0].trace_id,))

@@ -49,7 +49,7 @@ def use(v1: Prompt, v2: Prompt) -> None:
         on_verdict=decide,
         on_missing_unit="raise",
     )
-    Rollout({"v1": v1}, unit="user.id", on_missing_unit="ignore")  # type: ignore[arg-type]  # pyright: ignore
+    Rollout({"v1": v1}, unit="user.id", on_missing_unit="ignore")  # type: ignore[arg-type]
     agent = Agent("support", rollout)
     assert_type(agent, Agent[str])
     assert_type(rollout.arms, Mapping[str, Arm])
