@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from difflib import unified_diff
 
+from kantan_agents.capture.diff_text import text_diff
 from kantan_agents.improve.improvement import Improvement
 from kantan_agents.improve.lineage import draw_lineage
 from kantan_agents.prompt import Prompt
@@ -18,14 +18,7 @@ def diff_of(old: Prompt, version: str, text: str) -> str:
         version: What to call the other one.
         text: Its text.
     """
-    lines = unified_diff(
-        old.text.splitlines(),
-        text.splitlines(),
-        f"{old.name} {old.version}",
-        f"{old.name} {version}",
-        lineterm="",
-    )
-    return "\n".join(lines)
+    return text_diff(old.text, text, f"{old.name} {old.version}", f"{old.name} {version}")
 
 
 def contents_of(improvement: Improvement) -> dict[str, bytes]:

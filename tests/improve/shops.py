@@ -15,6 +15,9 @@ from kantan_agents import RUBRIC, Agent, Prompt, SQLiteRecorder, TraceStore
 from kantan_agents.evaluation import Evaluator
 from kantan_agents.evaluation.evaluators import judged
 from kantan_agents.improve import Improvement, improve
+from kantan_agents.improve.parts import SPLIT, parts_of
+from kantan_agents.replay import Cohort
+from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.testing import OfflineServer, ScriptedToolCall
 
 OLD = "Answer questions of {{ $ctx.customer }} about orders."
@@ -66,6 +69,7 @@ class Shop:
         answers: The agent's model.
         score: The judge: the score of an output.
         server: The server.
+        respond: What the server replies; ``reply`` unless a test replaces it.
         ran: Names of the tools whose bodies have run.
     """
 
@@ -78,14 +82,18 @@ class Shop:
     ran: list[str] = attrs.field(factory=list)
     asked: int = 0
 
+    respond: Callable[[Any], Any] = attrs.field(init=False)
+
     def __attrs_post_init__(self) -> None:
-        self.server = OfflineServer(self._reply)
+        self.respond = self.reply
+        # Looked up at each request, as a test may replace it.
+        self.server = OfflineServer(lambda request: self.respond(request))  # noqa: PLW0108
 
     @property
     def store(self) -> TraceStore:
         return TraceStore(self.path)
 
-    def _reply(self, request: Any) -> Any:
+    def reply(self, request: Any) -> Any:
         instructions = str(request.system_instructions)
         if REFLECTS in instructions:
             self.asked += 1
@@ -138,7 +146,11 @@ class Shop:
 
 @contextmanager
 def shop(
-    folder: Path, count: int = 30, make: Callable[[Shop], Agent[Any]] | None = None, **options: Any
+    folder: Path,
+    count: int = 30,
+    make: Callable[[Shop], Agent[Any]] | None = None,
+    context: dict[str, Any] | None = None,
+    **options: Any,
 ) -> Iterator[Shop]:
     """Record runs of a shop into a new database."""
     made = Shop(folder / "traces.sqlite3", folder, **options)
@@ -148,7 +160,7 @@ def shop(
         with made.server:
             agent = made.agent() if make is None else make(made)
             for number in range(count):
-                agent.run(f"where is order {number}", {"customer": f"Customer{number}"})
+                agent.run(f"where is order {number}", {"customer": f"Customer{number}", **(context or {})})
             recorder.force_flush()
             made.server.requests.clear()
             made.ran.clear()
@@ -161,3 +173,9 @@ def shop(
 def journal_of(found: Improvement) -> Sequence[dict[str, Any]]:
     """Return the lines of the journal of a search."""
     return [json.loads(line) for line in (found.folder / "journal.jsonl").read_text().splitlines()]
+
+
+def sealed_orders(shop: Shop) -> set[str]:
+    """Return the numbers of the orders in the sealed cases."""
+    parts = parts_of(Cohort.select(shop.store, agent="support"), "support", frozenset(), Prices(), SPLIT)
+    return {str(case.input).split()[-1] for case in parts.test.unseal("a test looks at them")}

@@ -33,7 +33,7 @@ def show_improvement(found: Improvement) -> None:
         facts.append(
             (
                 "sealed test",
-                f"opened {counted(one.number, 'time')}, this one at alpha {one.alpha:g}; {one.left:g} is left",
+                f"opened {counted(one.number, 'time')}, now at alpha {one.alpha:g}; {one.left:g} is left",
             )
         )
     console.print(pairs(facts))
