@@ -104,7 +104,7 @@ class Rater:
 
     async def rate_recorded(self, cases: Sequence[Case]) -> list[Rated]:
         """Return the scores of what was recorded; nothing runs but the judge."""
-        missing = [case for case in cases if (RECORDED, case.id) not in self._journal.rated]
+        missing = self._missing(RECORDED, cases)
         sources = [self._parts.sources[case.id] for case in missing]
         await self._judge_all(RECORDED, [(one, *_recorded(one)) for one in sources])
         return [self._journal.rated[RECORDED, case.id] for case in cases]
@@ -118,7 +118,7 @@ class Rater:
             Exception: What ends every run, such as a model that cannot be reached.
         """
         version = hash_text(text)
-        missing = [case for case in cases if (version, case.id) not in self._journal.rated]
+        missing = self._missing(version, cases)
         if missing:
             outcomes = await self._replay(text, missing)
             sources = [self._parts.sources[case.id] for case in missing]
@@ -126,6 +126,11 @@ class Rater:
                 version, [(one, *_run_again(one, outcomes[one.case.id])) for one in sources]
             )
         return [self._journal.rated[version, case.id] for case in cases]
+
+    def _missing(self, version: str, cases: Sequence[Case]) -> list[Case]:
+        """Return the cases without a score, each once: GEPA fills up a sample with cases that it has."""
+        by_id = {case.id: case for case in cases}
+        return [case for case_id, case in by_id.items() if (version, case_id) not in self._journal.rated]
 
     async def _replay(self, text: str, cases: Sequence[Case]) -> Mapping[str, RunOutcome]:
         sources = [self._parts.sources[case.id] for case in cases]

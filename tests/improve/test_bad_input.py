@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import set_trace_processors
 
-from kantan_agents import Agent, TraceStore
+from kantan_agents import Agent, SQLiteRecorder, TraceStore
 from kantan_agents.errors import (
     CohortTooSmallError,
     EmptyCohortError,
@@ -124,13 +125,7 @@ def test_runs_of_one_conversation_count_as_one(tmp_path: Path) -> None:
 
 
 def test_incomplete_records_are_left_out_and_named(tmp_path: Path) -> None:
-    from kantan_agents import SQLiteRecorder
-    from kantan_agents.tracing.recorder import SQLiteRecorder as Recorder
-
-    del Recorder
     with shop(tmp_path, count=0) as made:
-        from agents import set_trace_processors
-
         other = SQLiteRecorder(made.path, record_requests=False)
         set_trace_processors([other])
         for number in range(3):
@@ -216,9 +211,9 @@ def test_an_old_version_without_faults_needs_no_new_one(tmp_path: Path) -> None:
 
 
 def test_a_reflection_model_that_never_answers_as_asked_is_an_error(tmp_path: Path) -> None:
-    with shop(tmp_path, propose=lambda _question, _number: "I would rather not.") as made:
-        with pytest.raises(ReflectionFailedError, match="choose another reflection model") as raised:
-            made.improve(rounds=2)
+    failed = pytest.raises(ReflectionFailedError, match="choose another reflection model")
+    with shop(tmp_path, propose=lambda _question, _number: "I would rather not.") as made, failed as raised:
+        made.improve(rounds=2)
     assert raised.value.code == "E126"
 
 

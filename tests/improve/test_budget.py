@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,7 @@ def test_the_winner_is_tested_with_what_was_reserved_for_it(tmp_path: Path) -> N
 
 
 def test_with_a_higher_limit_it_goes_on_and_counts_what_was_used_before(tmp_path: Path) -> None:
-    with shop(tmp_path, propose=scripted(*BRIEF[:3], POLITE)) as made:
+    with shop(tmp_path, propose=scripted(*BRIEF[:14], POLITE)) as made:
         first = made.improve(rounds=20, max_tokens=3_300)
         second = made.improve(rounds=20, max_tokens=20_000)
         assert second.tokens == used(made)
@@ -103,7 +104,7 @@ def test_a_sealed_test_that_uses_more_than_expected_goes_on_with_a_higher_limit(
         value = float("Dear customer" in text)
         if not is_dear[0]:
             return value
-        reply = '{"score": %s, "comments": []}' % value
+        reply = json.dumps({"score": value, "comments": []})
         return Reply(reply, usage=Usage(input_tokens=900, output_tokens=0, total_tokens=900))
 
     with shop(tmp_path, score=score) as made:

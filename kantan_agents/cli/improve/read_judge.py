@@ -23,6 +23,8 @@ def read_judge(what: str, agent: Agent[Any], model: str | None) -> Any:
     Raises:
         InvalidOptionError: E75, there is no such judge.
     """
+    if model is not None and what.rpartition("=")[2] != "judged":
+        raise InvalidOptionError(option="--judge-model", reason=f"is for {_OPTION} judged, not for {what!r}")
     try:
         evaluators = read_evaluators([what], agent, model)
     except InvalidOptionError as error:
