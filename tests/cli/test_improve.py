@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 import attrs
 import pytest
 
+from kantan_agents.cli.improve.show_improvement import progress_text
+from kantan_agents.improve import ImproveProgress
 from tests.cli.conftest import Invoke
 from tests.improve.commands import arguments, write_module
 from tests.improve.shops import OLD, POLITE, Shop, scripted, shop
@@ -86,10 +89,11 @@ def test_nothing_better_is_exit_code_1_and_says_why(kantan_agents: Invoke, comma
 
 
 def test_options_reach_the_search(kantan_agents: Invoke, command: Command) -> None:
-    price = [f"{name}=1,2" for name in ("gpt-5-mini", "gpt-5")]
+    price = [f"{name}=1,2" for name in ("gpt-5-mini", "gpt-5", "offline-model")]
     outcome = kantan_agents(
         *command("--json", "--cohort", "last=7d,limit=29", "--cohort", "sample=28", "--version", "v1"),
-        *("--price", price[0], "--price", price[1], "--max-cost", "5", "--reflection-model", "gpt-5"),
+        *(part for one in price for part in ("--price", one)),
+        *("--max-cost", "5", "--reflection-model", "gpt-5"),
         *("--seed", "3", "--minibatch", "2", "--perfect", "1", "--max-length", "500"),
         *("--max-cost-increase", "0.5", "--concurrency", "2", "--new-version", "polite", "--out", "here"),
     )
@@ -151,7 +155,7 @@ def replaced(line: list[str], option: str, value: str | None) -> list[str]:
         (lambda line: [*line, "--cohort", "limit=1,trace=a"], "use one of both"),
         (lambda line: [*line, "--cohort", "trace=nothing"], "[E61]"),
         (lambda line: [*line, "--max-cost", "1"], "needs the prices of the models"),
-        (lambda line: [*line, "--judge-model", "gpt-5"], "--judge judged; add it"),
+        (lambda line: [*line, "--judge-model", "gpt-5"], "is for --judge judged, not for"),
     ],
 )
 def test_a_mistake_is_one_line_and_exit_code_2(
@@ -187,13 +191,7 @@ def test_the_progress_bar_shows_how_far_it_is(
     kantan_agents: Invoke,
     command: Command,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import sys
-
-    from kantan_agents.cli.improve.show_improvement import progress_text
-    from kantan_agents.improve import ImproveProgress
-
     assert progress_text(ImproveProgress("search", 2, 10, 0.25, 0.5, 1234, None)) == (
         "round 2 of 10, validation 0.25 -> 0.5, 1,234 tokens"
     )

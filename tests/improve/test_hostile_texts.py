@@ -10,8 +10,10 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kantan_agents import Prompt
+from kantan_agents.errors import ReflectionFailedError
 from kantan_agents.improve import Candidate
 from kantan_agents.improve.folder import default_folder
+from kantan_agents.improve.limits import Limits
 from kantan_agents.improve.lineage import draw_lineage
 from kantan_agents.improve.new_version import next_version
 from kantan_agents.improve.rollout_text import rollout_code, rollout_command
@@ -98,9 +100,10 @@ def test_a_hostile_candidate_is_a_text_like_any_other(tmp_path: Path, text: str)
 def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     text = json.dumps({"changes": "x", "prompt": f"{OLD} Be polite \ud800"})
     with shop(tmp_path, propose=lambda _question, _number: text) as made:
-        found = made.improve(rounds=1)
-    assert found.new is None
-    assert "not valid Unicode" in str(found.candidates[1].reason)
+        with pytest.raises(ReflectionFailedError):
+            made.improve(rounds=1)
+    limits = Limits.of(Prompt("p", "v1", OLD), None, 0.2)
+    assert limits.problem(f"{OLD} \ud800") == "it is not valid Unicode"
 
 
 def test_what_a_run_says_cannot_leave_its_fence(tmp_path: Path) -> None:
