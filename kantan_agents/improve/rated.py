@@ -22,7 +22,7 @@ class Rated:
         value: The score; 0 for a run that failed, diverged or was not made.
         status: As for ``RunOutcome``; ``"recorded"`` for the recorded run itself, and ``"not run"`` for a
             candidate that was refused.
-        feedback: What the reflection model is told about it, one text for each remark.
+        feedback: What was wrong, for the reflection model; one text for each remark.
         comment: The judge's comment.
         refused: Names of the tools whose calls were refused, and not in the recorded run.
         is_invalid: Whether the output did not fit its schema.
@@ -63,7 +63,7 @@ class Rated:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the run came to its own end, so that its use can be compared."""
+        """Whether the run ended by itself, so that its use can be compared."""
         return self.status in ("same", "wording", "changed") and self.error is None
 
     def to_dict(self) -> dict[str, Any]:

@@ -99,9 +99,9 @@ def test_a_hostile_candidate_is_a_text_like_any_other(tmp_path: Path, text: str)
 
 def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     text = json.dumps({"changes": "x", "prompt": f"{OLD} Be polite \ud800"})
-    with shop(tmp_path, propose=lambda _question, _number: text) as made:
-        with pytest.raises(ReflectionFailedError):
-            made.improve(rounds=1)
+    failed = pytest.raises(ReflectionFailedError)
+    with shop(tmp_path, propose=lambda _question, _number: text) as made, failed:
+        made.improve(rounds=1)
     limits = Limits.of(Prompt("p", "v1", OLD), None, 0.2)
     assert limits.problem(f"{OLD} \ud800") == "it is not valid Unicode"
 

@@ -40,7 +40,7 @@ NEW_MARKER = f"{POLITE} Know {{{{ $ctx.secret }}}} and {{{{ $env.HOME }}}}."
         ("  ", "the text is empty"),
     ],
 )
-def test_a_text_that_breaks_a_limit_never_runs_and_the_model_is_told_why(
+def test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why(
     tmp_path: Path, text: str, reason: str
 ) -> None:
     with shop(tmp_path, propose=scripted(text, POLITE)) as made:
