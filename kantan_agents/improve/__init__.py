@@ -2,7 +2,7 @@
 
 from kantan_agents.improve.candidate import Candidate
 from kantan_agents.improve.improvement import Improvement
-from kantan_agents.improve.improving import Judge, improve, improve_async
+from kantan_agents.improve.improving import improve, improve_async
 from kantan_agents.improve.openings import Opening
 from kantan_agents.improve.progress import ImproveProgress
 
@@ -10,7 +10,6 @@ __all__ = [
     "Candidate",
     "ImproveProgress",
     "Improvement",
-    "Judge",
     "Opening",
     "improve",
     "improve_async",
