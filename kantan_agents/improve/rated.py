@@ -8,6 +8,7 @@ from typing import Any, Literal
 import attrs
 from typing_extensions import Self
 
+from kantan_agents.capture.checking import check_types
 from kantan_agents.capture.json_values import JSONValue
 
 RatedStatus = Literal["recorded", "same", "wording", "changed", "diverged", "failed", "not run"]
@@ -79,7 +80,9 @@ class Rated:
         """
         known = {field.name: data[field.name] for field in attrs.fields(cls)}
         known["feedback"], known["refused"] = tuple(known["feedback"]), tuple(known["refused"])
-        return cls(**known)
+        rated = cls(**known)
+        check_types(rated, cls, "rated")
+        return rated
 
 
 def mean(values: Sequence[float]) -> float:

@@ -18,12 +18,12 @@ from kantan_agents.evaluation.experiment.watching import Watch, current_watch
 from kantan_agents.evaluation.finished import ToolUse
 from kantan_agents.improve.budget import BudgetUsedUpError, Spending
 from kantan_agents.improve.feedback import feedback_of
-from kantan_agents.improve.finished_runs import finished_run, recorded_tool_uses, tool_uses_after
+from kantan_agents.improve.finished_runs import finished_run
 from kantan_agents.improve.journal import Journal
-from kantan_agents.improve.masked import masked
 from kantan_agents.improve.parts import Parts, Source
 from kantan_agents.improve.rated import Rated
 from kantan_agents.improve.target import Target
+from kantan_agents.improve.unscored import recorded_run, repeated_run
 from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.replay.change import Change
 from kantan_agents.replay.cohort import Cohort
@@ -37,7 +37,6 @@ RECORDED: Final = "recorded"
 """What stands for the recorded runs themselves among the versions of a journal."""
 _JUDGE: Final = "judge"
 _ATTEMPTS: Final = 3
-_INVALID: Final = "[kantan-agents][E40]"
 
 
 @attrs.frozen
@@ -106,7 +105,7 @@ class Rater:
         """Return the scores of what was recorded; nothing runs but the judge."""
         missing = self._missing(RECORDED, cases)
         sources = [self._parts.sources[case.id] for case in missing]
-        await self._judge_all(RECORDED, [(one, *_recorded(one)) for one in sources])
+        await self._judge_all(RECORDED, [(one, *recorded_run(one)) for one in sources])
         return [self._journal.rated[RECORDED, case.id] for case in cases]
 
     async def rate(self, text: str, cases: Sequence[Case]) -> list[Rated]:
@@ -123,7 +122,7 @@ class Rater:
             outcomes = await self._replay(text, missing)
             sources = [self._parts.sources[case.id] for case in missing]
             await self._judge_all(
-                version, [(one, *_run_again(one, outcomes[one.case.id])) for one in sources]
+                version, [(one, *repeated_run(one, outcomes[one.case.id])) for one in sources]
             )
         return [self._journal.rated[version, case.id] for case in cases]
 
@@ -278,47 +277,3 @@ def _why_no_score(scores: Mapping[str, Any], name: str) -> str:
     if scores:
         return f"it gives {', '.join(sorted(scores))} and not {name}; choose a judge with one score"
     return "it does not apply to it; choose a judge that scores every run"
-
-
-def _recorded(source: Source) -> tuple[Rated, tuple[ToolUse, ...]]:
-    record = source.record
-    error = None if record.error is None else f"{record.error.type}: {record.error.message}"
-    rated = Rated(
-        source.case.id,
-        0.0,
-        "recorded",
-        is_invalid=record.error is not None and record.error.code == "E40",
-        output=masked(record.output),
-        error=None if error is None else mask(error),
-        trace_id=source.trace_id,
-        refused=(),
-    )
-    return rated, recorded_tool_uses(record)
-
-
-def _run_again(source: Source, outcome: RunOutcome) -> tuple[Rated, tuple[ToolUse, ...]]:
-    error = outcome.error
-    if outcome.new_call is not None:
-        call = outcome.new_call
-        error = f"step {call.step}: {call.tool}({call.arguments}): {call.reason}"
-    after = outcome.after
-    rated = Rated(
-        source.case.id,
-        0.0,
-        outcome.status,
-        refused=tuple(
-            dict.fromkeys(
-                one.name for one in outcome.decisions if one.kind == "refusal" and one.before is None
-            )
-        ),
-        is_invalid=outcome.status == "failed" and (outcome.error or "").startswith(_INVALID),
-        output=masked(outcome.output_after),
-        error=None if error is None else mask(error),
-        trace_id=outcome.replayed_trace_id,
-        input_tokens=after.input_tokens,
-        output_tokens=after.output_tokens,
-        seconds=after.seconds,
-        model_calls=after.model_calls,
-        cost=after.cost,
-    )
-    return rated, tool_uses_after(source.record, outcome)

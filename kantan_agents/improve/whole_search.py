@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 import attrs
@@ -67,7 +67,7 @@ class WholeSearch:
             parts, journal = await self._begun(target, limits, folder)
             await run_sync(folder.check_files, journal.files)
             self._count_journal(journal)
-            with _alone(asked):
+            with _recorded_alone(asked):
                 return await self._searched(target, limits, folder, parts, journal)
 
     async def _begun(self, target: Target, limits: Limits, folder: Folder) -> tuple[Parts, Journal]:
@@ -273,20 +273,14 @@ async def _locked(folder: Folder) -> AsyncIterator[None]:
         lock.__exit__(None, None, None)
 
 
-class _alone:  # noqa: N801 - a context manager
+@contextmanager
+def _recorded_alone(asked: Asked) -> Iterator[None]:
     """Record the runs of the block, each in a trace of its own, also inside a trace of the caller."""
-
-    def __init__(self, asked: Asked) -> None:
-        self._asked = asked
-        self._stack = ExitStack()
-
-    def __enter__(self) -> None:
-        trace, span = Scope.set_current_trace(None), Scope.set_current_span(None)
-        self._stack.callback(Scope.reset_current_trace, trace)
-        self._stack.callback(Scope.reset_current_span, span)
-        self._stack.enter_context(recorded(self._asked.store.path))
+    trace, span = Scope.set_current_trace(None), Scope.set_current_span(None)
+    try:
         # Of all agents: judges and the reflection model are asked too.
-        self._stack.enter_context(subscribe(notice))
-
-    def __exit__(self, *_error: object) -> None:
-        self._stack.close()
+        with recorded(asked.store.path), subscribe(notice):
+            yield
+    finally:
+        Scope.reset_current_span(span)
+        Scope.reset_current_trace(trace)
