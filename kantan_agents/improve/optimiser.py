@@ -87,6 +87,10 @@ def optimise(
     from gepa.api import optimize
 
     adapter: Any = _Adapter(steps)
+
+    def is_over(gepa_state: Any) -> bool:
+        return steps.is_over(gepa_state.i + 1)
+
     optimize(
         seed_candidate={COMPONENT: old},
         trainset=list(train),
@@ -95,7 +99,7 @@ def optimise(
         reflection_minibatch_size=min(sample, len(train)),
         perfect_score=perfect,
         skip_perfect_score=True,
-        stop_callbacks=[lambda state: steps.is_over(state.i + 1)],
+        stop_callbacks=[is_over],
         logger=_Silent(),
         track_best_outputs=False,
         seed=seed,
