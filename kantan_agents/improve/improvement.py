@@ -65,6 +65,13 @@ class Improvement:
         """The candidate that became the new version."""
         return next((one for one in self.candidates if one.status == "winner"), None)
 
+    @property
+    def text(self) -> str:
+        """The result on one line: the verdict, or why there is no new version."""
+        if self.new is None or self.comparison is None:
+            return f"no new version: {self.reason}"
+        return self.comparison.text
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data."""
         opening = self.opening

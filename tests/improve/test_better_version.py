@@ -22,6 +22,7 @@ def test_failures_lead_to_a_version_that_is_shown_to_be_better(tmp_path: Path) -
         assert made.ran == [], "a tool has run"
     assert found.new == Prompt("support", "v2", POLITE)
     assert (found.reason, found.winner) == (None, found.candidates[1])
+    assert found.text.startswith("v2 better on judge by 1")
     assert [one.status for one in found.candidates] == ["old", "winner"]
     assert [one.score for one in found.candidates] == [0.0, 1.0]
     assert found.comparison is not None
@@ -75,7 +76,7 @@ def test_the_sealed_cases_stay_sealed_without_a_candidate(tmp_path: Path) -> Non
         found = made.improve()
         asked = {last_text(one) for one in made.server.requests}
     assert (found.new, found.opening, found.comparison, found.diff) == (None, None, None, "")
-    assert "none of 1 candidates" in str(found.reason)
+    assert found.text.startswith("no new version: none of 1 candidates")
     assert not asked & {f"where is order {number}" for number in sealed}
     assert "prompt" not in found.files
     assert (found.rollout_code, found.rollout_command) == ((), "")

@@ -41,6 +41,7 @@ async def searches(store: TraceStore, agent: Agent[Any], critic: Agent[Any], pro
     assert_type(found.opening, Opening | None)
     assert_type(found.candidates, Sequence[Candidate])
     assert_type(found.winner, Candidate | None)
+    assert_type(found.text, str)
     assert_type(found.files, Mapping[str, Path])
     assert_type(found.rollout_code, Sequence[str])
     assert_type(found.to_dict(), dict[str, Any])

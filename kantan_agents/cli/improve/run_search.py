@@ -65,7 +65,7 @@ def run_search(asked: Asked, *, quiet: bool, as_json: bool) -> None:
     elif not quiet:
         show_improvement(found)
     if found.new is None:
-        typer.echo(one_line(f"no new version: {found.reason}"), err=True)
+        typer.echo(one_line(found.text), err=True)
         raise typer.Exit(EXIT_FAILED)
 
 
