@@ -40,9 +40,11 @@ class Journal:
         lost: Tokens and cost of runs that were ended before they had a result.
         files: Names and hashes of the result files that were written.
         is_new: Whether nothing was in it.
+        withholds: Whether it keeps scores without the texts of the runs.
     """
 
     def __init__(self, path: Path, *, is_new: bool) -> None:
+        self.withholds = False
         self.path = path
         self.is_new = is_new
         self.rated: dict[tuple[str, str], Rated] = {}
@@ -52,7 +54,8 @@ class Journal:
 
     async def add_rated(self, version: str, rated: Rated) -> None:
         """Keep a score."""
-        await self._append({"rated": rated.to_dict(), "version": version})
+        kept = rated.withheld() if self.withholds else rated
+        await self._append({"rated": kept.to_dict(), "version": version})
         self.rated[version, rated.case_id] = rated
 
     async def add_proposal(self, number: int, proposal: Mapping[str, Any]) -> None:

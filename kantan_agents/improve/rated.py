@@ -67,6 +67,11 @@ class Rated:
         """Whether the run ended by itself, so that its use can be compared."""
         return self.status in ("same", "wording", "changed") and self.error is None
 
+    def withheld(self) -> Self:
+        """Return it without the texts of the run: for a database that may not have them either."""
+        error = None if self.error is None else self.error.partition(":")[0]
+        return attrs.evolve(self, output=None, comment=None, error=error, feedback=())
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON data; ``from_dict`` reads it back."""
         return {**attrs.asdict(self), "feedback": list(self.feedback), "refused": list(self.refused)}

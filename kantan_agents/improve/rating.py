@@ -13,7 +13,7 @@ from agents import RunConfig
 from kantan_agents.errors import JudgeFailedError, ReplayBudgetError, WorkingFolderError
 from kantan_agents.evaluation.dataset import Case
 from kantan_agents.evaluation.evaluators.evaluator import Evaluator
-from kantan_agents.evaluation.evaluators.judge_runs import JUDGE_METADATA
+from kantan_agents.evaluation.evaluators.judge_runs import JUDGE_METADATA, JUDGE_RECORDS_CONTENTS
 from kantan_agents.evaluation.experiment.watching import Watch, current_watch
 from kantan_agents.evaluation.finished import ToolUse
 from kantan_agents.improve.budget import BudgetUsedUpError, Spending
@@ -227,6 +227,7 @@ class Rater:
     ) -> Rated:
         finished = finished_run(source, version, rated, tool_calls)
         token = JUDGE_METADATA.set({EXPERIMENT_KEY: experiment_name(self._target.old)})
+        contents = JUDGE_RECORDS_CONTENTS.set(not self._journal.withholds)
         tokens, cost, problem = 0, self._prices.nothing, ""
         try:
             for _ in range(_ATTEMPTS):
@@ -245,6 +246,7 @@ class Rater:
                     )
                 problem = _why_no_score(scores, self._judge.name)
         finally:
+            JUDGE_RECORDS_CONTENTS.reset(contents)
             JUDGE_METADATA.reset(token)
         await self._journal.add_lost(tokens, cost)
         raise JudgeFailedError(judge=self._judge.name, run=source.case.id, reason=problem)

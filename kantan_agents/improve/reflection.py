@@ -106,18 +106,19 @@ class Reflection:
         self._journal = journal
         self._spending = spending
 
-    async def propose(self, number: int, question: str) -> Proposal:
+    async def propose(self, number: int, question: str, key: str) -> Proposal:
         """Return the proposal of a round.
 
         Args:
             number: Number of the candidate.
             question: What the model is asked.
+            key: The question as a later start can ask it, which knows what the journal has.
 
         Raises:
             BudgetUsedUpError: The budget does not suffice.
             Exception: The model cannot be reached.
         """
-        asked = hash_text(question)
+        asked = hash_text(key)
         known = self._journal.proposals.get(number)
         if known is not None and known.get("question") == asked:
             return Proposal(known["text"], str(known["changes"]))
@@ -129,7 +130,10 @@ class Reflection:
     async def _ask(self, question: str) -> tuple[Proposal, int, float | None]:
         watch = Watch(self._prices)
         token = current_watch.set(watch)
-        config = RunConfig(trace_metadata={EXPERIMENT_KEY: self._experiment})
+        config = RunConfig(
+            trace_metadata={EXPERIMENT_KEY: self._experiment},
+            trace_include_sensitive_data=not self._journal.withholds,
+        )
         problem = ""
         before, price_before = 0, self._prices.nothing
         try:

@@ -54,6 +54,7 @@ class Search:
         options: How long and where it looks.
         begin: Called before each step; it raises ``BudgetUsedUpError`` if the sealed test could not be paid.
         done: Called when something has changed.
+        withholds: Whether the journal has no texts of runs.
 
     Attributes:
         round: Number of the current round, from 1; 0 before.
@@ -70,7 +71,10 @@ class Search:
         options: SearchOptions,
         begin: Callable[[], None],
         done: Callable[[], None],
+        *,
+        withholds: bool,
     ) -> None:
+        self._withholds = withholds
         self._parts = parts
         self._limits = limits
         self._rater = rater
@@ -174,7 +178,9 @@ class Search:
         parent = self._by_text[text]
         runs = [(self._cases[one.case_id], one) for one in rated]
         question = question_of(text, runs, self._limits, self._refused)
-        proposal = await self._reflection.propose(len(self.proposals) + 1, question)
+        known = [(case, one.withheld()) for case, one in runs] if self._withholds else runs
+        key = question_of(text, known, self._limits, self._refused)
+        proposal = await self._reflection.propose(len(self.proposals) + 1, question, key)
         self.proposals.append(proposal)
         if proposal.text is None:
             return None

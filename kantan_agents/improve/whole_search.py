@@ -11,12 +11,15 @@ from agents.tracing.scope import Scope
 from anyio.to_thread import run_sync
 
 from kantan_agents.errors import ImproveBudgetError, WorkingFolderError
-from kantan_agents.evaluation.experiment.database import recorded
+from kantan_agents.evaluation.experiment.database import recorded, redacts
+from kantan_agents.evaluation.experiment.run_config import withholds
+from kantan_agents.evaluation.experiment.variants import Variant
 from kantan_agents.evaluation.experiment.watching import notice
 from kantan_agents.events import subscribe
 from kantan_agents.improve.asked import Asked
 from kantan_agents.improve.budget import BudgetUsedUpError, Spending
 from kantan_agents.improve.candidate import Candidate
+from kantan_agents.improve.conclusion import ended, why_none
 from kantan_agents.improve.folder import Folder, hashes_of
 from kantan_agents.improve.improvement import Improvement
 from kantan_agents.improve.journal import Journal, open_journal, stored_cases
@@ -37,6 +40,7 @@ from kantan_agents.improve.search_key import search_key
 from kantan_agents.improve.target import Target, find_target
 from kantan_agents.prompt import Prompt
 from kantan_agents.replay.cohort import Cohort
+from kantan_agents.replay.experiment.one_run import checked_run_config
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.improve")
@@ -67,6 +71,7 @@ class WholeSearch:
             parts, journal = await self._begun(target, limits, folder)
             await run_sync(folder.check_files, journal.files)
             self._count_journal(journal)
+            journal.withholds = await _withholds(asked)
             with _recorded_alone(asked):
                 return await self._searched(target, limits, folder, parts, journal)
 
@@ -126,7 +131,16 @@ class WholeSearch:
             if not spending.set_apart(needed_for_test(asked, parts, spending)):
                 raise BudgetUsedUpError
 
-        search = Search(parts, limits, rater, reflection, asked.search, begin, self._report)
+        search = Search(
+            parts,
+            limits,
+            rater,
+            reflection,
+            asked.search,
+            begin,
+            self._report,
+            withholds=journal.withholds,
+        )
         self._search = search
         await search.run()
         check_reflection(search.proposals)
@@ -167,12 +181,14 @@ class WholeSearch:
     ) -> Improvement:
         search: Any = self._search
         is_won = tested is not None and tested.reason is None
-        candidates = [_ended(one, best, tested) for one in search.candidates]
+        candidates = [ended(one, best, tested) for one in search.candidates]
         improvement = Improvement(
             self._asked.agent.name,
             target.old,
             new if is_won else None,
-            None if is_won else (self._why_none() if tested is None else tested.reason),
+            None
+            if is_won
+            else (why_none(search, self._asked.search.perfect) if tested is None else tested.reason),
             "" if new is None else diff_of(target.old, new.version, new.text),
             None if tested is None else tested.comparison,
             None if tested is None else tested.opening,
@@ -197,24 +213,6 @@ class WholeSearch:
         await journal.add_files(hashes_of(contents))
         await run_sync(folder.write, contents)
         return improvement
-
-    def _why_none(self) -> str:
-        search: Any = self._search
-        perfect = self._asked.search.perfect
-        tried = len(search.candidates) - 1
-        if search.old.score is None:
-            reason = "the budget does not suffice for the old version on the validation cases"
-        elif search.old.score >= perfect:
-            reason = "the old version has the best score on every validation case already"
-        else:
-            score = f"{search.old.score:.3g}"
-            reason = f"none of {tried} candidates may win and does better than the old version ({score})"
-        against = [one for one in search.candidates[1:] if one.status == "not eligible"]
-        if against:
-            reason += f"; candidate {against[-1].number} is not eligible, because {against[-1].reason}"
-        if search.is_out_of_budget:
-            reason += "; the budget is used up, and with a higher limit the search goes on"
-        return reason
 
     def _report(self) -> None:
         progress, search = self._asked.progress, self._search
@@ -249,18 +247,18 @@ def _known_cohort(asked: Asked, folder: Folder, cases: Mapping[str, str]) -> Coh
     return Cohort(asked.store, traces)
 
 
+async def _withholds(asked: Asked) -> bool:
+    """Return whether the traces of the runs lack contents, so that the journal must not have them either."""
+    config = checked_run_config(asked.runs.run_config, ())
+    return await withholds(config, [Variant("old", asked.agent, "")]) or redacts(asked.store.path)
+
+
 def _selected(asked: Asked, old: Prompt) -> Cohort:
     if asked.cohort is not None:
         return asked.cohort
     return Cohort.select(
         asked.store, agent=asked.agent.name, prompt=old.name, version=old.version, **asked.selection
     )
-
-
-def _ended(one: Candidate, best: Candidate | None, tested: SealedResult | None) -> Candidate:
-    if best is None or tested is None or one.number != best.number:
-        return one
-    return attrs.evolve(one, status="winner" if tested.reason is None else "tested", reason=tested.reason)
 
 
 @asynccontextmanager

@@ -150,11 +150,12 @@ def shop(
     count: int = 30,
     make: Callable[[Shop], Agent[Any]] | None = None,
     context: dict[str, Any] | None = None,
+    redact: Any = None,
     **options: Any,
 ) -> Iterator[Shop]:
     """Record runs of a shop into a new database."""
     made = Shop(folder / "traces.sqlite3", folder, **options)
-    recorder = SQLiteRecorder(made.path)
+    recorder = SQLiteRecorder(made.path, redact=redact)
     set_trace_processors([recorder])
     try:
         with made.server:

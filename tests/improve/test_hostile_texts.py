@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from kantan_agents import Prompt
+from kantan_agents import Prompt, redact_texts
 from kantan_agents.errors import ReflectionFailedError
 from kantan_agents.improve import Candidate
 from kantan_agents.improve.folder import default_folder
@@ -131,6 +131,28 @@ def test_secrets_stay_masked_everywhere(tmp_path: Path) -> None:
     assert not [one for one in questions if secret in one]
     for file in found.folder.iterdir():
         assert secret not in file.read_text(), file.name
+
+
+def test_what_a_recorder_redacts_is_in_no_file_and_in_no_trace(tmp_path: Path) -> None:
+    def answers(request: Any) -> str:
+        return "Dear customer Tanaka" if "polite" in str(request.system_instructions) else "Tanaka"
+
+    def propose(_question: str, number: int) -> Any:
+        return {"changes": "x", "prompt": f"{OLD} Be brief." if number == 1 else f"{OLD} Be polite."}
+
+    redact = redact_texts(lambda text: text.replace("Tanaka", "[name]"))
+    with shop(tmp_path, redact=redact, answers=answers, propose=propose) as made:
+        made.improve(rounds=1)
+        asked = made.asked
+        found = made.improve(rounds=3)
+        again = made.improve(rounds=3)
+        traces = made.store.traces(limit=None, keywords=["Tanaka"], metadata={})
+    assert (asked, made.asked) == (1, 2), "a reply that is kept is not asked for again"
+    assert found.new is not None
+    assert again == found
+    assert traces == []
+    for file in found.folder.iterdir():
+        assert "Tanaka" not in file.read_text(), file.name
 
 
 @pytest.mark.parametrize(
