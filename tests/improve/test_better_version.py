@@ -70,6 +70,20 @@ def test_the_optimiser_never_sees_a_sealed_case_and_only_the_winner_runs_on_them
         assert f"where is order {number}" in polite
 
 
+def test_the_old_version_runs_again_for_the_validation_and_not_for_the_failures_on_record(
+    tmp_path: Path,
+) -> None:
+    with shop(tmp_path, propose=scripted(f"{OLD} Be brief.")) as made:
+        found = made.improve(rounds=2)
+        old = [one for one in made.server.requests if str(one.system_instructions).endswith("about orders.")]
+        runs = {last_text(one) for one in old if last_text(one)}
+        judged = len(made.requests_with(JUDGES))
+    assert found.new is None
+    assert len(runs) == found.cases["validation"]
+    # The validation, the recorded failures of two samples, and the one candidate on its sample.
+    assert judged == found.cases["validation"] + 2 * 3 + 3
+
+
 def test_the_sealed_cases_stay_sealed_without_a_candidate(tmp_path: Path) -> None:
     with shop(tmp_path, propose=scripted(f"{OLD} Be brief.")) as made:
         sealed = sealed_orders(made)
