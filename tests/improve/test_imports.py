@@ -1,4 +1,4 @@
-"""Whoever only runs agents imports neither the search nor the optimizer."""
+"""A program that only runs agents imports neither the search nor the optimizer."""
 
 from __future__ import annotations
 
