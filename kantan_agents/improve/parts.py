@@ -12,6 +12,8 @@ from kantan_agents.capture import RunRecord
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
 from kantan_agents.evaluation.dataset import Case, Dataset, SealedDataset
 from kantan_agents.evaluation.dataset.recorded_cases import cases_of_trace
+from kantan_agents.improve.openings import Opening
+from kantan_agents.prompt import Prompt
 from kantan_agents.replay.cohort import Cohort, Skipped, obstacle
 from kantan_agents.replay.experiment.prices import Estimate, Prices
 from kantan_agents.replay.recording import Recording
@@ -79,13 +81,19 @@ class Parts:
 
 
 def parts_of(
-    cohort: Cohort, agent: str, live: frozenset[str], prices: Prices, split: tuple[float, float, float]
+    cohort: Cohort,
+    agent: str,
+    old: Prompt,
+    live: frozenset[str],
+    prices: Prices,
+    split: tuple[float, float, float],
 ) -> Parts:
     """Read a cohort and split it.
 
     Args:
         cohort: The recorded runs.
         agent: Name of the agent.
+        old: The old version; runs of another one are left out.
         live: Names of tools that may really run.
         prices: Prices of models.
         split: Fractions of train, validation and test.
@@ -95,18 +103,20 @@ def parts_of(
         InvalidOptionError: E75, ``split`` is not three fractions that add up to 1.
         TraceDatabaseError: E60, the file cannot be read.
     """
+    train, validation, test = _fractions(split)
     sources: list[Source] = []
     skipped: list[Skipped] = []
     for trace_id in cohort.trace_ids:
-        for one in _of_trace(cohort, trace_id, agent, live, prices):
-            (skipped if isinstance(one, Skipped) else sources).append(one)  # type: ignore[arg-type]
+        found = list(_of_trace(cohort, trace_id, agent, old, live, prices))
+        sources += [one for one in found if isinstance(one, Source)]
+        skipped += [one for one in found if isinstance(one, Skipped)]
     if not sources:
         first = f"; {skipped[0].trace_id}: {skipped[0].reason}" if skipped else ""
         reason = f"none of its {len(cohort)} traces has a run of {agent!r} that can be run again{first}"
-        raise CohortTooSmallError(found=0, needed=1, reason=reason)
+        needed = math.ceil(fewest_units(Opening.of(1).alpha) / test)
+        raise CohortTooSmallError(found=0, needed=needed, reason=reason)
     # In an order that does not depend on how the cohort was selected.
     sources.sort(key=lambda one: (one.trace_id, one.case.id))
-    train, validation, test = _fractions(split)
     dataset = Dataset("cohort", [one.case for one in sources])
     parts = dataset.split(train=train, validation=validation, test=test, seed=_SPLIT_SEED)
     by_id = {one.case.id: one for one in sources}
@@ -163,7 +173,7 @@ def _fractions(split: Any) -> tuple[float, float, float]:
 
 
 def _of_trace(
-    cohort: Cohort, trace_id: str, agent: str, live: frozenset[str], prices: Prices
+    cohort: Cohort, trace_id: str, agent: str, old: Prompt, live: frozenset[str], prices: Prices
 ) -> Iterable[Source | Skipped]:
     found = cohort.read(trace_id)
     own = [one for one in found if isinstance(one, Recording) and one.root.agent == agent]
@@ -177,7 +187,7 @@ def _of_trace(
     made: list[Source | Skipped] = []
     for recording in own:
         case = cases.get(recording.root.id)
-        reason = obstacle(recording, live)
+        reason = obstacle(recording, live) or _other_version(case, old)
         if case is None or reason is not None:
             made.append(Skipped(trace_id, reason or "its run cannot be a case"))
             continue
@@ -186,6 +196,17 @@ def _of_trace(
         case = attrs.evolve(case, expected=None, conversation=conversation)
         made.append(Source(case, recording.root, _used(recording, prices)))
     return made
+
+
+def _other_version(case: Case | None, old: Prompt) -> str | None:
+    """Return which other version a run was of; None for a run of the old version."""
+    if case is None:
+        return None
+    recorded = case.metadata.get("prompt"), case.metadata.get("version")
+    if recorded == (old.name, old.version):
+        return None
+    named = " ".join(str(one) for one in recorded if one is not None) or "no prompt"
+    return f"it is a run of {named}, not of {old.name} {old.version}"
 
 
 def _used(recording: Recording, prices: Prices) -> Estimate:

@@ -84,7 +84,13 @@ class WholeSearch:
         else:
             cohort = _known_cohort(asked, folder, known)
         parts = await run_sync(
-            parts_of, cohort, asked.agent.name, asked.runs.live, asked.runs.priced, asked.split
+            parts_of,
+            cohort,
+            asked.agent.name,
+            target.old,
+            asked.runs.live,
+            asked.runs.priced,
+            asked.split,
         )
         if known is None:
             opening = await run_sync(next_opening, asked.store.path, parts.test_ids)

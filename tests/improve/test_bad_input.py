@@ -135,6 +135,17 @@ def test_incomplete_records_are_left_out_and_named(tmp_path: Path) -> None:
             made.improve()
 
 
+def test_runs_of_another_version_are_left_out_and_named(tmp_path: Path) -> None:
+    with shop(tmp_path, count=26) as made:
+        for number in range(40, 43):
+            made.agent(version="v0").run(f"where is order {number}", {"customer": "Ada"})
+        cohort = Cohort.select(made.store, agent="support")
+        found = made.improve(cohort=cohort)
+    assert len(cohort) == 29
+    assert sum(found.cases.values()) == 26
+    assert {one.reason for one in found.skipped} == {"it is a run of support v0, not of support v1"}
+
+
 def test_without_the_optimiser_the_command_to_install_it_is_given(
     made: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""A program that only runs agents imports neither the search nor the optimizer."""
+"""A program that only runs agents imports neither the search nor the optimiser."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
         ("import kantan_agents.improve", "['kantan_agents.improve']"),
     ],
 )
-def test_the_optimizer_is_imported_only_when_a_search_begins(program: str, found: str) -> None:
+def test_the_optimiser_is_imported_only_when_a_search_begins(program: str, found: str) -> None:
     show = "print([name for name in ('kantan_agents.improve', 'gepa') if name in sys.modules])"
     finished = subprocess.run(
         [sys.executable, "-c", f"import sys\n{program}\n{show}"], capture_output=True, text=True, check=True
