@@ -16,6 +16,7 @@ import typer
 
 from kantan_agents.cli.agents.commands import app as agents
 from kantan_agents.cli.eval.commands import app as evaluations
+from kantan_agents.cli.improve.commands import improve
 from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
@@ -218,6 +219,7 @@ def completion(
     print_script(invocation.find_root().command, PROGRAM, shell)
 
 
+app.command("improve")(improve)
 app.add_typer(agents, name="agents")
 app.add_typer(evaluations, name="eval")
 app.add_typer(replay, name="replay")

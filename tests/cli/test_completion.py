@@ -13,7 +13,7 @@ import pytest
 
 from tests.cli.conftest import PROGRAM
 
-COMMANDS = {"demo", "run", "completion", "agents", "eval", "replay", "rollout", "tools", "traces"}
+COMMANDS = {"demo", "run", "completion", "agents", "eval", "improve", "replay", "rollout", "tools", "traces"}
 
 _COMPLETE = """\
 eval "$(kantan-agents completion bash)"

@@ -38,6 +38,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
         ),
     },
+    ("docs/guides/improve.md", "Limits of every version", "Limit"): {
+        "It has the markers of the old version, such as `{{ $ctx.customer }}`, and no others.": (
+            "improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
+            "improve/test_what_may_not_win.py::test_a_text_passes_exactly_if_its_markers_are_the_same",
+        ),
+        "It has at most `max_length` characters.": (
+            "improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",
+        ),
+        "It causes no refused tool call that the old version did not have.": (
+            "improve/test_what_may_not_win.py::test_a_candidate_that_causes_a_refused_call_does_not_win",
+            "improve/test_what_may_not_win.py::test_a_candidate_that_is_refused_only_on_a_sealed_case_does_not_win",
+        ),
+        "It causes no failed output schema that the old version did not have.": (
+            "improve/test_what_may_not_win.py::test_a_candidate_with_a_failed_schema_does_not_win",
+        ),
+        "Its runs use at most 20 % more than with the old version (`max_cost_increase`).": (
+            "improve/test_what_may_not_win.py::test_a_candidate_whose_runs_cost_too_much_does_not_win",
+            "improve/test_what_may_not_win.py::test_the_limit_of_use_is_inclusive",
+        ),
+    },
     ("docs/guides/rollout.md", "Which arm a run gets", "When"): {
         "the context has a unit": (
             "rollout/test_runs.py::test_each_way_to_run_uses_and_records_the_arm",

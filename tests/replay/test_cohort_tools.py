@@ -268,6 +268,21 @@ def test_runs_that_wait_and_runs_that_were_resumed_are_left_out(db: Recorder) ->
         db.replay(traces, make(ScriptedModel([])))
 
 
+def test_calls_that_were_refused_before_a_run_diverged_are_known(db: Recorder) -> None:
+    def make(model: ScriptedModel) -> Agent[Any]:
+        return Agent("a", "Hi", model=model, tools=[db.tool("t1"), db.tool("t2")])
+
+    run = db.again(
+        make,
+        [Call("t1", {"x": "1"}), "done"],
+        [Call("t2", {"x": "1"}), Call("t1", {"x": "2"}), "never"],
+        context={"tool_rules": {"deny": ["t2"]}},
+    )
+    assert diverged_at(run) == ("a", "t1", '{"x": "2"}')
+    assert [(one.kind, one.name, one.before) for one in run.decisions] == [("refusal", "t2", None)]
+    assert not db.ran
+
+
 def test_a_call_that_the_rules_had_refused_has_no_result(db: Recorder) -> None:
     script = [Call("t1", {"x": "2"}), "done"]
     rules = {"params": {"t1": {"x": {"maxLength": 0}}}}

@@ -10,6 +10,7 @@ from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import (
     AgentFileError,
     AgentNotFoundError,
+    CohortTooSmallError,
     CommandNotRunnableError,
     CommandSyntaxError,
     ContextTypeError,
@@ -20,6 +21,7 @@ from kantan_agents.errors import (
     EvaluationNotFoundError,
     FileArgumentError,
     HistoryTypeError,
+    ImproveBudgetError,
     IncompleteRecordError,
     InputTypeError,
     InvalidCaseError,
@@ -34,6 +36,8 @@ from kantan_agents.errors import (
     NoRecordedCallsError,
     NotComparableError,
     NotReplayableError,
+    OptimizerMissingError,
+    PromptNotImprovableError,
     PromptNotRecordedError,
     RecordingFileError,
     ReplayBudgetError,
@@ -48,6 +52,7 @@ from kantan_agents.errors import (
     UnknownToolProviderError,
     UnknownToolRulesModeError,
     UnusableLabelsError,
+    WorkingFolderError,
 )
 
 EXIT_FAILED = 1
@@ -58,6 +63,7 @@ EXIT_INTERRUPTED = 130
 _BAD_INPUT = (
     AgentFileError,
     AgentNotFoundError,
+    CohortTooSmallError,
     CommandNotRunnableError,
     CommandSyntaxError,
     ContextTypeError,
@@ -68,6 +74,7 @@ _BAD_INPUT = (
     EvaluationNotFoundError,
     FileArgumentError,
     HistoryTypeError,
+    ImproveBudgetError,
     IncompleteRecordError,
     InputTypeError,
     InvalidCaseError,
@@ -80,7 +87,9 @@ _BAD_INPUT = (
     NoRecordedCallsError,
     NotComparableError,
     NotReplayableError,
+    OptimizerMissingError,
     PromptNotRecordedError,
+    PromptNotImprovableError,
     RecordingFileError,
     ReplayBudgetError,
     SealedDatasetError,
@@ -94,6 +103,7 @@ _BAD_INPUT = (
     UnknownToolProviderError,
     UnknownToolRulesModeError,
     UnusableLabelsError,
+    WorkingFolderError,
 )
 
 _CODED = re.compile(r"\[[\w.-]+\]\[\w+\] ")

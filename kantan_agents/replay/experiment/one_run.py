@@ -174,9 +174,9 @@ def _compared(
 ) -> tuple[Status, list[ChangedDecision], str | None]:
     recording, root = playback.recording, playback.recording.root
     if playback.new_call is not None:
-        return "diverged", [], None
+        return "diverged", _new_refusals(playback), None
     if error is not None and not same_failure(root, error):
-        return "failed", [], str(error) or type(error).__name__
+        return "failed", _new_refusals(playback), str(error) or type(error).__name__
     decisions = changed_decisions(recording, playback.seen)
     message = None if error is None else str(error)
     if root.error is not None and error is None:
@@ -188,6 +188,12 @@ def _compared(
         elif not decisions:
             return "wording", [], None
     return ("changed" if decisions else "same"), decisions, message
+
+
+def _new_refusals(playback: CounterfactualPlayback) -> list[ChangedDecision]:
+    """Return the refused calls of a run that did not end; nothing else of it can be compared."""
+    found = changed_decisions(playback.recording, playback.seen)
+    return [one for one in found if one.kind == "refusal" and one.before is None]
 
 
 def _waiting(returned: dict[str, Any] | None) -> str:

@@ -102,7 +102,8 @@ class RunOutcome:
         status: ``"same"``; ``"wording"``, only the text of the answer differs; ``"changed"``, decisions
             differ; ``"diverged"``, it was stopped at a call that the recording does not answer;
             ``"failed"``, an error ended it that had not ended the recorded run.
-        decisions: The decisions that differ; empty unless ``status`` is ``"changed"``.
+        decisions: The decisions that differ if ``status`` is ``"changed"``. Of a run that diverged or failed,
+            only the calls that were refused before, and not in the recorded run.
         new_call: The call at which it has diverged.
         error: The error that ended it.
         before: What the recorded run has used.

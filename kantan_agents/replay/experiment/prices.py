@@ -184,6 +184,17 @@ class Ledger:
         return self._spent[0]
 
     @property
+    def left(self) -> Estimate:
+        """What is neither used nor reserved; None where there is no limit."""
+        tokens, cost = (
+            None if most is None else max(most - spent - reserved, 0.0)
+            for most, spent, reserved in zip(
+                (self._limit.max_tokens, self._limit.max_cost), self._spent, self._reserved, strict=True
+            )
+        )
+        return Estimate(tokens, cost)
+
+    @property
     def may_spend(self) -> bool:
         """Whether what was really used is still within the limit."""
         limits = (self._limit.max_tokens, self._limit.max_cost)

@@ -1,0 +1,88 @@
+"""``kantan-agents improve``: searches, and prints what was found."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import attrs
+import typer
+
+from kantan_agents.cli.improve.read_judge import read_judge
+from kantan_agents.cli.improve.show_improvement import progress_text, show_improvement
+from kantan_agents.cli.replay.load_agent import load_agent
+from kantan_agents.cli.run.recording import recording
+from kantan_agents.cli.terminal.failures import EXIT_FAILED
+from kantan_agents.cli.terminal.plain import json_text, one_line
+from kantan_agents.cli.traces.open_store import open_store
+from kantan_agents.improve import ImproveProgress, improve
+from kantan_agents.replay import Cohort
+
+
+@attrs.frozen
+class Asked:
+    """What the command line asks for.
+
+    Attributes:
+        path: The database.
+        agent: Where the agent is, ``MODULE:NAME``.
+        judge: What gives the scores.
+        judge_model: The model of the judge ``judged``; None for that of the agent.
+        trace_ids: Ids of traces; empty to select them.
+        options: Arguments of ``improve``.
+    """
+
+    path: Path
+    agent: str
+    judge: str
+    judge_model: str | None
+    trace_ids: Sequence[str]
+    options: Mapping[str, Any]
+
+
+def run_search(asked: Asked, *, quiet: bool, as_json: bool) -> None:
+    """Search, and print what was found.
+
+    Raises:
+        KantanAgentsError: Any error of ``improve``.
+        typer.Exit: Nothing is shown to be better.
+    """
+    store = open_store(asked.path)
+    agent = load_agent(asked.agent)
+    judge = read_judge(asked.judge, agent, asked.judge_model)
+    cohort = Cohort.of(store, asked.trace_ids) if asked.trace_ids else None
+    try:
+        with recording(asked.path), _progress(quiet=quiet) as progress:
+            found = improve(agent, store, judge=judge, cohort=cohort, progress=progress, **asked.options)
+    except KeyboardInterrupt:
+        typer.echo("interrupted: what is finished is kept; the same command goes on with the rest", err=True)
+        raise
+    if as_json:
+        typer.echo(json_text(found.to_dict(), default=str))
+    elif not quiet:
+        show_improvement(found)
+    if found.new is None:
+        typer.echo(one_line(found.text), err=True)
+        raise typer.Exit(EXIT_FAILED)
+
+
+@contextmanager
+def _progress(*, quiet: bool) -> Iterator[Callable[[ImproveProgress], None] | None]:
+    """Show how far the search is on standard error, if that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (BarColumn(), TextColumn("{task.description}", markup=False))
+    with Progress(*columns, console=Console(stderr=True, markup=False), transient=True) as bar:
+        task = bar.add_task("", total=None)
+
+        def show(now: ImproveProgress) -> None:
+            bar.update(task, completed=now.round, total=now.rounds, description=progress_text(now))
+
+        yield show

@@ -1,0 +1,101 @@
+"""E120 to E129: proposing better versions of a prompt."""
+
+from __future__ import annotations
+
+from kantan_agents.errors.root import KantanAgentsError
+
+
+class PromptNotImprovableError(KantanAgentsError):
+    """There is no such prompt or version to improve.
+
+    Attributes:
+        prompt: The name that was looked for.
+        reason: What there is instead, and what to do.
+    """
+
+    code = "E120"
+    template = "Cannot improve the prompt {prompt!r}: {reason}"
+    prompt: str
+    reason: str
+
+
+class CohortTooSmallError(KantanAgentsError):
+    """The recorded runs are too few to show that a new version is better.
+
+    Attributes:
+        found: Number of independent conversations in the cohort.
+        needed: About how many it takes.
+        reason: Which part is too small, and what to do.
+    """
+
+    code = "E121"
+    template = "The cohort is too small: {found} conversations, and about {needed} are needed; {reason}"
+    found: int
+    needed: int
+    reason: str
+
+
+class ImproveBudgetError(KantanAgentsError):
+    """The budget does not suffice for one candidate, or not for the sealed test.
+
+    Attributes:
+        reason: What is needed, the limit, and what to do.
+    """
+
+    code = "E122"
+    template = "The budget is too small: {reason}"
+    reason: str
+
+
+class WorkingFolderError(KantanAgentsError):
+    """The working folder cannot be used.
+
+    Attributes:
+        path: The folder, or a file in it.
+        reason: What is wrong, and what to do.
+    """
+
+    code = "E123"
+    template = "The working folder cannot be used: {path}: {reason}"
+    path: str
+    reason: str
+
+
+class OptimizerMissingError(KantanAgentsError):
+    """The optimiser is not installed, or its version does not work.
+
+    Attributes:
+        reason: Why it cannot be imported.
+    """
+
+    code = "E124"
+    template = "The optimiser is missing ({reason}): pip install 'kantan-agents[improve]'"
+    reason: str
+
+
+class JudgeFailedError(KantanAgentsError):
+    """The judge gave no usable score for a run.
+
+    Attributes:
+        judge: Its name.
+        run: Id of the recorded run.
+        reason: What is wrong, and what to do.
+    """
+
+    code = "E125"
+    template = "The judge {judge!r} gave no usable score for the run {run}: {reason}"
+    judge: str
+    run: str
+    reason: str
+
+
+class ReflectionFailedError(KantanAgentsError):
+    """The reflection model proposed no new version.
+
+    Attributes:
+        reason: Its error, and what to do.
+    """
+
+    code = "E126"
+    template = "The reflection model proposed nothing: {reason}"
+    reason: str

@@ -1,0 +1,55 @@
+"""``Candidate``: one version of the prompt that was proposed, and what became of it."""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+import attrs
+
+CandidateStatus = Literal["old", "refused", "rejected", "not eligible", "behind", "tested", "winner"]
+STATUSES: Final[tuple[CandidateStatus, ...]] = (
+    "old",
+    "refused",
+    "rejected",
+    "not eligible",
+    "behind",
+    "tested",
+    "winner",
+)
+"""The old version; then from the earliest to the latest end of a candidate."""
+
+
+@attrs.frozen
+class Candidate:
+    """One version of the prompt, with its place in the lineage.
+
+    Attributes:
+        number: Its number in the order of the proposals; the old version is 0.
+        parent: Number of the version that it was made from; None for the old version.
+        text: The text.
+        changes: What the reflection model says that it has changed.
+        status: ``"old"``, the version that is improved; ``"refused"``, it was not run, see ``reason``;
+            ``"rejected"``, it did no better than its parent on the cases that it was made from; ``"not
+            eligible"``, it broke a limit, see ``reason``; ``"behind"``, another candidate is better;
+            ``"tested"``, it was tested on the sealed cases and is not shown to be better; ``"winner"``.
+        reason: Why it cannot win; None if nothing is against it.
+        sample: Its mean score on the cases that it was made from; None if it was not run.
+        parent_sample: The mean score of its parent on the same cases.
+        score: Its mean score on the validation cases; None if it was not validated.
+        tokens: Mean tokens of its runs on the validation cases.
+    """
+
+    number: int
+    parent: int | None
+    text: str
+    changes: str = ""
+    status: CandidateStatus = "rejected"
+    reason: str | None = None
+    sample: float | None = None
+    parent_sample: float | None = None
+    score: float | None = None
+    tokens: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON data."""
+        return attrs.asdict(self)

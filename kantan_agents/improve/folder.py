@@ -1,0 +1,134 @@
+"""``Folder``: the working folder of a search, and the files that it writes there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from kantan_agents.errors import WorkingFolderError
+from kantan_agents.support.replace_file import replace_file
+
+JOURNAL: Final = "journal.jsonl"
+FILES: Final[Mapping[str, str]] = {
+    "prompt": "new-version.md",
+    "diff": "prompt.diff",
+    "lineage": "lineage.svg",
+    "summary": "summary.json",
+}
+"""Names of the result files. They are fixed, because a name that a model has written may be any path."""
+
+_LOCK: Final = ".lock"
+_UNSAFE: Final = re.compile(r"[^\w-]+", re.ASCII)
+_LONGEST: Final = 60
+
+
+def default_folder(prompt: str) -> Path:
+    """Return the working folder of a prompt in the current directory, whatever its name contains."""
+    return Path(f"{_UNSAFE.sub('-', prompt).strip('-')[:_LONGEST] or 'prompt'}-improve")
+
+
+@attrs.frozen
+class Folder:
+    """A working folder.
+
+    Attributes:
+        path: The folder.
+    """
+
+    path: Path
+
+    @property
+    def journal(self) -> Path:
+        """The journal in it."""
+        return self.path / JOURNAL
+
+    def prepare(self) -> None:
+        """Create the folder; an existing one must be that of a search, or empty.
+
+        Raises:
+            WorkingFolderError: E123, it cannot be created, or has other files.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            names = {one.name for one in self.path.iterdir()} - {_LOCK}
+        except OSError as error:
+            raise WorkingFolderError(path=str(self.path), reason=error.strerror or str(error)) from error
+        if names and JOURNAL not in names:
+            reason = f"it is not empty and has no {JOURNAL}; choose another folder"
+            raise WorkingFolderError(path=str(self.path), reason=reason)
+
+    def check_files(self, known: Collection[tuple[str, str]]) -> None:
+        """Check that no file would be overwritten that an earlier start has not written as it is.
+
+        Args:
+            known: Names and hashes of the files that earlier starts have written.
+
+        Raises:
+            WorkingFolderError: E123, there is such a file, or it cannot be read.
+        """
+        for name in FILES.values():
+            place = self.path / name
+            try:
+                content = place.read_bytes()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise WorkingFolderError(path=str(place), reason=error.strerror or str(error)) from error
+            if (name, _hash(content)) not in known:
+                reason = "it exists and was not written by this search; move it, or choose another folder"
+                raise WorkingFolderError(path=str(place), reason=reason)
+
+    def places(self, names: Iterable[str]) -> Mapping[str, Path]:
+        """Return the paths of result files, by what they hold."""
+        return {what: self.path / FILES[what] for what in names}
+
+    def write(self, contents: Mapping[str, bytes]) -> None:
+        """Write result files. Nothing is deleted.
+
+        Args:
+            contents: The content of each file, by what it holds.
+
+        Raises:
+            WorkingFolderError: E123, a file cannot be written.
+        """
+        for what, content in contents.items():
+            place = self.path / FILES[what]
+            try:
+                replace_file(place, content, is_private=True)
+            except OSError as error:
+                raise WorkingFolderError(path=str(place), reason=error.strerror or str(error)) from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from using the folder until the end of the block.
+
+        Raises:
+            WorkingFolderError: E123, another process uses it.
+        """
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            yield
+            return
+        with (self.path / _LOCK).open("ab") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                reason = "another process uses it; wait for its end, or choose another folder"
+                raise WorkingFolderError(path=str(self.path), reason=reason) from error
+            yield
+
+
+def hashes_of(contents: Mapping[str, bytes]) -> dict[str, str]:
+    """Return the hash of each result file by its name."""
+    return {FILES[what]: _hash(content) for what, content in contents.items()}
+
+
+def _hash(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -1,0 +1,101 @@
+"""Counts how often sealed cases were opened, and what each opening costs of the error rate.
+
+The chance of calling a version better that is not must stay below 5 % however often somebody tries on the
+same cases. So the first opening may use half of it, the second a quarter, and so on: together never more than
+all of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Collection
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.store.connection import changing, reading, transaction
+
+OPENINGS: Final = "kantan_agents_sealed_openings"
+"""One row for each opening of sealed cases. It outlives the traces: what was seen stays seen."""
+ALPHA: Final = 0.05
+"""The error rate of all openings of the same cases together."""
+
+_CREATE: Final = (
+    f"CREATE TABLE IF NOT EXISTS {OPENINGS}(id INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL UNIQUE, "
+    "prompt TEXT NOT NULL, opened_at TEXT NOT NULL, cases TEXT NOT NULL)"
+)
+
+
+@attrs.frozen
+class Opening:
+    """One opening of sealed cases.
+
+    Attributes:
+        number: How often any of these cases were opened so far, this time included.
+        alpha: The error rate that this opening may use.
+    """
+
+    number: int
+    alpha: float
+
+    @classmethod
+    def of(cls, number: int) -> Opening:
+        """Return the opening of this number, from 1."""
+        return cls(number, ALPHA / 2**number)
+
+    @property
+    def left(self) -> float:
+        """The error rate that is left for all later openings of these cases."""
+        return self.alpha
+
+
+def next_opening(path: Path, cases: Collection[str]) -> Opening:
+    """Return what an opening of these cases would be, without opening them.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    with reading(path, by_trace=False) as connection:
+        query = "SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name = ?"
+        has_table = bool(connection.execute(query, (OPENINGS,)).fetchone()[0])
+        rows = list(connection.execute(_SELECT)) if has_table else []
+    return Opening.of(_count(path, rows, cases) + 1)
+
+
+def open_sealed(path: Path, key: str, prompt: str, cases: Collection[str]) -> Opening:
+    """Note that sealed cases are opened; the same opening again is the same row.
+
+    Args:
+        path: The database.
+        key: What identifies the opening: the same versions on the same cases with the same judge.
+        prompt: Name of the prompt.
+        cases: Ids of the cases.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be changed.
+    """
+    values = (key, prompt, datetime.now(timezone.utc).isoformat(), json.dumps(sorted(cases)))
+    with changing(path) as connection, transaction(connection):
+        connection.execute(_CREATE)
+        connection.execute(
+            f"INSERT OR IGNORE INTO {OPENINGS}(key, prompt, opened_at, cases) VALUES (?, ?, ?, ?)",  # noqa: S608
+            values,
+        )
+        own = connection.execute(f"SELECT id FROM {OPENINGS} WHERE key = ?", (key,)).fetchone()[0]  # noqa: S608
+        earlier = [row for row in connection.execute(_SELECT) if row[0] < own]
+    return Opening.of(_count(path, earlier, cases) + 1)
+
+
+_SELECT: Final = f"SELECT id, cases FROM {OPENINGS} ORDER BY id"  # noqa: S608
+
+
+def _count(path: Path, rows: Collection[sqlite3.Row], cases: Collection[str]) -> int:
+    wanted = set(cases)
+    try:
+        return sum(bool(wanted & set(json.loads(row[1]))) for row in rows)
+    except (TypeError, ValueError) as error:
+        raise TraceDatabaseError(path=str(path), reason=f"a row of {OPENINGS} is damaged: {error}") from error

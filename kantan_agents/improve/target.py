@@ -1,0 +1,78 @@
+"""Finds the prompt that is to be improved, and the agent that has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from kantan_agents.agent import Agent
+from kantan_agents.errors import InvalidOptionError, PromptNotImprovableError
+from kantan_agents.prompt import Prompt
+from kantan_agents.support.nearest import nearest
+from kantan_agents.tracing.store import TraceStore
+from kantan_agents.tracing.store.connection import reading
+from kantan_agents.tracing.store.prompt_texts import texts_by_version
+
+
+@attrs.frozen
+class Target:
+    """What is improved.
+
+    Attributes:
+        agent: The agent as it is in the program.
+        old: The version of its prompt that is improved.
+        recorded_versions: Versions of the prompt in the database.
+    """
+
+    agent: Agent[Any]
+    old: Prompt
+    recorded_versions: tuple[str, ...]
+
+    def agent_with_another_text(self, text: str) -> Agent[Any]:
+        """Return the agent with any text but this one, so that a change to this text is a change."""
+        other = self.old.text if self.old.text != text else f"{self.old.text}\n"
+        return self.agent.clone(instructions=attrs.evolve(self.old, text=other, id=None))
+
+
+def find_target(agent: Any, store: TraceStore, prompt: str | None, version: str | None) -> Target:
+    """Return the prompt to improve.
+
+    Args:
+        agent: The agent.
+        store: The database, which has the texts of earlier versions.
+        prompt: Name of the prompt; None for that of the agent.
+        version: Its version; None for that of the agent.
+
+    Raises:
+        InvalidOptionError: E75, ``agent`` is not an agent.
+        PromptNotImprovableError: E120, the agent has no such prompt, or the database no such version.
+        TraceDatabaseError: E60, the file cannot be read.
+    """
+    if not isinstance(agent, Agent):
+        raise InvalidOptionError(option="agent", reason=f"must be an Agent, not {type(agent).__name__}")
+    own = agent.instructions
+    if not isinstance(own, Prompt):
+        named = prompt or agent.name
+        reason = f"the agent {agent.name!r} has no Prompt with a name and a version as its instructions"
+        raise PromptNotImprovableError(prompt=named, reason=reason)
+    if prompt is not None and prompt != own.name:
+        near = nearest(prompt, [own.name])
+        hint = f"did you mean {near!r}?" if near is not None else f"its prompt is {own.name!r}"
+        raise PromptNotImprovableError(
+            prompt=prompt, reason=f"the agent {agent.name!r} does not have it; {hint}"
+        )
+    with reading(store.path, by_trace=False) as connection:
+        texts = texts_by_version(connection, own.name)
+    recorded = {str(key[1]): found.prompts[-1].text for key, found in texts.items() if key[1] is not None}
+    if version is None or version == own.version:
+        return Target(agent, own, tuple(recorded))
+    if version not in recorded:
+        near = nearest(version, [*recorded, own.version])
+        known = ", ".join(sorted({*recorded, own.version}))
+        hint = f"did you mean {near!r}?" if near is not None else f"there are {known}"
+        raise PromptNotImprovableError(
+            prompt=own.name, reason=f"no recorded run has used the version {version!r}; {hint}"
+        )
+    old = attrs.evolve(own, version=version, text=recorded[version], id=None)
+    return Target(agent, old, tuple(recorded))
