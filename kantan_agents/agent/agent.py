@@ -28,7 +28,7 @@ from kantan_agents.agent.options import (
     standard_renderer,
     unrendered,
 )
-from kantan_agents.agent.per_run import PerRun, control_of
+from kantan_agents.agent.per_run import PerRun, control_of, limited
 from kantan_agents.agent.recorded_options import recorded_options
 from kantan_agents.agent.sdk_view import SDKView
 from kantan_agents.agent.tool_questions import ToolQuestions, ValueT
@@ -150,6 +150,9 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
         InvalidOptionError: E75, another option has an invalid value.
         RolloutConflictError: E111, another rollout of this agent is in this process.
     """
+
+    arm_of: Callable[[], Agent[Any] | None] | None = None
+    """A reference to the agent whose rollout this one is an arm of; None for every other agent."""
 
     _definition: AgentDefinition | None = None
     _fixed_stages: tuple[Any, ...] = ()
@@ -283,6 +286,8 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
             # Set afterwards: the SDK's constructor drops defaults for a model whose name it does not know.
             self._sdk_agent.model_settings = QuickSettings.adopt(resolved.settings)
         self._choose = instructions.chooser(self) if isinstance(instructions, PerRun) else None
+        if self._choose is not None:
+            self.standing_rules = limited(self.standing_rules, self._choose)
 
     @classmethod
     def from_definition(
@@ -359,7 +364,7 @@ class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
             Agent.__init__(copied, **with_file(definition, {**options, "middleware": stages}))
             bind_to_file(copied, definition, self.inherited["models"], options)
         if "tool_providers" not in changes:  # the only option that these rules depend on
-            copied.standing_rules = self.standing_rules
+            copied.standing_rules = limited(self.standing_rules, copied._choose)
         return copied
 
     async def run_async(

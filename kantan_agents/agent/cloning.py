@@ -9,7 +9,7 @@ import agents
 
 from kantan_agents.agent.options import check_options, checked_items
 
-_ASSIGNABLE = (
+ASSIGNABLE = (
     "name",
     "handoffs",
     "allow_env",
@@ -35,7 +35,7 @@ def changed_options(agent: Any, given: Mapping[str, Any], changes: Mapping[str, 
         InvalidOptionError: E75, an Agent has no option of this name.
     """
     check_options(changes, [*given, *agents.Agent.__dataclass_fields__])
-    now = {name: getattr(agent, name) for name in _ASSIGNABLE}
+    now = {name: getattr(agent, name) for name in ASSIGNABLE}
     options = {**given, **now, **changes}
     if "tools" in changes:
         # Those of `agent.tools` without their guards: the copy guards them for itself.

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from kantan_agents.capture import RunRecord
 from kantan_agents.prompt import Prompt
 from kantan_agents.running.chosen import Chosen
+from kantan_agents.tool_rules import RuleLayers, ToolRules
+
+ARM_LIMIT: Final = "arm "
+"""Begins the names of the limits that a choice sets."""
 
 
 class Chooser(Protocol):
-    """Chooses for the runs of one agent."""
+    """Chooses for the runs of one agent.
+
+    Attributes:
+        control_limits: Limits on the tools of the agent itself, wherever nothing is chosen.
+    """
+
+    control_limits: tuple[tuple[str, ToolRules], ...]
 
     def __call__(self, input: Any, context: Any) -> Chosen:
         """Return what was chosen for a run that begins; it raises nothing.
@@ -45,6 +55,13 @@ class PerRun(ABC):
         Raises:
             KantanAgentsError: The choice does not fit the agent.
         """
+
+
+def limited(rules: RuleLayers, chooser: Chooser | None) -> RuleLayers:
+    """Return the rules of an agent with the limits of its chooser, and without those of another one."""
+    kept = tuple(limit for limit in rules.limits if not limit[0].startswith(ARM_LIMIT))
+    limits = (*kept, *(chooser.control_limits if chooser is not None else ()))
+    return rules if limits == rules.limits else RuleLayers(rules.layers, limits)
 
 
 def control_of(instructions: Any) -> Any:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from agents import RunState
 
 from kantan_agents.bridge.guarded_agent import guard_agent
+
+CHOSEN: Final = "kantan_agents_chosen"
+"""Where the JSON of a state has ``PausedContext.chosen``: in what it says of the trace."""
 
 
 class PausedContext(dict[str, Any]):
@@ -19,9 +23,11 @@ class PausedContext(dict[str, Any]):
 
     Attributes:
         caller_context: The caller's own dict, used when the state is resumed in the same process.
+        chosen: What a rollout has chosen for the run: the keys of its metadata that say so.
     """
 
     caller_context: dict[str, Any]
+    chosen: Mapping[str, Any] = MappingProxyType({})
 
 
 def guard_resumed(input: Any) -> None:
@@ -62,10 +68,14 @@ def continue_with(state: RunState[Any, Any], agent: Any) -> None:
         state._starting_agent = after
 
 
-def metadata_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
-    """Return the metadata of the trace of a paused run; empty if the state does not say it."""
-    metadata = getattr(getattr(state, "_trace_state", None), "metadata", None)
-    return metadata if isinstance(metadata, Mapping) else {}
+def chosen_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
+    """Return what a rollout has chosen for a paused run; empty if the state does not say it."""
+    context = getattr(getattr(state, "_context", None), "context", None)
+    if isinstance(context, PausedContext):
+        return context.chosen
+    extra = getattr(getattr(state, "_trace_state", None), "extra", None)
+    chosen = extra.get(CHOSEN) if isinstance(extra, Mapping) else None
+    return chosen if isinstance(chosen, Mapping) else {}
 
 
 def context_of(state: RunState[Any, Any]) -> dict[str, Any]:

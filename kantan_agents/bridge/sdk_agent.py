@@ -217,6 +217,10 @@ class SDKAgent(RuledAgent):
             if run.instructions is None or (run.turns > 1 and run.instructions is run.rendered):
                 run.instructions = run.rendered = await self.owner.render(context)
             return run.instructions or self._without_text
+        arm_of = getattr(run.agent, "arm_of", None)
+        if arm_of is not None and arm_of() is self.owner:
+            # The run came back to the agent it began with, which has another arm in this run.
+            return await run.agent.render(context) or self._without_text
         # A hand-off target or an agent as tool: the trace records its prompt as well.
         recorded = run.state.setdefault(_RECORDED, set())
         if id(self) not in recorded:

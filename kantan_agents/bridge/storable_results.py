@@ -5,13 +5,13 @@ The classes have the names of those of the SDK, because they are the same in all
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import agents
 
-from kantan_agents.bridge.paused import PausedContext, context_of
+from kantan_agents.bridge.paused import CHOSEN, PausedContext, chosen_in, context_of
 
 
 class RunState(agents.RunState[Any, Any]):
@@ -21,7 +21,12 @@ class RunState(agents.RunState[Any, Any]):
         """Return the state as JSON data, as the SDK does."""
         # Not only from a copy: the state of an agent used as a tool holds the same context.
         with without_result(context_of(self)):
-            return super().to_json(**options)
+            data = super().to_json(**options)
+        chosen = chosen_in(self)
+        if chosen:
+            # The SDK keeps what it does not know of the trace, and nothing that it does not know of the run.
+            data["trace"] = {**(data.get("trace") or {}), CHOSEN: dict(chosen)}
+        return data
 
 
 class RunResult(agents.RunResult):
@@ -60,8 +65,14 @@ def without_result(context: Any) -> Iterator[None]:
         context.setdefault("result", result)
 
 
-def detach_result(result: Any, context: dict[str, Any]) -> None:
-    """Make the state of ``result`` storable; if its run is paused, give it a copy of the context."""
+def detach_result(result: Any, context: dict[str, Any], chosen: Mapping[str, Any]) -> None:
+    """Make the state of ``result`` storable; if its run is paused, give it a copy of the context.
+
+    Args:
+        result: The result of a run.
+        context: Its context.
+        chosen: What a rollout has chosen for the run; empty without one.
+    """
     kind = result.__class__
     if kind is agents.RunResult:
         result.__class__ = RunResult
@@ -71,5 +82,5 @@ def detach_result(result: Any, context: dict[str, Any]) -> None:
     if wrapper is None or not getattr(result, "interruptions", None):
         return
     paused = PausedContext({key: value for key, value in context.items() if key != "result"})
-    paused.caller_context = context
+    paused.caller_context, paused.chosen = context, chosen
     wrapper.context = paused

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import attrs
 from agents import ModelSettings
 
+from kantan_agents.agent.per_run import ARM_LIMIT
 from kantan_agents.capture.canonical import content_hash
 from kantan_agents.errors import InvalidRolloutError, KantanAgentsError
 from kantan_agents.prompt import Prompt
 from kantan_agents.replay.change import plain
 from kantan_agents.tool_rules import ToolRules
-
-_LIMIT: Final = "arm"
-"""Begins the name of the limit that the tool rules of an arm are."""
 
 
 @attrs.frozen
@@ -80,7 +78,7 @@ class Arm:
         Args:
             name: Name of the arm.
         """
-        return ((f"{_LIMIT} {name}", ToolRules.parse(self.tool_rules)),) if self.tool_rules else ()
+        return ((f"{ARM_LIMIT}{name}", ToolRules.parse(self.tool_rules)),) if self.tool_rules else ()
 
     def described(self) -> dict[str, Any]:
         """Return what it consists of, as JSON data that is the same in every process."""
@@ -94,14 +92,25 @@ class Arm:
         }
         if self.model is not None:
             model = self.model
-            described["model"] = (
-                model if isinstance(model, str) else getattr(model, "model", type(model).__name__)
-            )
+            name = model if isinstance(model, str) else getattr(model, "model", None)
+            described["model"] = name if isinstance(name, str) else type(model).__name__
         if self.model_settings is not None:
-            described["settings"] = plain(self.model_settings)
+            settings = self.model_settings.to_json_dict()
+            # Only a hash is stored: headers may hold keys. What is not set may be new in a later SDK.
+            set_ones = {key: value for key, value in settings.items() if value is not None}
+            described["settings"] = content_hash(plain(set_ones))
         if self.tool_rules is not None:
-            described["rules"] = plain(dict(self.tool_rules))
+            described["rules"] = content_hash(plain(_in_order(self.tool_rules)))
         return described
+
+
+def _in_order(value: Any) -> Any:
+    """Return rules with every collection of names as a sorted list, as sets have no order of their own."""
+    if isinstance(value, Mapping):
+        return {str(key): _in_order(inner) for key, inner in value.items()}
+    if isinstance(value, (set, frozenset, list, tuple)):
+        return sorted((_in_order(inner) for inner in value), key=repr)
+    return value
 
 
 def checked_arms(arms: Any) -> dict[str, Arm]:
@@ -138,7 +147,9 @@ def checked_arms(arms: Any) -> dict[str, Arm]:
         raise InvalidRolloutError(option="arms", reason=reason)
     seen: dict[str, str] = {}
     for name, arm in checked.items():
-        same = seen.setdefault(content_hash(arm.described()), name)
+        # Two model objects of one name may still answer differently.
+        is_object = arm.model is not None and not isinstance(arm.model, str)
+        same = seen.setdefault(f"{content_hash(arm.described())} {id(arm.model) if is_object else ''}", name)
         if same != name:
             reason = f"must differ, but {same!r} and {name!r} are the same"
             raise InvalidRolloutError(option="arms", reason=reason)

@@ -16,6 +16,21 @@ from kantan_agents.rollout.guards import Guard, checked_guards
 _SUM: Final = 1e-9  # what may be missing of 1, as sums of decimal fractions are not exact
 
 
+_PLURALS: Final = {
+    "agent": "agents",
+    "arms": "arms",
+    "weights": "shares",
+    "ramp": "steps of its ramp",
+    "unit": "units",
+    "metric": "metrics",
+    "metric_range": "ranges of its metric",
+    "score_within": "times for scores",
+    "guards": "guards",
+    "alpha": "levels of alpha",
+}
+"""What may differ, as words after "other"; prices may."""
+
+
 @attrs.frozen
 class Plan:
     """What a rollout compares, and how.
@@ -95,11 +110,11 @@ class Plan:
         )
 
     def difference(self, other: Plan) -> str | None:
-        """Return the name of what another plan has differently; None if they are the same."""
+        """Return what another plan has differently, as words after "other"; None if they are the same."""
         one, two = self.to_dict(), other.to_dict()
         if list(one["arms"]) != list(two["arms"]):
             return "arms"
-        return next((name for name in one if name != "prices" and one[name] != two[name]), None)
+        return next((_PLURALS[name] for name in _PLURALS if one[name] != two[name]), None)
 
 
 def checked_shares(

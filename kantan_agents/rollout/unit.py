@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
+from uuid import UUID
 
 from kantan_agents.errors import InvalidRolloutError
 
@@ -33,7 +34,7 @@ def shown_unit(unit: Unit) -> str:
 def unit_in(context: Any, unit: Unit) -> tuple[str | None, str]:
     """Return the unit of a run, or None and the reason why there is none.
 
-    A str and an int count; ``1`` and ``"1"`` are the same unit.
+    A str, an int and a UUID count; ``1`` and ``"1"`` are the same unit.
 
     Args:
         context: The context of the run.
@@ -54,6 +55,9 @@ def unit_in(context: Any, unit: Unit) -> tuple[str | None, str]:
             value = value[key]
     if isinstance(value, str) and value:
         return value, ""
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, (int, UUID)) and not isinstance(value, bool):
         return str(value), ""
-    return None, "is empty" if value in ("", None) else f"is a {type(value).__name__}, not a str or an int"
+    return None, "is empty" if value in (
+        "",
+        None,
+    ) else f"is a {type(value).__name__}, not a str, an int or a UUID"

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
+from agents import RunState
 
 from kantan_agents.tool_rules import ToolRules
+
+ForState = Callable[[Any, Any], "Chosen | None"]
+"""Called with a ``RunState`` that is resumed and the agent that resumes it."""
+
+for_states: list[ForState] = []
+"""What is asked about states that an agent resumes which does not choose itself."""
 
 
 @attrs.frozen
@@ -27,3 +34,12 @@ class Chosen:
     metadata: Mapping[str, Any]
     limits: tuple[tuple[str, ToolRules], ...] = ()
     mistake: Exception | None = None
+
+
+def chosen_before(input: Any, agent: Any) -> Chosen | None:
+    """Return what was chosen for a paused run before; None if nothing was, or for any other input."""
+    for ask in for_states if isinstance(input, RunState) else ():
+        found = ask(input, agent)
+        if found is not None:
+            return found
+    return None

@@ -14,7 +14,7 @@ from kantan_agents.events import Emitter, Handler, Observers, emitter_for
 from kantan_agents.interception import Layers, current_tool_call, inherited_layers, redacted_data
 from kantan_agents.models import ProviderFactory, use_provider
 from kantan_agents.pipeline import Pipeline, Run, current_run
-from kantan_agents.running.chosen import Chosen
+from kantan_agents.running.chosen import Chosen, chosen_before, for_states
 from kantan_agents.running.drive import raising
 from kantan_agents.running.logs import is_debugged, log_event
 from kantan_agents.tracing.ids import new_run_id
@@ -63,6 +63,8 @@ def new_run(
     """
     if not isinstance(input, (str, list, agents.RunState)):
         raise InputTypeError(got=type(input).__name__)
+    if chosen is None and for_states:
+        chosen = chosen_before(input, agent)
     if chosen is not None:
         agent = chosen.agent
     if context is None:
@@ -73,9 +75,7 @@ def new_run(
     if config.trace_metadata:
         metadata = {**finite(config.trace_metadata), **metadata}
     run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
-    if chosen is not None:
-        run.arm, run.limits = chosen.arm, chosen.limits
-    pipeline = _wrapped(agent, run)
+    pipeline = _wrapped(agent, run, chosen)
     _place(run)
     if agent.layers.metadata:
         try:
@@ -107,8 +107,10 @@ def _metadata_of(
     return metadata, failure
 
 
-def _wrapped(agent: RunnableAgent, run: Run) -> Pipeline:
-    """Put the middleware around the calls of a run; return its pipeline."""
+def _wrapped(agent: RunnableAgent, run: Run, chosen: Chosen | None) -> Pipeline:
+    """Put limits and middleware around the calls of a run; return its pipeline."""
+    if chosen is not None:
+        run.arm, run.limits = chosen.arm, chosen.limits
     run.model_calls, run.tool_calls = agent.layers.model_calls, agent.layers.tool_calls
     inherited = inherited_layers.get()
     if inherited is None:

@@ -27,6 +27,7 @@ from kantan_agents.tools import (
     pending_violation,
     refuse_hosted_calls,
 )
+from kantan_agents.tracing.metadata import chosen_metadata
 
 
 @calls_next_last
@@ -70,7 +71,7 @@ async def call_sdk(run: Run, call_next: Next) -> None:
             active_agent.reset(turn)
             current_run.reset(token)
     run.on_failure(store(run.context, "result", run.result))
-    detach_result(run.result, run.context)
+    detach_result(run.result, run.context, {} if run.arm is None else chosen_metadata(run.metadata))
     if run.events is not None:
         for approval in getattr(run.result, "interruptions", None) or ():
             await run.events.emit(ApprovalNeeded, **_asked(approval))

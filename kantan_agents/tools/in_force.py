@@ -89,7 +89,9 @@ def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
     """Return layers with the limits of the run: the same object each time, as it keeps what is compiled."""
     known: tuple[RuleLayers, RuleLayers] | None = run.state.get(_LIMITED)
     if known is None or known[0] is not layers:
-        known = run.state[_LIMITED] = (layers, layers.with_limits(*run.limits))
+        # The agent with the arm has these limits itself; the other agents of the run have not.
+        missing = [limit for limit in run.limits if not any(limit is one for one in layers.limits)]
+        known = run.state[_LIMITED] = (layers, layers.with_limits(*missing) if missing else layers)
     return known[1]
 
 

@@ -19,6 +19,19 @@ STOP_SPAN = "stopped_after_turn"
 
 PROMPT_META_PREFIX = "prompt_meta_"
 
+ROLLOUT = "rollout"
+"""Name of the rollout that has chosen the arm of a run."""
+ARM = "arm"
+"""Name of the arm."""
+ARM_SHARE = "arm_share"
+"""The probability of this arm at that moment, 0 to 1; missing if the arm was not drawn."""
+ROLLOUT_UNIT = "rollout_unit"
+"""What identifies the unit without naming it: 16 hexadecimal digits."""
+NOT_DRAWN = "rollout_not_drawn"
+"""Why the arm was not drawn."""
+CHOSEN_KEYS = (ROLLOUT, ARM, ARM_SHARE, ROLLOUT_UNIT, NOT_DRAWN)
+"""The keys of runs whose arm a rollout has chosen."""
+
 JUDGE_PROMPT_ID = "judge_prompt_id"
 """Hash of the judge's own text, in the runs of a ``judge_agent``; their prompt is the one that they judge."""
 
@@ -35,6 +48,11 @@ def finite(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [finite(inner) for inner in value]
     return value
+
+
+def chosen_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the metadata of a run that say what a rollout has chosen."""
+    return {key: metadata[key] for key in CHOSEN_KEYS if key in metadata}
 
 
 def flatten_meta(meta: Mapping[str, Any] | None) -> dict[str, str | int | float | bool]:

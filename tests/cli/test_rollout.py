@@ -135,7 +135,7 @@ def test_hostile_names_are_shown_as_text(kantan_agents: Invoke, tmp_path: Path) 
     name = "[red]r[/red]\x1b[2J"
     served(tmp_path / "t.db", 2, name=name, arms={"[b]v1": V1, "v2\x07": V2})
     db = str(tmp_path / "t.db")
-    for arguments in (("status", name), ("status",), ("history", name), ("promote", name)):
+    for arguments in (("status", name), ("promote", name), ("status", name), ("status",), ("history", name)):
         shown = kantan_agents("rollout", *arguments, "--db", db).stdout
         assert "\x1b[2J" not in shown
         assert "\x07" not in shown

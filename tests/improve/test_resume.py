@@ -64,9 +64,7 @@ def finished(made: Shop, folder: Path, command: list[str]) -> str:
     return out
 
 
-@pytest.mark.parametrize(
-    ("how", "at"), [(signal.SIGKILL, 7), (signal.SIGKILL, 45), (signal.SIGKILL, 95), (signal.SIGINT, 45)]
-)
+@pytest.mark.parametrize(("how", "at"), [(signal.SIGKILL, 7), (signal.SIGKILL, 95), (signal.SIGINT, 45)])
 def test_an_interrupted_search_ends_as_one_that_was_not(tmp_path: Path, how: int, at: int) -> None:
     with shop(tmp_path, propose=by_question) as made:
         folders = [tmp_path / "whole", tmp_path / "interrupted"]

@@ -18,6 +18,7 @@ from kantan_agents.errors import (
     RolloutConflictError,
 )
 from kantan_agents.rollout import Arm, Rollout, promote
+from kantan_agents.testing import ScriptedModel
 from tests.rollout.trial import ARMS, V1, V2, echo, rollout, support
 
 
@@ -130,7 +131,7 @@ def test_two_rollouts_of_one_agent_in_a_process_are_an_error(tmp_path: Path) -> 
     other = Prompt("support", "v3", "Be fast.")
     with pytest.raises(RolloutConflictError, match=r"E111.*'support:v1-v3' cannot run.*'support:v1-v2'"):
         support(rollout(path, {"v1": V1, "v3": other}))
-    with pytest.raises(RolloutConflictError, match="of this name with other alpha"):
+    with pytest.raises(RolloutConflictError, match="of this name with other levels of alpha"):
         support(rollout(path, alpha=0.01))
     promote("support", path, arm="v2")
     second = support(rollout(path, {"v2": V2, "v3": other}))
@@ -150,3 +151,30 @@ def test_an_agent_of_another_name_has_a_rollout_of_its_own(tmp_path: Path) -> No
     assert isinstance(other, Agent)
     assert other._choose is not None
     assert other._choose._shared.name == "billing:v1-v2"  # type: ignore[attr-defined]
+
+
+def test_keys_in_headers_are_not_stored(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    settings = ModelSettings(extra_headers={"X-Api-Key": "hunter2secret"})
+    agent = support(rollout(path, {"v1": V1, "v2": Arm(V1, model_settings=settings)}))
+    assert b"hunter2secret" not in path.read_bytes()
+    assert agent.name == "support"
+
+
+def test_equal_rules_and_settings_are_the_same_plan_in_every_process() -> None:
+    def plan(rules: Any, settings: ModelSettings) -> Any:
+        arms = {"v1": V1, "v2": Arm(V1, tool_rules=rules, model_settings=settings)}
+        return rollout(arms=arms).plan_for("support")
+
+    one = plan({"deny": {"a", "b", "c"}}, ModelSettings(temperature=0.5))
+    assert one.difference(plan({"deny": ["c", "b", "a"]}, ModelSettings(temperature=0.5, top_p=None))) is None
+    assert one.difference(plan({"deny": ["a", "b"]}, ModelSettings(temperature=0.5))) == "arms"
+    assert one.difference(plan({"deny": {"a", "b", "c"}}, ModelSettings(temperature=0.6))) == "arms"
+
+
+def test_two_model_objects_are_two_arms() -> None:
+    class Odd(ScriptedModel):
+        model = object()
+
+    arms = {"v1": V1, "a": Arm(V1, model=echo()), "b": Arm(V1, model=echo()), "c": Arm(V1, model=Odd())}
+    assert rollout(arms=arms).plan_for("support").arms["c"]["model"] == "Odd"

@@ -5,23 +5,31 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import sqlite3
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from kantan_agents import Agent, TraceStore, record_traces, subscribe
+from kantan_agents.errors import RolloutStepError, TraceDatabaseError
 from kantan_agents.evaluation.experiment.database import prepare_database
 from kantan_agents.events import RolloutChanged
 from kantan_agents.rollout import history, promote, record_score, rollouts, stop
+from kantan_agents.rollout.choice import _Process as Creating
+from kantan_agents.rollout.live.known import _Process as Known
 from kantan_agents.rollout.live.watcher import _Process as Watching
+from kantan_agents.rollout.state.change import promote as promote_in
+from kantan_agents.rollout.state.change import stop as stop_in
 from kantan_agents.testing import ModelStep, ScriptedModel
-from tests.rollout.trial import V1, V2, rollout, support, user
+from tests.rollout.trial import V1, V2, echo, rollout, support, user
 
 pytestmark = pytest.mark.anyio
 
@@ -180,17 +188,27 @@ def test_a_deleted_file_means_the_control_until_it_is_back(
     assert eventually(lambda: arms(agent) == {"v2"})
 
 
-def test_a_new_file_begins_the_rollout_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("recorded", [False, True], ids=["its own file", "the file of the recorder"])
+def test_a_new_file_does_not_bring_a_stopped_rollout_back(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, recorded: bool
+) -> None:
     path = tmp_path / "rollouts.db"
-    agent = support(rollout(store=path, ramp=(0.3, 1)))
-    promote("support", path)
-    assert eventually(lambda: arms(agent) == {"v2"})
-    path.unlink()
-    assert eventually(lambda: arms(agent) == {"v1"})
-    assert not path.exists()
-    prepare_database(path)  # as a recorder does
-    assert eventually(lambda: arms(agent) == {"v1", "v2"})
-    assert [one.share for one in rollouts(path)] == [0.3]
+    recorder = record_traces(path) if recorded else None
+    agent = support(rollout(store=path, ramp=(1.0,)))
+    assert arms(agent) == {"v2"}
+    stop("support", path)
+    if recorder is not None:
+        recorder.shutdown()
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").unlink(missing_ok=True)
+    with caplog.at_level(logging.ERROR, "kantan_agents.rollout"):
+        prepare_database(path)
+        said = "it no longer has the rollout 'support:v1-v2'; was the file replaced?"
+        assert eventually(
+            lambda: any(said in str(getattr(one, "error", "")) for one in said_by_rollouts(caplog))
+        )
+    assert arms(agent) == {"v1"}
+    assert rollouts(path) == []
 
 
 def test_a_damaged_row_means_the_control_and_is_logged_once(
@@ -204,15 +222,6 @@ def test_a_damaged_row_means_the_control_and_is_logged_once(
         time.sleep(1.2)  # two more looks
     said = [record.error for record in said_by_rollouts(caplog)]  # type: ignore[attr-defined]
     assert sum(str(path) in text and "is damaged" in text for text in said) == 1
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anything")
-def test_a_read_only_file_without_the_rollout_means_the_control(tmp_path: Path) -> None:
-    path = tmp_path / "traces.db"
-    support(rollout(store=path))
-    path.chmod(0o400)
-    other = support(rollout(store=path, name="other"))
-    assert arms(other) == {"v1"}
 
 
 def test_a_database_that_cannot_be_written_means_the_control(
@@ -258,12 +267,12 @@ def test_the_thread_ends_when_no_agent_is_left(path: Path) -> None:
     watcher = Watching.watchers[key]
     twin = support(rollout(store=path))
     assert Watching.watchers[key] is watcher
-    assert watcher._thread.is_alive()
+    assert watcher.is_alive
     del agent, twin
-    assert eventually(lambda: gc.collect() >= 0 and not watcher._thread.is_alive())
+    assert eventually(lambda: gc.collect() >= 0 and not watcher.is_alive)
     assert key not in Watching.watchers
     again = support(rollout(store=path))
-    assert Watching.watchers[key]._thread.is_alive()
+    assert Watching.watchers[key].is_alive
     assert again is not None
 
 
@@ -292,3 +301,105 @@ async def test_a_copy_of_an_equal_rollout_shares_the_state(path: Path) -> None:
     promote("support", path)
     assert eventually(lambda: arms(one) == {"v2"} and arms(other) == {"v2"})
     assert V1 != V2
+
+
+async def test_every_rollout_of_a_database_is_checked(path: Path) -> None:
+    failing = ScriptedModel(broken)
+    made = [
+        Agent(f"agent {n}", rollout(guards={"error": 0.02}), model=failing if n % 2 else echo())
+        for n in range(4)
+    ]
+    for number in range(120):
+        for agent in made:
+            with suppress(RuntimeError):
+                await agent.run_async("Hi", user(number))
+    assert eventually(lambda: [arms(agent) for agent in made] == [{"v1", "v2"}, {"v1"}] * 2)
+
+
+async def test_a_handler_that_never_returns_delays_no_stop(path: Path) -> None:
+    agent = support(rollout(ramp=(0.0, 0.5, 1)))
+    asked = threading.Event()
+
+    async def hangs(event: Any) -> None:
+        if isinstance(event, RolloutChanged):
+            asked.set()
+            await anyio.sleep_forever()
+
+    with agent.subscribe(hangs):
+        change_elsewhere(path, "promote")
+        assert eventually(asked.is_set)
+        assert eventually(lambda: arms(agent) == {"v1", "v2"})
+        change_elsewhere(path, "stop")
+        start = time.monotonic()
+        assert eventually(lambda: arms(agent) == {"v1"})
+        assert time.monotonic() - start < 10
+
+
+def change_elsewhere(path: Path, change: str) -> None:
+    """Change the rollout as another process does."""
+    code = f"from kantan_agents.rollout import {change}; {change}('support', {str(path)!r})"
+    assert os.spawnv(os.P_WAIT, sys.executable, [sys.executable, "-c", code]) == 0
+
+
+async def test_two_who_decide_about_the_same_state_make_one_step(path: Path) -> None:
+    support(rollout(ramp=(0.1, 0.5, 1)))
+    given: Any = {"author": "callback", "reason": "better", "revision": 1}
+    assert promote_in(path, "support:v1-v2", **given).share == 0.5
+    with pytest.raises(RolloutStepError, match="it has changed meanwhile"):
+        promote_in(path, "support:v1-v2", **given)
+    with pytest.raises(RolloutStepError, match="it has changed meanwhile"):
+        stop_in(path, "support:v1-v2", **given)
+
+
+async def test_a_state_read_before_a_stop_does_not_undo_it(path: Path) -> None:
+    agent = support(rollout(ramp=(1.0,)))
+    assert agent._choose is not None
+    shared = agent._choose._shared  # type: ignore[attr-defined]
+    before = shared.state
+    stop("support")
+    shared.accept(before)
+    assert arms(agent) == {"v1"}
+
+
+async def test_a_return_that_could_not_be_written_is_tried_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries: list[str] = []
+
+    def locked_first(*arguments: Any, **options: Any) -> Any:
+        tries.append("stop")
+        if len(tries) == 1:
+            raise TraceDatabaseError(path=str(path), reason="database is locked")
+        return stop_in(*arguments, **options)
+
+    monkeypatch.setattr("kantan_agents.rollout.live.check.stop", locked_first)
+    agent = support(rollout(guards={"error": 0.02}), model=ScriptedModel(broken))
+    await run_users(agent, range(120))
+    assert eventually(lambda: arms(agent) == {"v1"})
+    assert len(tries) == 2
+
+
+async def test_a_damaged_row_of_another_rollout_matters_to_nobody_else(path: Path) -> None:
+    agent = support(rollout(ramp=(0.0, 1)))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute(
+            "INSERT INTO kantan_agents_rollouts SELECT 'other', 'x', '{}', status, step, share, arm, "
+            "revision, created_at, NULL, NULL FROM kantan_agents_rollouts"
+        )
+    promote("support:v1-v2")
+    assert agent._choose is not None
+    agent._choose._shared.refresh()  # type: ignore[attr-defined]
+    assert arms(agent) == {"v2"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_fork_while_the_locks_are_held_blocks_no_run(path: Path) -> None:
+    agent = support(rollout(store=path))
+    with Creating.creating, Known.lock:
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            arms(agent)
+            support(rollout(store=path))
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0

@@ -7,17 +7,19 @@ import copy
 import json
 import logging
 import pickle
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agents import ModelSettings, RunState, trace
+from agents import ModelBehaviorError, ModelSettings, Runner, RunState, trace
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces, run_of
 from kantan_agents.errors import MissingUnitError
+from kantan_agents.evaluation import Case, Dataset, evaluate_async
 from kantan_agents.events import RunStarted
 from kantan_agents.middleware import Approve
-from kantan_agents.rollout import Arm, promote, stop
+from kantan_agents.rollout import Arm, promote, status, stop
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.tracing.registry import Main
 from tests.rollout.trial import V1, V2, echo, rollout, support, user
@@ -196,7 +198,7 @@ async def test_a_run_without_a_unit_gets_the_control(path: Path) -> None:
     [
         ({}, "user.id is not in the context"),
         (user(""), "user.id is empty"),
-        (user(1.5), "user.id is a float, not a str or an int"),
+        (user(1.5), "user.id is a float, not a str, an int or a UUID"),
     ],
 )
 async def test_a_missing_unit_may_be_an_error_which_the_trace_records(
@@ -310,3 +312,163 @@ async def test_a_prompt_of_an_arm_is_rendered_from_the_context(path: Path) -> No
     context = unit_of(agent, "v2")
     returned = await agent.run_async("Hi", context)
     assert returned["result"].final_output == f"For {context['user']['id']}."
+
+
+RAN: list[str] = []
+
+
+def refund() -> str:
+    """Refund."""
+    RAN.append("refund")
+    return "refunded"
+
+
+def forbidding(path: Path) -> Agent[Any]:
+    """Return an agent both of whose arms forbid its only tool."""
+    rules = {"deny": ["refund"]}
+    arms = {"v1": Arm(V1, tool_rules=rules), "v2": Arm(V2, tool_rules=rules)}
+    model = ScriptedModel(
+        lambda call: "done" if "call_id" in str(call.input) else ScriptedToolCall("refund", {})
+    )
+    return support(rollout(path, arms), tools=[refund], model=model)
+
+
+@pytest.mark.parametrize(
+    "way", ["directly", "by a hand-off", "as a tool", "by the SDK's runner", "evaluated"]
+)
+async def test_the_rules_of_the_control_hold_wherever_the_agent_works(path: Path, way: str) -> None:
+    agent = forbidding(path)
+    RAN.clear()
+    if way == "directly":
+        await agent.run_async("Hi", user(1))
+    elif way == "by hand-off":
+        model = ScriptedModel([ScriptedToolCall("transfer_to_support", {})])
+        await Agent("triage", "x", model=model, handoffs=[agent]).run_async("Hi", user(1))
+    elif way == "as a tool":
+        model = ScriptedModel([ScriptedToolCall("support", {"input": "Hi"}), "done"])
+        await Agent("outer", "x", model=model, tools=[agent]).run_async("Hi", user(1))
+    elif way == "by the SDK's runner":
+        with pytest.raises(ModelBehaviorError, match="refund not found"):  # it was not shown
+            await Runner.run(agent, "Hi", context=user(1))
+    else:
+        dataset = Dataset("one", [Case("Hi", "1", context=user(1))])
+        await evaluate_async({"support": agent}, dataset, name="try")
+    assert RAN == []
+    assert not agent.explain_tool("refund").allowed
+
+
+async def test_a_copy_without_the_rollout_has_no_rules_of_an_arm(path: Path) -> None:
+    agent = forbidding(path)
+    RAN.clear()
+    await agent.clone(name="free", instructions="Answer.").run_async("Hi", user(1))
+    assert RAN == ["refund"]
+
+
+@pytest.mark.parametrize("stored", [False, True], ids=["in memory", "as JSON"])
+async def test_the_rules_of_an_arm_hold_when_another_agent_resumes_its_run(path: Path, stored: bool) -> None:
+    def answer(call: Any) -> Any:
+        if "refund" not in str(call.input):
+            return ScriptedToolCall("refund", {}), ScriptedToolCall("ask", {})
+        return "done"
+
+    def ask() -> str:
+        """Ask."""
+        return "asked"
+
+    RAN.clear()
+    billing = Agent(
+        "billing", "Bill.", model=ScriptedModel(answer), tools=[refund, ask], middleware=[Approve("ask")]
+    )
+    model = ScriptedModel(lambda _: ScriptedToolCall("transfer_to_billing", {}))
+    arms = {"v1": V1, "v2": Arm(V2, tool_rules={"deny": ["refund"]})}
+    agent = support(rollout(arms=arms), model=model, handoffs=[billing], middleware=[Approve("ask")])
+    paused = await agent.run_async("Hi", unit_of(agent, "v2"))
+    state = paused["result"].to_state()
+    if stored:
+        state = await RunState.from_json(agent.sdk_agent, json.loads(json.dumps(state.to_json())))
+    for item in state.get_interruptions():
+        state.approve(item)
+    await billing.run_async(state, {})
+    assert RAN == []
+    last = TraceStore(path).traces(limit=1)[0].metadata
+    assert (last["agent_name"], last["arm"]) == ("billing", "v2")
+
+
+async def test_a_run_that_was_paused_inside_a_trace_of_the_user_keeps_its_arm(path: Path) -> None:
+    def answer(call: Any) -> Any:
+        return call.system_instructions if "paid" in str(call.input) else ScriptedToolCall("pay", {})
+
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    agent = support(rollout(), tools=[pay], model=ScriptedModel(answer), middleware=[Approve("pay")])
+    for arm, stored in (("v1", False), ("v2", True)):
+        with trace("mine"):
+            paused = await agent.run_async("Hi", unit_of(agent, arm))
+        state = paused["result"].to_state()
+        if stored:
+            state = await RunState.from_json(agent.sdk_agent, json.loads(json.dumps(state.to_json())))
+        change = promote("support", arm="v2") if arm == "v1" else stop("support")
+        assert change.revision > 1
+        for item in state.get_interruptions():
+            state.approve(item)
+        resumed = await agent.run_async(state, user(1))
+        assert resumed["result"].final_output == {"v1": V1.text, "v2": V2.text}[arm]
+
+
+async def test_what_is_assigned_to_the_agent_later_holds_for_every_arm(path: Path) -> None:
+    agent = support(rollout())
+    context = unit_of(agent, "v2")
+    await agent.run_async("Hi", context)
+    assert agent._choose is not None
+    other = Agent("other", "x", model=echo())
+    agent.metadata = {"team": "blue"}
+    agent.history = 0
+    agent.handoffs.append(other)
+    made = agent._choose("", context).agent
+    assert made is not agent
+    assert (made.metadata, made.history, made.handoffs) == ({"team": "blue"}, 0, [other])
+    await agent.run_async("Hi", context)
+    assert TraceStore(path).traces(limit=1)[0].metadata["team"] == "blue"
+
+
+async def test_a_run_that_comes_back_by_hand_offs_keeps_the_prompt_of_its_arm(path: Path) -> None:
+    seen: list[str] = []
+
+    def answer(call: Any) -> Any:
+        seen.append(call.system_instructions)
+        return "done" if len(seen) > 1 else ScriptedToolCall("transfer_to_billing", {})
+
+    back = ScriptedModel([ScriptedToolCall("transfer_to_support", {})])
+    billing = Agent("billing", "Bill.", model=back)
+    agent = support(rollout(), model=ScriptedModel(answer), handoffs=[billing])
+    billing.handoffs.append(agent)
+    await agent.run_async("Hi", unit_of(agent, "v2"))
+    assert seen == [V2.text, V2.text]
+
+
+async def test_runs_without_a_unit_are_logged_once_and_counted(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    agent = support(rollout(unit=lambda context: context["user"].id))
+    with caplog.at_level(logging.WARNING, "kantan_agents.rollout"):
+        for number in range(5):
+            await agent.run_async("Hi", user(number))
+    (logged,) = [record for record in caplog.records if record.name == "kantan_agents.rollout"]
+    assert "AttributeError" in logged.reason  # type: ignore[attr-defined]
+    found = status("support")
+    assert found.warnings == ("5 runs got the control without being drawn: no unit",)
+
+
+async def test_a_uuid_is_a_unit(path: Path) -> None:
+    agent = support(rollout())
+    await agent.run_async("Hi", user(uuid.UUID(int=7)))
+    assert recorded(path)[0]["rollout_unit"] is not None
+
+
+async def test_metadata_of_the_user_are_no_evidence(path: Path) -> None:
+    spoofed = {"arm_share": 0.5, "rollout_unit": "abc"}
+    agent = support(rollout(), metadata=spoofed)
+    await agent.run_async("Hi", {})
+    assert sum(arm.runs for arm in status("support").arms) == 0

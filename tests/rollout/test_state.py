@@ -164,11 +164,11 @@ def test_a_second_rollout_waits_until_the_first_is_over(path: Path) -> None:
     ("changed", "what"),
     [
         ({"arms": {"v1": V1, "v2": "Be quick."}}, "arms"),
-        ({"ramp": (0.1, 1)}, "ramp"),
-        ({"unit": "tenant"}, "unit"),
-        ({"metric": "rubric"}, "metric"),
+        ({"ramp": (0.1, 1)}, "steps of its ramp"),
+        ({"unit": "tenant"}, "units"),
+        ({"metric": "rubric"}, "metrics"),
         ({"guards": {"error": 0.1}}, "guards"),
-        ({"alpha": 0.01}, "alpha"),
+        ({"alpha": 0.01}, "levels of alpha"),
     ],
 )
 def test_a_rollout_cannot_change_what_it_compares(path: Path, changed: dict[str, Any], what: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import asyncio
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from agents import Usage, trace
 
+from benchmarks.overhead import FakeModel
 from kantan_agents import (
     Agent,
     TraceStore,
@@ -188,15 +190,33 @@ async def test_lost_runs_of_one_arm_break_the_check_of_the_shares(path: Path) ->
     for number in kept:
         await agent.run_async("Hi", user(number))
     found = status("support")
-    assert (found.verdict, found.is_alarm, found.arm) == ("stop", False, None)
+    assert (found.verdict, found.is_alarm, found.arm) == ("stop", True, None)
     assert found.reason.startswith("the arms do not have the units that their shares give them")
     assert found.p_ratio < 0.001
 
 
-async def test_cancelled_runs_and_those_of_evaluations_do_not_count(path: Path) -> None:
+async def test_an_arm_that_hangs_is_an_alarm_although_its_runs_are_cancelled(path: Path) -> None:
+    class Slow(FakeModel):
+        async def get_response(self, system_instructions: Any, *args: Any, **options: Any) -> Any:
+            await asyncio.sleep(0.01 if system_instructions == V1.text else 9)
+            return await super().get_response(system_instructions, *args, **options)
+
+    agent = support(rollout(guards={"error": 0.02, "latency_p95": "+30%"}), model=Slow("ok"))
+
+    async def within(number: int) -> None:
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(agent.run_async("Hi", user(number)), 0.5)
+
+    await asyncio.gather(*(within(number) for number in range(100)))
+    found = status("support")
+    assert sum(arm.units for arm in found.arms) == 100
+    assert [arm.failed for arm in found.arms] == [0.0, 1.0]
+    assert (found.verdict, found.is_alarm, found.arm) == ("stop", True, "v2")
+    assert found.guards[1].p < 0.001, "a cancelled run took at least so long"
+
+
+async def test_runs_of_evaluations_do_not_count(path: Path) -> None:
     agent = support(rollout())
-    async with agent.stream("Hi", user(1)) as run:
-        run.cancel()
     cases = [Case("Hi", str(number), context=user(number)) for number in range(4)]
     await evaluate_async(
         {"agent": agent}, Dataset("try", cases), [evaluator(lambda _: True, name="fine")], name="try"

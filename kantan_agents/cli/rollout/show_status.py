@@ -121,7 +121,7 @@ def _lines(found: RolloutStatus, width: int | None) -> Iterator[Text]:
     state = found.state
     standing = f"{state.status}, {state.arm}" if state.arm is not None else state.status
     yield Text.assemble(
-        cell(state.name, ACCENT), (" of agent ", LABEL), cell(state.plan.agent), f": {standing}"
+        cell(state.name, ACCENT), (" of agent ", LABEL), cell(state.plan.agent), ": ", cell(standing)
     )
     ramp = " > ".join(map(share_text, state.plan.ramp))
     yield Text.assemble(("ramp ", LABEL), ramp, (f", now {share_text(state.share)}", LABEL))

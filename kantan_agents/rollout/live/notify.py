@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import inspect
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import anyio
 
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.events import Handler, RolloutChanged
@@ -15,6 +17,7 @@ from kantan_agents.running.portal import background_loop
 from kantan_agents.support.log import get_logger
 
 _log = get_logger("kantan_agents.rollout")
+_HANDLER_SECONDS: Final = 30.0
 
 
 def notify(shared: Shared, path: Path, *, since: int) -> None:
@@ -71,7 +74,8 @@ def _call(handler: Handler, event: RolloutChanged) -> None:
         if inspect.isawaitable(returned):
 
             async def waited() -> None:
-                await returned
+                with anyio.fail_after(_HANDLER_SECONDS):
+                    await returned
 
             background_loop.run(waited)
     except Exception as error:  # noqa: BLE001 - code of the application

@@ -1,14 +1,15 @@
-"""The thread that keeps the rollouts of a database up to date, and checks their guards."""
+"""The threads that keep the rollouts of a database up to date, and check their guards."""
 
 from __future__ import annotations
 
 import atexit
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from secrets import token_hex
-from threading import Event, Lock, Thread
+from threading import Event, Lock, Thread, current_thread
 from typing import Final
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -31,6 +32,9 @@ _EXIT_SECONDS: Final = 1.0
 class Watcher:
     """Watches the rollouts in one database, until no agent uses any of them.
 
+    One thread only reads their states, so that nothing delays a stop. Another one checks the guards, and
+    calls handlers and callbacks of the application, which may take their time.
+
     Args:
         path: The trace database.
     """
@@ -39,11 +43,13 @@ class Watcher:
         self._path = path
         self._shared: WeakSet[Shared] = WeakSet()
         self._checkers: WeakKeyDictionary[Shared, Checker] = WeakKeyDictionary()
+        self._next_checks: WeakKeyDictionary[Shared, float] = WeakKeyDictionary()
         self._seen: WeakKeyDictionary[Shared, int] = WeakKeyDictionary()
-        self._next_check = 0.0
         self._owner = token_hex(8)
         self._ending = Event()
-        self._thread = Thread(target=self._watch, name="kantan-agents-rollouts", daemon=True)
+        name = "kantan-agents-rollouts"
+        self._reader = Thread(target=self._read, name=name, daemon=True)
+        self._worker = Thread(target=self._work, name=f"{name}-checks", daemon=True)
 
     def add(self, shared: Shared) -> None:
         """Watch one more rollout."""
@@ -55,49 +61,59 @@ class Watcher:
         """The watched rollouts that some agent uses."""
         return list(self._shared)
 
+    @property
+    def is_alive(self) -> bool:
+        """Whether one of its threads is running."""
+        return self._reader.is_alive() or self._worker.is_alive()
+
     def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
+        """Start the threads."""
+        self._reader.start()
+        self._worker.start()
 
     def stop(self) -> None:
-        """End the thread."""
+        """End the threads; one that is in a handler of the application ends after it."""
         self._ending.set()
-        if self._thread.is_alive():
-            self._thread.join(_EXIT_SECONDS)
+        for thread in (self._reader, self._worker):
+            if thread.is_alive() and thread is not current_thread():
+                thread.join(_EXIT_SECONDS)
 
-    def _watch(self) -> None:
+    def _read(self) -> None:
         while not self._ending.wait(POLL_SECONDS):
-            if not self._look() and _forget(self._path, self):
-                return
+            rollouts = self.rollouts
+            for shared in rollouts:
+                self._quietly(shared, shared.refresh)
+            if not rollouts and _forget(self._path, self):
+                self._ending.set()
+            del rollouts  # or the last one would live on in this frame
+            shared = None  # type: ignore[assignment]
 
-    def _look(self) -> bool:
-        """Refresh all rollouts, check those that are due; return whether there are any."""
-        rollouts = self.rollouts
-        for shared in rollouts:
-            self._look_at(shared)
-        return bool(rollouts)
+    def _work(self) -> None:
+        while not self._ending.wait(POLL_SECONDS):
+            for shared in self.rollouts:
+                self._quietly(shared, partial(self._notify, shared))
+                self._quietly(shared, partial(self._check, shared))
+                self._quietly(shared, partial(self._notify, shared))
+            shared = None  # type: ignore[assignment]  # or it would live on in this frame
 
-    def _look_at(self, shared: Shared) -> None:
+    def _quietly(self, shared: Shared, step: Callable[[], None]) -> None:
         try:
-            shared.refresh()
-            self._notify(shared)
-            self._check(shared)
+            step()
         except Exception as error:  # noqa: BLE001 - the thread must go on
             _log.error("rollout not watched", rollout=shared.name, error=repr(error))
 
     def _check(self, shared: Shared) -> None:
         state, now = shared.state, time.monotonic()
-        if state is None or state.status != "running" or now < self._next_check:
+        if state is None or state.status != "running" or now < self._next_checks.get(shared, 0.0):
             return
         if not self._has_check(shared.name):
             return
         checker = self._checkers.get(shared)
         if checker is None:
             checker = self._checkers[shared] = Checker(shared, self._path)
-        check_quietly(checker, shared)
+        check_quietly(checker, shared, partial(self._has_check, shared.name))
         took = time.monotonic() - now
-        self._next_check = time.monotonic() + max(_CHECK_SECONDS, took * _PART)
-        self._notify(shared)
+        self._next_checks[shared] = time.monotonic() + max(_CHECK_SECONDS, took * _PART)
 
     def _has_check(self, name: str) -> bool:
         """Return whether this process is the one that checks the rollout now."""
@@ -171,7 +187,7 @@ def _stop_all() -> None:
 
 
 def _after_fork() -> None:
-    """Watch again in a forked child, which has no thread of its parent."""
+    """Watch again in a forked child, which has no threads of its parent."""
     _Process.lock = Lock()
     old, _Process.watchers = _Process.watchers, {}
     for path, watcher in old.items():

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from kantan_agents.replay.experiment.prices import Prices
 from kantan_agents.rollout.observed.costs import CostReader
-from kantan_agents.rollout.observed.run import Drawn, ObservedRun, drawn_of
+from kantan_agents.rollout.observed.run import Drawn, ObservedRun, drawn_of, reason_not_drawn
 from kantan_agents.rollout.plan import Plan
 from kantan_agents.tracing.metadata import RUN_SPAN
 from kantan_agents.tracing.store.runs import run_data
@@ -32,7 +33,8 @@ Placed = tuple[int, ObservedRun]
 def ended_runs(connection: sqlite3.Connection, since: int, name: str, plan: Plan) -> list[Placed]:
     """Return the runs of a rollout that have ended, in the order in which they did.
 
-    Runs that were cancelled are left out: it is not known how they would have ended.
+    A run that was cancelled has failed: a service cancels the runs that take too long. It would have taken at
+    least as long as it did.
 
     Args:
         connection: From ``reading``.
@@ -46,12 +48,25 @@ def ended_runs(connection: sqlite3.Connection, since: int, name: str, plan: Plan
     return sorted(found, key=lambda placed: placed[0])
 
 
+def count_not_drawn(connection: sqlite3.Connection, since: int, name: str) -> Counter[str]:
+    """Return how many runs have ended for which no arm was drawn, by reason.
+
+    Args:
+        connection: From ``reading``.
+        since: The place of the last run that is known.
+        name: Name of the rollout.
+    """
+    rows = connection.execute(_ENDED, (since,)).fetchall()
+    reasons = (reason_not_drawn(mapping_of(row["metadata_json"]), name) for row in rows)
+    return Counter(reason for reason in reasons if reason is not None)
+
+
 def _outermost(
     connection: sqlite3.Connection, since: int, name: str, plan: Plan, costs: CostReader | None
 ) -> Iterator[Placed]:
     for row in connection.execute(_ENDED, (since,)).fetchall():
         drawn = drawn_of(mapping_of(row["metadata_json"]), name, plan)
-        if drawn is not None and not _was_cancelled(row["error_json"]):
+        if drawn is not None:
             yield row["place"], _run(drawn, row["trace_id"], row, row["began"], costs, None)
 
 
@@ -62,7 +77,7 @@ def _inner(
         values = (row["id"], row["trace_id"], None, "custom", RUN_SPAN, None, None, 0)
         span = light_span((*values, None, None, None, row["raw_json"], None, None))
         drawn = drawn_of(run_data(span), name, plan)
-        if drawn is not None and row["ended_at"] is not None and not _was_cancelled(row["error_json"]):
+        if drawn is not None and row["ended_at"] is not None:
             yield row["place"], _run(drawn, row["trace_id"], row, row["started_at"], costs, drawn.run_id)
 
 
@@ -70,6 +85,7 @@ def _run(
     drawn: Drawn, trace_id: str, row: sqlite3.Row, began: Any, costs: CostReader | None, only: str | None
 ) -> ObservedRun:
     failed = bool(mapping_of(row["error_json"]))
+    is_long = not failed or _was_cancelled(row["error_json"])
     start, end = parse_time(began), parse_time(row["ended_at"])
     seconds = (end - start).total_seconds() if start is not None and end is not None else None
     used = None if costs is None else costs.used_in(trace_id, only)
@@ -82,7 +98,7 @@ def _run(
         0.0 if start is None else start.timestamp(),
         failed,
         # A clock that was set back makes a duration meaningless.
-        seconds if not failed and seconds is not None and seconds >= 0 else None,
+        seconds if is_long and seconds is not None and seconds >= 0 else None,
         None if used is None else used.tokens,
         None if used is None else used.cost,
     )

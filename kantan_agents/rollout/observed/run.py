@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from kantan_agents.rollout.keys import ARM, ARM_SHARE, ROLLOUT, ROLLOUT_UNIT
 from kantan_agents.rollout.plan import Plan
+from kantan_agents.tracing.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
 from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
 
 
@@ -23,8 +23,8 @@ class ObservedRun:
         unit: What identifies its unit.
         share: The share of all new arms together at that moment, 0 to 1.
         began: When it began, in seconds since 1970.
-        failed: Whether an error ended it.
-        seconds: Its duration; None if it failed, or if the clock has jumped back.
+        failed: Whether an error ended it, or it was cancelled.
+        seconds: Its duration; None if an error ended it, or if the clock has jumped back.
         tokens: Its input and output tokens; None if they are not known.
         cost: What its model calls have cost; None if it is not known.
     """
@@ -58,6 +58,12 @@ class Drawn:
     share: float
 
 
+def reason_not_drawn(metadata: Mapping[str, Any], name: str) -> str | None:
+    """Return why a rollout has drawn no arm for a run; None for other runs."""
+    reason = metadata.get(NOT_DRAWN)
+    return reason if metadata.get(ROLLOUT) == name and isinstance(reason, str) else None
+
+
 def drawn_of(metadata: Mapping[str, Any], name: str, plan: Plan) -> Drawn | None:
     """Return how a run got its arm; None unless this rollout has drawn it for an ordinary run.
 
@@ -66,7 +72,7 @@ def drawn_of(metadata: Mapping[str, Any], name: str, plan: Plan) -> Drawn | None
         name: Name of the rollout.
         plan: Its plan.
     """
-    if metadata.get(ROLLOUT) != name or EXPERIMENT_KEY in metadata:
+    if metadata.get(ROLLOUT) != name or EXPERIMENT_KEY in metadata or NOT_DRAWN in metadata:
         return None
     run_id, unit = metadata.get("agent_run_id"), metadata.get(ROLLOUT_UNIT)
     arm, own = metadata.get(ARM), metadata.get(ARM_SHARE)

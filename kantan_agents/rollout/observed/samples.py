@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kantan_agents.rollout.observed.read_runs import ended_runs
+from kantan_agents.rollout.observed.read_runs import count_not_drawn, ended_runs
 from kantan_agents.rollout.observed.read_scores import new_scores
 from kantan_agents.rollout.observed.run import ObservedRun
 from kantan_agents.rollout.observed.sample import Sample, sample_of
@@ -24,6 +25,10 @@ class Samples:
         path: The trace database.
         name: Name of the rollout.
         plan: Its plan.
+
+    Attributes:
+        runs: The runs by id, in the order in which they have ended.
+        not_drawn: How many runs have no drawn arm, by reason.
     """
 
     def __init__(self, path: Path, name: str, plan: Plan) -> None:
@@ -34,6 +39,7 @@ class Samples:
         self._newest = 0
         self._newest_score = 0
         self.runs: dict[str, ObservedRun] = {}
+        self.not_drawn: Counter[str] = Counter()
         self._scores = UnitScores(self._plan)
 
     def update(self) -> bool:
@@ -51,6 +57,7 @@ class Samples:
             for _, run in ended_runs(connection, self._newest, self._name, self._plan):
                 if self.runs.setdefault(run.id, run) is run:
                     self._scores.add_run(run)
+            self.not_drawn += count_not_drawn(connection, self._newest, self._name)
             self._newest = newest
             if self._plan.metric is not None:
                 for score in new_scores(connection, self._newest_score, self._plan.metric):

@@ -89,6 +89,7 @@ def promote(
     author: str,
     reason: str,
     evidence: Mapping[str, Any] | None = None,
+    revision: int | None = None,
 ) -> RolloutState:
     """Give the new arms the next share of their ramp, and all units one arm at the last step.
 
@@ -99,10 +100,12 @@ def promote(
         author: Who does it.
         reason: Why.
         evidence: The figures at this moment, as JSON data.
+        revision: The revision that was decided about; None for any.
 
     Raises:
         RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is not running, there is no such arm, or the last step needs an arm.
+        RolloutStepError: E113, it is not running, there is no such arm, the last step needs an arm, or it has
+            changed since ``revision``.
         TraceDatabaseError: E60, the file cannot be changed.
     """
 
@@ -123,7 +126,7 @@ def promote(
             raise RolloutStepError(rollout=name, reason=f"all units get one arm now; name it: {listed}")
         return attrs.evolve(state, status="promoted", step=len(ramp), share=1.0, arm=arm or new[0])
 
-    return _changed(path, name, next_step, "promote", author, reason, evidence)
+    return _changed(path, name, next_step, ("promote", author, reason, evidence), revision)
 
 
 def stop(
@@ -134,6 +137,7 @@ def stop(
     reason: str,
     evidence: Mapping[str, Any] | None = None,
     action: Action = "stop",
+    revision: int | None = None,
 ) -> RolloutState:
     """Give all units the control.
 
@@ -144,10 +148,12 @@ def stop(
         reason: Why.
         evidence: The figures at this moment, as JSON data.
         action: ``"return"`` if a guard has fired.
+        revision: The revision that was decided about; None for any.
 
     Raises:
         RolloutNotFoundError: E112, there is no such rollout.
-        RolloutStepError: E113, it is stopped already; for a guard, also if it was promoted meanwhile.
+        RolloutStepError: E113, it is stopped already, or it has changed since ``revision``; for a guard, also
+            if it was promoted meanwhile.
         TraceDatabaseError: E60, the file cannot be changed.
     """
 
@@ -158,7 +164,7 @@ def stop(
             _check_running(state)
         return attrs.evolve(state, status="stopped", share=0.0, arm=None)
 
-    return _changed(path, name, stopped, action, author, reason, evidence)
+    return _changed(path, name, stopped, (action, author, reason, evidence), revision)
 
 
 def _check_running(state: RolloutState) -> None:
@@ -171,21 +177,22 @@ def _changed(
     path: Path,
     name: str,
     change: Callable[[RolloutState], RolloutState],
-    action: Action,
-    author: str,
-    reason: str,
-    evidence: Mapping[str, Any] | None,
+    line: tuple[Action, str, str, Mapping[str, Any] | None],
+    revision: int | None,
 ) -> RolloutState:
     with changing(path) as connection, transaction(connection):
         row = _row(connection, name) if has_tables(connection) else None
         if row is None:
-            raise RolloutNotFoundError(name=name, path=str(path), known="it no longer")
+            raise RolloutNotFoundError(name=name, path=str(path), known="lost it")
         before = state_of(path, row)
+        if revision is not None and revision != before.revision:
+            raise RolloutStepError(rollout=name, reason="it has changed meanwhile; look at its status again")
         after = attrs.evolve(change(before), revision=before.revision + 1)
         update = (
             f"UPDATE {ROLLOUTS} SET status = ?, step = ?, share = ?, arm = ?, revision = ? WHERE name = ?"  # noqa: S608
         )
         connection.execute(update, (after.status, after.step, after.share, after.arm, after.revision, name))
+        action, author, reason, evidence = line
         _note(connection, name, action, author, after.share, after.arm, reason, evidence)
         return after
 

@@ -121,6 +121,20 @@ def state_of(path: Path, row: sqlite3.Row) -> RolloutState:
         raise TraceDatabaseError(path=str(path), reason=reason) from error
 
 
+def read_state(path: Path, name: str) -> RolloutState | None:
+    """Return the rollout with exactly this name; None if there is none. Other rows may be damaged.
+
+    Raises:
+        TraceDatabaseError: E60, the file cannot be read, or the row is damaged.
+    """
+    with reading(path, by_trace=False, with_views=False) as connection:
+        if not has_tables(connection):
+            return None
+        query = f"SELECT * FROM {ROLLOUTS} WHERE name = ?"  # noqa: S608
+        row = connection.execute(query, (name,)).fetchone()
+        return None if row is None else state_of(path, row)
+
+
 def find_state(path: Path, name: str) -> RolloutState:
     """Return the rollout with this name or, if it is the name of an agent, the newest rollout of the agent.
 
@@ -128,10 +142,10 @@ def find_state(path: Path, name: str) -> RolloutState:
         RolloutNotFoundError: E112, there is none.
         TraceDatabaseError: E60, the file cannot be read, or a row is damaged.
     """
+    found = read_state(path, name)
+    if found is not None:
+        return found
     states = read_states(path)
-    for state in states:
-        if state.name == name:
-            return state
     of_agent = [state for state in states if state.plan.agent == name]
     running = [state for state in of_agent if state.status == "running"]
     for state in (*running, *of_agent):

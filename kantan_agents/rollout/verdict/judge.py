@@ -80,9 +80,9 @@ def _verdict(
     if is_broken:
         reason = (
             "the arms do not have the units that their shares give them, so no figure here can be trusted; "
-            "are runs of one arm lost, or ended before they are recorded?"
+            "do runs of one arm hang, or end before they are recorded?"
         )
-        return "stop", None, reason, False
+        return "stop", None, reason, True
     better = [one for one in metric if one.is_better]
     if better:
         best = max(better, key=lambda one: one.difference or 0.0)
@@ -119,6 +119,9 @@ def _warnings(plan: Plan, arms: Sequence[ArmFigures], samples: Samples) -> Itera
         elif min(scored) < max(scored) / 2:
             listed = ", ".join(f"{arm.name} {arm.scored:,} of {arm.units:,}" for arm in arms)
             yield f"some arms have far more scores than others: {listed}; runs without a score are left out"
+    for reason, count in samples.not_drawn.most_common():
+        if reason != "resumed":
+            yield f"{count:,} runs got the control without being drawn: {reason}"
     waiting, until = samples.held_up()
     if waiting:
         moment = datetime.fromtimestamp(until, timezone.utc)

@@ -23,10 +23,10 @@ class ArmFigures:
         units: Units that had such a run.
         scored: Units with a score of the metric.
         mean_score: Mean of these scores; None without any.
-        failed: The share of units whose first run has failed; None without any.
+        failed: The share of units whose first run has failed or was cancelled; None without any.
         mean_cost: Mean cost of a run; None if no cost is known.
         mean_tokens: Mean number of tokens of a run; None if none is known.
-        latency_p50: Median duration of a run that has not failed, in seconds.
+        latency_p50: Median duration of a run that no error has ended, in seconds.
         latency_p95: Its 95th percentile.
     """
 
@@ -105,10 +105,10 @@ class RolloutStatus:
         guards: The evidence about each guard, for each new arm.
         p_ratio: Anytime-valid p-value against "the units were assigned with these shares".
         verdict: ``"promote"`` if a new arm is better and no guard has fired, ``"stop"`` if a guard has fired,
-            a new arm is worse or the assignment is broken, else ``"continue"``.
+            a new arm is worse, or the arms lack units, else ``"continue"``.
         arm: The arm that the verdict is about.
         reason: Why, in a sentence.
-        is_alarm: Whether a guard has fired or a new arm is worse, so that units return to the control.
+        is_alarm: Whether the verdict is ``"stop"``, so that a running rollout returns to the control.
         warnings: What a reader must know about these figures.
     """
 
