@@ -39,6 +39,7 @@ class Journal:
         proposals: For each round in which the reflection model was asked, its question's hash and reply.
         lost: Tokens and cost of runs that were ended before they had a result.
         files: Names and hashes of the result files that were written.
+        names: Names of the versions that were tested, by the hashes of their texts.
         is_new: Whether nothing was in it.
         withholds: Whether it keeps scores without the texts of the runs.
     """
@@ -51,6 +52,7 @@ class Journal:
         self.proposals: dict[int, Mapping[str, Any]] = {}
         self.lost: list[tuple[int, float | None]] = []
         self.files: set[tuple[str, str]] = set()
+        self.names: dict[str, str] = {}
 
     async def add_rated(self, version: str, rated: Rated) -> None:
         """Keep a score."""
@@ -73,6 +75,11 @@ class Journal:
         await self._append({"files": dict(files)})
         self.files |= set(files.items())
 
+    async def add_name(self, hashed: str, name: str) -> None:
+        """Keep the name of a version: once it is in use, its number is taken."""
+        await self._append({"name": name, "of": hashed})
+        self.names[hashed] = name
+
     async def _append(self, data: Mapping[str, Any]) -> None:
         with anyio.CancelScope(shield=True):  # it has cost something, so it is kept
             await run_sync(_append, self.path, data)
@@ -86,6 +93,8 @@ class Journal:
         elif "lost" in data:
             tokens, cost = data["lost"]
             self.lost.append((int(tokens), None if cost is None else float(cost)))
+        elif "name" in data:
+            self.names[str(data["of"])] = str(data["name"])
         else:
             self.files |= {(str(name), str(hashed)) for name, hashed in data["files"].items()}
 

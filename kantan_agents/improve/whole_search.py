@@ -38,7 +38,7 @@ from kantan_agents.improve.sealed_test import SealedResult, run_sealed_test
 from kantan_agents.improve.search import Search
 from kantan_agents.improve.search_key import search_key
 from kantan_agents.improve.target import Target, find_target
-from kantan_agents.prompt import Prompt
+from kantan_agents.prompt import Prompt, hash_text
 from kantan_agents.replay.cohort import Cohort
 from kantan_agents.replay.experiment.one_run import checked_run_config
 from kantan_agents.support.log import get_logger
@@ -152,9 +152,11 @@ class WholeSearch:
         check_reflection(search.proposals)
         best, tested, new = search.best, None, None
         if best is not None:
-            name = asked.new_version or next_version(
-                target.old.version, {*target.recorded_versions, asked.agent.instructions.version}
-            )
+            name = asked.new_version or journal.names.get(hash_text(best.text))
+            if name is None:
+                taken = {*target.recorded_versions, asked.agent.instructions.version}
+                name = next_version(target.old.version, taken)
+                await journal.add_name(hash_text(best.text), name)
             new = attrs.evolve(target.old, version=name, text=best.text, id=None)
             tested = await self._tested(parts, limits, rater, best, new)
         return await self._written(target, folder, parts, journal, best, new, tested)

@@ -51,22 +51,23 @@ class Rollout(PerRun):
         shares: The share of each arm at the beginning; they sum to 1. Without it, the first step of ``ramp``
             is divided evenly. Shares of 0 for all new arms wait for the first promotion.
         unit: What keeps its arm: a path in the context such as ``"user.id"``, or a function of the context.
-            It must be a str or an int.
-        metric: What shall become better: ``"rubric"``, the scores that judges give the runs, or the name of
+            It must be a str, an int or a UUID.
+        metric: What should improve: ``"rubric"``, the scores that judges give the runs, or the name of
             a metric that ``record_score`` records. Higher is better. None: only the guards are watched.
         metric_range: The lowest and the highest score. One outside counts as the nearest end.
         score_within: In how many seconds after the start of a unit's first run its score must come; a later
             one does not count. A unit without a score holds up the verdict on the metric for so long.
-        guards: What must not become worse: ``"error"`` with the number by which the share of failed runs may
-            rise; ``"cost"``, ``"tokens"``, ``"latency_p50"``, ``"latency_p95"`` and the like with ``"+20%"``.
+        guards: What must not get worse: ``"error"`` with the number by which the share of failed or cancelled
+            runs may rise; ``"cost"``, ``"tokens"``, ``"latency_p50"``, ``"latency_p95"`` and the like with
+            ``"+20%"``.
         alpha: The probability of a false alarm, and that of a false promotion, however often one looks.
         ramp: The shares of all new arms together, step by step. The first is that of ``shares``.
         store: The trace database: a ``TraceStore`` or a path. By default the one of ``record_traces``.
         name: Name of the rollout; by default made of the names of the agent and the arms.
         prices: Prices of a million input and output tokens by model; the guard ``"cost"`` needs them.
         on_missing_unit: Whether a run without a unit gets the control, or raises error E114.
-        on_verdict: Called in a thread of the library with each new ``RolloutStatus``. It may return
-            ``"promote"`` or ``"stop"``.
+        on_verdict: Called in a thread of the library with each new ``RolloutStatus``, about once a second
+            while runs end. It may return ``"promote"`` or ``"stop"``.
 
     Raises:
         InvalidRolloutError: E110, an argument has a mistake.

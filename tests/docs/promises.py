@@ -67,8 +67,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "rollout/test_assignment.py::test_a_growing_share_moves_units_from_the_control_only_and_once",
             "rollout/test_processes.py::test_eight_processes_of_eight_threads_follow_one_that_promotes",
         ),
-        "the unit is missing, empty, or neither a str nor an int": (
+        "the unit is missing, empty, or neither a str, an int nor a UUID": (
             "rollout/test_runs.py::test_a_run_without_a_unit_gets_the_control",
+            "rollout/test_runs.py::test_runs_without_a_unit_are_logged_once_and_counted",
             "rollout/test_runs.py::test_a_missing_unit_may_be_an_error_which_the_trace_records",
         ),
         "the state of the rollout cannot be read": (
@@ -84,6 +85,9 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "another agent hands over to this one, or uses it as a tool": (
             "rollout/test_runs.py::test_a_handed_off_agent_is_the_control",
             "rollout/test_runs.py::test_an_agent_as_a_tool_is_the_control",
+        ),
+        "it hands over to another agent, which hands back": (
+            "rollout/test_runs.py::test_a_run_that_comes_back_by_hand_offs_keeps_the_prompt_of_its_arm",
         ),
         "a recorded run is [replayed](replay.md)": (
             "rollout/test_replay.py::test_a_run_of_each_arm_replays_after_the_rollout",

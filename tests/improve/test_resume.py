@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kantan_agents import record_traces
 from kantan_agents.errors import WorkingFolderError
 from kantan_agents.testing import Reply
 from tests.improve.commands import arguments, start, summary_of, write_module
@@ -248,3 +249,13 @@ def test_a_journal_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     with shop(tmp_path) as made, pytest.raises(WorkingFolderError):
         made.improve()
     assert target.read_text() == ""
+
+
+def test_the_new_version_keeps_its_name_when_it_is_in_use(tmp_path: Path) -> None:
+    with shop(tmp_path) as made:
+        first = made.improve()
+        assert first.new is not None
+        recorder = record_traces(made.path)
+        made.agent().clone(instructions=first.new).run("Where is order 3", {"customer": "Aiko"})
+        recorder.shutdown()
+        assert made.improve() == first
