@@ -31,7 +31,7 @@ from benchmarks import measure, rollout_statistics
 from benchmarks.measure import environment, timed, timed_call
 from benchmarks.overhead import FakeModel
 from benchmarks.report import Report
-from kantan_agents import Agent, Prompt, Rollout, record_traces, set_trace_processors
+from kantan_agents import Agent, Prompt, Rollout, SQLiteRecorder, record_traces, set_trace_processors
 from kantan_agents.evaluation.experiment.database import prepare_database
 from kantan_agents.rollout import status
 
@@ -83,13 +83,14 @@ async def cost(report: Report, store: Path) -> None:
 async def reading(report: Report, store: Path) -> None:
     """Measure how long a status of many runs takes, and the check of a few more."""
     _, rolled = agents(store)
-    with recorded(store):
+    with recorded(store) as recorder:
         number = 0
         runs = 20 if measure.shortest else RUNS
         while number < runs:
             chunk = range(number, min(number + 500, runs))
             await asyncio.gather(*(rolled.run_async("Hi", {"user": {"id": one}}) for one in chunk))
             number = chunk.stop
+            recorder.force_flush()  # its queue is limited
     with sqlite3.connect(store) as connection:
         spans = connection.execute("SELECT COUNT(*) FROM spans").fetchone()[0]
     start = time.perf_counter()
@@ -100,11 +101,11 @@ async def reading(report: Report, store: Path) -> None:
 
 
 @contextmanager
-def recorded(store: Path) -> Iterator[None]:
+def recorded(store: Path) -> Iterator[SQLiteRecorder]:
     """Record runs in a file."""
     recorder = record_traces(store)
     try:
-        yield
+        yield recorder
     finally:
         recorder.shutdown()
         set_trace_processors([])
