@@ -15,6 +15,7 @@ import pytest
 from agents import ModelBehaviorError, ModelSettings, Runner, RunState, trace
 
 from kantan_agents import Agent, Prompt, TraceStore, record_traces, run_of
+from kantan_agents.delegation import task_tool
 from kantan_agents.errors import MissingUnitError
 from kantan_agents.evaluation import Case, Dataset, evaluate_async
 from kantan_agents.events import RunStarted
@@ -22,6 +23,7 @@ from kantan_agents.middleware import Approve
 from kantan_agents.rollout import Arm, promote, status, stop
 from kantan_agents.testing import ScriptedModel, ScriptedToolCall
 from kantan_agents.tracing.registry import Main
+from tests.delegation.cast import Cast, definition, delegate, say, use
 from tests.rollout.trial import V1, V2, echo, rollout, support, user
 
 pytestmark = pytest.mark.anyio
@@ -472,3 +474,22 @@ async def test_metadata_of_the_user_are_no_evidence(path: Path) -> None:
     agent = support(rollout(), metadata=spoofed)
     await agent.run_async("Hi", {})
     assert sum(arm.runs for arm in status("support").arms) == 0
+
+
+async def test_the_rules_of_an_arm_hold_for_delegated_agents(path: Path) -> None:
+    cast = Cast(
+        boss=[delegate("helper"), say("done")],
+        helper=[use("refund"), say("tried")],
+    )
+    arms = {
+        "v1": Prompt("boss", "v1", "You are boss."),
+        "v2": Arm(Prompt("boss", "v2", "You are boss. Be kind."), tool_rules={"deny": ["refund"]}),
+    }
+    RAN.clear()
+    tools = [refund, task_tool([definition("helper", tools=["refund"])])]
+    agent = Agent("boss", rollout(arms=arms), model=cast, tools=tools)
+    await agent.run_async("Hi", unit_of(agent, "v2"))
+    assert len(cast.parts["helper"].calls) == 2
+    assert RAN == []
+    trace_ = TraceStore(path).traces()[0]
+    assert (trace_.metadata["prompt_version"], trace_.metadata["arm"]) == ("v2", "v2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
@@ -170,7 +171,7 @@ async def test_a_metric_that_nobody_writes_is_a_warning(path: Path) -> None:
         if context["result"].final_output == V1.text:
             record_score(context, "thumb", 1)
     unscored, held_up = status("support").warnings
-    assert unscored.startswith("some arms have far more scores than others: v1 ")
+    assert unscored.startswith("units of some arms have a score more often than those of others (v1 ")
     assert "units with a score are not counted yet: an earlier unit has none" in held_up
 
 
@@ -319,3 +320,20 @@ def test_several_new_arms_share_alpha() -> None:
     ).plan_for("a")
     assert alarm_level(plan) == pytest.approx(0.1 / 5)
     assert promotion_level(plan) == pytest.approx(0.05)
+
+
+async def test_an_arm_that_loses_the_scores_of_unhappy_users_is_not_promoted(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = support(rollout(metric="thumb"))
+    for number in range(400):
+        context = await agent.run_async("Hi", user(number))
+        is_new, is_happy = context["result"].final_output == V2.text, number % 10 < 5
+        if is_happy or not is_new:
+            record_score(context, "thumb", is_happy)
+    later = time.time() + 7_200  # no score can come in time any more
+    monkeypatch.setattr("kantan_agents.rollout.observed.unit_scores.time.time", lambda: later)
+    found = status("support")
+    assert found.metric[0].is_better, "to those who look at scores alone"
+    assert found.verdict == "continue"
+    assert any(one.startswith("units of some arms have a score more often") for one in found.warnings)

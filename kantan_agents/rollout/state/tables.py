@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from typing import Final
 
+from kantan_agents.tracing.schema import count_existing
+
 ROLLOUTS: Final = "kantan_agents_rollouts"
 """One row for each rollout. ``step`` counts the steps of its ramp, ``revision`` its changes."""
 HISTORY: Final = "kantan_agents_rollout_history"
@@ -50,6 +52,4 @@ def create_tables(connection: sqlite3.Connection) -> None:
 
 def has_tables(connection: sqlite3.Connection) -> bool:
     """Return whether the file has all tables of rollouts."""
-    marks = ",".join("?" * len(TABLES))
-    query = f"SELECT COUNT(*) FROM main.sqlite_master WHERE type = 'table' AND name IN ({marks})"  # noqa: S608
-    return bool(connection.execute(query, TABLES).fetchone()[0] == len(TABLES))
+    return count_existing(connection, TABLES) == len(TABLES)

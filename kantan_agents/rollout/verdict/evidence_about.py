@@ -141,9 +141,8 @@ def guard_evidence(samples: Samples, plan: Plan, guard: Guard, number: int) -> G
     return GuardEvidence(plan.new_arms[number - 1], guard.name, guard.limit, evidence.p, fired, len(values))
 
 
-def ratio_evidence(samples: Samples) -> Evidence:
-    """Return whether the units were assigned with the recorded shares."""
-    units = samples.units()
+def ratio_evidence(units: Sample) -> Evidence:
+    """Return whether units got new arms with the recorded shares."""
     return sample_ratio(units.arms > 0, units.shares)
 
 

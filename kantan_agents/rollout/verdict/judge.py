@@ -41,11 +41,14 @@ def judge_rollout(state: RolloutState, samples: Samples) -> RolloutStatus:
     arms = figures(samples, plan, shares_of(state))
     metric = [metric_evidence(samples, plan, number) for number in numbers] if plan.metric is not None else []
     guards = [guard_evidence(samples, plan, guard, number) for number in numbers for guard in plan.guards]
-    ratio = ratio_evidence(samples)
-    is_broken = ratio.rejects(alarm_level(plan))
-    verdict, arm, reason, is_alarm = _verdict(plan, arms, metric, guards, is_broken=is_broken)
-    warnings = tuple(_warnings(plan, arms, samples))
-    return RolloutStatus(state, arms, metric, guards, ratio.p, verdict, arm, reason, is_alarm, warnings)
+    level = alarm_level(plan)
+    ratio = ratio_evidence(samples.units())
+    is_lopsided = ratio_evidence(samples.all_scores()).rejects(level)
+    verdict, arm, reason = _verdict(
+        plan, arms, metric, guards, is_broken=ratio.rejects(level), is_lopsided=is_lopsided
+    )
+    warnings = tuple(_warnings(plan, arms, samples, is_lopsided=is_lopsided))
+    return RolloutStatus(state, arms, metric, guards, ratio.p, verdict, arm, reason, warnings)
 
 
 def shares_of(state: RolloutState) -> dict[str, float]:
@@ -65,30 +68,33 @@ def _verdict(
     guards: Sequence[GuardEvidence],
     *,
     is_broken: bool,
-) -> tuple[Verdict, str | None, str, bool]:
+    is_lopsided: bool,
+) -> tuple[Verdict, str | None, str]:
     for guard in guards:
         if guard.has_fired:
             reason = (
                 f"{guard.arm} exceeds the limit {_limit(guard)} of {guard.guard} "
                 f"({_p(guard.p)}, {guard.units:,} units)"
             )
-            return "stop", guard.arm, reason, True
+            return "stop", guard.arm, reason
     for one in metric:
         if one.is_worse:
             reason = f"{one.arm} is worse than {plan.control} on {plan.metric} {_by(one, one.p_worse)}"
-            return "stop", one.arm, reason, True
+            return "stop", one.arm, reason
     if is_broken:
         reason = (
             "the arms do not have the units that their shares give them, so no figure here can be trusted; "
             "do runs of one arm hang, or end before they are recorded?"
         )
-        return "stop", None, reason, True
+        return "stop", None, reason
     better = [one for one in metric if one.is_better]
+    if better and is_lopsided:
+        return "continue", None, "some runs have no score, and not alike in all arms; see the warning"
     if better:
         best = max(better, key=lambda one: one.difference or 0.0)
         reason = f"{best.arm} is better than {plan.control} on {plan.metric} {_by(best, best.p_better)}"
-        return "promote", best.arm, reason, False
-    return "continue", None, _not_yet(plan, arms, metric), False
+        return "promote", best.arm, reason
+    return "continue", None, _not_yet(plan, arms, metric)
 
 
 def _not_yet(plan: Plan, arms: Sequence[ArmFigures], metric: Sequence[MetricEvidence]) -> str:
@@ -108,17 +114,21 @@ def _not_yet(plan: Plan, arms: Sequence[ArmFigures], metric: Sequence[MetricEvid
     return f"{so_far}; about {leading.more_units:,} more units would show this difference"
 
 
-def _warnings(plan: Plan, arms: Sequence[ArmFigures], samples: Samples) -> Iterator[str]:
+def _warnings(
+    plan: Plan, arms: Sequence[ArmFigures], samples: Samples, *, is_lopsided: bool
+) -> Iterator[str]:
     runs = sum(arm.runs for arm in arms)
     units = sum(arm.units for arm in arms)
-    scored = [arm.scored / arm.units for arm in arms if arm.units]
     if plan.metric is not None and runs >= _ENOUGH_RUNS:
         how = "run a judge_agent" if plan.metric == RUBRIC else "call record_score"
         if not any(arm.scored for arm in arms):
             yield f"none of {runs:,} runs has a score of {plan.metric!r}; {how}, or choose another metric"
-        elif min(scored) < max(scored) / 2:
-            listed = ", ".join(f"{arm.name} {arm.scored:,} of {arm.units:,}" for arm in arms)
-            yield f"some arms have far more scores than others: {listed}; runs without a score are left out"
+    if is_lopsided:
+        listed = ", ".join(f"{arm.name} {arm.scored:,} of {arm.units:,}" for arm in arms)
+        yield (
+            f"units of some arms have a score more often than those of others ({listed}), so their scores "
+            "cannot be compared: units without a score are left out"
+        )
     for reason, count in samples.not_drawn.most_common():
         if reason != "resumed":
             yield f"{count:,} runs got the control without being drawn: {reason}"

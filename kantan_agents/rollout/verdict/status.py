@@ -108,7 +108,6 @@ class RolloutStatus:
             a new arm is worse, or the arms lack units, else ``"continue"``.
         arm: The arm that the verdict is about.
         reason: Why, in a sentence.
-        is_alarm: Whether the verdict is ``"stop"``, so that a running rollout returns to the control.
         warnings: What a reader must know about these figures.
     """
 
@@ -120,13 +119,17 @@ class RolloutStatus:
     verdict: Verdict
     arm: str | None
     reason: str
-    is_alarm: bool
     warnings: Sequence[str]
 
     @property
     def name(self) -> str:
         """Name of the rollout."""
         return self.state.name
+
+    @property
+    def is_alarm(self) -> bool:
+        """Whether the verdict is ``"stop"``, so that a running rollout returns to the control."""
+        return self.verdict == "stop"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the status as JSON data."""
