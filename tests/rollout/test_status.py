@@ -8,6 +8,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from agents import Usage, trace
 
@@ -170,8 +171,7 @@ async def test_a_metric_that_nobody_writes_is_a_warning(path: Path) -> None:
     for context in contexts:
         if context["result"].final_output == V1.text:
             record_score(context, "thumb", 1)
-    unscored, held_up = status("support").warnings
-    assert unscored.startswith("units of some arms have a score more often than those of others (v1 ")
+    (held_up,) = status("support").warnings
     assert "units with a score are not counted yet: an earlier unit has none" in held_up
 
 
@@ -337,3 +337,43 @@ async def test_an_arm_that_loses_the_scores_of_unhappy_users_is_not_promoted(
     assert found.metric[0].is_better, "to those who look at scores alone"
     assert found.verdict == "continue"
     assert any(one.startswith("units of some arms have a score more often") for one in found.warnings)
+
+
+async def test_runs_under_way_hold_up_those_after_them_so_that_a_slow_arm_does_not_look_like_a_failing_one(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Every fifth run of both arms fails at once. The others take their time with the new prompt.
+    goes_on = asyncio.Event()
+
+    class Slow(FakeModel):
+        async def get_response(self, system_instructions: Any, input: Any, *rest: Any, **more: Any) -> Any:
+            if "fail" in str(input):
+                raise RuntimeError("broken")
+            if system_instructions == V2.text:
+                await goes_on.wait()
+            return await super().get_response(system_instructions, input, *rest, **more)
+
+    agent = support(rollout(guards={"error": 0.02}), model=Slow("ok"))
+
+    async def ask(number: int) -> None:
+        with suppress(RuntimeError):
+            await agent.run_async("fail" if number % 5 == 0 else "Hi", user(number))
+
+    running = [asyncio.create_task(ask(number)) for number in range(300)]
+    assert agent._choose is not None
+    failing = [n for n in range(0, 300, 5) if agent._choose("", user(n)).metadata["arm"] == "v2"]
+    with anyio.fail_after(60):
+        while (early := await status_async("support")).arms[1].runs < len(failing):
+            await anyio.sleep(0.05)
+    assert early.arms[1].failed == 1.0, "of those that have ended"
+    assert sum(arm.units for arm in early.arms) == 300
+    assert early.verdict == "continue"
+    later = time.time() + 601
+    with monkeypatch.context() as patched:
+        patched.setattr("kantan_agents.rollout.observed.units.time.time", lambda: later)
+        assert (await status_async("support")).verdict == "stop", "they hang"
+    goes_on.set()
+    await asyncio.gather(*running)
+    done = await status_async("support")
+    assert done.verdict == "continue"
+    assert done.arms[1].failed == pytest.approx(0.2, abs=0.1)

@@ -26,6 +26,9 @@ _INNER: Final = f"""SELECT s.rowid AS place, s.trace_id, s.id, s.started_at, s.e
 s.raw_json FROM spans s WHERE s.rowid > ? AND s.name = '{RUN_SPAN}' AND s.span_type = 'custom'
 AND instr(s.raw_json, '"rollout"') ORDER BY s.rowid"""  # noqa: S608
 
+_BEGUN: Final = """SELECT t.rowid AS place, t.metadata_json FROM traces t
+WHERE t.rowid > ? AND instr(t.metadata_json, '"rollout"') ORDER BY t.rowid"""
+
 Placed = tuple[int, ObservedRun]
 """A run with its place in the order in which runs have ended."""
 
@@ -46,6 +49,25 @@ def ended_runs(connection: sqlite3.Connection, since: int, name: str, plan: Plan
     costs = CostReader(connection, plan.prices if needs_costs else Prices()) if needs_costs else None
     found = [*_outermost(connection, since, name, plan, costs), *_inner(connection, since, name, plan, costs)]
     return sorted(found, key=lambda placed: placed[0])
+
+
+def begun_runs(
+    connection: sqlite3.Connection, since: int, name: str, plan: Plan
+) -> Iterator[tuple[int, Drawn]]:
+    """Yield the runs of a rollout that have begun, each with the place of its trace.
+
+    Those inside another trace are not among them: the database has them when they have ended.
+
+    Args:
+        connection: From ``reading``.
+        since: The place of the last trace that is known.
+        name: Name of the rollout.
+        plan: Its plan.
+    """
+    for row in connection.execute(_BEGUN, (since,)).fetchall():
+        drawn = drawn_of(mapping_of(row["metadata_json"]), name, plan)
+        if drawn is not None:
+            yield row["place"], drawn
 
 
 def count_not_drawn(connection: sqlite3.Connection, since: int, name: str) -> Counter[str]:
@@ -90,12 +112,7 @@ def _run(
     seconds = (end - start).total_seconds() if start is not None and end is not None else None
     used = None if costs is None else costs.used_in(trace_id, only)
     return ObservedRun(
-        drawn.run_id,
-        trace_id,
-        drawn.arm,
-        drawn.unit,
-        drawn.share,
-        0.0 if start is None else start.timestamp(),
+        drawn,
         failed,
         # A clock that was set back makes a duration meaningless.
         seconds if is_long and seconds is not None and seconds >= 0 else None,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -11,34 +12,9 @@ from kantan_agents.rollout.plan import Plan
 from kantan_agents.tracing.metadata import ARM, ARM_SHARE, NOT_DRAWN, ROLLOUT, ROLLOUT_UNIT
 from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
 
-
-@attrs.frozen
-class ObservedRun:
-    """A run that has ended.
-
-    Attributes:
-        id: Id of the run.
-        trace_id: Id of its trace.
-        arm: Number of its arm; 0 is the control.
-        unit: What identifies its unit.
-        share: The share of all new arms together at that moment, 0 to 1.
-        began: When it began, in seconds since 1970.
-        failed: Whether an error ended it, or it was cancelled.
-        seconds: Its duration; None if an error ended it, or if the clock has jumped back.
-        tokens: Its input and output tokens; None if they are not known.
-        cost: What its model calls have cost; None if it is not known.
-    """
-
-    id: str
-    trace_id: str
-    arm: int
-    unit: str
-    share: float
-    began: float
-    failed: bool
-    seconds: float | None
-    tokens: int | None
-    cost: float | None
+_RUN_ID: Final = re.compile(r"[0-9a-f]{32}")
+_DIGITS: Final = 12
+"""How many of them are the milliseconds since 1970."""
 
 
 @attrs.frozen
@@ -49,13 +25,62 @@ class Drawn:
         run_id: Id of the run.
         arm: Number of its arm; 0 is the control.
         unit: What identifies its unit.
-        share: The share of all new arms together at that moment.
+        share: The share of all new arms together at that moment, 0 to 1.
     """
 
     run_id: str
     arm: int
     unit: str
     share: float
+
+    @property
+    def began(self) -> float:
+        """When the run began, in seconds since 1970; its id says it."""
+        return int(self.run_id[:_DIGITS], 16) / 1_000
+
+
+@attrs.frozen
+class ObservedRun:
+    """A run that has ended.
+
+    Attributes:
+        drawn: How it got its arm.
+        failed: Whether an error ended it, or it was cancelled.
+        seconds: Its duration; None if an error ended it, or if the clock has jumped back.
+        tokens: Its input and output tokens; None if they are not known.
+        cost: What its model calls have cost; None if it is not known.
+    """
+
+    drawn: Drawn
+    failed: bool
+    seconds: float | None
+    tokens: int | None
+    cost: float | None
+
+    @classmethod
+    def hanging(cls, drawn: Drawn, seconds: float) -> ObservedRun:
+        """Return what is known about a run that has not ended after so many seconds."""
+        return cls(drawn, failed=True, seconds=seconds, tokens=None, cost=None)
+
+    @property
+    def id(self) -> str:
+        """Id of the run."""
+        return self.drawn.run_id
+
+    @property
+    def unit(self) -> str:
+        """What identifies its unit."""
+        return self.drawn.unit
+
+    @property
+    def arm(self) -> int:
+        """Number of its arm; 0 is the control."""
+        return self.drawn.arm
+
+    @property
+    def began(self) -> float:
+        """When it began, in seconds since 1970."""
+        return self.drawn.began
 
 
 def reason_not_drawn(metadata: Mapping[str, Any], name: str) -> str | None:
@@ -77,6 +102,8 @@ def drawn_of(metadata: Mapping[str, Any], name: str, plan: Plan) -> Drawn | None
     run_id, unit = metadata.get("agent_run_id"), metadata.get(ROLLOUT_UNIT)
     arm, own = metadata.get(ARM), metadata.get(ARM_SHARE)
     if not (isinstance(run_id, str) and isinstance(unit, str) and isinstance(arm, str) and arm in plan.arms):
+        return None
+    if _RUN_ID.fullmatch(run_id) is None:
         return None
     if not isinstance(own, (int, float)) or not 0 <= own <= 1:
         return None

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from kantan_agents.rollout.observed.run import ObservedRun
+from kantan_agents.rollout.observed.run import Drawn
 
 
 @attrs.frozen(eq=False)
@@ -45,15 +45,15 @@ class Sample:
         return self.values[chosen], self.arms[chosen] == arm, np.clip(share, 0.0, 1.0)
 
 
-def sample_of(pairs: Iterable[tuple[ObservedRun, float]]) -> Sample:
-    """Return the sample of values, each with the run whose arm it belongs to.
+def sample_of(pairs: Iterable[tuple[Drawn, float]]) -> Sample:
+    """Return the sample of values.
 
     Args:
-        pairs: One run and its value for each unit, in order.
+        pairs: For each unit how it got its arm, and its value, in order.
     """
     kept = list(pairs)
     return Sample(
         np.array([value for _, value in kept], dtype=np.float64),
-        np.array([run.arm for run, _ in kept], dtype=np.int64),
-        np.array([run.share for run, _ in kept], dtype=np.float64),
+        np.array([drawn.arm for drawn, _ in kept], dtype=np.int64),
+        np.array([drawn.share for drawn, _ in kept], dtype=np.float64),
     )

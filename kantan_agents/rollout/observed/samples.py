@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from pathlib import Path
 
-from kantan_agents.rollout.observed.read_runs import count_not_drawn, ended_runs
+from kantan_agents.rollout.observed.read_runs import begun_runs, count_not_drawn, ended_runs
 from kantan_agents.rollout.observed.read_scores import new_scores
 from kantan_agents.rollout.observed.run import ObservedRun
 from kantan_agents.rollout.observed.sample import Sample, sample_of
 from kantan_agents.rollout.observed.unit_scores import UnitScores
+from kantan_agents.rollout.observed.units import Units
 from kantan_agents.rollout.plan import Plan
 from kantan_agents.tracing.store.connection import reading
 
+Measure = Callable[[ObservedRun], "float | None"]
+"""Returns a value of a run; None if it has none."""
+
 
 class Samples:
-    """Reads the runs and the scores of a rollout, each once; keeps the first value of each unit.
+    """Reads the runs and the scores of a rollout, each once; keeps the first run of each unit.
 
-    A unit keeps its arm, so its later runs say nothing more about the arms: they are not drawn anew. Figures
-    of runs are in the order in which the runs have ended.
+    A unit keeps its arm, so its later runs say nothing more about the arms: they are not drawn anew. All
+    samples are in the order in which the units got their arms. Those for tests are settled: they end before
+    the first unit whose value may still come.
 
     Args:
         path: The trace database.
@@ -27,7 +33,6 @@ class Samples:
         plan: Its plan.
 
     Attributes:
-        runs: The runs by id, in the order in which they have ended.
         not_drawn: How many runs have no drawn arm, by reason.
     """
 
@@ -37,10 +42,16 @@ class Samples:
 
     def _forget(self) -> None:
         self._newest = 0
+        self._newest_trace = 0
         self._newest_score = 0
-        self.runs: dict[str, ObservedRun] = {}
-        self.not_drawn: Counter[str] = Counter()
+        self._units = Units()
         self._scores = UnitScores(self._plan)
+        self.not_drawn: Counter[str] = Counter()
+
+    @property
+    def runs(self) -> Collection[ObservedRun]:
+        """The runs that have ended."""
+        return self._units.runs.values()
 
     def update(self) -> bool:
         """Read what is new; return whether anything is.
@@ -54,10 +65,7 @@ class Samples:
             newest = connection.execute("SELECT MAX(rowid) FROM spans").fetchone()[0] or 0
             if newest < self._newest:
                 self._forget()  # the file was replaced, or its rows were numbered anew
-            for _, run in ended_runs(connection, self._newest, self._name, self._plan):
-                if self.runs.setdefault(run.id, run) is run:
-                    self._scores.add_run(run)
-            self.not_drawn += count_not_drawn(connection, self._newest, self._name)
+            self._read_runs(connection)
             self._newest = newest
             if self._plan.metric is not None:
                 for score in new_scores(connection, self._newest_score, self._plan.metric):
@@ -65,32 +73,33 @@ class Samples:
                     self._scores.add_score(score)
         return before != (len(self.runs), self._scores.count)
 
-    def units(self) -> Sample:
-        """Return which arm each unit got; the values say nothing."""
-        return self._sample(lambda _: 0.0)
+    def _read_runs(self, connection: sqlite3.Connection) -> None:
+        for place, drawn in begun_runs(connection, self._newest_trace, self._name, self._plan):
+            self._newest_trace = max(self._newest_trace, place)
+            self._units.add_drawn(drawn)
+        for _, run in ended_runs(connection, self._newest, self._name, self._plan):
+            if self._units.add_run(run):
+                self._scores.add_run(run)
+        self.not_drawn += count_not_drawn(connection, self._newest, self._name)
 
-    def errors(self) -> Sample:
-        """Return whether the first run of each unit has failed, 1 or 0."""
-        return self._sample(lambda run: float(run.failed))
+    def assigned(self) -> Sample:
+        """Return which arm each unit got, also if its run is under way; the values say nothing."""
+        return sample_of((drawn, 0.0) for drawn in self._units.assigned())
 
-    def seconds(self) -> Sample:
-        """Return the durations of runs that have not failed."""
-        return self._sample(lambda run: run.seconds)
+    def measure(self, value_of: Measure, *, settled: bool = True) -> Sample:
+        """Return one value for each unit.
 
-    def tokens(self) -> Sample:
-        """Return the tokens."""
-        return self._sample(lambda run: run.tokens)
-
-    def costs(self) -> Sample:
-        """Return the costs."""
-        return self._sample(lambda run: run.cost)
+        Args:
+            value_of: Returns the value of a run; None if it has none.
+            settled: Whether to end before the first unit whose run is under way.
+        """
+        runs = self._units.settled() if settled else self._units.ended()
+        pairs = ((run.drawn, value_of(run)) for run in runs)
+        return sample_of((drawn, value) for drawn, value in pairs if value is not None)
 
     def scores(self) -> Sample:
-        """Return the first score of each unit within the range of the metric, in the order of assignment.
-
-        It ends before the first unit whose score may still come.
-        """
-        return sample_of(self._scores.settled())
+        """Return the first score of each unit within the range of the metric, settled."""
+        return sample_of(self._scores.settled(self._units.first_under_way()))
 
     def all_scores(self) -> Sample:
         """Return the first score of each unit that has one."""
@@ -104,15 +113,3 @@ class Samples:
     def outside(self) -> int:
         """How many scores are outside of the range of the metric; they count as its nearest end."""
         return self._scores.outside
-
-    def _sample(self, value_of: Callable[[ObservedRun], float | None]) -> Sample:
-        pairs = ((run, value_of(run)) for run in self.runs.values())
-        return _first((run, value) for run, value in pairs if value is not None)
-
-
-def _first(pairs: Iterable[tuple[ObservedRun, float]]) -> Sample:
-    """Return the first value of each unit."""
-    kept: dict[str, tuple[ObservedRun, float]] = {}
-    for run, value in pairs:
-        kept.setdefault(run.unit, (run, value))
-    return sample_of(kept.values())

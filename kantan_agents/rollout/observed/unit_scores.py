@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from kantan_agents.rollout.observed.read_scores import RecordedScore
-from kantan_agents.rollout.observed.run import ObservedRun
+from kantan_agents.rollout.observed.run import Drawn, ObservedRun
 from kantan_agents.rollout.plan import Plan
 
-Scored = tuple[ObservedRun, float]
+Scored = tuple[Drawn, float]
 
 
 @attrs.define
@@ -54,7 +54,7 @@ class UnitScores:
         known = self._units.get(run.unit)
         if known is None:
             self._units[run.unit] = _Unit(run)
-        elif (run.began, run.id) < (known.first.began, known.first.id):
+        elif run.id < known.first.id:
             known.first = run  # it took longer than a later run
         for score in self._early.pop(run.id, ()):
             self._add(run, score)
@@ -78,12 +78,18 @@ class UnitScores:
         if unit.value is None and not is_late and run.arm == unit.first.arm:
             unit.value = min(high, max(low, score.value))
 
-    def settled(self) -> Iterator[Scored]:
-        """Yield the units with a score, up to the first unit whose score may still come."""
+    def settled(self, under_way: str | None) -> Iterator[Scored]:
+        """Yield the units with a score, up to the first unit whose score may still come.
+
+        Args:
+            under_way: Id of the first run that has not ended; None if all have.
+        """
         units = self._in_order()
         for unit in units[: self._first_open(units)]:
+            if under_way is not None and unit.first.id > under_way:
+                return
             if unit.value is not None:
-                yield unit.first, unit.value
+                yield unit.first.drawn, unit.value
 
     def held_up(self) -> tuple[int, float]:
         """Return how many units with a score wait for that of an earlier unit, and until when at most.
@@ -105,7 +111,7 @@ class UnitScores:
 
     def known(self) -> Iterator[Scored]:
         """Yield all units with a score."""
-        return ((unit.first, unit.value) for unit in self._in_order() if unit.value is not None)
+        return ((unit.first.drawn, unit.value) for unit in self._in_order() if unit.value is not None)
 
     def _in_order(self) -> list[_Unit]:
-        return sorted(self._units.values(), key=lambda unit: (unit.first.began, unit.first.id))
+        return sorted(self._units.values(), key=lambda unit: unit.first.id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -18,15 +18,15 @@ from kantan_agents.rollout.evidence import (
 )
 from kantan_agents.rollout.guards import Guard
 from kantan_agents.rollout.observed.sample import Sample
-from kantan_agents.rollout.observed.samples import Samples
+from kantan_agents.rollout.observed.samples import Measure, Samples
 from kantan_agents.rollout.plan import Plan
 from kantan_agents.rollout.verdict.status import ArmFigures, GuardEvidence, MetricEvidence
 
-_MEASURES: Final[Mapping[Literal["error", "cost", "tokens", "latency"], Callable[[Samples], Sample]]] = {
-    "error": Samples.errors,
-    "cost": Samples.costs,
-    "tokens": Samples.tokens,
-    "latency": Samples.seconds,
+_MEASURES: Final[Mapping[Literal["error", "cost", "tokens", "latency"], Measure]] = {
+    "error": lambda run: float(run.failed),
+    "cost": lambda run: run.cost,
+    "tokens": lambda run: run.tokens,
+    "latency": lambda run: run.seconds,
 }
 
 
@@ -52,9 +52,11 @@ def figures(samples: Samples, plan: Plan, shares: Mapping[str, float]) -> list[A
         plan: The plan.
         shares: The share of each arm now.
     """
-    units, errors, scores = samples.units(), samples.errors(), samples.all_scores()
-    costs, tokens, seconds = samples.costs(), samples.tokens(), samples.seconds()
-    runs = np.bincount([run.arm for run in samples.runs.values()], minlength=len(plan.arms))
+    units, scores = samples.assigned(), samples.all_scores()
+    errors, costs, tokens, seconds = (
+        samples.measure(_MEASURES[kind], settled=False) for kind in ("error", "cost", "tokens", "latency")
+    )
+    runs = np.bincount([run.arm for run in samples.runs], minlength=len(plan.arms))
     return [
         ArmFigures(
             name,
@@ -128,7 +130,7 @@ def guard_evidence(samples: Samples, plan: Plan, guard: Guard, number: int) -> G
         guard: The guard.
         number: Number of the arm.
     """
-    sample = _MEASURES[guard.kind](samples)
+    sample = samples.measure(_MEASURES[guard.kind])
     values, is_new, share = sample.against_control(number, plan.weights[number - 1])
     evidence: Evidence
     if guard.kind == "error":

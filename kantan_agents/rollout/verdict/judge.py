@@ -42,8 +42,8 @@ def judge_rollout(state: RolloutState, samples: Samples) -> RolloutStatus:
     metric = [metric_evidence(samples, plan, number) for number in numbers] if plan.metric is not None else []
     guards = [guard_evidence(samples, plan, guard, number) for number in numbers for guard in plan.guards]
     level = alarm_level(plan)
-    ratio = ratio_evidence(samples.units())
-    is_lopsided = ratio_evidence(samples.all_scores()).rejects(level)
+    ratio = ratio_evidence(samples.assigned())
+    is_lopsided = ratio_evidence(samples.scores()).rejects(level)
     verdict, arm, reason = _verdict(
         plan, arms, metric, guards, is_broken=ratio.rejects(level), is_lopsided=is_lopsided
     )
@@ -84,7 +84,7 @@ def _verdict(
     if is_broken:
         reason = (
             "the arms do not have the units that their shares give them, so no figure here can be trusted; "
-            "do runs of one arm hang, or end before they are recorded?"
+            "are runs of one arm lost before they are recorded?"
         )
         return "stop", None, reason
     better = [one for one in metric if one.is_better]

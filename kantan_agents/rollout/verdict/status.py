@@ -20,7 +20,7 @@ class ArmFigures:
         name: Name of the arm.
         share: Its share now, 0 to 1.
         runs: Runs that have ended.
-        units: Units that had such a run.
+        units: Units that got this arm, also if their run is under way.
         scored: Units with a score of the metric.
         mean_score: Mean of these scores; None without any.
         failed: The share of units whose first run has failed or was cancelled; None without any.
