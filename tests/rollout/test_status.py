@@ -364,7 +364,7 @@ async def test_runs_under_way_hold_up_those_after_them_so_that_a_slow_arm_does_n
     failing = [n for n in range(0, 300, 5) if agent._choose("", user(n)).metadata["arm"] == "v2"]
     with anyio.fail_after(60):
         while (early := await status_async("support")).arms[1].runs < len(failing):
-            await anyio.sleep(0.05)
+            continue  # the recorder writes them in its own time
     assert early.arms[1].failed == 1.0, "of those that have ended"
     assert sum(arm.units for arm in early.arms) == 300
     assert early.verdict == "continue"
