@@ -199,16 +199,21 @@ async def test_lost_runs_of_one_arm_break_the_check_of_the_shares(path: Path) ->
 async def test_an_arm_that_hangs_is_an_alarm_although_its_runs_are_cancelled(path: Path) -> None:
     class Slow(FakeModel):
         async def get_response(self, system_instructions: Any, *args: Any, **options: Any) -> Any:
-            await asyncio.sleep(0.01 if system_instructions == V1.text else 9)
+            if system_instructions == V2.text:
+                await asyncio.Event().wait()
             return await super().get_response(system_instructions, *args, **options)
 
     agent = support(rollout(guards={"error": 0.02, "latency_p95": "+30%"}), model=Slow("ok"))
-
-    async def within(number: int) -> None:
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(agent.run_async("Hi", user(number)), 0.5)
-
-    await asyncio.gather(*(within(number) for number in range(100)))
+    assert agent._choose is not None
+    arm_of = [agent._choose("", user(number)).metadata["arm"] for number in range(100)]
+    start = time.monotonic()
+    tasks = [asyncio.create_task(agent.run_async("Hi", user(number))) for number in range(100)]
+    await asyncio.gather(*(task for task, arm in zip(tasks, arm_of, strict=True) if arm == "v1"))
+    await asyncio.sleep(time.monotonic() - start)  # twice as long as all the others
+    for task, arm in zip(tasks, arm_of, strict=True):
+        if arm == "v2":
+            task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
     found = status("support")
     assert sum(arm.units for arm in found.arms) == 100
     assert [arm.failed for arm in found.arms] == [0.0, 1.0]
