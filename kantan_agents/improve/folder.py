@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Final
 import attrs
 
 from kantan_agents.errors import WorkingFolderError
+from kantan_agents.support.private_files import OWNER_ONLY
 from kantan_agents.support.replace_file import replace_file
 
 JOURNAL: Final = "journal.jsonl"
@@ -116,7 +118,12 @@ class Folder:
         except ImportError:  # Windows
             yield
             return
-        with (self.path / _LOCK).open("ab") as file:
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        try:
+            descriptor = os.open(self.path / _LOCK, flags, OWNER_ONLY)
+        except OSError as error:
+            raise WorkingFolderError(path=str(self.path), reason=error.strerror or str(error)) from error
+        with open(descriptor, "ab") as file:  # noqa: PTH123 - of a descriptor
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:

@@ -9,15 +9,18 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from secrets import token_hex
 from typing import Any, Final
 
 import anyio
+import attrs
 from anyio.to_thread import run_sync
 
 from kantan_agents.errors import WorkingFolderError
 from kantan_agents.improve.rated import Rated
+from kantan_agents.replay.cohort import Skipped
 from kantan_agents.support.private_files import OWNER_ONLY
 
 _FORMAT: Final = "kantan_agents improve"
@@ -25,6 +28,11 @@ _VERSION: Final = 1
 _FLAGS: Final = (
     os.O_WRONLY | os.O_APPEND | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 )
+_NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+_READ: Final = os.O_RDONLY | _NO_LINK
+_CHANGE: Final = os.O_RDWR | _NO_LINK
+_BEGINNING: Final = b'{"cases": {'
+"""How the first line of a journal begins, as its keys are sorted."""
 _ANYTHING_ELSE: Final = "choose another folder with out=, or delete this one"
 
 _writing = threading.Lock()
@@ -35,6 +43,7 @@ class Journal:
 
     Attributes:
         path: The file.
+        id: What distinguishes it from every other journal, also of the same search.
         rated: The scores by version and case.
         proposals: For each round in which the reflection model was asked, its question's hash and reply.
         lost: Tokens and cost of runs that were ended before they had a result.
@@ -44,9 +53,10 @@ class Journal:
         withholds: Whether it keeps scores without the texts of the runs.
     """
 
-    def __init__(self, path: Path, *, is_new: bool) -> None:
+    def __init__(self, path: Path, id: str, *, is_new: bool) -> None:
         self.withholds = False
         self.path = path
+        self.id = id
         self.is_new = is_new
         self.rated: dict[tuple[str, str], Rated] = {}
         self.proposals: dict[int, Mapping[str, Any]] = {}
@@ -99,17 +109,29 @@ class Journal:
             self.files |= {(str(name), str(hashed)) for name, hashed in data["files"].items()}
 
 
-def stored_cases(path: Path, key: str) -> Mapping[str, str] | None:
-    """Return the recorded runs of an earlier start of the same search; None if there was none.
+@attrs.frozen
+class Begun:
+    """What a search began with.
+
+    Attributes:
+        id: Id of its journal.
+        cases: For each recorded run its trace.
+        skipped: The traces that were left out, each with the reason.
+    """
+
+    id: str
+    cases: Mapping[str, str]
+    skipped: tuple[Skipped, ...] = ()
+
+
+def read_beginning(path: Path, key: str) -> Begun | None:
+    """Return what an earlier start of the same search began with; None if there was none.
 
     A later start uses the same ones, although others may match its filters by then.
 
     Args:
         path: The journal.
         key: What identifies the search.
-
-    Returns:
-        For each run its trace.
 
     Raises:
         WorkingFolderError: E123, the file cannot be read, or is of another search.
@@ -125,30 +147,35 @@ def stored_cases(path: Path, key: str) -> Mapping[str, str] | None:
     if head.get("key") != key:
         reason = f"it belongs to a search with other arguments, prompt, agent or judge; {_ANYTHING_ELSE}"
         raise WorkingFolderError(path=str(path), reason=reason)
-    cases = head.get("cases")
-    if not isinstance(cases, dict) or not all(isinstance(one, str) for one in cases.values()):
-        raise WorkingFolderError(path=str(path), reason=f"line 1 is damaged; {_ANYTHING_ELSE}")
-    return cases
+    try:
+        cases = {str(case): str(trace) for case, trace in head["cases"].items()}
+        skipped = tuple(Skipped(str(trace), str(reason)) for trace, reason in head["skipped"])
+        return Begun(str(head["id"]), cases, skipped)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise WorkingFolderError(path=str(path), reason=f"line 1 is damaged; {_ANYTHING_ELSE}") from error
 
 
-def open_journal(path: Path, key: str, cases: Mapping[str, str]) -> Journal:
+def open_journal(path: Path, key: str, cases: Mapping[str, str], skipped: Sequence[Skipped] = ()) -> Journal:
     """Open the journal of a search; begin it if it is missing.
 
     Args:
         path: The journal.
         key: What identifies the search.
         cases: The recorded runs, for each its trace.
+        skipped: The traces that are left out.
 
     Raises:
         WorkingFolderError: E123, the file cannot be used, or is of another search.
     """
-    known = stored_cases(path, key)
-    journal = Journal(path, is_new=known is None)
+    known = read_beginning(path, key)
+    journal = Journal(path, token_hex(16) if known is None else known.id, is_new=known is None)
     _drop_torn_line(path)
     if known is None:
-        _append(path, {"format": _FORMAT, "format_version": _VERSION, "key": key, "cases": dict(cases)})
+        head = {"format": _FORMAT, "format_version": _VERSION, "key": key, "cases": dict(cases)}
+        left_out = [[one.trace_id, one.reason] for one in skipped]
+        _append(path, {**head, "id": journal.id, "skipped": left_out})
         return journal
-    missing = [case for case in known if case not in cases]
+    missing = [case for case in known.cases if case not in cases]
     if missing:
         reason = (
             f"{len(missing)} recorded runs of this search are not in the database now, such as {missing[0]}"
@@ -168,12 +195,9 @@ def open_journal(path: Path, key: str, cases: Mapping[str, str]) -> Journal:
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     """Return the objects of a journal; a last line that a killed process has not finished is left out."""
-    try:
-        content = path.read_bytes()
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise WorkingFolderError(path=str(path), reason=error.strerror or str(error)) from error
+    content = _content(path)
+    if content and b"\n" not in content and not content.startswith(_BEGINNING):
+        raise WorkingFolderError(path=str(path), reason=f"it is not a journal; {_ANYTHING_ELSE}")
     whole = content[: content.rfind(b"\n") + 1]
     found: list[dict[str, Any]] = []
     for number, line in enumerate(whole.splitlines(), start=1):
@@ -188,14 +212,26 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def _drop_torn_line(path: Path) -> None:
+def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
-        end = content.rfind(b"\n") + 1
-        if end != len(content):
-            os.truncate(path, end)
+        # Never through a link that somebody else has put there.
+        with open(os.open(path, _READ), "rb") as file:  # noqa: PTH123 - of a descriptor
+            return file.read()
     except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise WorkingFolderError(path=str(path), reason=error.strerror or str(error)) from error
+
+
+def _drop_torn_line(path: Path) -> None:
+    """Cut off what a killed process has not finished; the file is a journal, or such a beginning of one."""
+    content = _content(path)
+    end = content.rfind(b"\n") + 1
+    if end == len(content):
         return
+    try:
+        with open(os.open(path, _CHANGE), "r+b") as file:  # noqa: PTH123 - of a descriptor
+            file.truncate(end)
     except OSError as error:
         raise WorkingFolderError(path=str(path), reason=error.strerror or str(error)) from error
 

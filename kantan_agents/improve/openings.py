@@ -71,7 +71,7 @@ def open_sealed(path: Path, key: str, prompt: str, cases: Collection[str]) -> Op
 
     Args:
         path: The database.
-        key: What identifies the opening: the same versions on the same cases with the same judge.
+        key: What identifies the opening: the same search with the same versions on the same cases.
         prompt: Name of the prompt.
         cases: Ids of the cases.
 

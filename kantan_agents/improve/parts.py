@@ -9,11 +9,13 @@ from typing import Any, Final
 import attrs
 
 from kantan_agents.capture import RunRecord
+from kantan_agents.capture.canonical import content_hash
 from kantan_agents.errors import CohortTooSmallError, EmptyDatasetError, InvalidOptionError
 from kantan_agents.evaluation.dataset import Case, Dataset, SealedDataset
 from kantan_agents.evaluation.dataset.recorded_cases import cases_of_trace
 from kantan_agents.improve.openings import Opening
 from kantan_agents.prompt import Prompt
+from kantan_agents.replay.change import plain
 from kantan_agents.replay.cohort import Cohort, Skipped, obstacle
 from kantan_agents.replay.experiment.prices import Estimate, Prices
 from kantan_agents.replay.recording import Recording
@@ -191,11 +193,21 @@ def _of_trace(
         if case is None or reason is not None:
             made.append(Skipped(trace_id, reason or "its run cannot be a case"))
             continue
-        conversation = case.conversation or (trace_id if len(own) > 1 else None)
+        conversation = case.conversation or _begun_with(case) or (trace_id if len(own) > 1 else None)
         # The recorded output is what was answered, and not what should have been.
         case = attrs.evolve(case, expected=None, conversation=conversation)
         made.append(Source(case, recording.root, _used(recording, prices)))
     return made
+
+
+def _begun_with(case: Case) -> str | None:
+    """Return what identifies the conversation of a list of items: its first one; None for a single text.
+
+    A later turn repeats the earlier ones. So conversations without an id that begin alike count as one.
+    """
+    if isinstance(case.input, str) or not case.input:
+        return None
+    return f"begun with {content_hash(plain(case.input[0]))[:32]}"
 
 
 def _other_version(case: Case | None, old: Prompt) -> str | None:

@@ -203,7 +203,10 @@ def check_reflection(proposals: Sequence[Proposal]) -> None:
 
 def _shown(value: Any) -> str:
     data = masked(value)
-    return _cut(data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, default=str))
+    if not isinstance(data, str):
+        # In the order in which the journal has it.
+        data = json.dumps(data, ensure_ascii=False, sort_keys=True, default=str)
+    return _cut(data)
 
 
 def _cut(text: str) -> str:

@@ -46,6 +46,7 @@ async def run_sealed_test(
     judge: Evaluator,
     candidate: Candidate,
     new: Prompt,
+    search: str,
 ) -> SealedResult:
     """Open the sealed cases and compare the old version with a candidate on them.
 
@@ -57,15 +58,15 @@ async def run_sealed_test(
         judge: Gives the scores.
         candidate: The candidate.
         new: Its text as a prompt with a name and a version.
+        search: What identifies the search. Another one runs and judges both versions anew, which is another
+            chance to win, also with the same texts.
 
     Raises:
         BudgetUsedUpError: The budget does not suffice.
         TraceDatabaseError: E60, the file cannot be changed.
     """
     old = limits.old
-    key = content_hash(
-        [parts.test.hash, hash_text(old.text), hash_text(candidate.text), judge.name, judge.version]
-    )
+    key = content_hash([search, parts.test.hash, hash_text(old.text), hash_text(candidate.text)])
     opening = await run_sync(open_sealed, store.path, key, old.name, parts.test_ids)
     cases = parts.test.unseal(f"test of candidate {candidate.number} of the prompt {old.name!r}").cases
     before = await rater.rate(old.text, cases)
@@ -105,7 +106,7 @@ def _result(variant: str, case: Case, rated: Rated, judge: Evaluator) -> CaseRes
         case.conversation,
         variant,
         0,
-        "finished" if rated.error is None else "failed",
+        "finished",  # with the score 0 if it has failed, so that it is not reported as one without a score
         rated.output,
         rated.error,
         rated.trace_id,

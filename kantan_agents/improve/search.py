@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
 
+import anyio
 import attrs
 from anyio.to_thread import run_sync
 
@@ -16,6 +21,9 @@ from kantan_agents.improve.parts import Parts
 from kantan_agents.improve.rated import Rated, mean
 from kantan_agents.improve.rating import Rater
 from kantan_agents.improve.reflection import Proposal, Reflection, question_of
+from kantan_agents.support.waiting import wait_for_end
+
+_T = TypeVar("_T")
 
 
 @attrs.frozen
@@ -91,6 +99,8 @@ class Search:
         self.round = 0
         self.is_out_of_budget = False
         self.proposals: list[Proposal] = []
+        self._step: anyio.CancelScope | None = None
+        self._is_cancelled = False
 
     @property
     def old(self) -> Candidate:
@@ -121,24 +131,56 @@ class Search:
         return dict(self._entries[number].rated)
 
     async def run(self) -> None:
-        """Search until the rounds or the budget are used up, or a candidate is perfect."""
-        options = self._options
+        """Search until the rounds or the budget are used up, or a candidate is perfect.
+
+        If it is cancelled, it ends the step that it is in, and waits for its thread.
+        """
+        # A task of its own, because a cancellation by asyncio would leave the thread behind.
+        searching = asyncio.create_task(self._optimise())
         try:
-            await run_sync(
-                lambda: optimise(
-                    self,
-                    self._limits.old.text,
-                    self._parts.train,
-                    self._parts.validation,
-                    seed=options.seed,
-                    sample=options.sample,
-                    perfect=options.perfect,
-                )
-            )
+            await asyncio.shield(searching)
+        except asyncio.CancelledError:
+            self._is_cancelled = True
+            if self._step is not None:
+                self._step.cancel()
+            with suppress(asyncio.CancelledError):
+                await wait_for_end(searching)
+            if not searching.cancelled():
+                searching.exception()  # retrieved, or asyncio would log it
+            raise
         except SearchEnded as ended:
             if not isinstance(ended.error, BudgetUsedUpError):
                 raise ended.error from None
             self.is_out_of_budget = True
+
+    async def _optimise(self) -> None:
+        options = self._options
+        await run_sync(
+            lambda: optimise(
+                self,
+                self._limits.old.text,
+                self._parts.train,
+                self._parts.validation,
+                seed=options.seed,
+                sample=options.sample,
+                perfect=options.perfect,
+            )
+        )
+
+    async def evaluate(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
+        """Return the scores of a version on training cases, or on all validation cases."""
+        return await self._stoppable(partial(self._evaluated, text, cases))
+
+    async def propose(self, text: str, rated: Sequence[Rated]) -> str | None:
+        """Return a new version made from another one; None if the model gave no valid reply."""
+        return await self._stoppable(partial(self._proposed, text, rated))
+
+    async def _stoppable(self, step: Callable[[], Awaitable[_T]]) -> _T:
+        """Await a step of the thread, which has a task of its own; raise if the search is cancelled."""
+        with anyio.CancelScope() as self._step:
+            if not self._is_cancelled:
+                return await step()
+        raise RuntimeError("the search was cancelled")
 
     def is_over(self, rounds: int) -> bool:
         """Return whether the search ends after so many rounds."""
@@ -149,8 +191,7 @@ class Search:
         self.round = rounds + 1
         return False
 
-    async def evaluate(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
-        """Return the scores of a version on training cases, or on all validation cases."""
+    async def _evaluated(self, text: str, cases: Sequence[Case]) -> Sequence[Rated]:
         self._begin()
         number = self._by_text[text]
         entry = self._entries[number]
@@ -172,8 +213,7 @@ class Search:
         self._done()
         return rated
 
-    async def propose(self, text: str, rated: Sequence[Rated]) -> str | None:
-        """Return a new version made from another one; None if the model gave no valid reply."""
+    async def _proposed(self, text: str, rated: Sequence[Rated]) -> str | None:
         self._begin()
         parent = self._by_text[text]
         runs = [(self._cases[one.case_id], one) for one in rated]

@@ -22,7 +22,7 @@ from kantan_agents.improve.candidate import Candidate
 from kantan_agents.improve.conclusion import ended, why_none
 from kantan_agents.improve.folder import Folder, hashes_of
 from kantan_agents.improve.improvement import Improvement
-from kantan_agents.improve.journal import Journal, open_journal, stored_cases
+from kantan_agents.improve.journal import Journal, open_journal, read_beginning
 from kantan_agents.improve.limits import Limits
 from kantan_agents.improve.needs import check_budget, needed_for_test
 from kantan_agents.improve.new_version import next_version
@@ -78,11 +78,11 @@ class WholeSearch:
     async def _begun(self, target: Target, limits: Limits, folder: Folder) -> tuple[Parts, Journal]:
         asked = self._asked
         key = await search_key(asked, target, limits)
-        known = await run_sync(stored_cases, folder.journal, key)
+        known = await run_sync(read_beginning, folder.journal, key)
         if known is None:
             cohort = await run_sync(_selected, asked, target.old)
         else:
-            cohort = _known_cohort(asked, folder, known)
+            cohort = _known_cohort(asked, folder, known.cases)
         parts = await run_sync(
             parts_of,
             cohort,
@@ -96,8 +96,10 @@ class WholeSearch:
             opening = await run_sync(next_opening, asked.store.path, parts.test_ids)
             check_sizes(parts, asked.split, opening.alpha)
             check_budget(asked, parts)
+        else:
+            parts = attrs.evolve(parts, skipped=known.skipped)
         cases = {case_id: source.trace_id for case_id, source in parts.sources.items()}
-        return parts, await run_sync(open_journal, folder.journal, key, cases)
+        return parts, await run_sync(open_journal, folder.journal, key, cases, parts.skipped)
 
     def _count_journal(self, journal: Journal) -> None:
         """Count what earlier starts have used."""
@@ -158,18 +160,18 @@ class WholeSearch:
                 name = next_version(target.old.version, taken)
                 await journal.add_name(hash_text(best.text), name)
             new = attrs.evolve(target.old, version=name, text=best.text, id=None)
-            tested = await self._tested(parts, limits, rater, best, new)
+            tested = await self._tested(parts, limits, rater, best, new, journal.id)
         return await self._written(target, folder, parts, journal, best, new, tested)
 
     async def _tested(
-        self, parts: Parts, limits: Limits, rater: Rater, best: Candidate, new: Prompt
+        self, parts: Parts, limits: Limits, rater: Rater, best: Candidate, new: Prompt, search: str
     ) -> SealedResult:
         self._step = "test"
         self._spending.begin_test()
         self._report()
         asked = self._asked
         try:
-            return await run_sealed_test(asked.store, parts, limits, rater, asked.judge, best, new)
+            return await run_sealed_test(asked.store, parts, limits, rater, asked.judge, best, new, search)
         except BudgetUsedUpError as error:
             reason = (
                 f"it does not suffice for the sealed test; {self._spending.tokens:,} tokens were used. "
@@ -212,10 +214,11 @@ class WholeSearch:
         names = ["lineage", "summary"] + ["diff"] * (new is not None) + ["prompt"] * is_won
         improvement = attrs.evolve(improvement, files=folder.places(names))
         if is_won and new is not None:
+            agent = self._asked.agent
             improvement = attrs.evolve(
                 improvement,
-                rollout_code=rollout_code(target.old, new, improvement.files["prompt"]),
-                rollout_command=rollout_command(self._asked.agent.name, self._asked.store.path),
+                rollout_code=rollout_code(target.old, agent.instructions, new, improvement.files["prompt"]),
+                rollout_command=rollout_command(agent.name, self._asked.store.path),
             )
         contents = contents_of(improvement)
         await journal.add_files(hashes_of(contents))

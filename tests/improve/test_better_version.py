@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import anyio
 import pytest
-from agents import trace
+from agents import ModelSettings, SQLiteSession, trace
 
-from kantan_agents import Prompt
+from kantan_agents import Prompt, Rollout
 from kantan_agents.improve import improve_async
+from kantan_agents.improve.parts import SPLIT, parts_of
 from kantan_agents.replay import Cohort
+from kantan_agents.replay.experiment.prices import Prices
+from kantan_agents.tracing import registry
 from kantan_agents.tracing.store.experiment_keys import EXPERIMENT_KEY
-from tests.improve.shops import JUDGES, OLD, POLITE, REFLECTS, last_text, scripted, sealed_orders, shop
+from tests.improve.shops import JUDGES, OLD, POLITE, REFLECTS, Shop, last_text, scripted, sealed_orders, shop
 
 
 def test_failures_lead_to_a_version_that_is_shown_to_be_better(tmp_path: Path) -> None:
@@ -181,8 +185,54 @@ def test_each_opening_of_the_same_sealed_cases_costs_alpha(tmp_path: Path, count
             assert found.opening is not None
             assert found.comparison is not None
             levels.append((found.opening.number, found.comparison.level))
-        # The same test again costs nothing: nothing new can be learned from it.
+        # The result of a finished search again costs nothing: nothing is asked.
         again = made.improve(out=tmp_path / "out-0", seed=0)
     assert levels == [(number, 1 - 0.05 / 2**number) for number in range(1, count + 1)]
     assert again.opening is not None
     assert again.opening.number == 1
+
+
+def test_the_same_versions_with_another_agent_are_another_opening(tmp_path: Path) -> None:
+    with shop(tmp_path) as made:
+        found = [
+            made.improve(
+                agent=made.agent(model_settings=ModelSettings(temperature=number / 10)),
+                out=tmp_path / f"out-{number}",
+            )
+            for number in range(3)
+        ]
+        # And so is the same search in another folder, where the judge is asked anew.
+        found.append(made.improve(agent=made.agent(), out=tmp_path / "other"))
+    assert [one.opening and one.opening.number for one in found] == [1, 2, 3, 4]
+
+
+def test_later_turns_are_in_the_same_part_as_the_first(tmp_path: Path) -> None:
+    def turns(made: Shop) -> None:
+        for number in range(30):
+            session = SQLiteSession(f"s{number}")
+            for turn in range(2):
+                made.agent().run(
+                    f"turn {turn} where is order {number}", {"customer": "Aiko"}, session=session
+                )
+
+    with shop(tmp_path, count=0) as made:
+        turns(made)
+        registry.flush_recorders(made.path)
+        cohort = Cohort.select(made.store, agent="support")
+        old = Prompt("support", "v1", OLD)
+        parts = parts_of(cohort, "support", old, frozenset(), Prices(), SPLIT)
+    orders = [
+        {re.findall(r"order (\d+)", str(case.input))[0] for case in part}
+        for part in (parts.train, parts.validation, parts.test.unseal("a test looks at them"))
+    ]
+    assert sum(len(part) for part in orders) == 30
+    assert len(set.union(*orders)) == 30
+
+
+def test_an_agent_under_a_rollout_is_improved_from_its_control(tmp_path: Path) -> None:
+    with shop(tmp_path) as made:
+        old = Prompt("support", "v1", OLD)
+        rollout = Rollout({"v1": old, "v2": "Be quick."}, ramp=(0.5, 1), unit="customer", store=made.path)
+        found = made.improve(agent=made.agent().clone(instructions=rollout))
+    assert found.new is not None
+    assert found.new.text == POLITE

@@ -58,7 +58,7 @@ def test_names_in_the_code_to_paste_are_literals(name: str, tmp_path: Path) -> N
     file = tmp_path / "new.md"
     file.write_text("New.")
     old, new = Prompt(name, "v1", "Old."), Prompt(name, f"v2{name}", "New.")
-    lines = rollout_code(old, new, file)
+    lines = rollout_code(old, old, new, file)
     assert not [line for line in lines if len(line.splitlines()) != 1]
     seen: dict[str, Any] = {}
 
@@ -168,3 +168,22 @@ def test_what_a_recorder_redacts_is_in_no_file_and_in_no_trace(tmp_path: Path) -
 )
 def test_the_next_version_is_a_name_that_is_free(version: str, taken: tuple[str, ...], new: str) -> None:
     assert next_version(version, {version, *taken}) == new
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["of the agent", "another"])
+def test_the_code_to_paste_makes_the_prompts_that_were_tested(tmp_path: Path, own: bool) -> None:
+    file = tmp_path / "new.md"
+    file.write_bytes(b"Zeile 1\r\nZeile 2 {{ $ctx.x }}")
+    options: dict[str, Any] = {"literal": True, "strict": True, "meta": {"team": "blue", "tags": ["a"]}}
+    old = Prompt("p", "v1", "Old {{ $ctx.x }}.\n'\"", **options)
+    new = Prompt("p", "v3", file.read_bytes().decode(), **options)
+    of_agent = old if own else Prompt("p", "v2", "Another one.")
+    seen: list[Any] = []
+    scope: dict[str, Any] = {
+        "Prompt": Prompt,
+        "Path": Path,
+        "Rollout": lambda versions, **_: seen.append(versions),
+        "agent": type("Agent", (), {"instructions": of_agent}),
+    }
+    exec("\n".join(rollout_code(old, of_agent, new, file)), scope)
+    assert seen == [{"v1": old, "v3": new}]

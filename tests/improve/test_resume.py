@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import sqlite3
@@ -11,10 +12,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from pydantic import BaseModel
 
 from kantan_agents import record_traces
 from kantan_agents.errors import WorkingFolderError
+from kantan_agents.improve import improve_async
+from kantan_agents.replay import Cohort
 from kantan_agents.testing import Reply
 from tests.improve.commands import arguments, start, summary_of, write_module
 from tests.improve.shops import OLD, POLITE, REFLECTS, Shop, journal_of, last_text, scripted, shop
@@ -259,3 +264,104 @@ def test_the_new_version_keeps_its_name_when_it_is_in_use(tmp_path: Path) -> Non
         made.agent().clone(instructions=first.new).run("Where is order 3", {"customer": "Aiko"})
         recorder.shutdown()
         assert made.improve() == first
+
+
+@pytest.mark.parametrize("how", ["task.cancel", "asyncio.wait_for", "anyio"])
+def test_a_cancelled_search_asks_nothing_more_and_gives_the_folder_back(tmp_path: Path, how: str) -> None:
+    asked = threading.Event()
+
+    async def go(made: Shop) -> int:
+        options: dict[str, Any] = {"judge": made.judge(), "out": tmp_path / "out", "rounds": 3}
+        searching = improve_async(made.agent(), made.store, **options)
+        if how == "anyio":
+            async with anyio.create_task_group() as group:
+                group.start_soon(awaited, searching)
+                await asyncio.to_thread(asked.wait)
+                group.cancel_scope.cancel()
+        else:
+            task = asyncio.create_task(searching)
+            await asyncio.to_thread(asked.wait)
+            if how == "task.cancel":
+                task.cancel()
+            with pytest.raises((asyncio.CancelledError, asyncio.TimeoutError)):
+                await (asyncio.wait_for(task, 0.001) if how == "asyncio.wait_for" else task)
+        sent = len(made.server.requests)
+        await asyncio.sleep(0.5)
+        assert len(made.server.requests) == sent
+        return sent
+
+    async def awaited(searching: Any) -> None:
+        await searching
+
+    with shop(tmp_path) as made:
+        reply = made.respond
+
+        def slowly(request: Any) -> Any:
+            if len(made.server.requests) > 20:
+                asked.set()
+            return reply(request)
+
+        made.respond = slowly
+        assert asyncio.run(go(made)) > 20
+        found = made.improve(out=tmp_path / "out", reflection_model=None)
+    assert found.new is not None
+    lines = journal_of(found)
+    scored = [(line["version"], line["rated"]["case_id"]) for line in lines if "rated" in line]
+    assert len(scored) == len(set(scored)), "nothing is paid for twice"
+
+
+def test_a_search_with_structured_outputs_asks_nothing_again(tmp_path: Path) -> None:
+    class Answer(BaseModel):
+        text: str
+        kind: str
+        alpha: int
+
+    def answers(request: Any) -> Any:
+        polite = "polite" in str(request.system_instructions)
+        return {"text": "Dear customer" if polite else "no", "kind": "status", "alpha": 1}
+
+    def make(made: Shop) -> Any:
+        return made.agent(output_type=Answer)
+
+    with shop(tmp_path, make=make, answers=answers) as made:
+        first = made.improve(agent=make(made))
+        made.server.requests.clear()
+        second = made.improve(agent=make(made))
+        assert made.server.requests == []
+    assert second == first
+    assert first.new is not None
+
+
+@pytest.mark.parametrize("content", [b"precious, without a line break", b'{"mine": 1}', b"one\ntwo"])
+@pytest.mark.parametrize("linked", [False, True], ids=["in the folder", "behind a link"])
+def test_a_file_that_is_no_journal_is_left_alone(tmp_path: Path, content: bytes, linked: bool) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    place = tmp_path / "precious.txt" if linked else folder / "journal.jsonl"
+    place.write_bytes(content)
+    if linked:
+        (folder / "journal.jsonl").symlink_to(place)
+    with shop(tmp_path) as made, pytest.raises(WorkingFolderError, match="E123"):
+        made.improve(out=folder)
+    assert place.read_bytes() == content
+
+
+def test_a_lock_that_cannot_be_opened_is_an_error_with_a_code(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    (folder / ".lock").symlink_to(tmp_path / "elsewhere")
+    with shop(tmp_path) as made, pytest.raises(WorkingFolderError, match="E123"):
+        made.improve(out=folder)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_what_was_left_out_is_known_after_a_resume(tmp_path: Path) -> None:
+    with shop(tmp_path) as made:
+        recorder = record_traces(made.path)
+        made.agent("Another.", "v0").run("where is order 77", {"customer": "Aiko"})
+        recorder.force_flush()
+        cohort = Cohort.select(made.store, agent="support")
+        first = made.improve(cohort=cohort)
+        assert len(first.skipped) == 1
+        assert made.improve(cohort=cohort) == first
+        recorder.shutdown()
