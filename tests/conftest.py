@@ -113,6 +113,15 @@ def _own_trace_processors() -> Iterator[None]:
     set_trace_processors([])
 
 
+@pytest.fixture(autouse=True)
+def _no_watched_rollouts() -> Iterator[None]:
+    """End the threads that watch rollouts; the agents of a test live on until the garbage is collected."""
+    yield
+    watcher = sys.modules.get("kantan_agents.rollout.live.watcher")
+    if watcher is not None:
+        watcher._stop_all()
+
+
 @pytest.fixture
 def anyio_backend() -> str:
     return "asyncio"
