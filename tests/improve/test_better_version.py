@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -209,11 +210,10 @@ def test_the_same_versions_with_another_agent_are_another_opening(tmp_path: Path
 def test_later_turns_are_in_the_same_part_as_the_first(tmp_path: Path) -> None:
     def turns(made: Shop) -> None:
         for number in range(30):
-            session = SQLiteSession(f"s{number}")
-            for turn in range(2):
-                made.agent().run(
-                    f"turn {turn} where is order {number}", {"customer": "Aiko"}, session=session
-                )
+            with closing(SQLiteSession(f"s{number}")) as session:
+                for turn in range(2):
+                    question = f"turn {turn} where is order {number}"
+                    made.agent().run(question, {"customer": "Aiko"}, session=session)
 
     with shop(tmp_path, count=0) as made:
         turns(made)
