@@ -10,6 +10,7 @@ from typing import Any, Final
 from agents import RunState
 
 from kantan_agents.bridge.guarded_agent import guard_agent
+from kantan_agents.tracing.metadata import chosen_metadata
 
 CHOSEN: Final = "kantan_agents_chosen"
 """Where the JSON of a state has ``PausedContext.chosen``: in what it says of the trace."""
@@ -75,7 +76,8 @@ def chosen_in(state: RunState[Any, Any]) -> Mapping[str, Any]:
         return context.chosen
     extra = getattr(getattr(state, "_trace_state", None), "extra", None)
     chosen = extra.get(CHOSEN) if isinstance(extra, Mapping) else None
-    return chosen if isinstance(chosen, Mapping) else {}
+    # No other key: a stored state may have been changed, and these win over the standard ones.
+    return chosen_metadata(chosen) if isinstance(chosen, Mapping) else {}
 
 
 def context_of(state: RunState[Any, Any]) -> dict[str, Any]:

@@ -493,3 +493,23 @@ async def test_the_rules_of_an_arm_hold_for_delegated_agents(path: Path) -> None
     assert RAN == []
     trace_ = TraceStore(path).traces()[0]
     assert (trace_.metadata["prompt_version"], trace_.metadata["arm"]) == ("v2", "v2")
+
+
+async def test_a_changed_state_cannot_replace_the_standard_metadata(path: Path) -> None:
+    def pay() -> str:
+        """Pay."""
+        return "paid"
+
+    def answer(call: Any) -> Any:
+        return "done" if "paid" in str(call.input) else ScriptedToolCall("pay", {})
+
+    agent = support(rollout(), tools=[pay], model=ScriptedModel(answer), middleware=[Approve("pay")])
+    paused = await agent.run_async("Hi", unit_of(agent, "v2"))
+    data = json.loads(json.dumps(paused["result"].to_state().to_json()))
+    data["trace"]["kantan_agents_chosen"] |= {"prompt_version": "v9", "agent_name": "other"}
+    state = await RunState.from_json(agent.sdk_agent, data)
+    for item in state.get_interruptions():
+        state.approve(item)
+    await agent.run_async(state, {})
+    last = TraceStore(path).traces(limit=1)[0].metadata
+    assert (last["prompt_version"], last["agent_name"], last["arm"]) == ("v2", "support", "v2")

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from pathlib import Path
 
-from kantan_agents.rollout.observed.read_runs import begun_runs, count_not_drawn, ended_runs
+from kantan_agents.rollout.observed.read_runs import begun_runs, ended_runs
 from kantan_agents.rollout.observed.read_scores import new_scores
 from kantan_agents.rollout.observed.run import ObservedRun
 from kantan_agents.rollout.observed.sample import Sample, sample_of
@@ -77,10 +77,11 @@ class Samples:
         for place, drawn in begun_runs(connection, self._newest_trace, self._name, self._plan):
             self._newest_trace = max(self._newest_trace, place)
             self._units.add_drawn(drawn)
-        for _, run in ended_runs(connection, self._newest, self._name, self._plan):
+        runs, not_drawn = ended_runs(connection, self._newest, self._name, self._plan)
+        for run in runs:
             if self._units.add_run(run):
                 self._scores.add_run(run)
-        self.not_drawn += count_not_drawn(connection, self._newest, self._name)
+        self.not_drawn += not_drawn
 
     def assigned(self) -> Sample:
         """Return which arm each unit got, also if its run is under way; the values say nothing."""
