@@ -72,7 +72,9 @@ class RuledAgent(agents.Agent[Any]):
         """Its model, in an ``ObservedModel`` while a run is active that is observed, captured or replayed."""
         # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
-        if run is None or not (run.events or run.capture or run.tape or run.model_calls or run.sends_once):
+        if run is None or not (
+            run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once
+        ):
             return model
         key = id(model), self.name
         known = run.observed.get(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from agents import Model, ModelResponse
@@ -234,6 +235,12 @@ def _fetch(call: ModelCall) -> Any:
 def _opened(call: ModelCall, model: Model, request: Request) -> Any:
     if call.run.tape is not None:
         return call.run.tape.stream(call, model, request)
+    if call.run.journal is not None:
+        return call.run.journal.stream(call, model, request, partial(_opened_now, model, request))
+    return _opened_now(model, request)
+
+
+def _opened_now(model: Model, request: Request) -> Any:
     events = open_stream(model, request)
     return stream_sent_once(model, events) if makes_all_retries(request.settings) else events
 
@@ -273,6 +280,15 @@ def _asked(call: ModelCall, model: Model, request: Request) -> Awaitable[ModelRe
     if tape is not None:
         played: Awaitable[ModelResponse] = tape.answer(call, model, request)
         return played
+    if call.run.journal is not None:
+        kept: Awaitable[ModelResponse] = call.run.journal.answer(
+            call, model, request, partial(_asked_now, model, request)
+        )
+        return kept
+    return _asked_now(model, request)
+
+
+def _asked_now(model: Model, request: Request) -> Awaitable[ModelResponse]:
     asked = request.answer(model)
     return answer_sent_once(model, asked) if makes_all_retries(request.settings) else asked
 

@@ -115,6 +115,7 @@ class ToolCall:
         refusal: The error with which the rules have refused the call, else None.
         error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
         record: What is captured of the call, None if nothing is. For the library.
+        again: How many calls of the run have had the same ``call_id`` before. Counted in durable runs.
     """
 
     run: Run
@@ -127,6 +128,16 @@ class ToolCall:
     refusal: Exception | None = None
     error: Exception | None = None
     record: Any = None
+    again: int = 0
+
+    @property
+    def idempotency_key(self) -> str:
+        """A text that is the same if the call is made again, and different for every other call.
+
+        A durable run that goes on in another process makes a call again that had not ended. Pass this key to
+        a service that acts once for each key.
+        """
+        return f"{self.run.id}-{self.call_id}" + (f"-{self.again}" if self.again else "")
 
     def __repr__(self) -> str:
         return f"<ToolCall of {self.name!r} in run {self.run.id}>"

@@ -42,6 +42,8 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
             ends the run, even if the SDK turns it into a text for the model.
     """
     track_call(run)
+    if run.journal is not None:
+        run.journal.number(call)
     capture_begun(call)  # before it is the current one: the record names the call around it
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
@@ -122,7 +124,9 @@ async def _with_events(events: Emitter, call: ToolCall, settled: Callable[[], Aw
 
 
 async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-    """Make a call that the rules have allowed; in a replay, return what it has returned before.
+    """Make a call that the rules have allowed; if it was made before, return what it has returned then.
+
+    That is so in a replay, and in a durable run that goes on in another process.
 
     Args:
         call: The call.
@@ -131,6 +135,9 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
     tape = None if call.run is None else call.run.tape
     if tape is not None and not tape.lets_run(call):
         return await tape.tool(call)
+    journal = None if call.run is None else call.run.journal
+    if journal is not None:
+        made = partial(journal.tool, call, made)
     if call.record is None:
         return await made()
     try:

@@ -44,9 +44,9 @@ class _Limit(Middleware):
         at: The end, as a time of ``time.monotonic``.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, elapsed: float) -> None:
         self.seconds = seconds
-        self.at = time.monotonic() + seconds
+        self.at = time.monotonic() + seconds - elapsed
         self._is_over = False
         self._inner: set[asyncio.Task[None]] = set()
         self._layers = Layers(((_INHERITED, self.run),), (self.model_call,), (self.tool_call,))
@@ -142,7 +142,8 @@ class Deadline(Middleware):
     result is discarded. A replay has no deadline.
 
     Args:
-        seconds: Maximum duration, measured from when the run reaches this middleware.
+        seconds: Maximum duration, measured from when the run reaches this middleware. For a durable run that
+            goes on in another process, the time since it was begun counts too.
 
     Raises:
         InvalidOptionError: E75, ``seconds`` is not a number greater than 0.
@@ -166,7 +167,7 @@ class Deadline(Middleware):
         if outer is not None and outer.at < time.monotonic() + self.seconds:
             await call_next(run)  # the deadline of the outer run is around this run already
             return
-        limit = run.state[self] = _Limit(self.seconds)
+        limit = run.state[self] = _Limit(self.seconds, run.elapsed)
         await limit.begin(run, call_next)
 
     async def model_call(self, call: ModelCall, call_next: ModelNext) -> ModelResponse:

@@ -55,6 +55,10 @@ class Run:
         parent_call: Id of the tool call inside which this one began.
         capture: Collects the complete record of the run; None if nobody wants it. For the library.
         tape: Answers its calls in a replay; None in an ordinary run. For the library.
+        journal: Keeps what its calls have returned, so that another process can go on with the run; None unless
+            it is durable. For the library.
+        elapsed: Seconds since the run was begun, if it was begun in another process; else 0. Time limits
+            count them.
         observed: Models with their wrappers, by the id of the model and the agent's name. For the library.
     """
 
@@ -88,17 +92,20 @@ class Run:
     parent_call: str | None = None
     capture: Any = None
     tape: Any = None
+    journal: Any = None
+    elapsed: float = 0.0
     observed: dict[tuple[int, str], tuple[Any, Any]] = attrs.field(factory=dict, repr=False)
     # Part of the constructor, so that `attrs.evolve(run, ...)` shares it with the run it came from.
     _undo: list[Callable[[], None]] = attrs.field(factory=list)
 
     @property
     def is_watched(self) -> bool:
-        """Whether model calls and tool calls have observers or middleware, are captured or replayed."""
+        """Whether model calls and tool calls have observers or middleware, are captured, kept or replayed."""
         return (
             self.events is not None
             or self.capture is not None
             or self.tape is not None
+            or self.journal is not None
             or bool(self.model_calls or self.tool_calls or self.sends_once)
         )
 
@@ -108,6 +115,7 @@ class Run:
         return self.capture is not None and not (
             self.events is not None
             or self.tape is not None
+            or self.journal is not None
             or self.model_calls
             or self.tool_calls
             or self.sends_once

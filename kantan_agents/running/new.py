@@ -16,6 +16,7 @@ from kantan_agents.models import ProviderFactory, use_provider
 from kantan_agents.pipeline import Pipeline, Run, current_run
 from kantan_agents.running.chosen import Chosen, chosen_before, for_states
 from kantan_agents.running.drive import raising
+from kantan_agents.running.identity import take_identity
 from kantan_agents.running.logs import is_debugged, log_event
 from kantan_agents.tracing.ids import new_run_id
 from kantan_agents.tracing.metadata import finite, run_metadata
@@ -69,12 +70,15 @@ def new_run(
         agent = chosen.agent
     if context is None:
         context = context_of(input) if isinstance(input, agents.RunState) else {}
-    run_id = new_run_id()
+    given = take_identity()
+    run_id = new_run_id() if given is None else given.run_id
     config, callers_provider = effective_run_config(options.pop("run_config", None), agent.provider_factory)
     metadata, failure = _metadata_of(agent, context, run_id, chosen)
     if config.trace_metadata:
         metadata = {**finite(config.trace_metadata), **metadata}
     run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
+    if given is not None:
+        run.elapsed = given.elapsed
     pipeline = _wrapped(agent, run, chosen)
     _place(run)
     if agent.layers.metadata:

@@ -17,6 +17,9 @@ JUDGE_SPAN = "judge"
 STOP_SPAN = "stopped_after_turn"
 """Name of the ``custom`` span of a streamed run that its reader has ended after a turn."""
 
+RECOVERY_SPAN = "went_on"
+"""Name of the ``custom`` span of a durable run that goes on in another process."""
+
 PROMPT_META_PREFIX = "prompt_meta_"
 
 ROLLOUT = "rollout"

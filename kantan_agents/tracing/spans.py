@@ -18,7 +18,7 @@ from kantan_agents.structured import json_data
 from kantan_agents.tracing.final_span import GenerationSpanData
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.lost_recorder import log_lost_recorder
-from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN, STOP_SPAN
+from kantan_agents.tracing.metadata import JUDGE_SPAN, RECOVERY_SPAN, RUN_SPAN, STOP_SPAN
 from kantan_agents.tracing.registry import Main
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
@@ -123,6 +123,20 @@ def record_final_output(run: Run) -> None:
         verdict = {"output_kind": "judge", "rubric": _with_comment(rubric)}
         with custom_span(JUDGE_SPAN, verdict, disabled=_disabled(run)):
             pass
+
+
+def record_recovery(run: Run, attempt: int, steps: int, elapsed: float) -> None:
+    """Record on a ``custom`` span that this process goes on with a run that another one has begun.
+
+    Args:
+        run: The run.
+        attempt: How many processes have made it, with this one.
+        steps: How many calls it has not made again.
+        elapsed: Seconds since it was begun.
+    """
+    data = {"agent_run_id": run.id, "attempt": attempt, "steps": steps, "elapsed": round(elapsed, 3)}
+    with custom_span(RECOVERY_SPAN, data, disabled=_disabled(run)):
+        pass
 
 
 def record_stop(run: Run) -> None:

@@ -42,7 +42,7 @@ def text_of(context: Mapping[str, Any], keys: Sequence[bytes]) -> str:
         # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
         with without_result(context):
             state = result.to_state()
-            text = json.dumps(_data_of(state), default=_rules_as_json, separators=(",", ":"))
+            text = json.dumps(state_data(state), default=as_json, separators=(",", ":"))
     except (AgentsException, TypeError, ValueError) as error:
         raise ApprovalStateError(reason=f"the run cannot be stored as JSON: {error}") from error
     # The SDK has no public access to the agent that started the run.
@@ -64,7 +64,15 @@ async def state_of(
         ApprovalStateError: E85, the text is not signed with one of the keys, was changed, or is not a stored
             run of this agent.
     """
-    data = await _verified(agent, text, keys, trust_unsigned=trust_unsigned)
+    return await state_from(agent, await _verified(agent, text, keys, trust_unsigned=trust_unsigned))
+
+
+async def state_from(agent: NamedAgent, data: dict[str, Any]) -> RunState[Any, Any]:
+    """Return the run in data of ``state_data``, which must come from where nobody else can write.
+
+    Raises:
+        ApprovalStateError: E85, it is not a run of this agent.
+    """
     ours = data.pop(_OURS, {})
     try:
         state = await RunState.from_json(agent.sdk_agent, data)
@@ -106,7 +114,7 @@ def _recorded_keys() -> tuple[bytes, ...]:
     return recorded_keys(create=False)
 
 
-def _data_of(state: RunState[Any, Any]) -> dict[str, Any]:
+def state_data(state: RunState[Any, Any]) -> dict[str, Any]:
     """Return a state as JSON data, with the rules for users apart from what else the context holds.
 
     Only an object that code has made comes back as rules: a dict that a file has put there stays a dict.
@@ -121,7 +129,8 @@ def _data_of(state: RunState[Any, Any]) -> dict[str, Any]:
     return {**data, _OURS: ours}
 
 
-def _rules_as_json(value: Any) -> Any:
+def as_json(value: Any) -> Any:
+    """Return rules in a context as JSON data; for the ``default`` of ``json.dumps``."""
     if isinstance(value, ToolRulesMode):
         value = UserRules(value)
     if isinstance(value, UserRules):

@@ -51,6 +51,11 @@ async def _never(_context: Any, _arguments: str) -> Any:
     raise RuntimeError("the final tool only delivers the answer; it cannot be run")
 
 
+def is_final_tool(tool: Any) -> bool:
+    """Return whether a tool of a request is the final tool."""
+    return getattr(tool, "on_invoke_tool", None) is _never
+
+
 def is_final_call(item: Any, name: str) -> bool:
     """Return whether an output item is a call of the final tool."""
     return isinstance(item, ResponseFunctionToolCall) and item.name == name

@@ -43,6 +43,7 @@ from kantan_agents.tracing.recorder.snapshot import (
 from kantan_agents.tracing.recorder.span_queue import SPANS, Snapshot, SpanQueue
 from kantan_agents.tracing.recorder.stats import RecorderStats
 from kantan_agents.tracing.recorder.writer import Writer
+from kantan_agents.tracing.replayed import REPLAYED
 
 _log = get_logger("kantan_agents.tracing")
 
@@ -183,7 +184,9 @@ class SQLiteRecorder(TracingProcessor):
         """Do nothing; a span is recorded when it ends."""
 
     def on_span_end(self, span: Any) -> None:
-        """Record a span."""
+        """Record a span, unless it is one of a call that an earlier process has made and recorded."""
+        if hasattr(span.span_data, REPLAYED):
+            return
         size = settled_size(span) if self._redact is None else 0
         if size:
             self._put(SettledSpan(span, size, monotonic()))

@@ -1,0 +1,84 @@
+"""``Again``: makes a run from what is stored of it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import anyio.to_thread
+from agents import RunConfig
+
+from kantan_agents.durable.execution import Execution
+from kantan_agents.durable.middleware import Durable, durable_of
+from kantan_agents.durable.storage.approvals import Approvals
+from kantan_agents.durable.stored_run import StoredRun, loaded_context
+from kantan_agents.errors import NotStorableError, StoredStepError, UnknownDurableAgentError
+from kantan_agents.middleware.approve.calls import Edit
+from kantan_agents.middleware.approve.state import decide
+from kantan_agents.middleware.approve.stored import state_from
+from kantan_agents.running.identity import Identity, next_identity
+
+
+class Again:
+    """Makes runs from what is stored of them.
+
+    Args:
+        agents: The agents of this process by name.
+        approvals: The runs that have waited for people.
+    """
+
+    def __init__(self, agents: Mapping[str, Any], approvals: Approvals) -> None:
+        self._agents = agents
+        self._approvals = approvals
+
+    async def run(self, execution: Execution, text: str) -> None:
+        """Make a run to its end.
+
+        Raises:
+            UnknownDurableAgentError: E152, this process does not have its agent.
+            StoredStepError: E155, what is stored cannot be read.
+        """
+        stored = StoredRun.of_json(execution.root_id, text)
+        agent = self._agents.get(stored.agent)
+        if agent is None:
+            known = ", ".join(sorted(self._agents)) or "no agents"
+            raise UnknownDurableAgentError(run_id=execution.root_id, agent=stored.agent, known=known)
+        durable = durable_of(agent) or Durable()
+        options = {**stored.options, "run_config": RunConfig(**stored.config)}
+        if stored.session is not None:
+            if durable.session is None:
+                reason = "cannot be opened again; pass Durable(session=...), which returns the session of an id"
+                raise NotStorableError(agent=stored.agent, what="the session", reason=reason)
+            options["session"] = durable.session(stored.session)
+        given, context = await self._input(execution, agent, stored)
+        if context is not None and stored.left_out and durable.reload is not None:
+            made = durable.reload(context)
+            if inspect.isawaitable(made):
+                await made
+        token = next_identity.set(Identity(execution.root_id, execution.elapsed))
+        try:
+            if stored.streamed:
+                async with agent.stream(given, context, **options) as streamed:
+                    async for _ in streamed:
+                        pass
+            else:
+                await agent.run_async(given, context, **options)
+        finally:
+            next_identity.reset(token)
+
+    async def _input(self, execution: Execution, agent: Any, stored: StoredRun) -> tuple[Any, Any]:
+        """Return the input of a run and its context; None for the one that a state has."""
+        if stored.waited_for is not None:
+            waited = await anyio.to_thread.run_sync(self._approvals.find, stored.waited_for)
+            if waited is None:
+                reason = f"the run {stored.waited_for} that it goes on with is not stored any more"
+                raise StoredStepError(run_id=execution.root_id, step="begin", reason=reason)
+            key = await anyio.to_thread.run_sync(self._approvals.key)
+            return await decide(agent, waited.state, waited.answers, key=key), None
+        if stored.state is None:
+            return stored.input, loaded_context(stored.context)
+        state = await state_from(agent, stored.state)
+        edits = {call_id: Edit(**edit) for call_id, edit in stored.edits.items()}
+        state._kantan_edits = edits  # type: ignore[attr-defined]  # as `decide` does
+        return state, loaded_context(stored.context)

@@ -1,0 +1,254 @@
+"""``DBOSEngine``: durable runs as workflows of DBOS, in a SQLite file or in Postgres.
+
+A run is one workflow. Its calls are no steps of DBOS: DBOS finds a step again by its place, and the calls of a
+run may begin in another order. They are in ``durable.storage.steps``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final
+
+from kantan_agents.durable.engines.engine import Body, EngineRun, Job, Limits, plain
+from kantan_agents.durable.storage.database import Database
+from kantan_agents.errors import DurableDatabaseError, DurableRunNotFoundError
+
+if TYPE_CHECKING:
+    from dbos import DBOSClient
+
+WORKFLOW: Final = "kantan_agents.durable_run"
+SCHEDULED: Final = "kantan_agents.scheduled_run"
+# The workflows of the library, not those of the application: what has changed in an agent must not keep a worker
+# from the runs that another version has begun.
+_VERSION: Final = "kantan-agents-1"
+_POLLING_SECONDS: Final = 0.5
+_STATUS: Final = {
+    "PENDING": "running",
+    "ENQUEUED": "queued",
+    "DELAYED": "queued",
+    "SUCCESS": "finished",
+    "ERROR": "failed",
+    "CANCELLED": "cancelled",
+    "MAX_RECOVERY_ATTEMPTS_EXCEEDED": "parked",
+}
+
+
+class DBOSEngine:
+    """Runs workflows of DBOS.
+
+    Args:
+        database: The database.
+        application: Name of the application. Processes of the same name make each other's runs.
+        max_recoveries: How often a run is taken over before it is parked.
+    """
+
+    def __init__(self, database: Database, application: str, max_recoveries: int) -> None:
+        self._database = database
+        self._application = application
+        self._max_recoveries = max_recoveries
+        self.executor = f"{application}-{uuid.uuid4().hex}"
+        self._workflow: Any = None
+        self._made: DBOSClient | None = None
+        self._lock = Lock()
+
+    def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
+        """Begin to make runs of these queues, and those that are recovered."""
+        from dbos import DBOS
+
+        # A process has one DBOS, whose workflows are registered before it is launched.
+        DBOS.destroy(destroy_registry=True)
+        try:
+            DBOS(
+                config={
+                    "name": self._application,
+                    "system_database_url": self._database.url,
+                    "executor_id": self.executor,
+                    "application_version": _VERSION,
+                    "log_level": "ERROR",
+                    "notification_listener_polling_interval_sec": _POLLING_SECONDS,
+                }
+            )
+            self._workflow = _register(body, self._max_recoveries, self.enqueue_now)
+            DBOS.listen_queues(list(queues))
+            DBOS.launch()
+            for name, limits in queues.items():
+                DBOS.register_queue(name, **_queue_options(limits), on_conflict="always_update")
+        except Exception as error:
+            DBOS.destroy(destroy_registry=True)
+            raise DurableDatabaseError(database=self._database.shown, reason=_first_line(error)) from error
+
+    def stop(self, timeout: float) -> None:
+        """Make no more runs; those that are being made are left to other processes after ``timeout`` seconds."""
+        from dbos import DBOS
+
+        if self._workflow is not None:
+            self._workflow = None
+            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=int(timeout))
+        with self._lock:
+            client, self._made = self._made, None
+        if client is not None:
+            client.destroy()
+
+    async def run(self, run_id: str, stored: str) -> str:
+        """Make a run here, in this task, and return its outcome."""
+        from dbos import DBOSContextEnsure, SetWorkflowID
+
+        # Outside of any workflow of the user's: its steps are found by their place, and this one has none.
+        with DBOSContextEnsure(), SetWorkflowID(run_id):
+            return str(await self._workflow(stored))
+
+    def enqueue_now(self, job: Job) -> str:
+        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
+        from dbos import WorkflowSerializationFormat
+
+        client = self._client()
+        queue = client.retrieve_queue(job.queue)
+        by_tenant = queue is not None and queue._has_partition_limits()  # DBOS has no public question
+        options: dict[str, Any] = {
+            "workflow_name": WORKFLOW,
+            "queue_name": job.queue,
+            "workflow_id": job.run_id,
+            "app_version": _VERSION,
+            "serialization_type": WorkflowSerializationFormat.PORTABLE,
+            "priority": job.priority,
+            "delay_seconds": job.delay,
+            "deduplication_id": None if by_tenant else job.dedup_key,
+            "queue_partition_key": (job.tenant or "default") if by_tenant else None,
+        }
+        given: Any = {name: value for name, value in options.items() if value is not None}
+        if "deduplication_id" in given:
+            given["duplication_policy"] = "return-existing"
+        return str(client.enqueue(given, job.stored).get_workflow_id())
+
+    def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
+        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
+        client = self._client()
+        client.apply_schedules(
+            [
+                {
+                    "schedule_name": name,
+                    "workflow_name": SCHEDULED,
+                    "schedule": cron,
+                    "context": {"queue": queue, "stored": stored},
+                    "cron_timezone": timezone,
+                }
+            ]
+        )
+
+    def unschedule(self, name: str) -> None:
+        """Remove a schedule."""
+        self._client().delete_schedule(name)
+
+    def executors(self) -> Sequence[str]:
+        """Return the processes that make runs, as far as the engine knows."""
+        rows = self._client().list_workflows(
+            status="PENDING", name=WORKFLOW, load_input=False, load_output=False
+        )
+        return sorted({row.executor_id for row in rows if row.executor_id})
+
+    def recover(self, executors: Sequence[str]) -> int:
+        """Give the runs of processes that have ended to others; return how many these are."""
+        from dbos._dbos import _get_dbos_instance  # DBOS recovers the runs of other processes only for Conductor
+
+        return len(_get_dbos_instance()._recover_pending_workflows(list(executors)))
+
+    def cancel(self, run_id: str) -> None:
+        """Let nobody begin or go on with a run."""
+        self._client().cancel_workflow(run_id)
+
+    def resume(self, run_id: str, queue: str | None) -> None:
+        """Queue a run again that was cancelled or parked."""
+        self._client().resume_workflow(run_id, queue_name=queue)
+
+    def find(self, run_id: str) -> EngineRun | None:
+        """Return a run; None if there is none of this id."""
+        rows = self._client().list_workflows(workflow_ids=[run_id], name=WORKFLOW)
+        return _engine_run(rows[0]) if rows else None
+
+    def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
+        """Return the newest runs, newest first."""
+        statuses = [own for own, known in _STATUS.items() if known == status] if status else None
+        rows = self._client().list_workflows(
+            status=statuses, queue_name=queue, limit=limit, sort_desc=True, name=WORKFLOW
+        )
+        return [_engine_run(row) for row in rows]
+
+    def _client(self) -> DBOSClient:
+        from dbos import DBOSClient
+
+        with self._lock:
+            if self._made is None:
+                try:
+                    self._made = DBOSClient(
+                        system_database_url=self._database.url,
+                        application_name=self._application,
+                        retry_connection_errors=False,
+                    )
+                except Exception as error:
+                    reason = _first_line(error)
+                    raise DurableDatabaseError(database=self._database.shown, reason=reason) from error
+            return self._made
+
+
+def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
+    from dbos import DBOS, WorkflowSerializationFormat
+
+    options: Any = {
+        "max_recovery_attempts": max_recoveries,
+        "serialization_type": WorkflowSerializationFormat.PORTABLE,
+    }
+
+    async def durable_run(stored: str) -> str:
+        run_id = DBOS.workflow_id
+        if run_id is None:
+            raise DurableRunNotFoundError(run_id="", database="this process")
+        return await body(run_id, stored)
+
+    def scheduled_run(at: datetime, context: Any) -> str:
+        run_id = DBOS.workflow_id or ""
+        job = uuid.uuid5(uuid.NAMESPACE_URL, f"{run_id}/{at.isoformat()}").hex
+        return str(enqueue(Job(job, context["stored"], context["queue"])))
+
+    DBOS.workflow(name=SCHEDULED, **options)(scheduled_run)
+    return DBOS.workflow(name=WORKFLOW, **options)(durable_run)
+
+
+def _queue_options(limits: Limits) -> dict[str, Any]:
+    options: dict[str, Any] = {
+        "worker_concurrency": limits.concurrency,
+        "global_concurrency": limits.total,
+        "partition_concurrency": limits.per_tenant,
+        "polling_interval_sec": _POLLING_SECONDS,
+    }
+    if limits.rate is not None:
+        options["limiter"] = {"limit": limits.rate, "period": limits.period}
+    if limits.tenant_rate is not None:
+        options["partition_limiter"] = {"limit": limits.tenant_rate, "period": limits.period}
+    return options
+
+
+def _engine_run(row: Any) -> EngineRun:
+    arguments = (row.input or {}).get("args") or ()
+    return EngineRun(
+        run_id=row.workflow_id,
+        status=_STATUS.get(row.status, row.status.lower()),
+        queue=None if row.queue_name is None or row.queue_name.startswith("_dbos_") else row.queue_name,
+        executor=row.executor_id,
+        created_at=_moment(row.created_at),
+        updated_at=_moment(row.updated_at),
+        stored=plain(arguments[0]) if arguments else None,
+        outcome=plain(row.output),
+        error=None if row.error is None else str(row.error),
+    )
+
+
+def _moment(milliseconds: int | None) -> datetime | None:
+    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+
+
+def _first_line(error: BaseException) -> str:
+    text = str(getattr(error, "orig", None) or error).strip()
+    return text.splitlines()[0] if text else type(error).__name__

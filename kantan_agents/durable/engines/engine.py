@@ -1,0 +1,148 @@
+"""``Engine``: what a workflow engine does for durable runs. It stores, starts, queues and recovers; no more."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+import attrs
+
+Body = Callable[[str, str], Awaitable[str]]
+"""Makes a run: takes its id and what was stored of it, returns its outcome, both as JSON texts."""
+
+
+@attrs.frozen
+class Limits:
+    """How many runs of a queue may be made at once, and how many may begin in a time.
+
+    Attributes:
+        concurrency: Runs at once in each worker.
+        total: Runs at once in all workers; None without a limit.
+        rate: Runs that may begin in ``period`` seconds, in all workers; None without a limit.
+        period: Seconds.
+        per_tenant: Runs at once for each tenant; None without a limit.
+        tenant_rate: Runs of each tenant that may begin in ``period`` seconds; None without a limit.
+    """
+
+    concurrency: int = 10
+    total: int | None = None
+    rate: int | None = None
+    period: float = 60.0
+    per_tenant: int | None = None
+    tenant_rate: int | None = None
+
+    @property
+    def by_tenant(self) -> bool:
+        """Whether tenants have limits of their own."""
+        return self.per_tenant is not None or self.tenant_rate is not None
+
+
+@attrs.frozen
+class Job:
+    """A run to be made by a worker.
+
+    Attributes:
+        run_id: Its id. A run of this id is not made twice.
+        stored: What is stored of it.
+        queue: Name of the queue.
+        priority: 1 is the first, larger numbers follow; None is before all of them.
+        dedup_key: While a run with this key waits or is made, the queue takes no second one.
+        tenant: Whose limits apply.
+        delay: Seconds before it may begin.
+    """
+
+    run_id: str
+    stored: str
+    queue: str
+    priority: int | None = None
+    dedup_key: str | None = None
+    tenant: str | None = None
+    delay: float | None = None
+
+
+@attrs.frozen
+class EngineRun:
+    """A run as the engine knows it.
+
+    Attributes:
+        run_id: Its id.
+        status: ``"queued"``, ``"running"``, ``"finished"``, ``"failed"``, ``"cancelled"`` or ``"parked"``.
+        queue: The queue it came from; None for one that was begun where it was asked for.
+        executor: The process that makes or made it.
+        created_at: When it was begun or queued.
+        updated_at: When its status changed last.
+        stored: What is stored of it, as JSON text.
+        outcome: How it ended, as JSON text; None if it has not, or not well.
+        error: The message of its error.
+    """
+
+    run_id: str
+    status: str
+    queue: str | None
+    executor: str | None
+    created_at: datetime | None
+    updated_at: datetime | None
+    stored: str | None
+    outcome: str | None
+    error: str | None
+
+
+class Engine(Protocol):
+    """A workflow engine. Every method may block and is called in a thread, but for those that are async."""
+
+    executor: str
+    """Id of this process."""
+
+    def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
+        """Begin to make runs of these queues, and those that are recovered."""
+        ...
+
+    def stop(self, timeout: float) -> None:
+        """Make no more runs; those that are being made are left to other processes after ``timeout`` seconds."""
+        ...
+
+    async def run(self, run_id: str, stored: str) -> str:
+        """Make a run here, in this task, and return its outcome."""
+        ...
+
+    def enqueue_now(self, job: Job) -> str:
+        """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
+        ...
+
+    def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
+        """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
+        ...
+
+    def unschedule(self, name: str) -> None:
+        """Remove a schedule."""
+        ...
+
+    def executors(self) -> Sequence[str]:
+        """Return the processes that make runs, as far as the engine knows."""
+        ...
+
+    def recover(self, executors: Sequence[str]) -> int:
+        """Give the runs of processes that have ended to others; return how many these are."""
+        ...
+
+    def cancel(self, run_id: str) -> None:
+        """Let nobody begin or go on with a run."""
+        ...
+
+    def resume(self, run_id: str, queue: str | None) -> None:
+        """Queue a run again that was cancelled or parked."""
+        ...
+
+    def find(self, run_id: str) -> EngineRun | None:
+        """Return a run; None if there is none of this id."""
+        ...
+
+    def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
+        """Return the newest runs, newest first."""
+        ...
+
+
+def plain(value: Any) -> str | None:
+    """Return a stored value that should be a text; None for anything else."""
+    return value if isinstance(value, str) else None

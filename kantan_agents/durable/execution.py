@@ -1,0 +1,112 @@
+"""``Execution``: one attempt of a process to make a durable run, with all runs inside it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from kantan_agents.durable.formats import dump, load
+from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.errors import RunMovedError
+
+
+class Execution:
+    """One attempt to make a durable run.
+
+    Attributes:
+        root_id: Id of the outermost run.
+        id: Id of this attempt.
+        attempt: Its number, from 1.
+        elapsed: Seconds since the first attempt began.
+        task: The task that makes the run.
+        is_lost: Whether the run does not belong to this attempt any more.
+        once: Names of the tools whose calls may be made only once.
+        is_open: Whether the run has not ended yet.
+        outcome: How it has ended, as JSON text.
+    """
+
+    def __init__(self, root_id: str, steps: Steps, once: frozenset[str]) -> None:
+        self.root_id = root_id
+        self.id = uuid.uuid4().hex
+        self.once = once
+        self.attempt = 1
+        self.elapsed = 0.0
+        self.task: asyncio.Task[Any] | None = None
+        self.is_lost = False
+        self.is_open = False
+        self.outcome = ""
+        self._steps = steps
+        self._known: dict[tuple[str, str], str | None] = {}
+
+    async def begin(self) -> None:
+        """Take the run over from earlier attempts, and read what they have stored."""
+        begun = await _in_thread(lambda: self._steps.begin(self.root_id, self.id))
+        self.attempt, self.elapsed, self._known = begun.attempt, begun.elapsed, begun.steps
+        self.task, self.is_open = asyncio.current_task(), True
+
+    @property
+    def stored(self) -> int:
+        """The number of steps that earlier attempts have finished."""
+        return sum(body is not None for body in self._known.values())
+
+    def known(self, run_id: str, step: str) -> dict[str, Any] | None:
+        """Return what an earlier attempt has stored of a step; None if it has not ended.
+
+        Raises:
+            StoredStepError: E155, it cannot be read.
+        """
+        text = self._known.get((run_id, step))
+        return None if text is None else load(run_id, step, text)
+
+    def was_begun(self, run_id: str, step: str) -> bool:
+        """Return whether an earlier attempt has begun a step."""
+        return (run_id, step) in self._known
+
+    async def start(self, run_id: str, step: str) -> None:
+        """Note that a step begins.
+
+        Raises:
+            RunMovedError: E157, the run does not belong to this attempt any more.
+        """
+        self._check(await _in_thread(lambda: self._steps.start(self.root_id, self.id, run_id, step)))
+
+    async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
+        """Store what a step has returned, also if the run is cancelled meanwhile.
+
+        Raises:
+            RunMovedError: E157, the run does not belong to this attempt any more.
+        """
+        text = dump(body)
+        with anyio.CancelScope(shield=True):
+            is_ours = await _in_thread(
+                lambda: self._steps.finish(self.root_id, self.id, run_id, step, text)
+            )
+        self._check(is_ours)
+
+    def _check(self, is_ours: bool) -> None:
+        if not is_ours:
+            self.lose()
+            raise RunMovedError(run_id=self.root_id, reason=MOVED)
+
+    def lose(self) -> None:
+        """End this attempt: the run belongs to another one, or to none."""
+        if self.is_open and not self.is_lost:
+            self.is_lost = True
+            if self.task is not None:
+                self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+
+
+MOVED = "another process has taken it over, or it was cancelled. `kantan-agents runs list` shows its state"
+
+current_execution: ContextVar[Execution | None] = ContextVar("kantan_agents_durable_execution", default=None)
+"""The execution of the durable run that this task is in."""
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    return await anyio.to_thread.run_sync(function)

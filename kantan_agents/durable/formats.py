@@ -1,0 +1,146 @@
+"""The JSON in which answers, results and errors of a durable run are stored, with its version."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+import attrs
+from agents import ModelResponse, ToolOutputFileContent, ToolOutputImage, ToolOutputText
+
+from kantan_agents.capture import ModelAnswer, RecordedError
+from kantan_agents.errors import KantanAgentsError, StoredStepError, code_of
+from kantan_agents.replay.failures import error_of
+from kantan_agents.replay.results import result_of
+
+VERSION: Final = 1
+"""Version of the format. Later versions of the library read the earlier ones."""
+
+_CONTENT = (ToolOutputText, ToolOutputImage, ToolOutputFileContent)
+_RESULTS = ("ShellResult", "ApplyPatchResult")
+
+
+@attrs.frozen
+class _Result:
+    """The part of a recorded tool call that ``result_of`` needs."""
+
+    result: Any
+    is_content: bool
+
+
+def dump(body: Mapping[str, Any]) -> str:
+    """Return a body as JSON text with the version."""
+    return json.dumps({"v": VERSION, **body}, ensure_ascii=False, separators=(",", ":"))
+
+
+def load(run_id: str, step: str, text: str) -> dict[str, Any]:
+    """Return a stored body.
+
+    Raises:
+        StoredStepError: E155, it is damaged, or a later version has written it.
+    """
+    try:
+        body = json.loads(text)
+        version = body["v"]
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise StoredStepError(run_id=run_id, step=step, reason=f"it is damaged: {error}") from None
+    if not isinstance(version, int) or version > VERSION:
+        reason = f"it has version {version!r}, and this one reads up to {VERSION}; use the newer library"
+        raise StoredStepError(run_id=run_id, step=step, reason=reason)
+    return dict(body)
+
+
+def answer_body(answer: ModelResponse, form: str) -> dict[str, Any]:
+    """Return the answer of a model as data.
+
+    Args:
+        answer: The answer.
+        form: In which form it was asked for.
+    """
+    usage = answer.usage
+    cached = getattr(usage.input_tokens_details, "cached_tokens", 0)
+    reasoning = getattr(usage.output_tokens_details, "reasoning_tokens", 0)
+    return {
+        "form": form,
+        "output": [_item(item) for item in answer.output],
+        "response_id": answer.response_id,
+        "usage": {
+            "requests": usage.requests,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "total_tokens": usage.total_tokens,
+            "cached_tokens": cached or 0,
+            "reasoning_tokens": reasoning or 0,
+        },
+    }
+
+
+def answer_of(body: Mapping[str, Any]) -> ModelAnswer:
+    """Return a stored answer."""
+    return ModelAnswer(body["output"], body["usage"], body.get("response_id"))
+
+
+def _item(item: Any) -> Any:
+    return item if isinstance(item, Mapping) else item.model_dump(mode="json", exclude_unset=True)
+
+
+def result_body(result: Any) -> dict[str, Any]:
+    """Return the result of a tool as data.
+
+    What JSON would change is stored as the text that the model gets for it.
+    """
+    if isinstance(result, _CONTENT):
+        return {"content": result.model_dump(mode="json")}
+    if isinstance(result, list) and result and all(isinstance(one, _CONTENT) for one in result):
+        return {"content": [one.model_dump(mode="json") for one in result]}
+    if type(result).__name__ in _RESULTS and dataclasses.is_dataclass(result):
+        return {"result": dataclasses.asdict(result)}  # type: ignore[arg-type]  # an instance
+    return {"result": result if is_plain(result) else str(result)}
+
+
+def stored_result(body: Mapping[str, Any], tool: Any) -> Any:
+    """Return the result of a tool from its stored body, or raise its error."""
+    if "error" in body:
+        raise error_of(RecordedError(**body["error"]))
+    if "content" in body:
+        return result_of(_Result(body["content"], is_content=True), tool)  # type: ignore[arg-type]
+    return result_of(_Result(body["result"], is_content=False), tool)  # type: ignore[arg-type]
+
+
+def error_body(error: BaseException) -> dict[str, Any]:
+    """Return an error as data."""
+    status = getattr(error, "status_code", None)
+    return {
+        "error": {
+            "type": type(error).__name__,
+            "message": _message(error),
+            "code": code_of(error),
+            "status": status if isinstance(status, int) else None,
+        }
+    }
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, KantanAgentsError):
+        return str(error.args[0]) if error.args else ""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - __str__ is user code
+        return f"<{type(error).__name__}>"
+
+
+def is_plain(value: Any, depth: int = 0) -> bool:
+    """Return whether a value is the same after it was JSON."""
+    if value is None or type(value) in (str, int, bool):
+        return True
+    if type(value) is float:
+        return value - value == 0
+    if depth > 50:  # noqa: PLR2004 - deeper than anything a tool returns
+        return False
+    if type(value) is list:
+        return all(is_plain(one, depth + 1) for one in value)
+    if type(value) is dict:
+        return all(type(key) is str and is_plain(one, depth + 1) for key, one in value.items())
+    return False

@@ -1,0 +1,165 @@
+"""``Journal``: keeps what the calls of one run return, and answers those that an earlier process has made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+import agents
+from agents import ModelResponse
+
+from kantan_agents.bridge.model_answers import answer_of as answer_of_stream
+from kantan_agents.bridge.model_answers import with_output
+from kantan_agents.durable.execution import Execution
+from kantan_agents.durable.formats import (
+    answer_body,
+    answer_of,
+    error_body,
+    result_body,
+    stored_result,
+)
+from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
+from kantan_agents.interception import ModelCall, ToolCall, end_run_with, redacted_data
+from kantan_agents.models import origin_of
+from kantan_agents.pipeline import Run
+from kantan_agents.replay.answers import model_response, stream_events
+from kantan_agents.replay.tape import is_part_of_run
+from kantan_agents.running.identity import Identity, next_identity
+from kantan_agents.structured.requests.final_tool import is_final_tool
+from kantan_agents.structured.requests.request import Request
+from kantan_agents.tracing.replayed import mark_replayed
+
+_COMPLETED = "response.completed"
+_ITEM = "response.output_item.done"
+
+
+class Journal:
+    """Keeps the calls of one run.
+
+    A step is found again by what it is, not by its place: parallel calls may begin in another order.
+
+    Args:
+        execution: The execution that the run belongs to.
+        run: The run.
+    """
+
+    def __init__(self, execution: Execution, run: Run) -> None:
+        self._execution = execution
+        self._run = run
+        self._answers: Counter[str] = Counter()
+        self._calls: Counter[str] = Counter()
+
+    # Model calls. Only answers are kept: a request that failed is made again, as a retry would do.
+
+    async def answer(
+        self, call: ModelCall, model: Any, request: Request, ask: Callable[[], Awaitable[ModelResponse]]
+    ) -> ModelResponse:
+        """Return the kept answer to a request, or ask the model and keep its answer."""
+        step = self._step_of(call)
+        kept = self._kept_answer(step, request)
+        if kept is not None:
+            self._answers[_caller(call)] += 1
+            return model_response(answer_of(kept), origin_of(model).model or "")
+        answer = await ask()
+        await self._keep_answer(call, step, request, answer)
+        return answer
+
+    async def stream(
+        self, call: ModelCall, model: Any, request: Request, opened: Callable[[], AsyncIterator[Any]]
+    ) -> AsyncIterator[Any]:
+        """Yield the events of the kept answer, or of the model's; otherwise as ``answer``."""
+        step = self._step_of(call)
+        kept = self._kept_answer(step, request)
+        if kept is not None:
+            self._answers[_caller(call)] += 1
+            async for event in stream_events(answer_of(kept), origin_of(model).model or ""):
+                yield event
+            return
+        items: list[Any] = []
+        events: Any = opened()
+        async with aclosing(events):
+            async for event in events:
+                kind = getattr(event, "type", None)
+                if kind == _ITEM:
+                    items.append(event.item)
+                elif kind == _COMPLETED:
+                    answer = answer_of_stream(with_output(event.response, items), is_request=True)
+                    await self._keep_answer(call, step, request, answer)
+                yield event
+
+    def _step_of(self, call: ModelCall) -> str:
+        return f"model/{_caller(call)}/{self._answers[_caller(call)] + 1}"
+
+    def _kept_answer(self, step: str, request: Request) -> dict[str, Any] | None:
+        kept = self._execution.known(self._run.id, step)
+        # Otherwise this form was refused before the one that was answered: it is refused again.
+        return kept if kept is not None and kept["form"] == _form_of(request) else None
+
+    async def _keep_answer(self, call: ModelCall, step: str, request: Request, answer: ModelResponse) -> None:
+        body = redacted_data(self._run, answer_body(answer, _form_of(request)))
+        await self._execution.finish(self._run.id, step, body)
+        self._answers[_caller(call)] += 1
+
+    # Tool calls. The rules have allowed them, now and not only when they were made.
+
+    def number(self, call: ToolCall) -> None:
+        """Tell calls with the same id apart: some providers begin anew in each turn."""
+        call.again = self._calls[call.call_id]
+        self._calls[call.call_id] += 1
+
+    async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+        """Return what a call has returned or raised before, or make it and keep that.
+
+        Raises:
+            ToolOutcomeUnknownError: E153, an earlier process has begun it, and it may be made only once.
+        """
+        step = f"tool/{call.name}/{call.call_id}" + (f"/{call.again}" if call.again else "")
+        kept = self._execution.known(self._run.id, step)
+        if kept is not None:
+            mark_replayed(agents.get_current_span())
+            return stored_result(kept, call.tool)
+        if call.name in self._execution.once and self._execution.was_begun(self._run.id, step):
+            error = ToolOutcomeUnknownError(
+                run_id=self._run.id, tool=call.name, call_id=call.call_id, key=call.idempotency_key
+            )
+            end_run_with(self._run, error)
+            raise error
+        await self._execution.start(self._run.id, step)
+        try:
+            result = await self._made(call, made)
+        except Exception as error:
+            if not isinstance(error, KantanAgentsError) or error.code != "E157":
+                await self._execution.finish(self._run.id, step, redacted_data(self._run, error_body(error)))
+            raise
+        await self._execution.finish(self._run.id, step, redacted_data(self._run, result_body(result)))
+        return result
+
+    async def _made(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
+        if not is_part_of_run(call.tool):
+            return await made()
+        # The run that it starts has the same id in each process, so that its own calls are found again.
+        token = next_identity.set(Identity(inner_id(self._run.id, f"{call.call_id}/{call.again}")))
+        try:
+            return await made()
+        finally:
+            next_identity.reset(token)
+
+
+def inner_id(run_id: str, name: str) -> str:
+    """Return the id of a run inside another one: it sorts beside it, and is the same in each process."""
+    return run_id[:12] + hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:20]
+
+
+def _caller(call: ModelCall) -> str:
+    return f"{call.agent}/internal" if call.internal else call.agent
+
+
+def _form_of(request: Request) -> str:
+    """Return how a request asks for structured output, which decides what an answer looks like."""
+    schema = request.schema
+    if schema is not None and not schema.is_plain_text():
+        return "native"
+    return "tool" if any(is_final_tool(tool) for tool in request.tools) else "text"

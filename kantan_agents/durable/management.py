@@ -1,0 +1,315 @@
+"""``Management``: lists, cancels, resumes and answers durable runs, in any process that reaches the database."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import anyio.to_thread
+
+from kantan_agents.durable.engines.engine import Engine, EngineRun, Job
+from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
+from kantan_agents.durable.storage.approvals import Approvals, WaitingCall
+from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.events import Events, StoredEvent
+from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.stored_run import StoredRun
+from kantan_agents.durable.waiting import job_of
+from kantan_agents.errors import (
+    ApprovalAnswerError,
+    DurableRunFailedError,
+    DurableRunNotFoundError,
+    InvalidOptionError,
+    RunMovedError,
+)
+from kantan_agents.middleware.approve.calls import Approved, Decision, Rejected
+
+T = TypeVar("T")
+
+RESUMED = "kantan_agents_resumed"
+"""The queue of runs that go on after people have answered, if they came from no queue."""
+
+_POLL_SECONDS = 0.1
+_ENDED = ("finished", "failed", "cancelled", "parked")
+STATUSES = ("queued", "running", "waiting", *_ENDED)
+
+
+class Management:
+    """What can be asked of the durable runs of a database, started or not.
+
+    Args:
+        database: The database.
+        engine: Its engine.
+        approvals: Its waiting runs.
+        steps: Its steps.
+    """
+
+    def __init__(self, database: Database, engine: Engine, approvals: Approvals, steps: Steps) -> None:
+        self._database = database
+        self._engine = engine
+        self._approvals = approvals
+        self._steps = steps
+        self._events = Events(database)
+        self._is_open = False
+
+    async def list(
+        self, *, status: str | None = None, queue: str | None = None, limit: int = 100
+    ) -> list[DurableRun]:
+        """Return the newest runs, newest first.
+
+        Args:
+            status: Only those of this status: ``"queued"``, ``"running"``, ``"waiting"``, ``"finished"``,
+                ``"failed"``, ``"cancelled"`` or ``"parked"``.
+            queue: Only those of this queue.
+            limit: Their number at most.
+
+        Raises:
+            InvalidOptionError: E75, there is no such status.
+            DurableDatabaseError: E156, the database cannot be read.
+        """
+        if status is not None and status not in STATUSES:
+            reason = f"must be one of {', '.join(STATUSES)}, not {status!r}"
+            raise InvalidOptionError(option="status", reason=reason)
+        own = "finished" if status == "waiting" else status
+        found = await self._in_thread(lambda: self._engine.runs(own, queue, limit))
+        shown = await self._in_thread(lambda: self._shown(list(found)))
+        return [run for run in shown if status is None or run.status == status]
+
+    def _shown(self, runs: list[EngineRun]) -> list[DurableRun]:
+        ended = [run.run_id for run in runs if run.status == "finished"]
+        waiting = self._approvals.waiting_among(ended) if ended else set()
+        return [_durable_run(run, is_waiting=run.run_id in waiting) for run in runs]
+
+    async def get(self, run_id: str) -> DurableRun:
+        """Return a run.
+
+        Raises:
+            DurableRunNotFoundError: E154, there is none of this id.
+        """
+        return (await self._in_thread(lambda: self._shown([self._found(run_id)])))[0]
+
+    async def result(self, run_id: str, *, timeout: float | None = None) -> DurableOutcome:  # noqa: ASYNC109
+        """Wait until a run has ended, wherever it is made, and return its outcome.
+
+        If it waits for people, this waits for the run that goes on with it.
+
+        Args:
+            run_id: Its id.
+            timeout: Seconds to wait at most; None without a limit.
+
+        Raises:
+            DurableRunNotFoundError: E154, there is none of this id.
+            DurableRunFailedError: E159, it has failed, or it was cancelled or parked.
+            TimeoutError: It has not ended in time.
+        """
+        if timeout is not None:
+            return await asyncio.wait_for(self.result(run_id), timeout)
+        while True:
+            found = await self._in_thread(lambda: self._found(run_id))
+            if found.status == "finished" and found.outcome is not None:
+                outcome = outcome_of(run_id, found.outcome)
+                if not outcome.waiting:
+                    return outcome
+                next_id = await self._in_thread(lambda: self._approvals.next_of(run_id))
+                if next_id is not None:
+                    run_id = next_id
+                    continue
+            elif found.status in _ENDED:
+                reason = found.error or f"`kantan-agents runs resume {run_id}` lets it go on"
+                raise DurableRunFailedError(run_id=run_id, status=_HAS[found.status], reason=reason)
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def cancel(self, run_id: str) -> None:
+        """Let nobody begin or go on with a run; where it is being made, it is cancelled within a second.
+
+        Raises:
+            DurableRunNotFoundError: E154, there is none of this id.
+            RunMovedError: E157, it has ended.
+        """
+
+        def cancel() -> None:
+            found = self._found(run_id)
+            if found.status in _ENDED and found.status != "parked":
+                reason = f"it has {_HAS[found.status]} already, so there is nothing to cancel"
+                raise RunMovedError(run_id=run_id, reason=reason)
+            self._engine.cancel(run_id)
+            self._steps.release(run_id)
+
+        await self._in_thread(cancel)
+
+    async def resume(self, run_id: str, *, queue: str | None = None) -> None:
+        """Let a run go on that was cancelled or parked, in a process that is started.
+
+        Args:
+            run_id: Its id.
+            queue: The queue that it is put into; None means the one that it came from, or any process that has
+                the same ``application``.
+
+        Raises:
+            DurableRunNotFoundError: E154, there is none of this id.
+            RunMovedError: E157, it is in another state.
+        """
+
+        def resume() -> None:
+            found = self._found(run_id)
+            if found.status not in ("cancelled", "parked"):
+                reason = f"it is {found.status}; only runs that were cancelled or parked can be resumed"
+                raise RunMovedError(run_id=run_id, reason=reason)
+            self._engine.resume(run_id, queue or found.queue or RESUMED)
+
+        await self._in_thread(resume)
+
+    async def approvals(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
+        """Return the calls that wait for a person, the oldest first.
+
+        Args:
+            answered: Whether to return those too that were answered.
+            run_id: Only those of this run.
+        """
+        return await self._in_thread(lambda: self._approvals.list(answered=answered, run_id=run_id))
+
+    async def approve(
+        self, run_id: str, call_id: str | None = None, *, by: str, arguments: Any = None
+    ) -> None:
+        """Approve a call that waits. When all calls of a run are answered, a free process goes on with it.
+
+        Args:
+            run_id: Id of the run.
+            call_id: Id of the call; None if only one waits.
+            by: Who approves it; stored with the answer.
+            arguments: Arguments that replace the model's, as for ``Approved``.
+
+        Raises:
+            ApprovalAnswerError: E158, no such call waits, or it was answered before.
+            InvalidOptionError: E75, ``arguments`` is not a JSON object, or ``by`` is no name.
+        """
+        await self._answer(run_id, call_id, Approved(arguments), by)
+
+    async def reject(
+        self, run_id: str, call_id: str | None = None, *, by: str, reason: str | None = None
+    ) -> None:
+        """Reject a call that waits; the model gets the reason as its result. Otherwise as ``approve``."""
+        await self._answer(run_id, call_id, Rejected() if reason is None else Rejected(reason), by)
+
+    async def _answer(self, run_id: str, call_id: str | None, decision: Decision, by: str) -> None:
+        if not isinstance(by, str) or not by.strip():
+            raise InvalidOptionError(option="by", reason=f"must say who answers, not {by!r}")
+
+        def answer() -> None:
+            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, by)
+            with suppress(Exception):  # a process that is started looks for answers too
+                self.go_on_answered()
+
+        await self._in_thread(answer)
+
+    def _only_call(self, run_id: str) -> str:
+        waiting = self._approvals.list(run_id=run_id)
+        if len(waiting) == 1:
+            return waiting[0].call_id
+        ids = ", ".join(call.call_id for call in waiting)
+        reason = f"{len(waiting)} calls wait, name one: {ids}" if waiting else "none of its calls waits"
+        raise ApprovalAnswerError(run_id=run_id, call_id="", reason=reason)
+
+    def go_on_answered(self) -> int:
+        """Queue the runs whose calls have all been answered; return how many these are."""
+        answered = self._approvals.answered()
+        for run_id in answered:
+            waiting = self._approvals.find(run_id)
+            if waiting is not None:
+                # First queued, then noted: a process that ends between the two leaves it to the next look, and
+                # a run of the same id is not queued twice.
+                next_id = self._engine.enqueue_now(job_of(waiting, RESUMED))
+                self._approvals.goes_on(run_id, next_id)
+        return len(answered)
+
+    async def events(self, run_id: str, *, after: int = 0) -> AsyncIterator[StoredEvent]:
+        """Yield the stored events of a run as they come, until it has ended.
+
+        A reader that was interrupted goes on after the last number it saw, and misses nothing.
+
+        Args:
+            run_id: Id of the run.
+            after: The number after which to begin; 0 begins with the first event.
+
+        Raises:
+            DurableRunNotFoundError: E154, there is no run of this id.
+        """
+        while True:
+            status = (await self.get(run_id)).status
+            found = await self._in_thread(lambda: self._events.after(run_id, after))  # noqa: B023 - called at once
+            for event in found:
+                after = event.sequence
+                yield event
+            if not found:
+                if status not in ("queued", "running"):
+                    return
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def schedule(
+        self, name: str, cron: str, agent: str, input: str, *, queue: str, context: Mapping[str, Any] | None = None,
+        timezone: str | None = None,
+    ) -> None:
+        """Queue a run whenever a cron expression says so. A schedule of the same name is replaced.
+
+        Args:
+            name: Name of the schedule.
+            cron: The expression, such as ``"0 9 * * mon-fri"``; with six fields, the first are seconds.
+            agent: Name of the agent.
+            input: The input of each run.
+            queue: The queue.
+            context: The context of each run, JSON data.
+            timezone: IANA name of the time zone of the expression; None means UTC.
+
+        Raises:
+            InvalidOptionError: E75, the expression or the time zone is not valid.
+        """
+        stored = StoredRun(agent=agent, input=input, context=dict(context or {})).to_json()
+
+        def schedule() -> None:
+            try:
+                self._engine.schedule(name, cron, queue, stored, timezone)
+            except ValueError as error:
+                raise InvalidOptionError(option="cron", reason=str(error)) from error
+
+        await self._in_thread(schedule)
+
+    async def unschedule(self, name: str) -> None:
+        """Remove a schedule."""
+        await self._in_thread(lambda: self._engine.unschedule(name))
+
+    async def enqueue(self, job: Job) -> str:
+        """Put a stored run into a queue; return its id. ``Agent.enqueue`` makes the job."""
+        return await self._in_thread(lambda: self._engine.enqueue_now(job))
+
+    def _found(self, run_id: str) -> EngineRun:
+        found = self._engine.find(run_id)
+        if found is None:
+            raise DurableRunNotFoundError(run_id=run_id, database=self._database.shown)
+        return found
+
+    async def _in_thread(self, function: Callable[[], T]) -> T:
+        def opened() -> T:
+            if not self._is_open:
+                self._database.open()
+                self._is_open = True
+            return function()
+
+        return await anyio.to_thread.run_sync(opened)
+
+
+_HAS = {
+    "finished": "finished",
+    "failed": "failed",
+    "cancelled": "been cancelled",
+    "parked": "been parked, as too many processes have ended while they made it",
+}
+
+
+def _durable_run(run: EngineRun, *, is_waiting: bool) -> DurableRun:
+    agent = "?"
+    with suppress(Exception):  # damaged, or of a later version: it is listed all the same
+        agent = StoredRun.of_json(run.run_id, run.stored or "").agent
+    status: Any = "waiting" if is_waiting else run.status
+    return DurableRun(run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error)

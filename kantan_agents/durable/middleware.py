@@ -1,0 +1,88 @@
+"""``Durable``: makes the runs of an agent survive the end of their process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from kantan_agents.durable.execution import current_execution
+from kantan_agents.durable.started import started_runs
+from kantan_agents.errors import InvalidOptionError
+from kantan_agents.interception import Middleware
+from kantan_agents.pipeline import Next, Run
+
+Reload = Callable[[dict[str, Any]], "Awaitable[None] | None"]
+"""Puts into a context what was not stored of it, such as a connection."""
+
+OpenSession = Callable[[str], Any]
+"""Returns the SDK's session of an id."""
+
+
+class Durable(Middleware):
+    """Makes the runs of an agent survive the end of their process.
+
+    The run is stored when it begins, and so is what each model call and each tool call returns. If the process
+    ends, another one goes on with the run where it was. It needs a ``DurableRuns`` that is started and has the
+    agent.
+
+    A call that had not ended is made again, with the same ``ToolCall.idempotency_key``. The tool rules are asked
+    again about every call, also about those that were made.
+
+    Args:
+        once: Names of the tools whose calls may be made only once. If the process ends during such a call, the
+            run ends with E153.
+        reload: ``def reload(context)``, sync or async: puts values into the context of a run that goes on in
+            another process, if they are no JSON or have something to redact, and so are not stored.
+        session: Returns the session of an id, if runs are given the option ``session``.
+
+    Raises:
+        InvalidOptionError: E75, an option has an invalid value.
+    """
+
+    def __init__(
+        self,
+        *,
+        once: Iterable[str] = (),
+        reload: Reload | None = None,
+        session: OpenSession | None = None,
+    ) -> None:
+        names = (once,) if isinstance(once, str) else tuple(once)
+        if not all(isinstance(name, str) and name for name in names):
+            raise InvalidOptionError(option="once", reason=f"must be names of tools, not {once!r}")
+        for option, value in (("reload", reload), ("session", session)):
+            if value is not None and not callable(value):
+                raise InvalidOptionError(option=option, reason=f"must be a function, not {value!r}")
+        self.once = frozenset(names)
+        self.reload = reload
+        self.session = session
+
+    async def run(self, run: Run, call_next: Next) -> None:
+        """Begin a durable run, or go on with one; inside a durable run, be a part of it.
+
+        Raises:
+            DurableNotStartedError: E150, no ``DurableRuns`` is started, or it does not have the agent.
+            NotStorableError: E151, the run has something that cannot be stored.
+            RunMovedError: E157, another process has taken the run over, or it was cancelled.
+        """
+        execution = current_execution.get()
+        if run.tape is not None or (execution is None and run.is_nested):
+            # A replay makes no calls. And who else should go on with a run inside one that is not durable?
+            await call_next(run)
+        elif execution is None:
+            await started_runs(run.agent.name).begin(self, run, call_next)
+        elif run.id == execution.root_id or run.parent_call is not None:
+            await started_runs(run.agent.name).inside(execution, self, run, call_next)
+        else:  # of a guardrail or a hook, whose runs have no name that is the same in each process
+            await call_next(run)
+
+    def __repr__(self) -> str:
+        return f"Durable(once={sorted(self.once)})" if self.once else "Durable()"
+
+
+def durable_of(agent: Any) -> Durable | None:
+    """Return the ``Durable`` among the middleware of an agent."""
+    for stage in agent.layers.stages:
+        owner = getattr(stage[1] if isinstance(stage, tuple) else stage, "__self__", None)
+        if isinstance(owner, Durable):
+            return owner
+    return None

@@ -1,0 +1,127 @@
+"""``Overseer``: looks, beside the runs, for what other processes have left, taken over, cancelled or answered."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from threading import Event, Lock, Thread
+
+from kantan_agents.durable.engines.engine import Engine
+from kantan_agents.durable.execution import MOVED, Execution
+from kantan_agents.durable.storage.alive import Alive
+from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.durable")
+
+
+class Overseer:
+    """A thread that looks at the database in intervals.
+
+    Args:
+        engine: The engine, which gives runs of ended processes to others.
+        alive: The locks of the processes.
+        steps: Whose each run is.
+        go_on: Lets the runs go on whose calls have all been answered.
+        interval: Seconds between two looks.
+    """
+
+    def __init__(
+        self, engine: Engine, alive: Alive, steps: Steps, go_on: Callable[[], int], interval: float
+    ) -> None:
+        self._engine = engine
+        self._alive = alive
+        self._steps = steps
+        self._go_on = go_on
+        self._interval = interval
+        self._active: dict[str, Execution] = {}
+        self._lock = Lock()
+        self._ends = Event()
+        self._thread: Thread | None = None
+        self.is_stopping = False
+
+    def start(self, executor: str) -> None:
+        """Show that this process is alive, and begin to look."""
+        self._alive.hold(executor)
+        self.is_stopping = False
+        self._ends.clear()
+        self._thread = Thread(target=self._look_in_intervals, name="kantan-agents-durable", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more, and let others take over what is left here."""
+        self._ends.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(10.0)
+        self._alive.release()
+
+    @contextmanager
+    def watching(self, execution: Execution) -> Iterator[None]:
+        """Inside the block, end the execution when its run belongs to another one."""
+        with self._lock:
+            self._active[execution.root_id] = execution
+        try:
+            yield
+        finally:
+            with self._lock:
+                if self._active.get(execution.root_id) is execution:
+                    del self._active[execution.root_id]
+
+    async def wait_for_end(self, timeout: float) -> None:
+        """Wait until no run is being made here, or the time is over."""
+        end = time.monotonic() + timeout
+        current = asyncio.current_task()
+        while time.monotonic() < end:
+            with self._lock:
+                left = [one for one in self._active.values() if one.task is not current]
+            if not left:
+                return
+            await asyncio.sleep(0.02)
+
+    def end_all(self) -> None:
+        """End what is still being made here. Its runs keep what they have stored."""
+        with self._lock:
+            left = list(self._active.values())
+        for execution in left:
+            execution.lose()
+
+    def reason_of(self, run_id: str) -> str:
+        """Return why a run does not go on here."""
+        if self.is_stopping:
+            return "DurableRuns was stopped. The run goes on in another process, or when it is started again"
+        try:
+            found = self._engine.find(run_id)
+        except Exception:  # noqa: BLE001 - only the reason is less exact
+            return MOVED
+        return "it was cancelled" if found is not None and found.status == "cancelled" else MOVED
+
+    def look(self) -> None:
+        """Look once. What fails is logged and tried again at the next look."""
+        for act in (self._take_over, self._end_lost, self._go_on):
+            try:
+                act()
+            except Exception as error:  # noqa: BLE001 - the database may be away for a while
+                if not self._ends.is_set():
+                    _log.warning("durable runs not looked after", error=str(error).split("\n", 1)[0])
+
+    def _look_in_intervals(self) -> None:
+        while not self._ends.wait(self._interval):
+            self.look()
+
+    def _take_over(self) -> None:
+        ended = self._alive.ended([one for one in self._engine.executors() if one != self._engine.executor])
+        if ended:
+            count = self._engine.recover(ended)
+            _log.info("runs of ended processes taken over", processes=len(ended), runs=count)
+
+    def _end_lost(self) -> None:
+        with self._lock:
+            owners = {run_id: execution.id for run_id, execution in self._active.items()}
+        for run_id in self._steps.lost(owners) if owners else ():
+            with self._lock:
+                execution = self._active.get(run_id)
+            if execution is not None and execution.id == owners[run_id]:
+                execution.lose()

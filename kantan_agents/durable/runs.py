@@ -1,0 +1,265 @@
+"""``DurableRuns``: the durable runs of a database; started, it makes those of its agents."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from types import TracebackType
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from typing_extensions import Self
+
+from kantan_agents.durable.again import Again
+from kantan_agents.durable.engines.dbos_engine import DBOSEngine
+from kantan_agents.durable.engines.engine import Engine, Limits
+from kantan_agents.durable.execution import Execution, current_execution
+from kantan_agents.durable.journal import Journal
+from kantan_agents.durable.management import RESUMED, Management
+from kantan_agents.durable.middleware import Durable, durable_of
+from kantan_agents.durable.outcome import outcome_text
+from kantan_agents.durable.overseer import Overseer
+from kantan_agents.durable.session import DurableSession
+from kantan_agents.durable.started import Started
+from kantan_agents.durable.storage.alive import alive_in
+from kantan_agents.durable.storage.approvals import Approvals
+from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.stored_run import stored_run
+from kantan_agents.durable.waiting import store_waiting
+from kantan_agents.errors import DurableNotStartedError, InvalidOptionError, RunMovedError
+from kantan_agents.pipeline import Next, Run
+from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.support.log import get_logger
+from kantan_agents.tracing.recorder import sigterm
+from kantan_agents.tracing.spans import record_recovery
+
+_log = get_logger("kantan_agents.durable")
+
+class DurableRuns(Management):
+    """The durable runs of a database.
+
+        async with DurableRuns("sqlite:///runs.sqlite3", agents=[support]) as runs:
+            context = await support.run_async("Hello")
+
+    Inside the block, this process makes durable runs: those that it begins, those of its ``queues``, and those
+    that ended processes have left. Only one can be started in a process.
+
+    Without the block, the methods that list, answer, cancel and resume can be called too.
+
+    Args:
+        database: ``sqlite:///PATH`` for the processes of one machine, ``postgresql://...`` for several.
+        agents: The agents whose runs this process makes. Each has a ``Durable`` among its middleware and a name
+            of its own.
+        queues: The queues whose runs this process makes, with their ``Limits``.
+        application: Processes with the same name make each other's runs, and so need the same agents.
+        max_recoveries: How often a run is taken over from an ended process before it is parked.
+        look_interval: Seconds between two looks for runs that ended processes have left.
+
+    Raises:
+        DurableDatabaseError: E156, the database is of another kind, or a package is not installed.
+        InvalidOptionError: E75, another option has an invalid value.
+    """
+
+    def __init__(
+        self,
+        database: str,
+        agents: Iterable[Any] = (),
+        *,
+        queues: Mapping[str, Limits] | Iterable[str] = (),
+        application: str = "kantan-agents",
+        max_recoveries: int = 10,
+        look_interval: float = 1.0,
+    ) -> None:
+        self._database = Database(database)
+        self._agents = _checked_agents(agents)
+        self._queues = _checked_queues(queues)
+        if not isinstance(application, str) or not application.isprintable() or not application.strip():
+            raise InvalidOptionError(option="application", reason=f"must be a name, not {application!r}")
+        attempts = checked_int("max_recoveries", max_recoveries, 0)
+        engine: Engine = DBOSEngine(self._database, application, attempts)
+        self._steps = Steps(self._database)
+        super().__init__(self._database, engine, Approvals(self._database), self._steps)
+        self._overseer = Overseer(
+            engine,
+            alive_in(self._database),
+            self._steps,
+            self.go_on_answered,
+            checked_number("look_interval", look_interval, above_zero=True),
+        )
+        self._again = Again(self._agents, self._approvals)
+        self._live: dict[str, Any] = {}
+
+    async def start(self) -> None:
+        """Begin to make runs. ``async with`` does the same.
+
+        Raises:
+            DurableNotStartedError: E150, another one is started in this process.
+            DurableDatabaseError: E156, the database cannot be used.
+        """
+        if Started.runs is not None:
+            reason = "a process can have one DurableRuns started, and another one is"
+            raise DurableNotStartedError(agent=", ".join(self._agents), reason=reason)
+        Started.runs = self
+        try:
+            await anyio.to_thread.run_sync(self._start)
+        except BaseException:
+            Started.runs = None
+            raise
+
+    def _start(self) -> None:
+        self._database.open()
+        self._overseer.start(self._engine.executor)
+        try:
+            self._engine.start(self._make, {**self._queues, RESUMED: Limits()})
+        except BaseException:
+            self._overseer.stop()
+            raise
+        self._overseer.look()
+
+    async def stop(self, timeout: float = 10.0) -> None:
+        """Make no more runs. Those that have not ended are left to other processes, or to the next start.
+
+        Args:
+            timeout: Seconds to wait for the runs that are being made.
+        """
+        if Started.runs is not self:
+            return
+        with anyio.CancelScope(shield=True):
+            await self._overseer.wait_for_end(timeout)
+            self._overseer.is_stopping = True
+            await anyio.to_thread.run_sync(self._stop, timeout)
+
+    def _stop(self, timeout: float) -> None:
+        try:
+            self._overseer.end_all()
+            self._engine.stop(timeout)
+        finally:
+            self._overseer.stop()
+            self._database.close()
+            Started.runs = None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def begin(self, durable: Durable, run: Run, call_next: Next) -> None:
+        """Make a run that begins here. For ``Durable``."""
+        self._check_agent(run)
+        stored = stored_run(run, may_leave_out=durable.reload is not None).to_json()
+        execution = Execution(run.id, self._steps, durable.once)
+
+        async def live() -> str:
+            token = current_execution.set(execution)
+            try:
+                return await self._execute(execution, durable, run, call_next)
+            finally:
+                current_execution.reset(token)
+
+        self._live[run.id] = live
+        try:
+            await self._engine.run(run.id, stored)
+        except asyncio.CancelledError:
+            if execution.is_lost:
+                raise RunMovedError(run_id=run.id, reason=self._overseer.reason_of(run.id)) from None
+            if not self._overseer.is_stopping and not sigterm.is_shutting_down():
+                await self._cancelled(run.id)
+            raise
+        finally:
+            self._live.pop(run.id, None)
+
+    async def inside(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> None:
+        """Make a run that belongs to a durable one: a recovered one, or one that a tool of it has begun."""
+        execution.once |= durable.once
+        if run.id == execution.root_id:
+            execution.outcome = await self._execute(execution, durable, run, call_next)
+        else:
+            run.journal = Journal(execution, run)
+            await call_next(run)
+
+    async def _execute(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> str:
+        if not execution.is_open:
+            await execution.begin()
+        run.journal = Journal(execution, run)
+        if execution.attempt > 1:
+            record_recovery(run, execution.attempt, execution.stored, execution.elapsed)
+            _log.info("run goes on", run_id=run.id, attempt=execution.attempt, steps=execution.stored)
+        session = run.options.get("session")
+        if session is not None and not isinstance(session, DurableSession):
+            run.options["session"] = DurableSession(session, execution, run.id)
+        try:
+            with self._overseer.watching(execution):
+                await call_next(run)
+                if getattr(run.result, "interruptions", None):
+                    await store_waiting(run, self._approvals)
+                return outcome_text(run)
+        finally:
+            execution.is_open = False
+
+    async def _make(self, run_id: str, stored: str) -> str:
+        """Make a run for the engine: the one that has begun in this process, or one from its stored text."""
+        live = self._live.pop(run_id, None)
+        if live is not None:
+            return str(await live())
+        execution = Execution(run_id, self._steps, frozenset())
+        await execution.begin()
+        token = current_execution.set(execution)
+        try:
+            await self._again.run(execution, stored)
+        finally:
+            current_execution.reset(token)
+            execution.is_open = False
+        return execution.outcome
+
+    async def _cancelled(self, run_id: str) -> None:
+        """Let nobody go on with a run whose caller has cancelled it."""
+        with anyio.CancelScope(shield=True):
+            try:
+                await self.cancel(run_id)
+            except Exception as error:  # noqa: BLE001 - the cancellation itself must reach the caller
+                _log.warning("cancelled run not marked", run_id=run_id, error=str(error))
+
+    def _check_agent(self, run: Run) -> None:
+        known = self._agents.get(run.agent.name)
+        chosen_by = None if run.agent.arm_of is None else run.agent.arm_of()
+        if known is None or known not in (run.agent, chosen_by):
+            reason = "it is not one of the agents= of the DurableRuns that is started, or another of its name is"
+            raise DurableNotStartedError(agent=run.agent.name, reason=reason)
+
+    def __repr__(self) -> str:
+        state = "started" if Started.runs is self else "not started"
+        return f"DurableRuns({self._database.shown!r}, agents={list(self._agents)}, {state})"
+
+
+def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for agent in agents:
+        if not hasattr(agent, "layers") or durable_of(agent) is None:
+            name = getattr(agent, "name", agent)
+            reason = f"must be agents with Durable() among their middleware; {name!r} has none"
+            raise InvalidOptionError(option="agents", reason=reason)
+        if agent.name in found:
+            raise InvalidOptionError(option="agents", reason=f"has two agents of the name {agent.name!r}")
+        found[agent.name] = agent
+    return found
+
+
+def _checked_queues(queues: Mapping[str, Limits] | Iterable[str]) -> dict[str, Limits]:
+    if isinstance(queues, str):
+        queues = (queues,)
+    given = dict(queues) if isinstance(queues, Mapping) else {name: Limits() for name in queues}
+    for name, limits in given.items():
+        if not isinstance(name, str) or not name or name.startswith(("_dbos_", "kantan_agents_")):
+            raise InvalidOptionError(option="queues", reason=f"{name!r} is no name for a queue")
+        if not isinstance(limits, Limits):
+            raise InvalidOptionError(option="queues", reason=f"must map {name!r} to Limits, not {limits!r}")
+    return given

@@ -1,0 +1,32 @@
+"""The ``DurableRuns`` that is started in this process. There is at most one, as there is one DBOS."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kantan_agents.errors import DurableNotStartedError
+
+if TYPE_CHECKING:
+    from kantan_agents.durable.runs import DurableRuns
+
+
+class Started:
+    """What is started in this process.
+
+    Attributes:
+        runs: The one that is started.
+    """
+
+    runs: DurableRuns | None = None
+
+
+def started_runs(agent: str) -> DurableRuns:
+    """Return the ``DurableRuns`` that is started.
+
+    Raises:
+        DurableNotStartedError: E150, there is none.
+    """
+    if Started.runs is None:
+        reason = "no DurableRuns is started; write `async with DurableRuns(URL, agents=[...]):` around it"
+        raise DurableNotStartedError(agent=agent, reason=reason)
+    return Started.runs

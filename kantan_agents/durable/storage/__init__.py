@@ -1,0 +1,1 @@
+"""What is stored of durable runs, in tables of this library beside those of the engine."""

@@ -1,0 +1,181 @@
+"""Which processes that make durable runs are alive: each holds a lock that ends with it. No clock is compared."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Any, Protocol
+
+from kantan_agents.durable.storage.database import Database
+from kantan_agents.errors import DurableDatabaseError
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+
+class Alive(Protocol):
+    """The locks of the processes that use one database."""
+
+    def hold(self, executor: str) -> None:
+        """Show that this process is alive, until ``release`` or its end."""
+        ...
+
+    def release(self) -> None:
+        """Show it no longer."""
+        ...
+
+    def ended(self, executors: list[str]) -> list[str]:
+        """Return those of other processes that have ended."""
+        ...
+
+
+def alive_in(database: Database) -> Alive:
+    """Return the locks of a database: files beside a SQLite file, advisory locks in Postgres."""
+    return _Files(database) if database.is_sqlite else _Advisory(database)
+
+
+class _Files:
+    """Each process locks a file in a directory beside the database. The system unlocks it when it ends."""
+
+    def __init__(self, database: Database) -> None:
+        from sqlalchemy import make_url
+
+        path = make_url(database.url).database
+        if not path or path == ":memory:":
+            reason = "it is in memory, and durable runs have to outlive the process: name a file"
+            raise DurableDatabaseError(database=database.shown, reason=reason)
+        self._directory = Path(f"{path}.workers")
+        self._held: tuple[int, Path] | None = None
+
+    def hold(self, executor: str) -> None:
+        """Lock the file of this process."""
+        self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
+        path = self._directory / executor
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        if fcntl is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._held = (descriptor, path)
+
+    def release(self) -> None:
+        """Delete the file of this process."""
+        held, self._held = self._held, None
+        if held is not None:
+            with suppress(OSError):
+                held[1].unlink()
+            os.close(held[0])
+
+    def ended(self, executors: list[str]) -> list[str]:
+        """Return the processes whose file is missing or not locked."""
+        own = None if self._held is None else self._held[1].name
+        return [one for one in executors if one != own and self._has_ended(one)]
+
+    def _has_ended(self, executor: str) -> bool:
+        if os.sep in executor or executor.startswith("."):
+            return False  # no name that this library has given
+        path = self._directory / executor
+        try:
+            descriptor = os.open(path, os.O_RDWR)
+        except FileNotFoundError:
+            return True
+        try:
+            if fcntl is None:
+                return _can_delete(path)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(descriptor)
+        with suppress(OSError):
+            path.unlink()
+        return True
+
+
+def _can_delete(path: Path) -> bool:
+    """Return whether nobody has a file open, on Windows, where an open file cannot be deleted."""
+    try:
+        path.unlink()
+    except PermissionError:
+        return False
+    except FileNotFoundError:
+        return True
+    return True
+
+
+class _Advisory:
+    """Each process holds an advisory lock on a connection of its own. Postgres ends it with the connection."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._connection: Any = None
+        self._executor: str | None = None
+        self._lock = Lock()
+        self._seen: set[str] = set()
+
+    def hold(self, executor: str) -> None:
+        """Take the lock of this process; take it again if the server has closed the connection."""
+        with self._lock:
+            self._executor = executor
+            self._take()
+
+    def _take(self) -> None:
+        from sqlalchemy.exc import DBAPIError
+
+        try:
+            if self._connection is None:
+                self._connection = self._database.connect()
+                # A machine that has lost its power says nothing: the server asks it.
+                self._connection.exec_driver_sql("SET tcp_keepalives_idle = 5")
+                self._connection.exec_driver_sql("SET tcp_keepalives_interval = 2")
+                self._connection.exec_driver_sql("SET tcp_keepalives_count = 3")
+                self._connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_number(self._executor)})")
+            else:
+                self._connection.exec_driver_sql("SELECT 1")
+        except DBAPIError:
+            broken, self._connection = self._connection, None
+            if broken is not None:
+                with suppress(DBAPIError):
+                    broken.invalidate()
+                    broken.close()
+            raise
+
+    def release(self) -> None:
+        """Close the connection, and with it end the lock."""
+        with self._lock:
+            held, self._connection, self._executor = self._connection, None, None
+        if held is not None:
+            with suppress(Exception):  # the server may be gone
+                held.invalidate()
+                held.close()
+
+    def ended(self, executors: list[str]) -> list[str]:
+        """Return the processes whose lock was free at two looks: one may just be connecting again."""
+        from sqlalchemy import text
+
+        with self._lock:
+            if self._executor is not None:
+                self._take()
+        free: set[str] = set()
+        with self._database.read() as connection:
+            for one in executors:
+                if one == self._executor:
+                    continue
+                # Held for the length of this transaction only.
+                is_free = connection.execute(
+                    text("SELECT pg_try_advisory_xact_lock(:number)"), {"number": _number(one)}
+                ).scalar()
+                if is_free:
+                    free.add(one)
+        ended = [one for one in executors if one in free and one in self._seen]
+        self._seen = free
+        return ended
+
+
+def _number(executor: str | None) -> int:
+    """Return the number of a lock, a signed one of 64 bits."""
+    digest = hashlib.sha256(f"kantan_agents/{executor}".encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)

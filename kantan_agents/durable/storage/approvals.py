@@ -1,0 +1,284 @@
+"""Runs that wait for people, and the answers, in the database of durable runs."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import attrs
+
+from kantan_agents.durable.storage.database import Database
+from kantan_agents.errors import ApprovalAnswerError
+from kantan_agents.middleware.approve.calls import Approved, Decision, PendingCall, Rejected
+
+
+@attrs.frozen
+class WaitingCall:
+    """A tool call of a durable run that waits for a person.
+
+    Attributes:
+        run_id: Id of the run.
+        call_id: The model's id for the call.
+        agent: Name of the agent whose model called the tool.
+        tool: Name of the tool.
+        arguments: The arguments as JSON text.
+        asked_at: Since when it waits.
+        answer: ``"approved"`` or ``"rejected"``; None while it waits.
+        answered_by: Who has answered.
+        answered_at: When.
+    """
+
+    run_id: str
+    call_id: str
+    agent: str
+    tool: str
+    arguments: str
+    asked_at: datetime
+    answer: str | None = None
+    answered_by: str | None = None
+    answered_at: datetime | None = None
+
+
+@attrs.frozen
+class WaitingRun:
+    """A run whose calls have all been answered, so that it can go on.
+
+    Attributes:
+        run_id: Its id.
+        agent: Name of its agent.
+        state: The run as signed text.
+        options: What is stored of its options, as JSON text.
+        queue: The queue it came from.
+        answers: The answers by call id.
+    """
+
+    run_id: str
+    agent: str
+    state: str = attrs.field(repr=False)
+    options: str = attrs.field(repr=False)
+    queue: str | None
+    answers: Mapping[str, Decision]
+
+
+_COLUMNS = "run_id, call_id, agent, tool, arguments, asked_at, answer, answered_by, answered_at"
+
+
+class Approvals:
+    """The waiting runs of one database.
+
+    Args:
+        database: The database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def key(self) -> bytes:
+        """Return the key with which waiting runs are signed, the same for all processes of the database."""
+        from sqlalchemy import text
+
+        with self._database.write() as connection:
+            connection.execute(
+                text(
+                    "INSERT INTO kantan_agents_durable_secrets (name, value) VALUES ('signing', :value) "
+                    "ON CONFLICT (name) DO NOTHING"
+                ),
+                {"value": secrets.token_hex(32)},
+            )
+            found = connection.execute(
+                text("SELECT value FROM kantan_agents_durable_secrets WHERE name = 'signing'")
+            ).scalar_one()
+        return str(found).encode()
+
+    def wait(self, run: WaitingRun, calls: Sequence[PendingCall]) -> None:
+        """Store a run that waits. Storing it again changes nothing."""
+        from sqlalchemy import text
+
+        with self._database.write() as connection:
+            connection.execute(
+                text(
+                    "INSERT INTO kantan_agents_durable_waiting (run_id, agent, state, options, queue) "
+                    "VALUES (:run, :agent, :state, :options, :queue) ON CONFLICT (run_id) DO NOTHING"
+                ),
+                {
+                    "run": run.run_id,
+                    "agent": run.agent,
+                    "state": run.state,
+                    "options": run.options,
+                    "queue": run.queue,
+                },
+            )
+            for position, call in enumerate(calls):
+                connection.execute(
+                    text(
+                        "INSERT INTO kantan_agents_durable_approvals "
+                        "(run_id, call_id, position, agent, tool, arguments, asked_at) VALUES "
+                        f"(:run, :call, :position, :agent, :tool, :arguments, {self._database.now}) "
+                        "ON CONFLICT (run_id, call_id) DO NOTHING"
+                    ),
+                    {
+                        "run": run.run_id,
+                        "call": call.call_id,
+                        "position": position,
+                        "agent": call.agent,
+                        "tool": call.tool,
+                        "arguments": call.arguments,
+                    },
+                )
+
+    def list(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
+        """Return the calls that wait, the oldest first; with ``answered``, also the others."""
+        from sqlalchemy import text
+
+        wanted = [] if answered else ["answer IS NULL"]
+        if run_id is not None:
+            wanted.append("run_id = :run")
+        where = f"WHERE {' AND '.join(wanted)} " if wanted else ""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                text(
+                    f"SELECT {_COLUMNS} FROM kantan_agents_durable_approvals {where}"
+                    "ORDER BY asked_at, run_id, position"
+                ),
+                {} if run_id is None else {"run": run_id},
+            ).all()
+        return [_waiting_call(row) for row in rows]
+
+    def answer(self, run_id: str, call_id: str, decision: Decision, by: str) -> None:
+        """Answer a call that waits.
+
+        Raises:
+            ApprovalAnswerError: E158, there is none of this id, or it was answered before.
+        """
+        from sqlalchemy import text
+
+        with self._database.write() as connection:
+            changed = connection.execute(
+                text(
+                    "UPDATE kantan_agents_durable_approvals SET answer = :answer, answered_by = :by, "
+                    f"answered_at = {self._database.now} "
+                    "WHERE run_id = :run AND call_id = :call AND answer IS NULL"
+                ),
+                {"answer": _text_of(decision), "by": by, "run": run_id, "call": call_id},
+            ).rowcount
+            if changed:
+                return
+            found = connection.execute(
+                text(
+                    "SELECT answer, answered_by FROM kantan_agents_durable_approvals "
+                    "WHERE run_id = :run AND call_id = :call"
+                ),
+                {"run": run_id, "call": call_id},
+            ).first()
+        reason = "no call of this id waits. `kantan-agents approvals list` shows those that do"
+        if found is not None:
+            reason = f"{found.answered_by} has {_kind_of(found.answer)} it before"
+        raise ApprovalAnswerError(run_id=run_id, call_id=call_id, reason=reason)
+
+    def answered(self) -> list[str]:
+        """Return the runs whose calls have all been answered and that do not go on yet."""
+        from sqlalchemy import text
+
+        with self._database.read() as connection:
+            return list(
+                connection.execute(
+                    text(
+                        "SELECT run_id FROM kantan_agents_durable_waiting w WHERE next_id IS NULL AND NOT EXISTS "
+                        "(SELECT 1 FROM kantan_agents_durable_approvals a "
+                        "WHERE a.run_id = w.run_id AND a.answer IS NULL)"
+                    )
+                ).scalars()
+            )
+
+    def goes_on(self, run_id: str, next_id: str) -> None:
+        """Note which run goes on with one that has waited."""
+        from sqlalchemy import text
+
+        with self._database.write() as connection:
+            connection.execute(
+                text("UPDATE kantan_agents_durable_waiting SET next_id = :next WHERE run_id = :run"),
+                {"next": next_id, "run": run_id},
+            )
+
+    def next_of(self, run_id: str) -> str | None:
+        """Return the run that goes on with one that has waited; None if it waits or never did."""
+        from sqlalchemy import text
+
+        with self._database.read() as connection:
+            found = connection.execute(
+                text("SELECT next_id FROM kantan_agents_durable_waiting WHERE run_id = :run"), {"run": run_id}
+            ).scalar()
+        return None if found is None else str(found)
+
+    def waiting_among(self, run_ids: Sequence[str]) -> set[str]:
+        """Return those of these runs that wait for people."""
+        from sqlalchemy import bindparam, text
+
+        with self._database.read() as connection:
+            return set(
+                connection.execute(
+                    text(
+                        "SELECT run_id FROM kantan_agents_durable_waiting WHERE next_id IS NULL AND run_id IN :ids"
+                    ).bindparams(bindparam("ids", expanding=True)),
+                    {"ids": list(run_ids)},
+                ).scalars()
+            )
+
+    def find(self, run_id: str) -> WaitingRun | None:
+        """Return a run that waits or waited, with the answers."""
+        from sqlalchemy import text
+
+        with self._database.read() as connection:
+            row = connection.execute(
+                text(
+                    "SELECT agent, state, options, queue FROM kantan_agents_durable_waiting WHERE run_id = :run"
+                ),
+                {"run": run_id},
+            ).first()
+            if row is None:
+                return None
+            answers = connection.execute(
+                text(
+                    "SELECT call_id, answer FROM kantan_agents_durable_approvals "
+                    "WHERE run_id = :run AND answer IS NOT NULL ORDER BY position"
+                ),
+                {"run": run_id},
+            ).all()
+        decisions = {call_id: _decision_of(answer) for call_id, answer in answers}
+        return WaitingRun(run_id, row.agent, row.state, row.options, row.queue, decisions)
+
+
+def _waiting_call(row: Any) -> WaitingCall:
+    return WaitingCall(
+        row.run_id,
+        row.call_id,
+        row.agent,
+        row.tool,
+        row.arguments,
+        _moment(row.asked_at),
+        None if row.answer is None else _kind_of(row.answer),
+        row.answered_by,
+        None if row.answered_at is None else _moment(row.answered_at),
+    )
+
+
+def _moment(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def _text_of(decision: Decision) -> str:
+    if isinstance(decision, Approved):
+        return json.dumps({"approved": True, "arguments": decision.arguments}, ensure_ascii=False)
+    return json.dumps({"approved": False, "reason": decision.reason}, ensure_ascii=False)
+
+
+def _kind_of(text: str) -> str:
+    return "approved" if json.loads(text)["approved"] else "rejected"
+
+
+def _decision_of(text: str) -> Decision:
+    answer = json.loads(text)
+    return Approved(answer["arguments"]) if answer["approved"] else Rejected(answer["reason"])

@@ -1,0 +1,154 @@
+"""``Database``: connections to the database of durable runs, and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from kantan_agents.errors import DurableDatabaseError
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection, Engine
+
+_TABLES = (
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_runs (
+        run_id TEXT PRIMARY KEY, execution TEXT, attempt INTEGER NOT NULL, begun_at DOUBLE PRECISION NOT NULL)""",
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_steps (
+        root_id TEXT NOT NULL, run_id TEXT NOT NULL, step TEXT NOT NULL, body TEXT,
+        PRIMARY KEY (root_id, run_id, step))""",
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_waiting (
+        run_id TEXT PRIMARY KEY, agent TEXT NOT NULL, state TEXT NOT NULL, options TEXT NOT NULL,
+        queue TEXT, next_id TEXT)""",
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_approvals (
+        run_id TEXT NOT NULL, call_id TEXT NOT NULL, position INTEGER NOT NULL, agent TEXT NOT NULL,
+        tool TEXT NOT NULL, arguments TEXT NOT NULL, asked_at DOUBLE PRECISION NOT NULL,
+        answer TEXT, answered_by TEXT, answered_at DOUBLE PRECISION, PRIMARY KEY (run_id, call_id))""",
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_events (
+        run_id TEXT NOT NULL, sequence INTEGER NOT NULL, identity TEXT, body TEXT NOT NULL,
+        PRIMARY KEY (run_id, sequence))""",
+    """CREATE TABLE IF NOT EXISTS kantan_agents_durable_secrets (
+        name TEXT PRIMARY KEY, value TEXT NOT NULL)""",
+)
+
+# Any number: it only has to be the same in all processes.
+_MIGRATION_LOCK = 7_403_113_862_011
+_BUSY_SECONDS = 30.0
+_SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+_POSTGRES_NOW = "extract(epoch from clock_timestamp())"
+
+
+class Database:
+    """The database of durable runs: a SQLite file, or Postgres.
+
+    Args:
+        url: ``sqlite:///runs.sqlite3`` or ``postgresql://...``.
+
+    Raises:
+        DurableDatabaseError: E156, the URL is of another kind, or SQLAlchemy or the driver is not installed.
+    """
+
+    def __init__(self, url: str) -> None:
+        self.url = _checked_url(url)
+        self.is_sqlite = self.url.startswith("sqlite")
+        self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
+        """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
+        self._engine: Engine | None = None
+        self._lock = Lock()
+
+    @property
+    def shown(self) -> str:
+        """The URL without a password."""
+        from sqlalchemy import make_url
+
+        return make_url(self.url).render_as_string(hide_password=True)
+
+    def open(self) -> None:
+        """Connect, and create the tables that are missing.
+
+        Raises:
+            DurableDatabaseError: E156, the database cannot be reached or written.
+        """
+        with self.write() as connection:
+            if not self.is_sqlite:
+                # Two that create a table at the same time would fail, also with IF NOT EXISTS.
+                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_MIGRATION_LOCK})")
+            for table in _TABLES:
+                connection.exec_driver_sql(table)
+
+    def close(self) -> None:
+        """Close all connections. The next use opens new ones."""
+        with self._lock:
+            engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose()
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """Begin a transaction, which is committed at the end of the block.
+
+        Raises:
+            DurableDatabaseError: E156, the database cannot be used.
+        """
+        from sqlalchemy.exc import DBAPIError
+
+        try:
+            with self._connected().begin() as connection:
+                yield connection
+        except DBAPIError as error:
+            raise DurableDatabaseError(database=self.shown, reason=_reason(error)) from error
+
+    read = write
+
+    def connect(self) -> Any:
+        """Return a connection of its own, outside of a transaction, for locks that it holds while it is open.
+
+        Raises:
+            DurableDatabaseError: E156, the database cannot be used.
+        """
+        from sqlalchemy.exc import DBAPIError
+
+        try:
+            return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
+        except DBAPIError as error:
+            raise DurableDatabaseError(database=self.shown, reason=_reason(error)) from error
+
+    def _connected(self) -> Engine:
+        with self._lock:
+            if self._engine is None:
+                self._engine = self._new_engine()
+            return self._engine
+
+    def _new_engine(self) -> Engine:
+        import sqlalchemy
+
+        if not self.is_sqlite:
+            # A connection that the server has closed is noticed before it is used.
+            return sqlalchemy.create_engine(self.url, pool_pre_ping=True, pool_size=5, max_overflow=5)
+        engine = sqlalchemy.create_engine(
+            self.url, connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False}
+        )
+
+        @sqlalchemy.event.listens_for(engine, "connect")
+        def prepare(connection: Any, _record: Any) -> None:
+            # A transaction that reads first and then writes could otherwise fail although it waits.
+            connection.isolation_level = "IMMEDIATE"
+
+        return engine
+
+
+def _checked_url(url: Any) -> str:
+    if not isinstance(url, str) or not url.startswith(("sqlite:///", "postgresql://", "postgres://")):
+        shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
+        reason = "it must be sqlite:///PATH or postgresql://HOST/NAME"
+        raise DurableDatabaseError(database=repr(shown), reason=reason)
+    if url.startswith("sqlite"):
+        return url
+    # The driver of the engine, which SQLAlchemy would not choose by itself.
+    return "postgresql+psycopg://" + url.split("://", 1)[1]
+
+
+def _reason(error: BaseException) -> str:
+    original = getattr(error, "orig", None) or error
+    return str(original).strip().splitlines()[0] if str(original).strip() else type(original).__name__

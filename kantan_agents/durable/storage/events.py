@@ -1,0 +1,82 @@
+"""The events of durable runs, stored so that a reader can go on where it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from kantan_agents.durable.storage.database import Database
+
+_LIMIT = 1000
+
+
+@attrs.frozen
+class StoredEvent:
+    """An event of a durable run.
+
+    Attributes:
+        sequence: Its number in the run, from 1.
+        data: The event as data, with its ``type``.
+    """
+
+    sequence: int
+    data: Mapping[str, Any]
+
+
+class Events:
+    """The events of one database.
+
+    Args:
+        database: The database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def after(self, run_id: str, sequence: int) -> list[StoredEvent]:
+        """Return the next events after a number."""
+        from sqlalchemy import text
+
+        with self._database.read() as connection:
+            rows = connection.execute(
+                text(
+                    "SELECT sequence, body FROM kantan_agents_durable_events "
+                    f"WHERE run_id = :run AND sequence > :after ORDER BY sequence LIMIT {_LIMIT}"
+                ),
+                {"run": run_id, "after": sequence},
+            ).all()
+        return [StoredEvent(number, json.loads(body)) for number, body in rows]
+
+    def known(self, run_id: str) -> tuple[int, frozenset[str]]:
+        """Return the last number of a run, and which events it has."""
+        from sqlalchemy import text
+
+        with self._database.read() as connection:
+            rows = connection.execute(
+                text("SELECT sequence, identity FROM kantan_agents_durable_events WHERE run_id = :run"),
+                {"run": run_id},
+            ).all()
+        return max((number for number, _ in rows), default=0), frozenset(
+            identity for _, identity in rows if identity is not None
+        )
+
+    def add(self, run_id: str, events: Sequence[tuple[int, str | None, str]]) -> None:
+        """Store events: number, identity and body of each. A number that is taken keeps what it has."""
+        from sqlalchemy import text
+
+        if not events:
+            return
+        with self._database.write() as connection:
+            connection.execute(
+                text(
+                    "INSERT INTO kantan_agents_durable_events (run_id, sequence, identity, body) "
+                    "VALUES (:run, :sequence, :identity, :body) ON CONFLICT (run_id, sequence) DO NOTHING"
+                ),
+                [
+                    {"run": run_id, "sequence": number, "identity": identity, "body": body}
+                    for number, identity, body in events
+                ],
+            )

@@ -1,0 +1,115 @@
+"""``Steps``: what the calls of durable runs have returned. Each statement is one transaction.
+
+An execution of a run may write only while the run belongs to it. Whoever takes a run over, or cancels it,
+replaces ``execution`` in its row, and later writes of the execution before change nothing.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from kantan_agents.durable.storage.database import Database
+
+_OWNED = "EXISTS (SELECT 1 FROM kantan_agents_durable_runs WHERE run_id = :root AND execution = :execution)"
+
+
+@attrs.frozen
+class Begun:
+    """A run that an execution has begun to make, or to go on with.
+
+    Attributes:
+        attempt: How many executions it has had, with this one.
+        elapsed: Seconds since the first of them, by the clock of the database.
+        steps: The bodies of its steps by run and step; None for one that had begun and not ended.
+    """
+
+    attempt: int
+    elapsed: float
+    steps: dict[tuple[str, str], str | None] = attrs.field(factory=dict, repr=False)
+
+
+class Steps:
+    """The steps in one database.
+
+    Args:
+        database: The database.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, root: str, execution: str) -> Begun:
+        """Make a run belong to an execution, and return what it has done before.
+
+        Args:
+            root: Id of the outermost run.
+            execution: Id of the execution, new for each.
+        """
+        from sqlalchemy import text
+
+        now = self._database.now
+        with self._database.write() as connection:
+            attempt, elapsed = connection.execute(
+                text(
+                    "INSERT INTO kantan_agents_durable_runs (run_id, execution, attempt, begun_at) "
+                    f"VALUES (:root, :execution, 1, {now}) ON CONFLICT (run_id) DO UPDATE SET "
+                    "execution = excluded.execution, attempt = kantan_agents_durable_runs.attempt + 1 "
+                    f"RETURNING attempt, {now} - begun_at"
+                ),
+                {"root": root, "execution": execution},
+            ).one()
+            if attempt == 1:
+                return Begun(1, 0.0)
+            rows = connection.execute(
+                text("SELECT run_id, step, body FROM kantan_agents_durable_steps WHERE root_id = :root"),
+                {"root": root},
+            )
+            return Begun(attempt, max(float(elapsed), 0.0), {(run, step): body for run, step, body in rows})
+
+    def start(self, root: str, execution: str, run_id: str, step: str) -> bool:
+        """Note that a step has begun; return False if the run does not belong to the execution."""
+        return self._write(
+            "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
+            f"SELECT :root, :run, :step, NULL WHERE {_OWNED} "
+            "ON CONFLICT (root_id, run_id, step) DO UPDATE SET body = kantan_agents_durable_steps.body",
+            {"root": root, "execution": execution, "run": run_id, "step": step},
+        )
+
+    def finish(self, root: str, execution: str, run_id: str, step: str, body: str) -> bool:
+        """Store what a step has returned; return False if the run does not belong to the execution."""
+        return self._write(
+            "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
+            f"SELECT :root, :run, :step, :body WHERE {_OWNED} "
+            "ON CONFLICT (root_id, run_id, step) DO UPDATE SET body = excluded.body",
+            {"root": root, "execution": execution, "run": run_id, "step": step, "body": body},
+        )
+
+    def release(self, root: str) -> None:
+        """Take a run away from whoever makes it."""
+        self._write(
+            "UPDATE kantan_agents_durable_runs SET execution = NULL WHERE run_id = :root", {"root": root}
+        )
+
+    def lost(self, owners: dict[str, str]) -> list[str]:
+        """Return the runs, of those given with their executions, that do not belong to these any more."""
+        from sqlalchemy import bindparam, text
+
+        with self._database.read() as connection:
+            rows = connection.execute(
+                text(
+                    "SELECT run_id, execution FROM kantan_agents_durable_runs WHERE run_id IN :ids"
+                ).bindparams(bindparam("ids", expanding=True)),
+                {"ids": list(owners)},
+            )
+            return [run_id for run_id, execution in rows if execution != owners[run_id]]
+
+    def forget(self, root: str) -> None:
+        """Delete what is stored of a run that has ended."""
+        for table, column in (("steps", "root_id"), ("runs", "run_id")):
+            self._write(f"DELETE FROM kantan_agents_durable_{table} WHERE {column} = :root", {"root": root})  # noqa: S608 - names of this module
+
+    def _write(self, statement: str, values: dict[str, object]) -> bool:
+        from sqlalchemy import text
+
+        with self._database.write() as connection:
+            return connection.execute(text(statement), values).rowcount > 0

@@ -1,0 +1,201 @@
+"""``StoredRun``: what is stored of a run when it begins, so that another process can begin it again."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import attrs
+from agents import RunConfig, RunState
+
+from kantan_agents.context import RESERVED_KEYS
+from kantan_agents.durable.formats import dump, is_plain, load
+from kantan_agents.errors import NotStorableError
+from kantan_agents.interception import redacted_data
+from kantan_agents.middleware.approve.stored import as_json, state_data
+from kantan_agents.pipeline import Run
+from kantan_agents.tool_rules import ToolRulesMode
+
+_PLAIN_OPTIONS: Final = ("max_turns", "previous_response_id", "conversation_id", "auto_previous_response_id")
+_PLAIN_CONFIG: Final = (
+    "workflow_name",
+    "group_id",
+    "trace_id",
+    "trace_metadata",
+    "trace_include_sensitive_data",
+    "tracing_disabled",
+)
+_RULES: Final = "__tool_rules__"
+
+
+@attrs.frozen
+class StoredRun:
+    """What is stored of a run.
+
+    Attributes:
+        agent: Name of its agent.
+        input: A str or the SDK's input items; None for a run that is resumed.
+        state: The SDK's state of a run that is resumed, as JSON data.
+        edits: Arguments that people have edited, by call id.
+        waited_for: Id of the run that waited for approval and is resumed with the stored answers.
+        context: What is stored of the context.
+        left_out: Keys of the context that are not stored, and are to be made again.
+        options: Options of the SDK's runner.
+        config: Fields of the ``RunConfig``.
+        session: Id of the session; None without one.
+        streamed: Whether models stream their answers.
+    """
+
+    agent: str
+    input: Any = None
+    state: Any = None
+    edits: Mapping[str, Any] = attrs.field(factory=dict)
+    waited_for: str | None = None
+    context: dict[str, Any] = attrs.field(factory=dict)
+    left_out: tuple[str, ...] = ()
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+    config: Mapping[str, Any] = attrs.field(factory=dict)
+    session: str | None = None
+    streamed: bool = False
+
+    def to_json(self) -> str:
+        """Return it as JSON text."""
+        return dump(attrs.asdict(self, recurse=False))
+
+    @classmethod
+    def of_json(cls, run_id: str, text: str) -> StoredRun:
+        """Return what a text of ``to_json`` says.
+
+        Raises:
+            StoredStepError: E155, it is damaged, or a later version has written it.
+        """
+        body = load(run_id, "begin", text)
+        known = {field.name for field in attrs.fields(cls)}
+        given = {name: value for name, value in body.items() if name in known}
+        return cls(**{**given, "left_out": tuple(given.get("left_out") or ())})
+
+
+def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
+    """Return what is to be stored of a run that begins here.
+
+    Args:
+        run: The run.
+        may_leave_out: Whether values of the context may be missing in another process, because they are made
+            again there.
+
+    Raises:
+        NotStorableError: E151, something cannot be stored.
+    """
+    agent = run.agent.name
+    state, edits, given = None, {}, run.input
+    if isinstance(given, RunState):
+        state, edits = _state(agent, given), dict(getattr(given, "_kantan_edits", {}))
+        given = None
+    elif isinstance(given, list):
+        given = [_item(item) for item in given]
+    session = run.options.get("session")
+    context, left_out = stored_context(
+        agent, run.context, lambda data: redacted_data(run, data), may_leave_out=may_leave_out
+    )
+    return StoredRun(
+        agent=agent,
+        input=redacted_data(run, given),
+        state=redacted_data(run, state),
+        edits={call_id: attrs.asdict(edit) for call_id, edit in edits.items()},
+        context=context,
+        left_out=left_out,
+        options=_options(agent, run.options),
+        config=_config(agent, run.run_config, has_provider=run.model_provider is not None),
+        session=None if session is None else str(session.session_id),
+        streamed=run.is_streamed,
+    )
+
+
+def stored_context(
+    agent: str, context: Mapping[str, Any], redact: Callable[[Any], Any], *, may_leave_out: bool
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what is stored of a context, and the keys that are not.
+
+    Raises:
+        NotStorableError: E151, a value is no JSON or has something to redact, and may not be left out.
+    """
+    stored: dict[str, Any] = {}
+    left_out: list[str] = []
+    for key, value in context.items():
+        if key == "result":
+            continue
+        if isinstance(value, ToolRulesMode):
+            stored[key] = {_RULES: value.value}
+        elif is_plain(value) and redact(value) == value:
+            stored[key] = value
+        elif may_leave_out and key not in RESERVED_KEYS:
+            left_out.append(key)
+        else:
+            problem = "is not JSON" if not is_plain(value) else "has something that is redacted"
+            reason = f"{problem}; pass Durable(reload=...), which puts it into the context of another process"
+            raise NotStorableError(agent=agent, what=f"context[{key!r}]", reason=reason)
+    return stored, tuple(left_out)
+
+
+def loaded_context(stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a stored context."""
+    return {
+        key: ToolRulesMode(value[_RULES]) if isinstance(value, dict) and value.keys() == {_RULES} else value
+        for key, value in stored.items()
+    }
+
+
+def _item(item: Any) -> Any:
+    return item if isinstance(item, Mapping) else item.model_dump(mode="json", exclude_unset=True)
+
+
+def _state(agent: str, state: RunState[Any, Any]) -> Any:
+    try:
+        return json.loads(json.dumps(state_data(state), default=as_json))
+    except (TypeError, ValueError) as error:
+        raise NotStorableError(agent=agent, what="the state", reason=f"is not JSON: {error}") from error
+
+
+def checked_options(agent: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a run as they are stored, without its session and its ``RunConfig``.
+
+    Raises:
+        NotStorableError: E151, one cannot be stored.
+    """
+    return _options(agent, options)
+
+
+def _options(agent: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    stored = {}
+    for name, value in options.items():
+        if name == "session" or value is None:
+            continue
+        if name not in _PLAIN_OPTIONS:
+            reason = "is an object that another process does not have; set it on the agent instead"
+            raise NotStorableError(agent=agent, what=f"the option {name}", reason=reason)
+        stored[name] = value
+    return stored
+
+
+def _config(agent: str, config: RunConfig, *, has_provider: bool) -> dict[str, Any]:
+    if has_provider:
+        reason = "is an object that another process does not have; give the agent a model_provider_factory"
+        raise NotStorableError(agent=agent, what="run_config.model_provider", reason=reason)
+    usual, stored = RunConfig(), {}
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.name in _PLAIN_CONFIG:
+            if value != getattr(usual, field.name) and is_plain(value):
+                stored[field.name] = value
+        elif field.name in _OWN or value == getattr(usual, field.name):
+            continue
+        else:
+            reason = "is an object that another process does not have; set it on the agent instead"
+            raise NotStorableError(agent=agent, what=f"run_config.{field.name}", reason=reason)
+    return stored
+
+
+# The library sets these in each run.
+_OWN: Final = ("model_provider", "tool_not_found_behavior", "tool_error_formatter")

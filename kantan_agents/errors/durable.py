@@ -1,0 +1,165 @@
+"""Errors of durable runs."""
+
+from __future__ import annotations
+
+from kantan_agents.errors.root import KantanAgentsError
+
+
+class DurableNotStartedError(KantanAgentsError):
+    """A durable run needs a ``DurableRuns`` that is started, or its agent is not one of those that it has.
+
+    Attributes:
+        agent: Name of the agent.
+        reason: What is missing, and what to do.
+    """
+
+    code = "E150"
+    template = "The agent {agent!r} cannot make a durable run: {reason}"
+    agent: str
+    reason: str
+
+
+class NotStorableError(KantanAgentsError):
+    """A run has something that cannot be stored, so that another process could not go on with it.
+
+    Attributes:
+        agent: Name of the agent.
+        what: What cannot be stored.
+        reason: Why not, and what to do.
+    """
+
+    code = "E151"
+    template = "A durable run of {agent!r} cannot be stored: {what} {reason}"
+    agent: str
+    what: str
+    reason: str
+
+
+class UnknownDurableAgentError(KantanAgentsError):
+    """A stored run is of an agent that this process does not have.
+
+    Attributes:
+        run_id: Id of the run.
+        agent: Name of its agent.
+        known: The agents of this process, as a text.
+    """
+
+    code = "E152"
+    template = (
+        "The run {run_id} is of the agent {agent!r}, and this process has {known}. Start a worker with that "
+        "agent, then resume the run"
+    )
+    run_id: str
+    agent: str
+    known: str
+
+
+class ToolOutcomeUnknownError(KantanAgentsError):
+    """A process ended while it made a tool call that may be made only once. Nobody knows whether it took effect.
+
+    Attributes:
+        run_id: Id of the run.
+        tool: Name of the tool.
+        call_id: The model's id of the call.
+        key: The idempotency key of the call.
+    """
+
+    code = "E153"
+    template = (
+        "The tool {tool!r} was being called when the process of run {run_id} ended, and it may be called only "
+        "once. Find out whether the call {call_id!r} (idempotency key {key}) took effect, then begin a new run"
+    )
+    run_id: str
+    tool: str
+    call_id: str
+    key: str
+
+
+class DurableRunNotFoundError(KantanAgentsError):
+    """The database has no durable run of this id.
+
+    Attributes:
+        run_id: The id.
+        database: The database, without its password.
+    """
+
+    code = "E154"
+    template = "No durable run {run_id!r} in {database}. `kantan-agents runs list` shows them"
+    run_id: str
+    database: str
+
+
+class StoredStepError(KantanAgentsError):
+    """What is stored of a durable run cannot be read.
+
+    Attributes:
+        run_id: Id of the run.
+        step: The step, such as ``"model/support/1"``.
+        reason: What is wrong with it, and what to do.
+    """
+
+    code = "E155"
+    template = "The stored step {step!r} of run {run_id} cannot be used: {reason}"
+    run_id: str
+    step: str
+    reason: str
+
+
+class DurableDatabaseError(KantanAgentsError):
+    """The database of durable runs cannot be used.
+
+    Attributes:
+        database: Its URL, without a password.
+        reason: Why not, and what to do.
+    """
+
+    code = "E156"
+    template = "Cannot use {database} for durable runs: {reason}"
+    database: str
+    reason: str
+
+
+class RunMovedError(KantanAgentsError):
+    """A durable run does not go on in this process: another one has taken it over, or it was cancelled.
+
+    Attributes:
+        run_id: Id of the run.
+        reason: What has happened, and what to do.
+    """
+
+    code = "E157"
+    template = "The run {run_id} does not go on here: {reason}"
+    run_id: str
+    reason: str
+
+
+class ApprovalAnswerError(KantanAgentsError):
+    """No stored call waits for this answer, or it was answered before.
+
+    Attributes:
+        run_id: Id of the run.
+        call_id: Id of the call.
+        reason: What is wrong, and what to do.
+    """
+
+    code = "E158"
+    template = "Cannot answer the call {call_id!r} of run {run_id}: {reason}"
+    run_id: str
+    call_id: str
+    reason: str
+
+
+class DurableRunFailedError(KantanAgentsError):
+    """A durable run whose result was asked for has failed, or it was cancelled or parked.
+
+    Attributes:
+        run_id: Id of the run.
+        status: ``"failed"``, ``"cancelled"`` or ``"parked"``.
+        reason: The error of the run.
+    """
+
+    code = "E159"
+    template = "The run {run_id} has {status}: {reason}"
+    run_id: str
+    status: str
+    reason: str
