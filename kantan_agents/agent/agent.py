@@ -29,6 +29,7 @@ from kantan_agents.agent.options import (
     unrendered,
 )
 from kantan_agents.agent.per_run import PerRun, control_of, limited
+from kantan_agents.agent.queueing import Queueing
 from kantan_agents.agent.recorded_options import recorded_options
 from kantan_agents.agent.sdk_view import SDKView
 from kantan_agents.agent.tool_questions import ToolQuestions, ValueT
@@ -75,7 +76,7 @@ _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
 
 
-class Agent(SDKView, ToolQuestions, Generic[OutputT_co]):
+class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
     """An agent: its instructions, model, tools and the code around its runs.
 
     Create it once and run it often, from any task or thread, also concurrently. Runs store no state on it.

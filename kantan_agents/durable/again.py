@@ -48,7 +48,9 @@ class Again:
         options = {**stored.options, "run_config": RunConfig(**stored.config)}
         if stored.session is not None:
             if durable.session is None:
-                reason = "cannot be opened again; pass Durable(session=...), which returns the session of an id"
+                reason = (
+                    "cannot be opened again; pass Durable(session=...), which returns the session of an id"
+                )
                 raise NotStorableError(agent=stored.agent, what="the session", reason=reason)
             options["session"] = durable.session(stored.session)
         given, context = await self._input(execution, agent, stored)

@@ -84,9 +84,7 @@ class Execution:
         """
         text = dump(body)
         with anyio.CancelScope(shield=True):
-            is_ours = await _in_thread(
-                lambda: self._steps.finish(self.root_id, self.id, run_id, step, text)
-            )
+            is_ours = await _in_thread(lambda: self._steps.finish(self.root_id, self.id, run_id, step, text))
         self._check(is_ours)
 
     def _check(self, is_ours: bool) -> None:

@@ -1,15 +1,17 @@
-"""``Management``: lists, cancels, resumes and answers durable runs, in any process that reaches the database."""
+"""``Management``: lists, cancels, resumes and answers durable runs, in any process with the database."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import anyio.to_thread
 
 from kantan_agents.durable.engines.engine import Engine, EngineRun, Job
+from kantan_agents.durable.kept_events import ENDS
 from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
 from kantan_agents.durable.storage.approvals import Approvals, WaitingCall
 from kantan_agents.durable.storage.database import Database
@@ -32,6 +34,7 @@ RESUMED = "kantan_agents_resumed"
 """The queue of runs that go on after people have answered, if they came from no queue."""
 
 _POLL_SECONDS = 0.1
+_LAST_LOOKS = 20
 _ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *_ENDED)
 
@@ -54,7 +57,7 @@ class Management:
         self._events = Events(database)
         self._is_open = False
 
-    async def list(
+    async def list_runs(
         self, *, status: str | None = None, queue: str | None = None, limit: int = 100
     ) -> list[DurableRun]:
         """Return the newest runs, newest first.
@@ -107,12 +110,12 @@ class Management:
         if timeout is not None:
             return await asyncio.wait_for(self.result(run_id), timeout)
         while True:
-            found = await self._in_thread(lambda: self._found(run_id))
+            found = await self._in_thread(partial(self._found, run_id))
             if found.status == "finished" and found.outcome is not None:
                 outcome = outcome_of(run_id, found.outcome)
                 if not outcome.waiting:
                     return outcome
-                next_id = await self._in_thread(lambda: self._approvals.next_of(run_id))
+                next_id = await self._in_thread(partial(self._approvals.next_of, run_id))
                 if next_id is not None:
                     run_id = next_id
                     continue
@@ -144,8 +147,8 @@ class Management:
 
         Args:
             run_id: Its id.
-            queue: The queue that it is put into; None means the one that it came from, or any process that has
-                the same ``application``.
+            queue: The queue that it is put into; None means the one that it came from, or any process with the
+                same ``application``.
 
         Raises:
             DurableRunNotFoundError: E154, there is none of this id.
@@ -161,14 +164,14 @@ class Management:
 
         await self._in_thread(resume)
 
-    async def approvals(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
+    async def list_approvals(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
         """Return the calls that wait for a person, the oldest first.
 
         Args:
             answered: Whether to return those too that were answered.
             run_id: Only those of this run.
         """
-        return await self._in_thread(lambda: self._approvals.list(answered=answered, run_id=run_id))
+        return await self._in_thread(lambda: self._approvals.calls(answered=answered, run_id=run_id))
 
     async def approve(
         self, run_id: str, call_id: str | None = None, *, by: str, arguments: Any = None
@@ -205,7 +208,7 @@ class Management:
         await self._in_thread(answer)
 
     def _only_call(self, run_id: str) -> str:
-        waiting = self._approvals.list(run_id=run_id)
+        waiting = self._approvals.calls(run_id=run_id)
         if len(waiting) == 1:
             return waiting[0].call_id
         ids = ", ".join(call.call_id for call in waiting)
@@ -218,8 +221,8 @@ class Management:
         for run_id in answered:
             waiting = self._approvals.find(run_id)
             if waiting is not None:
-                # First queued, then noted: a process that ends between the two leaves it to the next look, and
-                # a run of the same id is not queued twice.
+                # First queued, then noted: a process that ends between the two leaves it to the next look,
+                # and a run of the same id is not queued twice.
                 next_id = self._engine.enqueue_now(job_of(waiting, RESUMED))
                 self._approvals.goes_on(run_id, next_id)
         return len(answered)
@@ -236,19 +239,30 @@ class Management:
         Raises:
             DurableRunNotFoundError: E154, there is no run of this id.
         """
+        has_ended, looks = False, 0
         while True:
             status = (await self.get(run_id)).status
-            found = await self._in_thread(lambda: self._events.after(run_id, after))  # noqa: B023 - called at once
+            found = await self._in_thread(partial(self._events.after, run_id, after))
             for event in found:
-                after = event.sequence
+                after, looks = event.sequence, 0
+                has_ended = event.data["type"] in ENDS and event.data["run_id"] == run_id
                 yield event
             if not found:
-                if status not in ("queued", "running"):
+                # The last events are stored shortly after the run has ended.
+                if status not in ("queued", "running") and (has_ended or looks >= _LAST_LOOKS):
                     return
+                looks += 1
                 await asyncio.sleep(_POLL_SECONDS)
 
     async def schedule(
-        self, name: str, cron: str, agent: str, input: str, *, queue: str, context: Mapping[str, Any] | None = None,
+        self,
+        name: str,
+        cron: str,
+        agent: str,
+        input: str,
+        *,
+        queue: str,
+        context: Mapping[str, Any] | None = None,
         timezone: str | None = None,
     ) -> None:
         """Queue a run whenever a cron expression says so. A schedule of the same name is replaced.

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from kantan_agents.durable.execution import current_execution
+from kantan_agents.durable.queued import queued_job
 from kantan_agents.durable.started import started_runs
+from kantan_agents.durable.stored_run import owner_of
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import Middleware
 from kantan_agents.pipeline import Next, Run
@@ -21,18 +23,18 @@ OpenSession = Callable[[str], Any]
 class Durable(Middleware):
     """Makes the runs of an agent survive the end of their process.
 
-    The run is stored when it begins, and so is what each model call and each tool call returns. If the process
-    ends, another one goes on with the run where it was. It needs a ``DurableRuns`` that is started and has the
-    agent.
+    The run is stored when it begins, and so is what each model call and each tool call returns. If the
+    process ends, another one goes on with the run where it was. It needs a ``DurableRuns`` that is started and
+    has the agent.
 
-    A call that had not ended is made again, with the same ``ToolCall.idempotency_key``. The tool rules are asked
-    again about every call, also about those that were made.
+    A call that had not ended is made again, with the same ``ToolCall.idempotency_key``. The tool rules are
+    asked again about every call, also about those that were made.
 
     Args:
         once: Names of the tools whose calls may be made only once. If the process ends during such a call, the
             run ends with E153.
         reload: ``def reload(context)``, sync or async: puts values into the context of a run that goes on in
-            another process, if they are no JSON or have something to redact, and so are not stored.
+            another process, if they are not JSON or have something to redact, and so are not stored.
         session: Returns the session of an id, if runs are given the option ``session``.
 
     Raises:
@@ -75,6 +77,12 @@ class Durable(Middleware):
         else:  # of a guardrail or a hook, whose runs have no name that is the same in each process
             await call_next(run)
 
+    async def enqueue(self, agent: Any, input: Any, context: Any, **options: Any) -> str:
+        """Put a run of an agent into a queue; for ``Agent.enqueue``."""
+        runs = started_runs(agent.name)
+        job = queued_job(agent, input, context, may_leave_out=self.reload is not None, **options)
+        return await runs.enqueue(job)
+
     def __repr__(self) -> str:
         return f"Durable(once={sorted(self.once)})" if self.once else "Durable()"
 
@@ -82,7 +90,7 @@ class Durable(Middleware):
 def durable_of(agent: Any) -> Durable | None:
     """Return the ``Durable`` among the middleware of an agent."""
     for stage in agent.layers.stages:
-        owner = getattr(stage[1] if isinstance(stage, tuple) else stage, "__self__", None)
+        owner = owner_of(stage)
         if isinstance(owner, Durable):
             return owner
     return None

@@ -1,4 +1,4 @@
-"""``Overseer``: looks, beside the runs, for what other processes have left, taken over, cancelled or answered."""
+"""``Overseer``: looks for what other processes have left, taken over, cancelled or answered."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ from kantan_agents.durable.engines.dbos_engine import DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits
 from kantan_agents.durable.execution import Execution, current_execution
 from kantan_agents.durable.journal import Journal
+from kantan_agents.durable.kept_events import EventKeeper
 from kantan_agents.durable.management import RESUMED, Management
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.outcome import outcome_text
@@ -30,12 +31,13 @@ from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import DurableNotStartedError, InvalidOptionError, RunMovedError
 from kantan_agents.pipeline import Next, Run
-from kantan_agents.support.arguments import checked_int, checked_number
+from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.recorder import sigterm
 from kantan_agents.tracing.spans import record_recovery
 
 _log = get_logger("kantan_agents.durable")
+
 
 class DurableRuns(Management):
     """The durable runs of a database.
@@ -50,11 +52,13 @@ class DurableRuns(Management):
 
     Args:
         database: ``sqlite:///PATH`` for the processes of one machine, ``postgresql://...`` for several.
-        agents: The agents whose runs this process makes. Each has a ``Durable`` among its middleware and a name
-            of its own.
+        agents: The agents whose runs this process makes. Each has a ``Durable`` among its middleware and a
+            name of its own.
         queues: The queues whose runs this process makes, with their ``Limits``.
         application: Processes with the same name make each other's runs, and so need the same agents.
         max_recoveries: How often a run is taken over from an ended process before it is parked.
+        keep_events: Whether the events of the runs are stored, so that ``events`` can read them in any
+            process.
         look_interval: Seconds between two looks for runs that ended processes have left.
 
     Raises:
@@ -70,6 +74,7 @@ class DurableRuns(Management):
         queues: Mapping[str, Limits] | Iterable[str] = (),
         application: str = "kantan-agents",
         max_recoveries: int = 10,
+        keep_events: bool = False,
         look_interval: float = 1.0,
     ) -> None:
         self._database = Database(database)
@@ -90,6 +95,8 @@ class DurableRuns(Management):
         )
         self._again = Again(self._agents, self._approvals)
         self._live: dict[str, Any] = {}
+        self._keeper = EventKeeper(self._events) if checked_bool("keep_events", keep_events) else None
+        self._subscriptions: list[Any] = []
 
     async def start(self) -> None:
         """Begin to make runs. ``async with`` does the same.
@@ -111,6 +118,9 @@ class DurableRuns(Management):
     def _start(self) -> None:
         self._database.open()
         self._overseer.start(self._engine.executor)
+        if self._keeper is not None:
+            self._keeper.start()
+            self._subscriptions = [agent.subscribe(self._keeper) for agent in self._agents.values()]
         try:
             self._engine.start(self._make, {**self._queues, RESUMED: Limits()})
         except BaseException:
@@ -118,7 +128,7 @@ class DurableRuns(Management):
             raise
         self._overseer.look()
 
-    async def stop(self, timeout: float = 10.0) -> None:
+    async def stop(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109 - seconds for the runs to end
         """Make no more runs. Those that have not ended are left to other processes, or to the next start.
 
         Args:
@@ -136,6 +146,10 @@ class DurableRuns(Management):
             self._overseer.end_all()
             self._engine.stop(timeout)
         finally:
+            for subscription in self._subscriptions:
+                subscription.cancel()
+            if self._keeper is not None:
+                self._keeper.stop()
             self._overseer.stop()
             self._database.close()
             Started.runs = None
@@ -161,7 +175,7 @@ class DurableRuns(Management):
         async def live() -> str:
             token = current_execution.set(execution)
             try:
-                return await self._execute(execution, durable, run, call_next)
+                return await self._execute(execution, run, call_next)
             finally:
                 current_execution.reset(token)
 
@@ -181,12 +195,12 @@ class DurableRuns(Management):
         """Make a run that belongs to a durable one: a recovered one, or one that a tool of it has begun."""
         execution.once |= durable.once
         if run.id == execution.root_id:
-            execution.outcome = await self._execute(execution, durable, run, call_next)
+            execution.outcome = await self._execute(execution, run, call_next)
         else:
             run.journal = Journal(execution, run)
             await call_next(run)
 
-    async def _execute(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> str:
+    async def _execute(self, execution: Execution, run: Run, call_next: Next) -> str:
         if not execution.is_open:
             await execution.begin()
         run.journal = Journal(execution, run)
@@ -232,7 +246,9 @@ class DurableRuns(Management):
         known = self._agents.get(run.agent.name)
         chosen_by = None if run.agent.arm_of is None else run.agent.arm_of()
         if known is None or known not in (run.agent, chosen_by):
-            reason = "it is not one of the agents= of the DurableRuns that is started, or another of its name is"
+            reason = (
+                "it is not one of the agents= of the DurableRuns that is started, or another of its name is"
+            )
             raise DurableNotStartedError(agent=run.agent.name, reason=reason)
 
     def __repr__(self) -> str:

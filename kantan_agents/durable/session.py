@@ -1,4 +1,4 @@
-"""``DurableSession``: a session of the SDK whose reads are the same in each process, and whose writes happen once."""
+"""``DurableSession``: a session of the SDK whose reads are the same in each process, with writes made once."""
 
 from __future__ import annotations
 

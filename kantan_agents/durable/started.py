@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from kantan_agents.errors import DurableNotStartedError
-
-if TYPE_CHECKING:
-    from kantan_agents.durable.runs import DurableRuns
 
 
 class Started:
@@ -17,10 +14,10 @@ class Started:
         runs: The one that is started.
     """
 
-    runs: DurableRuns | None = None
+    runs: Any = None
 
 
-def started_runs(agent: str) -> DurableRuns:
+def started_runs(agent: str) -> Any:
     """Return the ``DurableRuns`` that is started.
 
     Raises:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 import attrs
@@ -15,6 +15,7 @@ from kantan_agents.durable.formats import dump, is_plain, load
 from kantan_agents.errors import NotStorableError
 from kantan_agents.interception import redacted_data
 from kantan_agents.middleware.approve.stored import as_json, state_data
+from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import ToolRulesMode
 
@@ -96,8 +97,9 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
     elif isinstance(given, list):
         given = [_item(item) for item in given]
     session = run.options.get("session")
+    kept = kept_keys(run.agent)
     context, left_out = stored_context(
-        agent, run.context, lambda data: redacted_data(run, data), may_leave_out=may_leave_out
+        agent, run.context, lambda data: redacted_data(run, data), kept, may_leave_out=may_leave_out
     )
     return StoredRun(
         agent=agent,
@@ -114,7 +116,12 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
 
 
 def stored_context(
-    agent: str, context: Mapping[str, Any], redact: Callable[[Any], Any], *, may_leave_out: bool
+    agent: str,
+    context: Mapping[str, Any],
+    redact: Callable[[Any], Any],
+    kept: Collection[str] = (),
+    *,
+    may_leave_out: bool,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return what is stored of a context, and the keys that are not.
 
@@ -128,7 +135,7 @@ def stored_context(
             continue
         if isinstance(value, ToolRulesMode):
             stored[key] = {_RULES: value.value}
-        elif is_plain(value) and redact(value) == value:
+        elif is_plain(value) and (key in kept or redact(value) == value):
             stored[key] = value
         elif may_leave_out and key not in RESERVED_KEYS:
             left_out.append(key)
@@ -137,6 +144,26 @@ def stored_context(
             reason = f"{problem}; pass Durable(reload=...), which puts it into the context of another process"
             raise NotStorableError(agent=agent, what=f"context[{key!r}]", reason=reason)
     return stored, tuple(left_out)
+
+
+def kept_keys(agent: Any) -> frozenset[str]:
+    """Return the keys of the context in which ``Redact`` of an agent keeps values, as its user has chosen.
+
+    Raises:
+        NotStorableError: E151, it puts back values that no other process would have.
+    """
+    redacts = [stage for stage in map(owner_of, agent.layers.stages) if isinstance(stage, Redact)]
+    if any(one.forgets for one in redacts):
+        reason = "are lost with the process; give it keep_in=, or restore=False"
+        raise NotStorableError(
+            agent=agent.name, what="the values that Redact(restore=True) puts back", reason=reason
+        )
+    return frozenset(one.keep_in for one in redacts if one.keep_in is not None)
+
+
+def owner_of(stage: Any) -> Any:
+    """Return the middleware whose method a stage is; None for a function."""
+    return getattr(stage[1] if isinstance(stage, tuple) else stage, "__self__", None)
 
 
 def loaded_context(stored: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,7 +55,7 @@ class UnknownDurableAgentError(KantanAgentsError):
 
 
 class ToolOutcomeUnknownError(KantanAgentsError):
-    """A process ended while it made a tool call that may be made only once. Nobody knows whether it took effect.
+    """A process ended while it made a tool call that may be made only once, and the outcome is unknown.
 
     Attributes:
         run_id: Id of the run.
@@ -66,8 +66,9 @@ class ToolOutcomeUnknownError(KantanAgentsError):
 
     code = "E153"
     template = (
-        "The tool {tool!r} was being called when the process of run {run_id} ended, and it may be called only "
-        "once. Find out whether the call {call_id!r} (idempotency key {key}) took effect, then begin a new run"
+        "The tool {tool!r} was being called when the process of run {run_id} ended, and it may be called "
+        "only once. Find out whether the call {call_id!r} (idempotency key {key}) took effect, then begin a "
+        "new run"
     )
     run_id: str
     tool: str

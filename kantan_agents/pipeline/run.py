@@ -55,8 +55,8 @@ class Run:
         parent_call: Id of the tool call inside which this one began.
         capture: Collects the complete record of the run; None if nobody wants it. For the library.
         tape: Answers its calls in a replay; None in an ordinary run. For the library.
-        journal: Keeps what its calls have returned, so that another process can go on with the run; None unless
-            it is durable. For the library.
+        journal: Keeps what its calls have returned, so that another process can go on with the run; None
+            unless it is durable. For the library.
         elapsed: Seconds since the run was begun, if it was begun in another process; else 0. Time limits
             count them.
         observed: Models with their wrappers, by the id of the model and the agent's name. For the library.

@@ -77,8 +77,7 @@ def new_run(
     if config.trace_metadata:
         metadata = {**finite(config.trace_metadata), **metadata}
     run = Run(agent, input, context, run_id, options, config, metadata, callers_provider)
-    if given is not None:
-        run.elapsed = given.elapsed
+    run.elapsed = 0.0 if given is None else given.elapsed
     pipeline = _wrapped(agent, run, chosen)
     _place(run)
     if agent.layers.metadata:

@@ -1,7 +1,7 @@
 """``DBOSEngine``: durable runs as workflows of DBOS, in a SQLite file or in Postgres.
 
-A run is one workflow. Its calls are no steps of DBOS: DBOS finds a step again by its place, and the calls of a
-run may begin in another order. They are in ``durable.storage.steps``.
+A run is one workflow. Its calls are not steps of DBOS: DBOS finds a step again by its place, and the calls of
+a run may begin in another order. They are in ``durable.storage.steps``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 WORKFLOW: Final = "kantan_agents.durable_run"
 SCHEDULED: Final = "kantan_agents.scheduled_run"
-# The workflows of the library, not those of the application: what has changed in an agent must not keep a worker
-# from the runs that another version has begun.
+# The workflows of the library, not those of the application: what has changed in an agent must not keep a
+# worker from the runs that another version has begun.
 _VERSION: Final = "kantan-agents-1"
 _POLLING_SECONDS: Final = 0.5
 _STATUS: Final = {
@@ -81,7 +81,7 @@ class DBOSEngine:
             raise DurableDatabaseError(database=self._database.shown, reason=_first_line(error)) from error
 
     def stop(self, timeout: float) -> None:
-        """Make no more runs; those that are being made are left to other processes after ``timeout`` seconds."""
+        """Make no more runs; after ``timeout`` seconds, leave those that are being made to other processes."""
         from dbos import DBOS
 
         if self._workflow is not None:
@@ -151,7 +151,9 @@ class DBOSEngine:
 
     def recover(self, executors: Sequence[str]) -> int:
         """Give the runs of processes that have ended to others; return how many these are."""
-        from dbos._dbos import _get_dbos_instance  # DBOS recovers the runs of other processes only for Conductor
+        from dbos._dbos import (
+            _get_dbos_instance,
+        )  # DBOS recovers the runs of other processes only for Conductor
 
         return len(_get_dbos_instance()._recover_pending_workflows(list(executors)))
 

@@ -1,4 +1,4 @@
-"""``Engine``: what a workflow engine does for durable runs. It stores, starts, queues and recovers; no more."""
+"""``Engine``: what a workflow engine does for durable runs: it stores, starts, queues and recovers them."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Engine(Protocol):
         ...
 
     def stop(self, timeout: float) -> None:
-        """Make no more runs; those that are being made are left to other processes after ``timeout`` seconds."""
+        """Make no more runs; after ``timeout`` seconds, leave those that are being made to other processes."""
         ...
 
     async def run(self, run_id: str, stored: str) -> str:

@@ -1,4 +1,4 @@
-"""Which processes that make durable runs are alive: each holds a lock that ends with it. No clock is compared."""
+"""Which processes that make durable runs are alive: each holds a lock that ends with it, without clocks."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _can_delete(path: Path) -> bool:
 
 
 class _Advisory:
-    """Each process holds an advisory lock on a connection of its own. Postgres ends it with the connection."""
+    """Each process holds an advisory lock on a connection of its own, with which Postgres ends it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -129,7 +129,7 @@ class Approvals:
                     },
                 )
 
-    def list(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
+    def calls(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
         """Return the calls that wait, the oldest first; with ``answered``, also the others."""
         from sqlalchemy import text
 
@@ -186,8 +186,8 @@ class Approvals:
             return list(
                 connection.execute(
                     text(
-                        "SELECT run_id FROM kantan_agents_durable_waiting w WHERE next_id IS NULL AND NOT EXISTS "
-                        "(SELECT 1 FROM kantan_agents_durable_approvals a "
+                        "SELECT run_id FROM kantan_agents_durable_waiting w WHERE next_id IS NULL "
+                        "AND NOT EXISTS (SELECT 1 FROM kantan_agents_durable_approvals a "
                         "WHERE a.run_id = w.run_id AND a.answer IS NULL)"
                     )
                 ).scalars()
@@ -221,7 +221,8 @@ class Approvals:
             return set(
                 connection.execute(
                     text(
-                        "SELECT run_id FROM kantan_agents_durable_waiting WHERE next_id IS NULL AND run_id IN :ids"
+                        "SELECT run_id FROM kantan_agents_durable_waiting "
+                        "WHERE next_id IS NULL AND run_id IN :ids"
                     ).bindparams(bindparam("ids", expanding=True)),
                     {"ids": list(run_ids)},
                 ).scalars()
@@ -234,7 +235,8 @@ class Approvals:
         with self._database.read() as connection:
             row = connection.execute(
                 text(
-                    "SELECT agent, state, options, queue FROM kantan_agents_durable_waiting WHERE run_id = :run"
+                    "SELECT agent, state, options, queue FROM kantan_agents_durable_waiting "
+                    "WHERE run_id = :run"
                 ),
                 {"run": run_id},
             ).first()

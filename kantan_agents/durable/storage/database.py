@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS kantan_agents_durable_runs (
-        run_id TEXT PRIMARY KEY, execution TEXT, attempt INTEGER NOT NULL, begun_at DOUBLE PRECISION NOT NULL)""",
+        run_id TEXT PRIMARY KEY, execution TEXT, attempt INTEGER NOT NULL,
+        begun_at DOUBLE PRECISION NOT NULL)""",
     """CREATE TABLE IF NOT EXISTS kantan_agents_durable_steps (
         root_id TEXT NOT NULL, run_id TEXT NOT NULL, step TEXT NOT NULL, body TEXT,
         PRIMARY KEY (root_id, run_id, step))""",

@@ -79,6 +79,16 @@ class Redact(Middleware):
         self._key = key or secrets.token_bytes(32)
         self._keep_in = keep_in
 
+    @property
+    def keep_in(self) -> str | None:
+        """Context key of the original values; None if they are not kept."""
+        return self._keep_in
+
+    @property
+    def forgets(self) -> bool:
+        """Whether it puts values back that nobody but this process has."""
+        return self._restore and self._keep_in is None
+
     def masked(self, data: Any) -> Any:
         """Return JSON data in which everything that the rules find is masked, outside a run.
 

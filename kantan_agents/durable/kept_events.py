@@ -1,0 +1,154 @@
+"""``EventKeeper``: stores the events of durable runs, so that a reader can go on where it was interrupted."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from threading import Event as Signal
+from threading import Lock, Thread
+from typing import Any
+
+import attrs
+
+from kantan_agents.durable.execution import current_execution
+from kantan_agents.durable.storage.events import Events
+from kantan_agents.events import Event
+from kantan_agents.support.log import get_logger
+from kantan_agents.support.secrets import mask
+
+_INTERVAL = 0.05
+_MOST_WAITING = 50_000
+_DELTAS = ("text_delta", "reasoning_delta", "tool_arguments_delta")
+ENDS = ("run_finished", "run_failed", "run_cancelled")
+WENT_ON = "went_on"
+"""Type of the event that says that another process goes on with the run. Texts after the last
+``model_call_finished`` before it are sent again from their beginning."""
+
+_log = get_logger("kantan_agents.durable")
+
+
+@attrs.define
+class _Reel:
+    """The events of one run that are not stored yet."""
+
+    attempt: int = 1
+    waiting: list[Event] = attrs.field(factory=list)
+    last: int | None = None
+    known: frozenset[str] = frozenset()
+    seen: Counter[str] = attrs.field(factory=Counter)
+    is_over: bool = False
+
+
+class EventKeeper:
+    """Stores events in a thread of its own.
+
+    Args:
+        events: Where they are stored.
+    """
+
+    def __init__(self, events: Events) -> None:
+        self._events = events
+        self._reels: dict[str, _Reel] = {}
+        self._roots: dict[str, str] = {}
+        self._lock = Lock()
+        self._ends = Signal()
+        self._thread: Thread | None = None
+        self._dropped = 0
+
+    def __call__(self, event: Event) -> None:
+        """Receive an event. The run does not wait for its storage."""
+        execution = current_execution.get()
+        with self._lock:
+            root = self._root_of(event, None if execution is None else execution.root_id)
+            reel = self._reels.setdefault(root, _Reel())
+            if execution is not None:
+                reel.attempt = execution.attempt
+            if len(reel.waiting) >= _MOST_WAITING:
+                self._dropped += 1
+                return
+            reel.waiting.append(event)
+            if event.run_id == root and event.type in ENDS:
+                reel.is_over = True
+
+    def _root_of(self, event: Event, given: str | None) -> str:
+        parent = self._roots.get(event.parent_run_id or "")
+        root = given or self._roots.get(event.run_id) or parent or event.run_id
+        if event.type in ENDS:
+            self._roots.pop(event.run_id, None)
+        else:
+            self._roots[event.run_id] = root
+        return root
+
+    def start(self) -> None:
+        """Begin to store."""
+        self._ends.clear()
+        self._thread = Thread(target=self._store_in_intervals, name="kantan-agents-events", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Store what waits, and end."""
+        self._ends.set()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            thread.join(10.0)
+            self.store()
+
+    def _store_in_intervals(self) -> None:
+        while not self._ends.wait(_INTERVAL):
+            self.store()
+
+    def store(self) -> None:
+        """Store what waits now. If that fails, it waits for the next time."""
+        with self._lock:
+            reels = {root: reel for root, reel in self._reels.items() if reel.waiting}
+            dropped, self._dropped = self._dropped, 0
+        if dropped:
+            _log.warning("events of durable runs dropped: the database is too slow", events=dropped)
+        for root, reel in reels.items():
+            try:
+                self._store(root, reel)
+            except Exception as error:  # noqa: BLE001 - the run goes on without; they are tried again
+                _log.warning("events not stored", run_id=root, error=str(error).split("\n", 1)[0])
+
+    def _store(self, root: str, reel: _Reel) -> None:
+        rows: list[tuple[int, str | None, str]] = []
+        if reel.last is None:
+            reel.last, reel.known = self._events.known(root)
+            if reel.attempt > 1:
+                body = {"type": WENT_ON, "run_id": root, "attempt": reel.attempt}
+                reel.last += 1
+                rows.append((reel.last, f"{WENT_ON}/{reel.attempt}", json.dumps(body)))
+        with self._lock:
+            taken, reel.waiting = reel.waiting, []
+        for event in taken:
+            identity = _identity(event, reel)
+            if identity in reel.known or _is_known_delta(event, reel):
+                continue
+            reel.last += 1
+            rows.append((reel.last, identity, mask(event.to_json())))
+        try:
+            self._events.add(root, rows)
+        except BaseException:
+            with self._lock:  # numbered again at the next attempt
+                reel.waiting, reel.last = [*taken, *reel.waiting], None
+                reel.seen.clear()
+            raise
+        with self._lock:
+            if reel.is_over and not reel.waiting:
+                self._reels.pop(root, None)
+
+
+def _identity(event: Any, reel: _Reel) -> str | None:
+    """Return what an event is in its run, the same in each process; None for a piece of a text."""
+    if event.type in _DELTAS:
+        return None
+    name = f"{event.type}/{event.run_id}/{getattr(event, 'call_id', '')}"
+    reel.seen[name] += 1
+    return f"{name}/{reel.seen[name]}"
+
+
+def _is_known_delta(event: Any, reel: _Reel) -> bool:
+    if event.type not in _DELTAS:
+        return False
+    ended = "tool_call_started" if event.type == "tool_arguments_delta" else "model_call_finished"
+    return f"{ended}/{event.run_id}/{event.call_id}/1" in reel.known
