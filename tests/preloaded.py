@@ -55,6 +55,7 @@ def save_coverage() -> None:
 atexit.register(leave)  # before the imports: what they register is called earlier
 
 import anyio._backends._asyncio  # noqa: E402, F401
+import dbos  # noqa: E402, F401
 import fastapi  # noqa: E402, F401
 import kantan_llm.tracing  # noqa: E402, F401
 import mcp.server  # noqa: E402
