@@ -29,7 +29,8 @@ class Queueing:
         """Put a run into a queue, from which a worker makes it, and return its id at once.
 
         The agent needs ``Durable()`` among its middleware, and a ``DurableRuns`` must be started in this
-        process, which need not make the runs of this queue. ``await runs.result(run_id)`` waits for the outcome.
+        process, which need not make the runs of this queue. ``await runs.result(run_id)`` waits for the
+        outcome.
 
         Args:
             input: A str, or a list of the SDK's input items.

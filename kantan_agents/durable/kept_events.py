@@ -105,10 +105,13 @@ class EventKeeper:
         if dropped:
             _log.warning("events of durable runs dropped: the database is too slow", events=dropped)
         for root, reel in reels.items():
-            try:
-                self._store(root, reel)
-            except Exception as error:  # noqa: BLE001 - the run goes on without; they are tried again
-                _log.warning("events not stored", run_id=root, error=str(error).split("\n", 1)[0])
+            self._try_to_store(root, reel)
+
+    def _try_to_store(self, root: str, reel: _Reel) -> None:
+        try:
+            self._store(root, reel)
+        except Exception as error:  # noqa: BLE001 - the run goes on without; they are tried again
+            _log.warning("events not stored", run_id=root, error=str(error).split("\n", 1)[0])
 
     def _store(self, root: str, reel: _Reel) -> None:
         rows: list[tuple[int, str | None, str]] = []

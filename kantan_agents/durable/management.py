@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import anyio.to_thread
 
+from kantan_agents.durable.engines.dbos_engine import RESUMED
 from kantan_agents.durable.engines.engine import Engine, EngineRun, Job
 from kantan_agents.durable.kept_events import ENDS
 from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
@@ -29,9 +30,6 @@ from kantan_agents.errors import (
 from kantan_agents.middleware.approve.calls import Approved, Decision, Rejected
 
 T = TypeVar("T")
-
-RESUMED = "kantan_agents_resumed"
-"""The queue of runs that go on after people have answered, if they came from no queue."""
 
 _POLL_SECONDS = 0.1
 _LAST_LOOKS = 20
@@ -147,8 +145,8 @@ class Management:
 
         Args:
             run_id: Its id.
-            queue: The queue that it is put into; None means the one that it came from, or any process with the
-                same ``application``.
+            queue: The queue that it is put into; None means the one that it came from, or any process with
+                the same ``application``.
 
         Raises:
             DurableRunNotFoundError: E154, there is none of this id.

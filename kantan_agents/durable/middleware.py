@@ -24,15 +24,15 @@ class Durable(Middleware):
     """Makes the runs of an agent survive the end of their process.
 
     The run is stored when it begins, and so is what each model call and each tool call returns. If the
-    process ends, another one goes on with the run where it was. It needs a ``DurableRuns`` that is started and
-    has the agent.
+    process ends, another one goes on with the run where it was. It needs a ``DurableRuns`` that is started
+    and has the agent.
 
     A call that had not ended is made again, with the same ``ToolCall.idempotency_key``. The tool rules are
     asked again about every call, also about those that were made.
 
     Args:
-        once: Names of the tools whose calls may be made only once. If the process ends during such a call, the
-            run ends with E153.
+        once: Names of the tools whose calls may be made only once. If the process ends during such a call,
+            the run ends with E153.
         reload: ``def reload(context)``, sync or async: puts values into the context of a run that goes on in
             another process, if they are not JSON or have something to redact, and so are not stored.
         session: Returns the session of an id, if runs are given the option ``session``.
@@ -81,7 +81,7 @@ class Durable(Middleware):
         """Put a run of an agent into a queue; for ``Agent.enqueue``."""
         runs = started_runs(agent.name)
         job = queued_job(agent, input, context, may_leave_out=self.reload is not None, **options)
-        return await runs.enqueue(job)
+        return str(await runs.enqueue(job))
 
     def __repr__(self) -> str:
         return f"Durable(once={sorted(self.once)})" if self.once else "Durable()"

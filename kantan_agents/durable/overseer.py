@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, Thread
+from typing import Any
 
 from kantan_agents.durable.engines.engine import Engine
 from kantan_agents.durable.execution import MOVED, Execution
@@ -37,14 +38,18 @@ class Overseer:
         self._go_on = go_on
         self._interval = interval
         self._active: dict[str, Execution] = {}
+        self._tasks: set[asyncio.Task[Any]] = set()
         self._lock = Lock()
         self._ends = Event()
         self._thread: Thread | None = None
         self.is_stopping = False
 
-    def start(self, executor: str) -> None:
-        """Show that this process is alive, and begin to look."""
+    def hold(self, executor: str) -> None:
+        """Show that this process is alive."""
         self._alive.hold(executor)
+
+    def start(self) -> None:
+        """Begin to look."""
         self.is_stopping = False
         self._ends.clear()
         self._thread = Thread(target=self._look_in_intervals, name="kantan-agents-durable", daemon=True)
@@ -70,6 +75,12 @@ class Overseer:
                 if self._active.get(execution.root_id) is execution:
                     del self._active[execution.root_id]
 
+    def wait_for(self, task: asyncio.Task[Any] | None) -> None:
+        """Let ``wait_for_end`` wait for a task of the engine, which also stores how its run has ended."""
+        if task is not None:
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
     async def wait_for_end(self, timeout: float) -> None:
         """Wait until no run is being made here, or the time is over."""
         end = time.monotonic() + timeout
@@ -77,7 +88,7 @@ class Overseer:
         while time.monotonic() < end:
             with self._lock:
                 left = [one for one in self._active.values() if one.task is not current]
-            if not left:
+            if not left and not self._tasks:
                 return
             await asyncio.sleep(0.02)
 
@@ -101,11 +112,14 @@ class Overseer:
     def look(self) -> None:
         """Look once. What fails is logged and tried again at the next look."""
         for act in (self._take_over, self._end_lost, self._go_on):
-            try:
-                act()
-            except Exception as error:  # noqa: BLE001 - the database may be away for a while
-                if not self._ends.is_set():
-                    _log.warning("durable runs not looked after", error=str(error).split("\n", 1)[0])
+            self._try(act)
+
+    def _try(self, act: Callable[[], object]) -> None:
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001 - the database may be away for a while
+            if not self._ends.is_set():
+                _log.warning("durable runs not looked after", error=str(error).split("\n", 1)[0])
 
     def _look_in_intervals(self) -> None:
         while not self._ends.wait(self._interval):

@@ -12,12 +12,12 @@ import anyio.to_thread
 from typing_extensions import Self
 
 from kantan_agents.durable.again import Again
-from kantan_agents.durable.engines.dbos_engine import DBOSEngine
+from kantan_agents.durable.engines.dbos_engine import RESUMED, DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits
 from kantan_agents.durable.execution import Execution, current_execution
 from kantan_agents.durable.journal import Journal
 from kantan_agents.durable.kept_events import EventKeeper
-from kantan_agents.durable.management import RESUMED, Management
+from kantan_agents.durable.management import Management
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.outcome import outcome_text
 from kantan_agents.durable.overseer import Overseer
@@ -45,8 +45,8 @@ class DurableRuns(Management):
         async with DurableRuns("sqlite:///runs.sqlite3", agents=[support]) as runs:
             context = await support.run_async("Hello")
 
-    Inside the block, this process makes durable runs: those that it begins, those of its ``queues``, and those
-    that ended processes have left. Only one can be started in a process.
+    Inside the block, this process makes durable runs: those that it begins, those of its ``queues``, and
+    those that ended processes have left. Only one can be started in a process.
 
     Without the block, the methods that list, answer, cancel and resume can be called too.
 
@@ -83,7 +83,8 @@ class DurableRuns(Management):
         if not isinstance(application, str) or not application.isprintable() or not application.strip():
             raise InvalidOptionError(option="application", reason=f"must be a name, not {application!r}")
         attempts = checked_int("max_recoveries", max_recoveries, 0)
-        engine: Engine = DBOSEngine(self._database, application, attempts)
+        interval = checked_number("look_interval", look_interval, above_zero=True)
+        engine: Engine = DBOSEngine(self._database, application, attempts, interval)
         self._steps = Steps(self._database)
         super().__init__(self._database, engine, Approvals(self._database), self._steps)
         self._overseer = Overseer(
@@ -91,7 +92,7 @@ class DurableRuns(Management):
             alive_in(self._database),
             self._steps,
             self.go_on_answered,
-            checked_number("look_interval", look_interval, above_zero=True),
+            interval,
         )
         self._again = Again(self._agents, self._approvals)
         self._live: dict[str, Any] = {}
@@ -117,7 +118,7 @@ class DurableRuns(Management):
 
     def _start(self) -> None:
         self._database.open()
-        self._overseer.start(self._engine.executor)
+        self._overseer.hold(self._engine.executor)
         if self._keeper is not None:
             self._keeper.start()
             self._subscriptions = [agent.subscribe(self._keeper) for agent in self._agents.values()]
@@ -127,32 +128,41 @@ class DurableRuns(Management):
             self._overseer.stop()
             raise
         self._overseer.look()
+        self._overseer.start()
 
-    async def stop(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109 - seconds for the runs to end
-        """Make no more runs. Those that have not ended are left to other processes, or to the next start.
+    async def stop(self, timeout: float = 10.0) -> None:  # noqa: ASYNC109 - it ends the runs
+        """Make no more runs, and close all connections.
+
+        Runs that have not ended are left to other processes, or to the next start. If it was not started,
+        this only closes the connections.
 
         Args:
             timeout: Seconds to wait for the runs that are being made.
         """
         if Started.runs is not self:
+            await anyio.to_thread.run_sync(self._close)
             return
         with anyio.CancelScope(shield=True):
             await self._overseer.wait_for_end(timeout)
             self._overseer.is_stopping = True
-            await anyio.to_thread.run_sync(self._stop, timeout)
+            await anyio.to_thread.run_sync(self._stop)
 
-    def _stop(self, timeout: float) -> None:
+    def _stop(self) -> None:
         try:
             self._overseer.end_all()
-            self._engine.stop(timeout)
+            self._engine.stop()
         finally:
             for subscription in self._subscriptions:
                 subscription.cancel()
             if self._keeper is not None:
                 self._keeper.stop()
             self._overseer.stop()
-            self._database.close()
+            self._close()
             Started.runs = None
+
+    def _close(self) -> None:
+        self._engine.stop()
+        self._database.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -224,6 +234,7 @@ class DurableRuns(Management):
         live = self._live.pop(run_id, None)
         if live is not None:
             return str(await live())
+        self._overseer.wait_for(asyncio.current_task())
         execution = Execution(run_id, self._steps, frozenset())
         await execution.begin()
         token = current_execution.set(execution)

@@ -1,4 +1,4 @@
-"""``DurableSession``: a session of the SDK whose reads are the same in each process, with writes made once."""
+"""``DurableSession``: a session whose reads are the same in each process, and whose writes happen once."""
 
 from __future__ import annotations
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +16,11 @@ from tests.programs import Preloaded
 _PRELUDE = """
 import asyncio, json, os, signal, sys
 from kantan_agents import *
+from kantan_agents.middleware import *
 from kantan_agents.durable import *
 
-DB, TRACES, LOG, FIRST = os.environ["DB"], os.environ["TRACES"], os.environ["LOG"], os.environ["FIRST"] == "yes"
+DB, TRACES, LOG = os.environ["DB"], os.environ["TRACES"], os.environ["LOG"]
+FIRST = os.environ["FIRST"] == "yes"
 
 def effect(line):
     descriptor = os.open(LOG, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
@@ -87,7 +88,7 @@ class Scene:
         """Run the code as a program, and return what it has printed, a line each.
 
         Args:
-            code: It defines ``agent``, and ``first(runs)`` if the first program does something else than a run.
+            code: It defines ``agent``, and ``first(runs)`` if the first program does more than a run.
             server: The scripted model.
             first: Whether it is the first of the two programs, which is killed.
             fails: Whether it is not killed, but must end with an error.
@@ -119,6 +120,12 @@ class Scene:
 
 
 @pytest.fixture
-def scene(preloaded: Preloaded, tmp_path: Path) -> Iterator[Scene]:
+def scene(preloaded: Preloaded, tmp_path: Path) -> Scene:
     """Two processes with one SQLite file."""
-    yield Scene(preloaded, tmp_path)
+    return Scene(preloaded, tmp_path)
+
+
+@pytest.fixture
+def shared_scene(preloaded: Preloaded, tmp_path: Path, postgres_url: str) -> Scene:
+    """Two processes with one Postgres database."""
+    return Scene(preloaded, tmp_path, postgres_url)

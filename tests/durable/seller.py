@@ -1,4 +1,4 @@
-"""A scripted model for ``shop.py``: what it says depends only on the conversation, as if it remembered nothing."""
+"""A scripted model for ``shop.py``: what it says depends on the conversation alone."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """A program with a durable agent that uses tools, delegates and gives structured output; it may be killed.
 
-``python shop.py DATABASE LOG CASE KILL`` begins a run of the case. ``KILL`` is ``before 3`` or ``after 3``: the
-process is killed around its third write. ``python shop.py DATABASE LOG`` makes the runs that were left.
+``python shop.py DATABASE LOG CASE KILL`` begins a run of the case. ``KILL`` is ``before 3`` or ``after 3``:
+the process is killed around its third write. ``python shop.py DATABASE LOG`` makes the runs that were left.
 """
 
 from __future__ import annotations
@@ -94,11 +94,15 @@ class Killing:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+def _look_away(_self: Overseer) -> None:
+    """Leave the runs that were killed before to another process."""
+
+
 async def begin(database: str, case: str, kill: str) -> None:
     """Begin a run that may be killed."""
     when, number = kill.split()
     counter = Killing(case, when, int(number))
-    setattr(Overseer, "look", lambda _: None)  # those that were killed before are not its business
+    Overseer.look = _look_away  # type: ignore[assignment,method-assign]
     agent = shop()
     async with DurableRuns(database, agents=[agent]):
         context = await agent.run_async("Sell.", {"case": case})

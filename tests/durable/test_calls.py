@@ -21,7 +21,8 @@ _REPLIES = [[function_call("pay", {"amount": 3}, call_id="c1")], "Done."]
 def test_a_call_in_flight_is_made_again_with_the_same_key(scene: Scene) -> None:
     with OfflineServer(_REPLIES) as server:
         ended = scene.killed(
-            _PAY + 'agent = Agent("a", "Help.", model="m", tools=[pay], middleware=[Durable()])', server
+            _PAY + 'agent = Agent("a", "Help.", model="gpt-6.1-terra", tools=[pay], middleware=[Durable()])',
+            server,
         )
     assert ended["output"] == "Done."
     assert len(scene.effects) == 2

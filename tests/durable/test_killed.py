@@ -7,8 +7,6 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import pytest
-
 from kantan_agents.testing import OfflineServer
 from tests.durable.seller import ANSWERS, EFFECTS, Seller
 from tests.programs import Preloaded

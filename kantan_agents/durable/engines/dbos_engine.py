@@ -24,6 +24,8 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 # The workflows of the library, not those of the application: what has changed in an agent must not keep a
 # worker from the runs that another version has begun.
 _VERSION: Final = "kantan-agents-1"
+RESUMED: Final = "kantan_agents_resumed"
+"""The queue of runs that go on and came from none: recovered ones, and those that people have answered."""
 _POLLING_SECONDS: Final = 0.5
 _STATUS: Final = {
     "PENDING": "running",
@@ -43,12 +45,16 @@ class DBOSEngine:
         database: The database.
         application: Name of the application. Processes of the same name make each other's runs.
         max_recoveries: How often a run is taken over before it is parked.
+        polling: Seconds between two looks into a queue.
     """
 
-    def __init__(self, database: Database, application: str, max_recoveries: int) -> None:
+    def __init__(
+        self, database: Database, application: str, max_recoveries: int, polling: float = _POLLING_SECONDS
+    ) -> None:
         self._database = database
         self._application = application
         self._max_recoveries = max_recoveries
+        self._polling = min(polling, _POLLING_SECONDS)
         self.executor = f"{application}-{uuid.uuid4().hex}"
         self._workflow: Any = None
         self._made: DBOSClient | None = None
@@ -68,25 +74,29 @@ class DBOSEngine:
                     "executor_id": self.executor,
                     "application_version": _VERSION,
                     "log_level": "ERROR",
-                    "notification_listener_polling_interval_sec": _POLLING_SECONDS,
+                    "notification_listener_polling_interval_sec": self._polling,
+                    "scheduler_polling_interval_sec": 10 * self._polling,
                 }
             )
             self._workflow = _register(body, self._max_recoveries, self.enqueue_now)
             DBOS.listen_queues(list(queues))
-            DBOS.launch()
+            DBOS.migrate(self._database.url)
+            # Before the launch: DBOS looks for new queues only once a second.
+            client = self._client()
             for name, limits in queues.items():
-                DBOS.register_queue(name, **_queue_options(limits), on_conflict="always_update")
+                client.register_queue(name, **_queue_options(limits), polling_interval_sec=self._polling)
+            DBOS.launch()
         except Exception as error:
             DBOS.destroy(destroy_registry=True)
             raise DurableDatabaseError(database=self._database.shown, reason=_first_line(error)) from error
 
-    def stop(self, timeout: float) -> None:
-        """Make no more runs; after ``timeout`` seconds, leave those that are being made to other processes."""
+    def stop(self) -> None:
+        """Make no more runs, and leave those that are being made to other processes."""
         from dbos import DBOS
 
         if self._workflow is not None:
             self._workflow = None
-            DBOS.destroy(destroy_registry=True, workflow_completion_timeout_sec=int(timeout))
+            DBOS.destroy(destroy_registry=True)
         with self._lock:
             client, self._made = self._made, None
         if client is not None:
@@ -125,18 +135,19 @@ class DBOSEngine:
 
     def schedule(self, name: str, cron: str, queue: str, stored: str, timezone: str | None) -> None:
         """Put a run into a queue whenever a cron expression says so. Replaces a schedule of the same name."""
-        client = self._client()
-        client.apply_schedules(
-            [
-                {
-                    "schedule_name": name,
-                    "workflow_name": SCHEDULED,
-                    "schedule": cron,
-                    "context": {"queue": queue, "stored": stored},
-                    "cron_timezone": timezone,
-                }
-            ]
-        )
+        from dbos import error as errors
+
+        entry: Any = {
+            "schedule_name": name,
+            "workflow_name": SCHEDULED,
+            "schedule": cron,
+            "context": {"queue": queue, "stored": stored},
+            "cron_timezone": timezone,
+        }
+        try:
+            self._client().apply_schedules([entry])
+        except errors.DBOSException as error:
+            raise ValueError(str(error).removeprefix("DBOS Error: ")) from error
 
     def unschedule(self, name: str) -> None:
         """Remove a schedule."""
@@ -151,11 +162,16 @@ class DBOSEngine:
 
     def recover(self, executors: Sequence[str]) -> int:
         """Give the runs of processes that have ended to others; return how many these are."""
-        from dbos._dbos import (
-            _get_dbos_instance,
-        )  # DBOS recovers the runs of other processes only for Conductor
+        from dbos._dbos import _get_dbos_instance
 
-        return len(_get_dbos_instance()._recover_pending_workflows(list(executors)))
+        # DBOS recovers the runs of other processes only for its Conductor, so these names are private. The
+        # runs are put into a queue of this library, because that of DBOS is looked at less often.
+        system = _get_dbos_instance()._sys_db
+        return sum(
+            system.reenqueue_for_recovery(pending.workflow_id, [executor], RESUMED)
+            for executor in executors
+            for pending in system.get_pending_workflows(executor, _VERSION)
+        )
 
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
@@ -223,7 +239,6 @@ def _queue_options(limits: Limits) -> dict[str, Any]:
         "worker_concurrency": limits.concurrency,
         "global_concurrency": limits.total,
         "partition_concurrency": limits.per_tenant,
-        "polling_interval_sec": _POLLING_SECONDS,
     }
     if limits.rate is not None:
         options["limiter"] = {"limit": limits.rate, "period": limits.period}

@@ -98,8 +98,8 @@ class Engine(Protocol):
         """Begin to make runs of these queues, and those that are recovered."""
         ...
 
-    def stop(self, timeout: float) -> None:
-        """Make no more runs; after ``timeout`` seconds, leave those that are being made to other processes."""
+    def stop(self) -> None:
+        """Make no more runs, and leave those that are being made to other processes."""
         ...
 
     async def run(self, run_id: str, stored: str) -> str:

@@ -106,7 +106,7 @@ class Steps:
     def forget(self, root: str) -> None:
         """Delete what is stored of a run that has ended."""
         for table, column in (("steps", "root_id"), ("runs", "run_id")):
-            self._write(f"DELETE FROM kantan_agents_durable_{table} WHERE {column} = :root", {"root": root})  # noqa: S608 - names of this module
+            self._write(f"DELETE FROM kantan_agents_durable_{table} WHERE {column} = :root", {"root": root})
 
     def _write(self, statement: str, values: dict[str, object]) -> bool:
         from sqlalchemy import text
