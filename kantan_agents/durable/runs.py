@@ -11,6 +11,7 @@ import anyio
 import anyio.to_thread
 from typing_extensions import Self
 
+from kantan_agents.context import check_context
 from kantan_agents.durable.again import Again
 from kantan_agents.durable.engines.dbos_engine import RESUMED, DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits
@@ -179,6 +180,7 @@ class DurableRuns(Management):
     async def begin(self, durable: Durable, run: Run, call_next: Next) -> None:
         """Make a run that begins here. For ``Durable``."""
         self._check_agent(run)
+        check_context(run.context)
         stored = stored_run(run, may_leave_out=durable.reload is not None).to_json()
         execution = Execution(run.id, self._steps, durable.once)
 

@@ -83,7 +83,7 @@ class Scene:
         self._log = folder / "log"
 
     def run(
-        self, code: str, server: OfflineServer, *, first: bool, fails: bool = False
+        self, code: str, server: OfflineServer, *, first: bool, dies: bool | None = None
     ) -> list[dict[str, Any]]:
         """Run the code as a program, and return what it has printed, a line each.
 
@@ -91,7 +91,7 @@ class Scene:
             code: It defines ``agent``, and ``first(runs)`` if the first program does more than a run.
             server: The scripted model.
             first: Whether it is the first of the two programs, which is killed.
-            fails: Whether it is not killed, but must end with an error.
+            dies: Whether it kills itself; None means that the first one does.
         """
         environ = {
             **os.environ,
@@ -102,7 +102,7 @@ class Scene:
             "FIRST": "yes" if first else "no",
         }
         program = self._preloaded.run(["-c", _PRELUDE + textwrap.dedent(code) + _MAIN], env=environ)
-        expected = -9 if first and not fails else 0
+        expected = -9 if (first if dies is None else dies) else 0
         assert program.returncode == expected, (program.returncode, program.stdout, program.stderr)
         return [json.loads(line) for line in program.stdout.splitlines() if line.startswith("{")]
 

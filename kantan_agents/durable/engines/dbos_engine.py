@@ -62,7 +62,7 @@ class DBOSEngine:
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
         """Begin to make runs of these queues, and those that are recovered."""
-        from dbos import DBOS
+        from dbos import DBOS, DBOSPortableJSONSerializer
 
         # A process has one DBOS, whose workflows are registered before it is launched.
         DBOS.destroy(destroy_registry=True)
@@ -74,6 +74,7 @@ class DBOSEngine:
                     "executor_id": self.executor,
                     "application_version": _VERSION,
                     "log_level": "ERROR",
+                    "serializer": DBOSPortableJSONSerializer(),  # by default it would pickle errors
                     "notification_listener_polling_interval_sec": self._polling,
                     "scheduler_polling_interval_sec": 10 * self._polling,
                 }
@@ -195,7 +196,7 @@ class DBOSEngine:
         return [_engine_run(row) for row in rows]
 
     def _client(self) -> DBOSClient:
-        from dbos import DBOSClient
+        from dbos import DBOSClient, DBOSPortableJSONSerializer
 
         with self._lock:
             if self._made is None:
@@ -203,6 +204,7 @@ class DBOSEngine:
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
                         application_name=self._application,
+                        serializer=DBOSPortableJSONSerializer(),
                         retry_connection_errors=False,
                     )
                 except Exception as error:
