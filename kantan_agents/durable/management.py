@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, TypeVar
 
@@ -33,6 +34,7 @@ T = TypeVar("T")
 
 _POLL_SECONDS = 0.1
 _LAST_LOOKS = 20
+_PRUNED = 500
 _ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *_ENDED)
 
@@ -161,6 +163,32 @@ class Management:
             self._engine.resume(run_id, queue or found.queue or RESUMED)
 
         await self._in_thread(resume)
+
+    async def prune(self, *, older_than: timedelta) -> int:
+        """Delete what is stored of runs that have ended long ago; return how many these were.
+
+        Runs that wait for people, or that are parked, stay.
+
+        Args:
+            older_than: How long ago they have ended at least.
+        """
+
+        def prune() -> int:
+            moment, count = datetime.now(timezone.utc) - older_than, 0
+            kept: set[str] = set()
+            while True:
+                found = [
+                    run for run in self._engine.ended_before(moment, _PRUNED + len(kept)) if run not in kept
+                ]
+                kept |= self._approvals.waiting_among(found) if found else set()
+                ended = [run for run in found if run not in kept]
+                if not ended:
+                    return count
+                self._steps.forget(ended)
+                self._engine.forget(ended)
+                count += len(ended)
+
+        return await self._in_thread(prune)
 
     async def list_approvals(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
         """Return the calls that wait for a person, the oldest first.

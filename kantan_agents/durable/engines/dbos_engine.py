@@ -26,6 +26,7 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 _VERSION: Final = "kantan-agents-1"
 RESUMED: Final = "kantan_agents_resumed"
 """The queue of runs that go on and came from none: recovered ones, and those that people have answered."""
+_INTERNAL: Final = "_dbos_internal_queue"
 _POLLING_SECONDS: Final = 0.5
 _STATUS: Final = {
     "PENDING": "running",
@@ -182,6 +183,10 @@ class DBOSEngine:
         """Queue a run again that was cancelled or parked."""
         self._client().resume_workflow(run_id, queue_name=queue)
 
+    def forget(self, run_ids: Sequence[str]) -> None:
+        """Delete runs that have ended."""
+        self._client().delete_workflows(list(run_ids))
+
     def find(self, run_id: str) -> EngineRun | None:
         """Return a run; None if there is none of this id."""
         rows = self._client().list_workflows(workflow_ids=[run_id], name=WORKFLOW)
@@ -194,6 +199,18 @@ class DBOSEngine:
             status=statuses, queue_name=queue, limit=limit, sort_desc=True, name=WORKFLOW
         )
         return [_engine_run(row) for row in rows]
+
+    def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
+        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        rows = self._client().list_workflows(
+            status=["SUCCESS", "ERROR", "CANCELLED"],
+            completed_before=moment.isoformat(),
+            name=WORKFLOW,
+            limit=limit,
+            load_input=False,
+            load_output=False,
+        )
+        return [row.workflow_id for row in rows]
 
     def _client(self) -> DBOSClient:
         from dbos import DBOSClient, DBOSPortableJSONSerializer
@@ -254,7 +271,7 @@ def _engine_run(row: Any) -> EngineRun:
     return EngineRun(
         run_id=row.workflow_id,
         status=_STATUS.get(row.status, row.status.lower()),
-        queue=None if row.queue_name is None or row.queue_name.startswith("_dbos_") else row.queue_name,
+        queue=None if row.queue_name in (None, RESUMED, _INTERNAL) else row.queue_name,
         executor=row.executor_id,
         created_at=_moment(row.created_at),
         updated_at=_moment(row.updated_at),

@@ -134,6 +134,14 @@ class Engine(Protocol):
         """Queue a run again that was cancelled or parked."""
         ...
 
+    def forget(self, run_ids: Sequence[str]) -> None:
+        """Delete runs that have ended."""
+        ...
+
+    def ended_before(self, moment: datetime, limit: int) -> Sequence[str]:
+        """Return the oldest runs that have finished, failed or were cancelled before a moment."""
+        ...
+
     def find(self, run_id: str) -> EngineRun | None:
         """Return a run; None if there is none of this id."""
         ...

@@ -6,11 +6,21 @@ replaces ``execution`` in its row, and later writes of the execution before chan
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from kantan_agents.durable.storage.database import Database
 
 _OWNED = "EXISTS (SELECT 1 FROM kantan_agents_durable_runs WHERE run_id = :root AND execution = :execution)"
+
+_OF_A_RUN = {
+    "steps": "root_id",
+    "events": "run_id",
+    "approvals": "run_id",
+    "waiting": "run_id",
+    "runs": "run_id",
+}
 
 
 @attrs.frozen
@@ -103,10 +113,16 @@ class Steps:
             )
             return [run_id for run_id, execution in rows if execution != owners[run_id]]
 
-    def forget(self, root: str) -> None:
-        """Delete what is stored of a run that has ended."""
-        for table, column in (("steps", "root_id"), ("runs", "run_id")):
-            self._write(f"DELETE FROM kantan_agents_durable_{table} WHERE {column} = :root", {"root": root})
+    def forget(self, roots: Sequence[str]) -> None:
+        """Delete what is stored of runs that have ended."""
+        from sqlalchemy import bindparam, text
+
+        with self._database.write() as connection:
+            for table, column in _OF_A_RUN.items():
+                statement = text(f"DELETE FROM kantan_agents_durable_{table} WHERE {column} IN :roots")
+                connection.execute(
+                    statement.bindparams(bindparam("roots", expanding=True)), {"roots": list(roots)}
+                )
 
     def _write(self, statement: str, values: dict[str, object]) -> bool:
         from sqlalchemy import text
