@@ -68,8 +68,16 @@ class Execution:
         """Return whether an earlier attempt has begun a step."""
         return (run_id, step) in self._known
 
+    async def check(self) -> None:
+        """Check that the run belongs to this attempt, before it does something.
+
+        Raises:
+            RunMovedError: E157, it does not any more.
+        """
+        self._check(await _in_thread(lambda: self._steps.owns(self.root_id, self.id)))
+
     async def start(self, run_id: str, step: str) -> None:
-        """Note that a step begins.
+        """Note that a step begins, so that another process knows it even if it does not end.
 
         Raises:
             RunMovedError: E157, the run does not belong to this attempt any more.

@@ -127,7 +127,11 @@ class Journal:
             )
             end_run_with(self._run, error)
             raise error
-        await self._execution.start(self._run.id, step)
+        # Only for a call that may be made once is it worth a write that it has begun.
+        if call.name in self._execution.once:
+            await self._execution.start(self._run.id, step)
+        else:
+            await self._execution.check()
         try:
             result = await self._made(call, made)
         except Exception as error:

@@ -69,7 +69,7 @@ class Killing:
     def __init__(self, case: str, when: str, number: int) -> None:
         self.case = case
         self.count = 0
-        for name in ("begin", "start", "finish"):
+        for name in ("begin", "owns", "finish"):
             setattr(Steps, name, self.around(name, getattr(Steps, name), when, number))
 
     def around(self, name: str, write: Any, when: str, number: int) -> Any:

@@ -184,3 +184,16 @@ def test_stopping_leaves_a_run_to_the_next_start(database: str) -> None:
         assert calls == 2
 
     asyncio.run(stop())
+
+
+def test_threads_of_the_event_loop_work_after_the_end(database: str) -> None:
+    async def use() -> None:
+        with OfflineServer(["Fine.", "Fine."]) as server:
+            agent = _agent(server)
+            for _ in range(2):
+                async with DurableRuns(database, agents=[agent]):
+                    await agent.run_async("Go.")
+                # DBOS gives the loop its own threads, and ends them.
+                assert await asyncio.to_thread(lambda: "works") == "works"
+
+    asyncio.run(use())

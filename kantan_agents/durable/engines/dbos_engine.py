@@ -12,6 +12,7 @@ from datetime import datetime, timezone
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
+from kantan_agents.durable.engines.default_executor import DefaultExecutors
 from kantan_agents.durable.engines.engine import Body, EngineRun, Job, Limits, plain
 from kantan_agents.durable.storage.database import Database
 from kantan_agents.errors import DurableDatabaseError, DurableRunNotFoundError
@@ -60,6 +61,7 @@ class DBOSEngine:
         self._workflow: Any = None
         self._made: DBOSClient | None = None
         self._lock = Lock()
+        self._executors = DefaultExecutors()
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
         """Begin to make runs of these queues, and those that are recovered."""
@@ -98,6 +100,7 @@ class DBOSEngine:
 
         if self._workflow is not None:
             self._workflow = None
+            self._executors.give_back()
             DBOS.destroy(destroy_registry=True)
         with self._lock:
             client, self._made = self._made, None
@@ -108,6 +111,7 @@ class DBOSEngine:
         """Make a run here, in this task, and return its outcome."""
         from dbos import DBOSContextEnsure, SetWorkflowID
 
+        self._executors.remember()
         # Outside of any workflow of the user's: its steps are found by their place, and this one has none.
         with DBOSContextEnsure(), SetWorkflowID(run_id):
             return str(await self._workflow(stored))

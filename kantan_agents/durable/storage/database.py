@@ -135,6 +135,7 @@ class Database:
         def prepare(connection: Any, _record: Any) -> None:
             # A transaction that reads first and then writes could otherwise fail although it waits.
             connection.isolation_level = "IMMEDIATE"
+            connection.execute("PRAGMA journal_mode = WAL")  # of the file: readers and writers do not wait
 
         return engine
 

@@ -76,6 +76,16 @@ class Steps:
             )
             return Begun(attempt, max(float(elapsed), 0.0), {(run, step): body for run, step, body in rows})
 
+    def owns(self, root: str, execution: str) -> bool:
+        """Return whether a run belongs to an execution."""
+        from sqlalchemy import text
+
+        with self._database.read() as connection:
+            found = connection.execute(
+                text("SELECT execution FROM kantan_agents_durable_runs WHERE run_id = :root"), {"root": root}
+            ).scalar()
+            return bool(found == execution)
+
     def start(self, root: str, execution: str, run_id: str, step: str) -> bool:
         """Note that a step has begun; return False if the run does not belong to the execution."""
         return self._write(

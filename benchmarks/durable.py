@@ -1,0 +1,201 @@
+"""Measures what a durable step costs beside one of DBOS, what a durable run costs, and what workers add.
+
+    python benchmarks/durable.py [--repeats 21] [--quick] [--picture docs/assets/durable-workers.png]
+
+The steps of both take turns in one SQLite file. The goal is 1.5 times a step of DBOS. The workers are
+processes with one Postgres, which is started for the measurement and does not sync to the disk; their models
+take 50 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from pathlib import Path
+
+from rich.console import Console
+
+if __name__ == "__main__":
+    # Not this folder, whose statistics.py would hide that of the standard library.
+    sys.path[0] = str(Path(__file__).resolve().parents[1])
+
+from agents import set_trace_processors
+
+from benchmarks import measure
+from benchmarks.measure import environment, timed
+from benchmarks.overhead import FakeModel
+from benchmarks.report import Report
+from kantan_agents import Agent
+from kantan_agents.durable import Durable, DurableRuns
+from kantan_agents.durable.execution import Execution
+from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.steps import Steps
+from tests.postgres_server import fresh_database, own_server
+
+STEP_GOAL = 1.5
+WORKERS = (1, 2, 3, 4)
+RUNS = 200
+MODEL_SECONDS = 0.05
+BODY = {"form": "text", "output": [{"type": "message", "content": "x" * 500}], "usage": {}}
+
+
+async def steps(report: Report, database: str) -> None:
+    """Measure a step of DBOS and one of a durable run, in one file."""
+    from dbos import DBOS, SetWorkflowID
+
+    storage = Steps(Database(database))
+
+    async def nothing() -> str:
+        return "x" * 500
+
+    @DBOS.workflow()
+    async def with_steps(count: int) -> float:
+        start = time.perf_counter()
+        for _ in range(count):
+            await DBOS.run_step_async({"name": "step"}, nothing)
+        return time.perf_counter() - start
+
+    async def of_dbos(count: int) -> float:
+        with SetWorkflowID(uuid.uuid4().hex):
+            return float(await with_steps(count)) / count
+
+    async def of_ours(count: int, *, begins: bool) -> float:
+        execution = Execution(uuid.uuid4().hex, storage, frozenset())
+        await execution.begin()
+        start = time.perf_counter()
+        for number in range(count):
+            if begins:
+                await execution.check()
+            await execution.finish(execution.root_id, f"step/{number}", BODY)
+        return (time.perf_counter() - start) / count
+
+    report.begin("1. a step", "of DBOS", "durable")
+    await report.row("the answer of a model", of_dbos, lambda n: of_ours(n, begins=False), 20, goal=STEP_GOAL)
+    await report.row("a tool call", of_dbos, lambda n: of_ours(n, begins=True), 20, goal=STEP_GOAL)
+
+
+async def runs(report: Report, database: str) -> None:
+    """Measure a whole run without a model, and the same run durable."""
+    plain = Agent("plain", "Answer.", model=FakeModel("Fine."), tool_providers=None)
+    durable = Agent(
+        "durable", "Answer.", model=FakeModel("Fine."), middleware=[Durable()], tool_providers=None
+    )
+    async with DurableRuns(database, agents=[durable]):
+        await steps(report, database)
+        report.begin("2. a run of one turn", "as it is", "durable")
+        await report.row(
+            "one turn",
+            timed(lambda: plain.run_async("Hi")),
+            timed(lambda: durable.run_async("Hi")),
+            10,
+        )
+
+
+_WORKER = """
+import asyncio, sys
+from agents import set_trace_processors
+from benchmarks.overhead import FakeModel
+from kantan_agents import Agent
+from kantan_agents.durable import Durable, DurableRuns, Limits
+
+class Slow(FakeModel):
+    async def get_response(self, *args, **kwargs):
+        await asyncio.sleep({seconds})
+        return await super().get_response(*args, **kwargs)
+
+async def main():
+    set_trace_processors([])
+    agent = Agent("clerk", "Answer.", model=Slow("Fine."), middleware=[Durable()], tool_providers=None)
+    queues = {{"jobs": Limits(concurrency=10)}}
+    async with DurableRuns(sys.argv[1], agents=[agent], queues=queues, look_interval=0.1):
+        print("ready", flush=True)
+        await asyncio.sleep(3600)
+
+asyncio.run(main())
+"""
+
+
+def start_workers(url: str, number: int) -> list[subprocess.Popen[bytes]]:
+    """Start workers, and return when they are ready."""
+    environ = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    command = [sys.executable, "-c", _WORKER.format(seconds=MODEL_SECONDS), url]
+    started = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environ) for _ in range(number)]
+    for worker in started:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+    return started
+
+
+async def throughput(url: str, workers: int, count: int) -> float:
+    """Return the runs that a number of workers make in a second."""
+    agent = Agent("clerk", "Answer.", model=FakeModel("Fine."), middleware=[Durable()], tool_providers=None)
+    started = await asyncio.to_thread(start_workers, url, workers)
+    try:
+        async with DurableRuns(url, agents=[agent]) as durable_runs:
+            start = time.perf_counter()
+            ids = [await agent.enqueue(f"job {number}", queue="jobs") for number in range(count)]
+            for run_id in ids:
+                await durable_runs.result(run_id)
+            return count / (time.perf_counter() - start)
+    finally:
+        for worker in started:
+            worker.kill()
+            worker.communicate()
+
+
+async def workers(report: Report, count: int, counts: tuple[int, ...]) -> dict[int, float]:
+    """Measure the runs per second of several numbers of workers, each with a database of its own."""
+    report.say("")
+    report.say(f"3. runs in a second from a queue in Postgres: {count} of one turn with a model of 50 ms")
+    found: dict[int, float] = {}
+    with own_server() as server:
+        for number in counts:
+            with fresh_database(server.url) as url:
+                found[number] = await throughput(url, number, count)
+            report.say(f"   {number} workers with 10 runs at once: {found[number]:6.1f} runs/s")
+    return found
+
+
+def draw(path: Path, found: dict[int, float]) -> None:
+    """Draw the throughput against the number of workers."""
+    from benchmarks.plot import framed
+
+    title = "Runs from a queue in a second, by workers (Postgres, models of 50 ms)"
+    with framed(path, (8.0, 4.2), title=title, caption=environment("dbos", "openai-agents")) as axes:
+        axes.plot([*found], [*found.values()], marker="o", color="#3b6ea5")
+        axes.set_xticks([*found])
+        axes.set_xlabel("workers, each with 10 runs at once")
+        axes.set_ylabel("runs per second")
+        axes.set_ylim(bottom=0)
+
+
+async def main(repeats: int, picture: Path | None, *, quick: bool) -> list[str]:
+    """Measure everything and return the goals that were missed."""
+    set_trace_processors([])
+    report = Report(Console(width=110), repeats)
+    report.say(f"{environment('openai-agents', 'openai', 'dbos')}; {repeats} repeats")
+    with tempfile.TemporaryDirectory() as folder:
+        await runs(report, f"sqlite:///{Path(folder) / 'runs.sqlite3'}")
+    found = await workers(report, 10 if quick else RUNS, (1, 2) if quick else WORKERS)
+    if picture is not None:
+        draw(picture, found)
+    return report.missed
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=21)
+    parser.add_argument("--quick", action="store_true", help="three repeats and few runs")
+    parser.add_argument("--picture", type=Path, help="write the picture of the workers to this PNG file")
+    given = parser.parse_args()
+    fewer = given.quick or measure.shortest
+    missed = asyncio.run(main(3 if fewer else given.repeats, given.picture, quick=fewer))
+    if missed:
+        sys.stderr.write("".join(f"missed: {goal}\n" for goal in missed))
+    raise SystemExit(1 if missed and not fewer else 0)
