@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kantan_agents.agent import Agent, agent_of
     from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
     from kantan_agents.delegation import task_tool
+    from kantan_agents.durable import Durable, DurableRuns
     from kantan_agents.errors import (
         JudgementError,
         KantanAgentsError,
@@ -98,6 +99,8 @@ __all__ = [
     "AnthropicProvider",
     "ConnectionStats",
     "ContentSegment",
+    "Durable",
+    "DurableRuns",
     "Event",
     "Explanation",
     "Flip",
@@ -224,6 +227,8 @@ _HOMES = {
     "PruneResult": "kantan_agents.tracing.store",
     "RecorderStats": "kantan_agents.tracing.recorder",
     "Recording": "kantan_agents.replay",
+    "Durable": "kantan_agents.durable",
+    "DurableRuns": "kantan_agents.durable",
     "Rollout": "kantan_agents.rollout",
     "Replay": "kantan_agents.replay",
     "RuleViolation": "kantan_agents.tools",

@@ -178,7 +178,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def fresh_database(server: str) -> Iterator[str]:
-    """Create a database, and drop it afterwards whoever is connected; the context is its URL."""
+    """Create a database, and drop it afterwards with all its connections; the context is its URL."""
     name = f"kantan_{uuid.uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")

@@ -212,7 +212,7 @@ class Management:
 
         Raises:
             ApprovalAnswerError: E158, no such call waits, or it was answered before.
-            InvalidOptionError: E75, ``arguments`` is not a JSON object, or ``by`` is no name.
+            InvalidOptionError: E75, ``arguments`` is not a JSON object, or ``by`` names nobody.
         """
         await self._answer(run_id, call_id, Approved(arguments), by)
 

@@ -288,7 +288,7 @@ def _checked_queues(queues: Mapping[str, Limits] | Iterable[str]) -> dict[str, L
     given = dict(queues) if isinstance(queues, Mapping) else {name: Limits() for name in queues}
     for name, limits in given.items():
         if not isinstance(name, str) or not name or name.startswith(("_dbos_", "kantan_agents_")):
-            raise InvalidOptionError(option="queues", reason=f"{name!r} is no name for a queue")
+            raise InvalidOptionError(option="queues", reason=f"{name!r} is not a name for a queue")
         if not isinstance(limits, Limits):
             raise InvalidOptionError(option="queues", reason=f"must map {name!r} to Limits, not {limits!r}")
     return given

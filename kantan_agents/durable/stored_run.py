@@ -126,7 +126,7 @@ def stored_context(
     """Return what is stored of a context, and the keys that are not.
 
     Raises:
-        NotStorableError: E151, a value is no JSON or has something to redact, and may not be left out.
+        NotStorableError: E151, a value is not JSON or has something to redact, and may not be left out.
     """
     stored: dict[str, Any] = {}
     left_out: list[str] = []

@@ -85,7 +85,7 @@ class DurableRunNotFoundError(KantanAgentsError):
     """
 
     code = "E154"
-    template = "No durable run {run_id!r} in {database}. `kantan-agents runs list` shows them"
+    template = "No durable run {run_id!r} in {database}; kantan-agents runs list shows them"
     run_id: str
     database: str
 

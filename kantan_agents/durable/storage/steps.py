@@ -1,7 +1,8 @@
 """``Steps``: what the calls of durable runs have returned. Each statement is one transaction.
 
-An execution of a run may write only while the run belongs to it. Whoever takes a run over, or cancels it,
-replaces ``execution`` in its row, and later writes of the execution before change nothing.
+An execution of a run may write only while the run belongs to it. A process that takes
+a run over or cancels it replaces ``execution`` in its row, and later writes of the execution before change
+nothing.
 """
 
 from __future__ import annotations
@@ -105,7 +106,7 @@ class Steps:
         )
 
     def release(self, root: str) -> None:
-        """Take a run away from whoever makes it."""
+        """Take a run away from the execution that makes it."""
         self._write(
             "UPDATE kantan_agents_durable_runs SET execution = NULL WHERE run_id = :root", {"root": root}
         )

@@ -1,0 +1,95 @@
+"""The program and the commands of docs/guides/scaling.md, run as a reader would, with real workers."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from kantan_agents.testing import OfflineServer, function_call
+from kantan_agents.testing.recorded_request import RecordedRequest
+
+from .pages import ROOT, Page
+
+PAGE = Page(ROOT / "docs" / "guides" / "scaling.md")
+PATIENCE = 90.0
+
+
+def _model(request: RecordedRequest) -> Any:
+    last = request.input[-1]
+    if last.get("type") == "function_call_output":
+        return last["output"]
+    number = re.sub(r"\D", "", last["content"])
+    return [function_call("order_status", {"order_id": number}, call_id="c1")]
+
+
+class Reader:
+    """Runs the commands of the page in a folder with its programs."""
+
+    def __init__(self, folder: Path, environ: dict[str, str]) -> None:
+        self.folder = folder
+        self.environ = environ
+        self.workers: list[subprocess.Popen[bytes]] = []
+        (folder / "clerk.py").write_text(PAGE.script)
+
+    def runs(self, command: str) -> str:
+        """Run a command, and return what it prints; start one that ends with ``&``."""
+        text = command.replace("$DATABASE", self.environ["DATABASE"])
+        arguments = [one for one in shlex.split(text) if one != "&"]
+        first = {"python": [sys.executable], "kantan-agents": [sys.executable, "-m", "kantan_agents"]}
+        arguments = [*first[arguments[0]], *arguments[1:]]
+        log = self.folder / f"worker-{len(self.workers)}.log"
+        if command.endswith("&"):
+            with log.open("wb") as output:
+                self.workers.append(
+                    subprocess.Popen(
+                        arguments, cwd=self.folder, env=self.environ, stdout=output, stderr=output
+                    )
+                )
+            return ""
+        finished = subprocess.run(
+            arguments,
+            cwd=self.folder,
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        logs = "".join(path.read_text() for path in self.folder.glob("*.log"))
+        assert finished.returncode == 0, (command, finished.stdout, finished.stderr, logs)
+        return finished.stdout
+
+    def stop(self) -> None:
+        """End the workers as a deploy does."""
+        for worker in self.workers:
+            worker.terminate()
+        for worker in self.workers:
+            assert worker.wait(PATIENCE) == 0
+        self.workers.clear()
+
+
+def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, postgres_url: str) -> None:
+    one, three, places = PAGE.blocks("bash")
+    with OfflineServer(_model) as server:
+        environ = {**os.environ, **server.environment()}
+        reader = Reader(tmp_path, {**environ, "DATABASE": "sqlite:///runs.sqlite3"})
+        try:
+            printed = [reader.runs(command) for command in one.code.splitlines()]
+            assert printed[-1].splitlines() == [f"Order {number} is on its way." for number in range(2)]
+            reader.stop()
+            reader.environ["DATABASE"] = postgres_url
+            printed = [reader.runs(command) for command in three.code.splitlines()]
+            assert printed[-1].splitlines() == [f"Order {number} is on its way." for number in range(20)]
+            reader.stop()
+            runs, traces = (reader.runs(command) for command in places.code.splitlines())
+        finally:
+            for worker in reader.workers:
+                worker.kill()
+                worker.wait()
+    assert runs.count("finished") == 20
+    assert traces.count("clerk") == 20
