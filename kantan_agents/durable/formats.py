@@ -115,14 +115,15 @@ def error_body(error: BaseException) -> dict[str, Any]:
     return {
         "error": {
             "type": type(error).__name__,
-            "message": _message(error),
+            "message": message_of(error),
             "code": code_of(error),
             "status": status if isinstance(status, int) else None,
         }
     }
 
 
-def _message(error: BaseException) -> str:
+def message_of(error: BaseException) -> str:
+    """Return the message of an error; errors of users may have none."""
     if isinstance(error, KantanAgentsError):
         return str(error.args[0]) if error.args else ""
     try:

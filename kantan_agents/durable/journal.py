@@ -13,6 +13,7 @@ from agents import ModelResponse
 
 from kantan_agents.bridge.model_answers import answer_of as answer_of_stream
 from kantan_agents.bridge.model_answers import with_output
+from kantan_agents.capture import RecordedError
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.formats import (
     answer_body,
@@ -26,6 +27,7 @@ from kantan_agents.interception import ModelCall, ToolCall, end_run_with, redact
 from kantan_agents.models import origin_of
 from kantan_agents.pipeline import Run
 from kantan_agents.replay.answers import model_response, stream_events
+from kantan_agents.replay.failures import error_of
 from kantan_agents.replay.tape import is_part_of_run
 from kantan_agents.running.identity import Identity, next_identity
 from kantan_agents.structured.requests.final_tool import is_final_tool
@@ -51,6 +53,7 @@ class Journal:
         self._run = run
         self._answers: Counter[str] = Counter()
         self._calls: Counter[str] = Counter()
+        self._tries: Counter[str] = Counter()
 
     # Model calls. Only answers are kept: a request that failed is made again, as a retry would do.
 
@@ -116,10 +119,16 @@ class Journal:
         Raises:
             ToolOutcomeUnknownError: E153, an earlier process has begun it, and it may be made only once.
         """
-        step = f"tool/{call.name}/{call.call_id}" + (f"/{call.again}" if call.again else "")
+        step = self._step_of_tool(call)
+        self._tries[step] += 1
+        if self._tries[step] > 1:  # a middleware tries it again: what an earlier try has returned is not its
+            step = f"{step}~{self._tries[step]}"
         kept = self._execution.known(self._run.id, step)
         if kept is not None:
             mark_replayed(agents.get_current_span())
+            if "refused" in kept:
+                # The model has been told so, and may have found another way: not made, though allowed now.
+                call.refusal = error_of(RecordedError(**kept["refused"]))
             return stored_result(kept, call.tool)
         if call.name in self._execution.once and self._execution.was_begun(self._run.id, step):
             error = ToolOutcomeUnknownError(
@@ -140,6 +149,22 @@ class Journal:
             raise
         await self._execution.finish(self._run.id, step, redacted_data(self._run, result_body(result)))
         return result
+
+    async def refused(self, call: ToolCall, result: Any) -> None:
+        """Keep that the rules have refused a call, unless an earlier process has made it.
+
+        Args:
+            call: The call, with its refusal.
+            result: What the model gets instead of a result.
+        """
+        step = self._step_of_tool(call)
+        if call.refusal is None or self._execution.known(self._run.id, step) is not None:
+            return
+        body = {**result_body(result), "refused": error_body(call.refusal)["error"]}
+        await self._execution.finish(self._run.id, step, redacted_data(self._run, body))
+
+    def _step_of_tool(self, call: ToolCall) -> str:
+        return f"tool/{call.name}/{call.call_id}" + (f"/{call.again}" if call.again else "")
 
     async def _made(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         if not is_part_of_run(call.tool):

@@ -31,6 +31,7 @@ from kantan_agents.durable.storage.steps import Steps
 from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import DurableNotStartedError, InvalidOptionError, RunMovedError
+from kantan_agents.interception import redacted_error
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
@@ -228,8 +229,13 @@ class DurableRuns(Management):
                 if getattr(run.result, "interruptions", None):
                     await store_waiting(run, self._approvals)
                 return outcome_text(run)
+        except Exception as error:
+            failure = redacted_error(run, error)  # the engine stores it
+            if failure is error:
+                raise
         finally:
             execution.is_open = False
+        raise failure  # here, as in the `except` block the original would become its context
 
     async def _make(self, run_id: str, stored: str) -> str:
         """Make a run for the engine: the one that has begun in this process, or one from its stored text."""

@@ -47,11 +47,12 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
     capture_begun(call)  # before it is the current one: the record names the call around it
     token = current_tool_call.set(call)
     raised: list[BaseException] = []
+    keeping_refusal = invoke if run.journal is None else partial(_keeping_refusal, run.journal, invoke)
 
     async def attempt(passed: ToolCall) -> Any:
         passed.refusal = passed.error = call.refusal = call.error = None  # left by an earlier attempt
         try:
-            return await invoke(passed)
+            return await keeping_refusal(passed)
         except Exception as error:
             failure = redacted_error(run, error)
             raised.append(failure)
@@ -78,6 +79,13 @@ async def run_tool_call(run: Run, call: ToolCall, invoke: ToolNext, settle: Sett
         raise
     finally:
         current_tool_call.reset(token)
+
+
+async def _keeping_refusal(journal: Any, invoke: ToolNext, call: ToolCall) -> Any:
+    output = await invoke(call)
+    if call.refusal is not None:
+        await journal.refused(call, output)
+    return output
 
 
 async def _captured(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
@@ -205,6 +213,9 @@ async def emit_refusal(call: ToolCall, error: Exception) -> None:
     capture_begun(call)
     if call.record is not None:
         call.record.ended(None, error)
+    if call.run.journal is not None:
+        call.run.journal.number(call)
+        await call.run.journal.refused(call, str(error))
     events = call.run.events
     if events is None:
         return

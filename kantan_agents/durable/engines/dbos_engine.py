@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.durable.engines.default_executor import DefaultExecutors
 from kantan_agents.durable.engines.engine import Body, EngineRun, Job, Limits, plain
+from kantan_agents.durable.formats import message_of
 from kantan_agents.durable.storage.database import Database
 from kantan_agents.errors import DurableDatabaseError, DurableRunNotFoundError
 
@@ -40,6 +41,14 @@ _STATUS: Final = {
 }
 
 
+class _EndedError(Exception):
+    """A run has failed, as DBOS may see it.
+
+    DBOS pickles the error of a run and stores its attributes. Errors of runs have connections among theirs,
+    which cannot be pickled, and what users have written, which must not be stored.
+    """
+
+
 class DBOSEngine:
     """Runs workflows of DBOS.
 
@@ -60,6 +69,7 @@ class DBOSEngine:
         self.executor = f"{application}-{uuid.uuid4().hex}"
         self._workflow: Any = None
         self._made: DBOSClient | None = None
+        self._errors: dict[str, Exception | None] = {}
         self._lock = Lock()
         self._executors = DefaultExecutors()
 
@@ -82,7 +92,7 @@ class DBOSEngine:
                     "scheduler_polling_interval_sec": 10 * self._polling,
                 }
             )
-            self._workflow = _register(body, self._max_recoveries, self.enqueue_now)
+            self._workflow = _register(self._keeping_error(body), self._max_recoveries, self.enqueue_now)
             DBOS.listen_queues(list(queues))
             DBOS.migrate(self._database.url)
             # Before the launch: DBOS looks for new queues only once a second.
@@ -112,9 +122,29 @@ class DBOSEngine:
         from dbos import DBOSContextEnsure, SetWorkflowID
 
         self._executors.remember()
-        # Outside of any workflow of the user's: its steps are found by their place, and this one has none.
-        with DBOSContextEnsure(), SetWorkflowID(run_id):
-            return str(await self._workflow(stored))
+        self._errors[run_id] = None
+        error: Exception | None = None
+        try:
+            # Outside of any workflow of the user's: its steps are found by their place, and this one has none.
+            with DBOSContextEnsure(), SetWorkflowID(run_id):
+                return str(await self._workflow(stored))
+        except _EndedError as ended:
+            error = self._errors[run_id] or ended
+        finally:
+            del self._errors[run_id]
+        raise error  # here, as in the `except` block the one for DBOS would become its context
+
+    def _keeping_error(self, body: Body) -> Body:
+        async def keeping(run_id: str, stored: str) -> str:
+            try:
+                return await body(run_id, stored)
+            except Exception as error:  # noqa: BLE001 - raised again for the caller of the run
+                if run_id in self._errors:
+                    self._errors[run_id] = error
+                text = message_of(error)
+            raise _EndedError(text)
+
+        return keeping
 
     def enqueue_now(self, job: Job) -> str:
         """Put a run into a queue; return its id, or that of the one which has the same ``dedup_key``."""
