@@ -64,6 +64,18 @@ class Execution:
         text = self._known.get((run_id, step))
         return None if text is None else load(run_id, step, text)
 
+    def all_known(self, run_id: str) -> list[dict[str, Any]]:
+        """Return what earlier attempts have stored of all steps of a run.
+
+        Raises:
+            StoredStepError: E155, a step cannot be read.
+        """
+        return [
+            load(run_id, step, text)
+            for (of, step), text in self._known.items()
+            if of == run_id and text is not None
+        ]
+
     def was_begun(self, run_id: str, step: str) -> bool:
         """Return whether an earlier attempt has begun a step."""
         return (run_id, step) in self._known

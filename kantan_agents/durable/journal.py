@@ -22,6 +22,7 @@ from kantan_agents.durable.formats import (
     result_body,
     stored_result,
 )
+from kantan_agents.durable.originals import Originals
 from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
 from kantan_agents.interception import ModelCall, ToolCall, end_run_with, redacted_data
 from kantan_agents.models import origin_of
@@ -54,6 +55,30 @@ class Journal:
         self._answers: Counter[str] = Counter()
         self._calls: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()
+        self._originals = Originals(run)
+        if execution.attempt > 1:
+            self._originals.learn(execution.all_known(run.id))
+
+    def known(self, step: str) -> dict[str, Any] | None:
+        """Return what an earlier process has stored of a step; None if it has not ended."""
+        return self._execution.known(self._run.id, step)
+
+    def was_begun(self, step: str) -> bool:
+        """Return whether an earlier process has begun a step."""
+        return self._execution.was_begun(self._run.id, step)
+
+    async def start(self, step: str) -> None:
+        """Note that a step begins; otherwise as ``keep``."""
+        await self._execution.start(self._run.id, step)
+
+    async def keep(self, step: str, body: dict[str, Any]) -> None:
+        """Store what a step has returned, redacted.
+
+        Raises:
+            RunMovedError: E157, the run does not belong to this process any more.
+        """
+        redacted = redacted_data(self._run, body)
+        await self._execution.finish(self._run.id, step, {**redacted, **self._originals.new()})
 
     # Model calls. Only answers are kept: a request that failed is made again, as a retry would do.
 
@@ -97,13 +122,12 @@ class Journal:
         return f"model/{_caller(call)}/{self._answers[_caller(call)] + 1}"
 
     def _kept_answer(self, step: str, request: Request) -> dict[str, Any] | None:
-        kept = self._execution.known(self._run.id, step)
+        kept = self.known(step)
         # Otherwise this form was refused before the one that was answered: it is refused again.
         return kept if kept is not None and kept["form"] == _form_of(request) else None
 
     async def _keep_answer(self, call: ModelCall, step: str, request: Request, answer: ModelResponse) -> None:
-        body = redacted_data(self._run, answer_body(answer, _form_of(request)))
-        await self._execution.finish(self._run.id, step, body)
+        await self.keep(step, answer_body(answer, _form_of(request)))
         self._answers[_caller(call)] += 1
 
     # Tool calls. The rules have allowed them, now and not only when they were made.
@@ -123,14 +147,14 @@ class Journal:
         self._tries[step] += 1
         if self._tries[step] > 1:  # a middleware tries it again: what an earlier try has returned is not its
             step = f"{step}~{self._tries[step]}"
-        kept = self._execution.known(self._run.id, step)
+        kept = self.known(step)
         if kept is not None:
             mark_replayed(agents.get_current_span())
             if "refused" in kept:
                 # The model has been told so, and may have found another way: not made, though allowed now.
                 call.refusal = error_of(RecordedError(**kept["refused"]))
             return stored_result(kept, call.tool)
-        if call.name in self._execution.once and self._execution.was_begun(self._run.id, step):
+        if call.name in self._execution.once and self.was_begun(step):
             error = ToolOutcomeUnknownError(
                 run_id=self._run.id, tool=call.name, call_id=call.call_id, key=call.idempotency_key
             )
@@ -138,16 +162,16 @@ class Journal:
             raise error
         # Only for a call that may be made once is it worth a write that it has begun.
         if call.name in self._execution.once:
-            await self._execution.start(self._run.id, step)
+            await self.start(step)
         else:
             await self._execution.check()
         try:
             result = await self._made(call, made)
         except Exception as error:
             if not isinstance(error, KantanAgentsError) or error.code != "E157":
-                await self._execution.finish(self._run.id, step, redacted_data(self._run, error_body(error)))
+                await self.keep(step, error_body(error))
             raise
-        await self._execution.finish(self._run.id, step, redacted_data(self._run, result_body(result)))
+        await self.keep(step, result_body(result))
         return result
 
     async def refused(self, call: ToolCall, result: Any) -> None:
@@ -158,10 +182,9 @@ class Journal:
             result: What the model gets instead of a result.
         """
         step = self._step_of_tool(call)
-        if call.refusal is None or self._execution.known(self._run.id, step) is not None:
+        if call.refusal is None or self.known(step) is not None:
             return
-        body = {**result_body(result), "refused": error_body(call.refusal)["error"]}
-        await self._execution.finish(self._run.id, step, redacted_data(self._run, body))
+        await self.keep(step, {**result_body(result), "refused": error_body(call.refusal)["error"]})
 
     def _step_of_tool(self, call: ToolCall) -> str:
         return f"tool/{call.name}/{call.call_id}" + (f"/{call.again}" if call.again else "")

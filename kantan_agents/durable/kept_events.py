@@ -13,12 +13,17 @@ import attrs
 from kantan_agents.durable.execution import current_execution
 from kantan_agents.durable.storage.events import Events
 from kantan_agents.events import Event
+from kantan_agents.interception import is_redacted, redacted_data
+from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
 from kantan_agents.support.secrets import mask
 
 _INTERVAL = 0.05
 _MOST_WAITING = 50_000
 _DELTAS = ("text_delta", "reasoning_delta", "tool_arguments_delta")
+_WRITTEN = ("arguments", "message", "output", "text")
+"""The fields of events that have what users, models and tools have written."""
+
 ENDS = ("run_finished", "run_failed", "run_cancelled")
 WENT_ON = "went_on"
 """Type of the event that says that another process goes on with the run. Texts after the last
@@ -57,7 +62,10 @@ class EventKeeper:
 
     def __call__(self, event: Event) -> None:
         """Receive an event. The run does not wait for its storage."""
-        execution = current_execution.get()
+        execution, run = current_execution.get(), current_run.get()
+        if run is not None and is_redacted(run):
+            # A reader of the run's stream may see what `Redact(restore=True)` has put back. The database not.
+            event = _redacted(event, run)
         with self._lock:
             root = self._root_of(event, None if execution is None else execution.root_id)
             reel = self._reels.setdefault(root, _Reel())
@@ -139,6 +147,17 @@ class EventKeeper:
         with self._lock:
             if reel.is_over and not reel.waiting:
                 self._reels.pop(root, None)
+
+
+def _redacted(event: Any, run: Run) -> Any:
+    changed = {}
+    for field in attrs.fields(type(event)):
+        if field.init and field.name in _WRITTEN:
+            value = getattr(event, field.name)
+            redacted = redacted_data(run, value)
+            if redacted != value:
+                changed[field.name] = redacted
+    return attrs.evolve(event, **changed) if changed else event
 
 
 def _identity(event: Any, reel: _Reel) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import attrs
 
 from kantan_agents.durable.formats import dump, is_plain, load
+from kantan_agents.durable.stored_run import kept_keys
 from kantan_agents.interception import redacted_data
 from kantan_agents.pipeline import Run
 from kantan_agents.structured import json_data
@@ -70,7 +71,10 @@ def outcome_text(run: Run) -> str:
         "trace_id": run.trace_id,
         "waiting": [item.call_id or "" for item in pending],
     }
-    return dump(redacted_data(run, body))
+    body = redacted_data(run, body)
+    # Those with which `Redact` would put back what the output has placeholders for, as its user has chosen.
+    originals = {key: context[key] for key in kept_keys(run.agent) if key in context}
+    return dump({**body, "context": {**body["context"], **originals}})
 
 
 def outcome_of(run_id: str, text: str) -> DurableOutcome:

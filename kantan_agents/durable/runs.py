@@ -216,13 +216,13 @@ class DurableRuns(Management):
     async def _execute(self, execution: Execution, run: Run, call_next: Next) -> str:
         if not execution.is_open:
             await execution.begin()
-        run.journal = Journal(execution, run)
+        run.journal = journal = Journal(execution, run)
         if execution.attempt > 1:
             record_recovery(run, execution.attempt, execution.stored, execution.elapsed)
             _log.info("run goes on", run_id=run.id, attempt=execution.attempt, steps=execution.stored)
         session = run.options.get("session")
         if session is not None and not isinstance(session, DurableSession):
-            run.options["session"] = DurableSession(session, execution, run.id)
+            run.options["session"] = DurableSession(session, journal)
         try:
             with self._overseer.watching(execution):
                 await call_next(run)

@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from kantan_agents.durable.execution import Execution
+from kantan_agents.durable.journal import Journal
 
 
 class DurableSession:
@@ -14,14 +14,12 @@ class DurableSession:
 
     Args:
         session: The SDK's session.
-        execution: The execution of the run.
-        run_id: Id of the run.
+        journal: What is kept of the run.
     """
 
-    def __init__(self, session: Any, execution: Execution, run_id: str) -> None:
+    def __init__(self, session: Any, journal: Journal) -> None:
         self._session = session
-        self._execution = execution
-        self._run_id = run_id
+        self._journal = journal
         self._done: Counter[str] = Counter()
 
     @property
@@ -37,41 +35,41 @@ class DurableSession:
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the items as they were when the run asked first."""
         step = self._next("get")
-        kept = self._execution.known(self._run_id, step)
+        kept = self._journal.known(step)
         if kept is not None:
             return list(kept["items"])
         items = await self._session.get_items(limit)
-        await self._execution.finish(self._run_id, step, {"items": [_plain(item) for item in items]})
+        await self._journal.keep(step, {"items": [_plain(item) for item in items]})
         return list(items)
 
     async def add_items(self, items: list[Any]) -> None:
         """Add items, unless an earlier process has."""
         step = self._next("add")
-        if self._execution.known(self._run_id, step) is not None:
+        if self._journal.known(step) is not None:
             return
         # Without this, items would be there twice if a process ends after it has added them.
-        was_begun = self._execution.was_begun(self._run_id, step)
+        was_begun = self._journal.was_begun(step)
         if not (was_begun and items and await self._ends_with(items)):
-            await self._execution.start(self._run_id, step)
+            await self._journal.start(step)
             await self._session.add_items(items)
-        await self._execution.finish(self._run_id, step, {})
+        await self._journal.keep(step, {})
 
     async def pop_item(self) -> Any:
         """Remove the last item and return it."""
         step = self._next("pop")
-        kept = self._execution.known(self._run_id, step)
+        kept = self._journal.known(step)
         if kept is not None:
             return kept["item"]
         item = await self._session.pop_item()
-        await self._execution.finish(self._run_id, step, {"item": None if item is None else _plain(item)})
+        await self._journal.keep(step, {"item": None if item is None else _plain(item)})
         return item
 
     async def clear_session(self) -> None:
         """Remove all items."""
         step = self._next("clear")
-        if self._execution.known(self._run_id, step) is None:
+        if self._journal.known(step) is None:
             await self._session.clear_session()
-            await self._execution.finish(self._run_id, step, {})
+            await self._journal.keep(step, {})
 
     def _next(self, kind: str) -> str:
         self._done[kind] += 1

@@ -109,7 +109,9 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
         context=context,
         left_out=left_out,
         options=_options(agent, run.options),
-        config=_config(agent, run.run_config, has_provider=run.model_provider is not None),
+        config=redacted_data(
+            run, _config(agent, run.run_config, has_provider=run.model_provider is not None)
+        ),
         session=None if session is None else str(session.session_id),
         streamed=run.is_streamed,
     )

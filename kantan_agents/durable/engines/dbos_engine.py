@@ -125,7 +125,7 @@ class DBOSEngine:
         self._errors[run_id] = None
         error: Exception | None = None
         try:
-            # Outside of any workflow of the user's: its steps are found by their place, and this one has none.
+            # Outside of any workflow of the user: its steps are found by their place, and this has none.
             with DBOSContextEnsure(), SetWorkflowID(run_id):
                 return str(await self._workflow(stored))
         except _EndedError as ended:

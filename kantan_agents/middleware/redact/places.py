@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from typing import Literal
 
 Mode = Literal["mask", "hash", "block"]
@@ -74,6 +74,13 @@ class Replacements:
     def mark_used(self, place: str) -> None:
         """Mark a placeholder from an earlier run as used, so that no other value gets it."""
         self._used.add(place)
+
+    def learn(self, values: Mapping[str, str]) -> None:
+        """Add placeholders that an earlier process has made for the run, with their values."""
+        for place, value in values.items():
+            self._values[place] = value
+            self._known[_rule_of(place), value] = place
+            self._used.add(place)
 
     def value_of(self, place: str) -> str:
         """Return the value of a placeholder, or the placeholder itself if it is unknown."""

@@ -89,6 +89,12 @@ class Redact(Middleware):
         """Whether it puts values back that nobody but this process has."""
         return self._restore and self._keep_in is None
 
+    def learn(self, run: Run, values: Mapping[str, str]) -> None:
+        """Go on with the placeholders that an earlier process has made for a run, with their values."""
+        replacements = self._of(run).replacements
+        if replacements is not None:
+            replacements.learn(values)
+
     def masked(self, data: Any) -> Any:
         """Return JSON data in which everything that the rules find is masked, outside a run.
 

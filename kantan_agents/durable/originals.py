@@ -1,0 +1,50 @@
+"""``Originals``: the values that ``Redact(keep_in=...)`` puts back, for a process that goes on with a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kantan_agents.durable.stored_run import owner_of
+from kantan_agents.middleware.redact.redact import Redact
+from kantan_agents.pipeline import Run
+
+_ORIGINALS = "originals"
+
+
+class Originals:
+    """The original values of a run, which its user keeps in the context.
+
+    They are stored when the run begins. Those that are found later are stored with the step that has them.
+
+    Args:
+        run: The run.
+    """
+
+    def __init__(self, run: Run) -> None:
+        stages = (owner_of(stage) for stage in run.agent.layers.stages)
+        self._run = run
+        self._redacts = [one for one in stages if isinstance(one, Redact) and one.keep_in is not None]
+        self._stored: dict[str, set[str]] = {one.keep_in or "": set() for one in self._redacts}
+        if self._redacts and run.parent_run is None:
+            self.new()  # stored with the context
+
+    def learn(self, bodies: Iterable[Mapping[str, Any]]) -> None:
+        """Take over what an earlier process has stored with its steps."""
+        for body in bodies if self._redacts else ():
+            for one in self._redacts:
+                key = one.keep_in or ""
+                values = (body.get(_ORIGINALS) or {}).get(key) or {}
+                one.learn(self._run, values)
+                self._stored[key].update(values)
+
+    def new(self) -> dict[str, Any]:
+        """Return what the body of the next step has to say about values that are not stored yet."""
+        found = {}
+        for key, stored in self._stored.items():
+            values = self._run.context.get(key)
+            fresh = {place: values[place] for place in values if place not in stored} if values else {}
+            if fresh:
+                stored.update(fresh)
+                found[key] = fresh
+        return {_ORIGINALS: found} if found else {}
