@@ -151,7 +151,7 @@ class Journal:
         if kept is not None:
             mark_replayed(agents.get_current_span())
             if "refused" in kept:
-                # The model has been told so, and may have found another way: not made, though allowed now.
+                # The model knows so, and may have found another way: not made, though allowed now.
                 call.refusal = error_of(RecordedError(**kept["refused"]))
             return stored_result(kept, call.tool)
         if call.name in self._execution.once and self.was_begun(step):

@@ -108,7 +108,7 @@ class Case:
         return self.outcome.output
 
     @property
-    def told(self) -> list[str]:
+    def answers(self) -> list[str]:
         """The results of tools in the last request of the second process."""
         return results(self.requests[1][-1])
 

@@ -90,40 +90,40 @@ def test_a_tightened_rule_refuses_a_call_in_flight() -> None:
     case = CASES["in_flight"]
     assert case.output == "Done."
     assert case.effects == ["pay 3"]  # of the first process
-    assert "[E8] Tool is not allowed: pay" in case.told[0]
+    assert "[E8] Tool is not allowed: pay" in case.answers[0]
 
 
 def test_a_tightened_rule_withholds_the_result_of_a_finished_call() -> None:
     case = CASES["finished"]
     assert case.output == "Done."
     assert case.effects == ["pay 3", "look", "look"]
-    assert "[E8] Tool is not allowed: pay" in case.told[0]
-    assert case.told[1] == "saw"
+    assert "[E8] Tool is not allowed: pay" in case.answers[0]
+    assert case.answers[1] == "saw"
 
 
 def test_a_tightened_limit_on_an_argument_withholds_a_result() -> None:
     case = CASES["limited"]
     assert case.effects == ["pay 3", "look", "look"]
-    assert "[E17]" in case.told[0]
+    assert "[E17]" in case.answers[0]
 
 
 def test_a_tool_that_is_hidden_meanwhile_gives_no_result() -> None:
     case = CASES["hidden"]
     assert case.effects == ["pay 3", "look", "look"]
-    assert "[E8] Tool is not allowed: pay" in case.told[0]
+    assert "[E8] Tool is not allowed: pay" in case.answers[0]
 
 
 def test_a_loosened_rule_does_not_make_a_call_whose_refusal_the_model_has_seen() -> None:
     case = CASES["loosened"]
     assert case.output == "Done."
     assert case.effects == ["look", "look"]
-    assert "[E8] Tool is not allowed: pay" in case.told[0]
+    assert "[E8] Tool is not allowed: pay" in case.answers[0]
 
 
 def test_a_loosened_limit_does_not_make_a_refused_call() -> None:
     case = CASES["loosened_limit"]
     assert case.effects == ["look", "look"]
-    assert "[E17]" in case.told[0]
+    assert "[E17]" in case.answers[0]
 
 
 def test_a_violation_that_raises_ends_the_run_that_goes_on() -> None:
@@ -137,11 +137,11 @@ def test_a_violation_that_raises_ends_the_run_that_goes_on() -> None:
 def test_the_rules_of_the_stored_context_apply() -> None:
     case = CASES["of_context"]
     assert case.effects == ["look", "look"]
-    assert "[E8] Tool is not allowed: pay" in case.told[0]
+    assert "[E8] Tool is not allowed: pay" in case.answers[0]
 
 
 def test_a_refused_call_that_may_be_made_once_does_not_end_the_run() -> None:
     case = CASES["once"]
     assert case.output == "Done."
     assert case.effects == ["pay 3"]
-    assert "[E8] Tool is not allowed: pay" in case.told[0]
+    assert "[E8] Tool is not allowed: pay" in case.answers[0]
