@@ -11,9 +11,10 @@ from agents import RunConfig
 
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.middleware import Durable, durable_of
+from kantan_agents.durable.session import check_session
 from kantan_agents.durable.storage.approvals import Approvals
 from kantan_agents.durable.stored_run import StoredRun, loaded_context
-from kantan_agents.errors import NotStorableError, StoredStepError, UnknownDurableAgentError
+from kantan_agents.errors import StoredStepError, UnknownDurableAgentError
 from kantan_agents.middleware.approve.calls import Edit
 from kantan_agents.middleware.approve.state import decide
 from kantan_agents.middleware.approve.stored import state_from
@@ -47,12 +48,8 @@ class Again:
         durable = durable_of(agent) or Durable()
         options = {**stored.options, "run_config": RunConfig(**stored.config)}
         if stored.session is not None:
-            if durable.session is None:
-                reason = (
-                    "cannot be opened again; pass Durable(session=...), which returns the session of an id"
-                )
-                raise NotStorableError(agent=stored.agent, what="the session", reason=reason)
-            options["session"] = durable.session(stored.session)
+            opens = check_session(stored.agent, stored.session, durable.session)
+            options["session"] = opens(stored.session)
         given, context = await self._input(execution, agent, stored)
         if context is not None and stored.left_out and durable.reload is not None:
             made = durable.reload(context)

@@ -12,7 +12,7 @@ import anyio
 import anyio.to_thread
 
 from kantan_agents.durable.formats import dump, load
-from kantan_agents.durable.storage.steps import Steps
+from kantan_agents.durable.storage.steps import Begun, Steps
 from kantan_agents.errors import RunMovedError
 
 
@@ -42,12 +42,24 @@ class Execution:
         self.is_open = False
         self.outcome = ""
         self._steps = steps
-        self._known: dict[tuple[str, str], str | None] = {}
+        self._known: dict[tuple[str, str], dict[str, Any] | None] = {}
 
     async def begin(self) -> None:
-        """Take the run over from earlier attempts, and read what they have stored."""
-        begun = await _in_thread(lambda: self._steps.begin(self.root_id, self.id))
-        self.attempt, self.elapsed, self._known = begun.attempt, begun.elapsed, begun.steps
+        """Take the run over from earlier attempts, and read what they have stored.
+
+        Raises:
+            StoredStepError: E155, a step cannot be read.
+        """
+
+        def begin() -> Begun:
+            begun = self._steps.begin(self.root_id, self.id)
+            # All before the run goes on, so that none of its calls is made if another one cannot be read.
+            for (run_id, step), text in begun.steps.items():
+                self._known[run_id, step] = None if text is None else load(run_id, step, text)
+            return begun
+
+        begun = await _in_thread(begin)
+        self.attempt, self.elapsed = begun.attempt, begun.elapsed
         self.task, self.is_open = asyncio.current_task(), True
 
     @property
@@ -56,25 +68,12 @@ class Execution:
         return sum(body is not None for body in self._known.values())
 
     def known(self, run_id: str, step: str) -> dict[str, Any] | None:
-        """Return what an earlier attempt has stored of a step; None if it has not ended.
-
-        Raises:
-            StoredStepError: E155, it cannot be read.
-        """
-        text = self._known.get((run_id, step))
-        return None if text is None else load(run_id, step, text)
+        """Return what an earlier attempt has stored of a step; None if it has not ended."""
+        return self._known.get((run_id, step))
 
     def all_known(self, run_id: str) -> list[dict[str, Any]]:
-        """Return what earlier attempts have stored of all steps of a run.
-
-        Raises:
-            StoredStepError: E155, a step cannot be read.
-        """
-        return [
-            load(run_id, step, text)
-            for (of, step), text in self._known.items()
-            if of == run_id and text is not None
-        ]
+        """Return what earlier attempts have stored of all steps of a run."""
+        return [body for (of, _), body in self._known.items() if of == run_id and body is not None]
 
     def was_begun(self, run_id: str, step: str) -> bool:
         """Return whether an earlier attempt has begun a step."""

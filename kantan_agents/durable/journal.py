@@ -71,14 +71,15 @@ class Journal:
         """Note that a step begins; otherwise as ``keep``."""
         await self._execution.start(self._run.id, step)
 
-    async def keep(self, step: str, body: dict[str, Any]) -> None:
-        """Store what a step has returned, redacted.
+    async def keep(self, step: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Store what a step has returned, redacted; return what is stored.
 
         Raises:
             RunMovedError: E157, the run does not belong to this process any more.
         """
-        redacted = redacted_data(self._run, body)
+        redacted: dict[str, Any] = redacted_data(self._run, body)
         await self._execution.finish(self._run.id, step, {**redacted, **self._originals.new()})
+        return redacted
 
     # Model calls. Only answers are kept: a request that failed is made again, as a retry would do.
 

@@ -83,7 +83,9 @@ class Management:
     def _shown(self, runs: list[EngineRun]) -> list[DurableRun]:
         ended = [run.run_id for run in runs if run.status == "finished"]
         waiting = self._approvals.waiting_among(ended) if ended else set()
-        return [_durable_run(run, is_waiting=run.run_id in waiting) for run in runs]
+        cancelled = [run.run_id for run in runs if run.status == "cancelled"]
+        reasons = self._steps.reasons(cancelled) if cancelled else {}
+        return [_durable_run(run, reasons.get(run.run_id), is_waiting=run.run_id in waiting) for run in runs]
 
     async def get(self, run_id: str) -> DurableRun:
         """Return a run.
@@ -120,7 +122,9 @@ class Management:
                     run_id = next_id
                     continue
             elif found.status in _ENDED:
-                reason = found.error or f"`kantan-agents runs resume {run_id}` lets it go on"
+                reason = (
+                    await self.get(run_id)
+                ).error or f"`kantan-agents runs resume {run_id}` lets it go on"
                 raise DurableRunFailedError(run_id=run_id, status=_HAS[found.status], reason=reason)
             await asyncio.sleep(_POLL_SECONDS)
 
@@ -347,9 +351,11 @@ _HAS = {
 }
 
 
-def _durable_run(run: EngineRun, *, is_waiting: bool) -> DurableRun:
+def _durable_run(run: EngineRun, reason: str | None, *, is_waiting: bool) -> DurableRun:
     agent = "?"
     with suppress(Exception):  # damaged, or of a later version: it is listed all the same
         agent = StoredRun.of_json(run.run_id, run.stored or "").agent
     status: Any = "waiting" if is_waiting else run.status
-    return DurableRun(run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error)
+    return DurableRun(
+        run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error or reason
+    )

@@ -7,6 +7,7 @@ from typing import Any
 
 from kantan_agents.durable.execution import current_execution
 from kantan_agents.durable.queued import queued_job
+from kantan_agents.durable.session import check_session
 from kantan_agents.durable.started import started_runs
 from kantan_agents.durable.stored_run import owner_of
 from kantan_agents.errors import InvalidOptionError
@@ -80,6 +81,7 @@ class Durable(Middleware):
     async def enqueue(self, agent: Any, input: Any, context: Any, **options: Any) -> str:
         """Put a run of an agent into a queue; for ``Agent.enqueue``."""
         runs = started_runs(agent.name)
+        check_session(agent.name, options["run_options"].get("session"), self.session)
         job = queued_job(agent, input, context, may_leave_out=self.reload is not None, **options)
         return str(await runs.enqueue(job))
 

@@ -48,7 +48,8 @@ class DurableRun:
         queue: The queue it came from; None for one that was begun where it was asked for.
         created_at: When it was begun or queued.
         updated_at: When its status changed last.
-        error: The error with which it has failed.
+        error: The error with which it has failed; also of a process that could not make it, and so has
+            cancelled it.
     """
 
     run_id: str

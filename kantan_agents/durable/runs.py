@@ -22,7 +22,7 @@ from kantan_agents.durable.management import Management
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.outcome import outcome_text
 from kantan_agents.durable.overseer import Overseer
-from kantan_agents.durable.session import DurableSession
+from kantan_agents.durable.session import DurableSession, check_session
 from kantan_agents.durable.started import Started
 from kantan_agents.durable.storage.alive import alive_in
 from kantan_agents.durable.storage.approvals import Approvals
@@ -30,7 +30,14 @@ from kantan_agents.durable.storage.database import Database
 from kantan_agents.durable.storage.steps import Steps
 from kantan_agents.durable.stored_run import stored_run
 from kantan_agents.durable.waiting import store_waiting
-from kantan_agents.errors import DurableNotStartedError, InvalidOptionError, RunMovedError
+from kantan_agents.errors import (
+    DurableNotStartedError,
+    InvalidOptionError,
+    NotStorableError,
+    RunMovedError,
+    StoredStepError,
+    UnknownDurableAgentError,
+)
 from kantan_agents.interception import redacted_error
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
@@ -182,6 +189,7 @@ class DurableRuns(Management):
         """Make a run that begins here. For ``Durable``."""
         self._check_agent(run)
         check_context(run.context)
+        check_session(run.agent.name, run.options.get("session"), durable.session)
         stored = stored_run(run, may_leave_out=durable.reload is not None).to_json()
         execution = Execution(run.id, self._steps, durable.once)
 
@@ -210,19 +218,22 @@ class DurableRuns(Management):
         if run.id == execution.root_id:
             execution.outcome = await self._execute(execution, run, call_next)
         else:
-            run.journal = Journal(execution, run)
+            self._keep(run, Journal(execution, run))
             await call_next(run)
+
+    def _keep(self, run: Run, journal: Journal) -> None:
+        run.journal = journal
+        session = run.options.get("session")
+        if session is not None and not isinstance(session, DurableSession):
+            run.options["session"] = DurableSession(session, journal)
 
     async def _execute(self, execution: Execution, run: Run, call_next: Next) -> str:
         if not execution.is_open:
             await execution.begin()
-        run.journal = journal = Journal(execution, run)
+        self._keep(run, Journal(execution, run))
         if execution.attempt > 1:
             record_recovery(run, execution.attempt, execution.stored, execution.elapsed)
             _log.info("run goes on", run_id=run.id, attempt=execution.attempt, steps=execution.stored)
-        session = run.options.get("session")
-        if session is not None and not isinstance(session, DurableSession):
-            run.options["session"] = DurableSession(session, journal)
         try:
             with self._overseer.watching(execution):
                 await call_next(run)
@@ -244,14 +255,24 @@ class DurableRuns(Management):
             return str(await live())
         self._overseer.wait_for(asyncio.current_task())
         execution = Execution(run_id, self._steps, frozenset())
-        await execution.begin()
         token = current_execution.set(execution)
         try:
+            await execution.begin()
             await self._again.run(execution, stored)
+        except (UnknownDurableAgentError, StoredStepError, NotStorableError) as error:
+            await anyio.to_thread.run_sync(self._set_aside, run_id, error)
+            raise
         finally:
             current_execution.reset(token)
             execution.is_open = False
         return execution.outcome
+
+    def _set_aside(self, run_id: str, error: Exception) -> None:
+        """Cancel a run that this process cannot make, so that it can be resumed in one that can."""
+        self._engine.cancel(run_id)
+        self._steps.release(run_id)
+        self._steps.set_aside(run_id, str(error))
+        _log.error("durable run cancelled, because it cannot be made here", run_id=run_id, error=str(error))
 
     async def _cancelled(self, run_id: str) -> None:
         """Let nobody go on with a run whose caller has cancelled it."""

@@ -24,6 +24,9 @@ _OF_A_RUN = {
 }
 
 
+_SET_ASIDE = "set aside"
+
+
 @attrs.frozen
 class Begun:
     """A run that an execution has begun to make, or to go on with.
@@ -71,6 +74,10 @@ class Steps:
             ).one()
             if attempt == 1:
                 return Begun(1, 0.0)
+            connection.execute(
+                text("DELETE FROM kantan_agents_durable_steps WHERE root_id = :root AND step = :step"),
+                {"root": root, "step": _SET_ASIDE},
+            )
             rows = connection.execute(
                 text("SELECT run_id, step, body FROM kantan_agents_durable_steps WHERE root_id = :root"),
                 {"root": root},
@@ -110,6 +117,29 @@ class Steps:
         self._write(
             "UPDATE kantan_agents_durable_runs SET execution = NULL WHERE run_id = :root", {"root": root}
         )
+
+    def set_aside(self, root: str, reason: str) -> None:
+        """Note why a process has left a run that it could not make."""
+        self._write(
+            "INSERT INTO kantan_agents_durable_steps (root_id, run_id, step, body) "
+            "VALUES (:root, :root, :step, :reason) "
+            "ON CONFLICT (root_id, run_id, step) DO UPDATE SET body = excluded.body",
+            {"root": root, "step": _SET_ASIDE, "reason": reason},
+        )
+
+    def reasons(self, roots: Sequence[str]) -> dict[str, str]:
+        """Return why runs were left, for those of them that were."""
+        from sqlalchemy import bindparam, text
+
+        with self._database.read() as connection:
+            rows = connection.execute(
+                text(
+                    "SELECT root_id, body FROM kantan_agents_durable_steps "
+                    "WHERE step = :step AND root_id IN :ids"
+                ).bindparams(bindparam("ids", expanding=True)),
+                {"step": _SET_ASIDE, "ids": list(roots)},
+            )
+            return {str(root): str(reason) for root, reason in rows}
 
     def lost(self, owners: dict[str, str]) -> list[str]:
         """Return the runs, of those given with their executions, that do not belong to these any more."""
