@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from typing import Any
 
 import agents
@@ -53,6 +53,7 @@ class Journal:
         self._execution = execution
         self._run = run
         self._answers: Counter[str] = Counter()
+        self._failed: dict[str, dict[str, Any]] = {}
         self._calls: Counter[str] = Counter()
         self._tries: Counter[str] = Counter()
         self._originals = Originals(run)
@@ -88,12 +89,13 @@ class Journal:
     ) -> ModelResponse:
         """Return the kept answer to a request, or ask the model and keep its answer."""
         step = self._step_of(call)
-        kept = self._kept_answer(step, request)
+        kept = self._kept_answer(step, model, request)
         if kept is not None:
             self._answers[_caller(call)] += 1
             return model_response(answer_of(kept), origin_of(model).model or "")
-        answer = await ask()
-        await self._keep_answer(call, step, request, answer)
+        with self._noting_failure(step, model):
+            answer = await ask()
+        await self._keep_answer(call, step, model, request, answer)
         return answer
 
     async def stream(
@@ -101,7 +103,7 @@ class Journal:
     ) -> AsyncIterator[Any]:
         """Yield the events of the kept answer, or of the model's; otherwise as ``answer``."""
         step = self._step_of(call)
-        kept = self._kept_answer(step, request)
+        kept = self._kept_answer(step, model, request)
         if kept is not None:
             self._answers[_caller(call)] += 1
             async for event in stream_events(answer_of(kept), origin_of(model).model or ""):
@@ -110,26 +112,49 @@ class Journal:
         items: list[Any] = []
         events: Any = opened()
         async with aclosing(events):
-            async for event in events:
+            async for event in self._watched(step, model, events):
                 kind = getattr(event, "type", None)
                 if kind == _ITEM:
                     items.append(event.item)
                 elif kind == _COMPLETED:
                     answer = answer_of_stream(with_output(event.response, items), is_request=True)
-                    await self._keep_answer(call, step, request, answer)
+                    await self._keep_answer(call, step, model, request, answer)
                 yield event
 
     def _step_of(self, call: ModelCall) -> str:
         return f"model/{_caller(call)}/{self._answers[_caller(call)] + 1}"
 
-    def _kept_answer(self, step: str, request: Request) -> dict[str, Any] | None:
+    def _kept_answer(self, step: str, model: Any, request: Request) -> dict[str, Any] | None:
         kept = self.known(step)
-        # Otherwise this form was refused before the one that was answered: it is refused again.
-        return kept if kept is not None and kept["form"] == _form_of(request) else None
+        if kept is None or kept["form"] != _form_of(request):
+            return None  # this form was refused before the one that was answered: it is refused again
+        failed = kept.get("failed", {}).get(_name_of(model))
+        if failed is not None:
+            # Another model has answered for this one, at another price: `Fallback` has to come to it again.
+            raise error_of(RecordedError(**failed))
+        return kept
 
-    async def _keep_answer(self, call: ModelCall, step: str, request: Request, answer: ModelResponse) -> None:
-        await self.keep(step, answer_body(answer, _form_of(request)))
+    async def _keep_answer(
+        self, call: ModelCall, step: str, model: Any, request: Request, answer: ModelResponse
+    ) -> None:
+        body = answer_body(answer, _form_of(request))
+        failed = self._failed.pop(step, {})
+        failed.pop(_name_of(model), None)  # it has answered in the end
+        await self.keep(step, {**body, "failed": failed} if failed else body)
         self._answers[_caller(call)] += 1
+
+    @contextmanager
+    def _noting_failure(self, step: str, model: Any) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self._failed.setdefault(step, {})[_name_of(model)] = error_body(error)["error"]
+            raise
+
+    async def _watched(self, step: str, model: Any, events: Any) -> AsyncIterator[Any]:
+        with self._noting_failure(step, model):
+            async for event in events:
+                yield event
 
     # Tool calls. The rules have allowed them, now and not only when they were made.
 
@@ -208,6 +233,10 @@ def inner_id(run_id: str, name: str) -> str:
 
 def _caller(call: ModelCall) -> str:
     return f"{call.agent}/internal" if call.internal else call.agent
+
+
+def _name_of(model: Any) -> str:
+    return origin_of(model).model or type(model).__name__
 
 
 def _form_of(request: Request) -> str:

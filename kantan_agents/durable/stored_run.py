@@ -16,6 +16,7 @@ from kantan_agents.errors import NotStorableError
 from kantan_agents.interception import redacted_data
 from kantan_agents.middleware.approve.stored import as_json, state_data
 from kantan_agents.middleware.redact.redact import Redact
+from kantan_agents.middleware.retry import GIVEN_SETTINGS
 from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import ToolRulesMode
 
@@ -109,9 +110,7 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
         context=context,
         left_out=left_out,
         options=_options(agent, run.options),
-        config=redacted_data(
-            run, _config(agent, run.run_config, has_provider=run.model_provider is not None)
-        ),
+        config=redacted_data(run, _config(run)),
         session=None if session is None else str(session.session_id),
         streamed=run.is_streamed,
     )
@@ -208,13 +207,16 @@ def _options(agent: str, options: Mapping[str, Any]) -> dict[str, Any]:
     return stored
 
 
-def _config(agent: str, config: RunConfig, *, has_provider: bool) -> dict[str, Any]:
-    if has_provider:
+def _config(run: Run) -> dict[str, Any]:
+    agent, config = run.agent.name, run.run_config
+    if run.model_provider is not None:
         reason = "is an object that another process does not have; give the agent a model_provider_factory"
         raise NotStorableError(agent=agent, what="run_config.model_provider", reason=reason)
     usual, stored = RunConfig(), {}
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
+        if field.name == "model_settings":
+            value = run.state.get(GIVEN_SETTINGS, value)
         if field.name in _PLAIN_CONFIG:
             if value != getattr(usual, field.name) and is_plain(value):
                 stored[field.name] = value

@@ -24,6 +24,9 @@ from kantan_agents.tools.guards.check import check_call
 
 _log = get_logger("kantan_agents.middleware")
 
+GIVEN_SETTINGS = object()
+"""Key of the state of a run: the model settings of the caller's ``RunConfig``, which ``Retry`` replaces."""
+
 
 class Retry(Middleware):
     """Retries failed model calls, and tools that are safe to run twice.
@@ -88,6 +91,7 @@ class Retry(Middleware):
     async def run(self, run: Run, call_next: Next) -> None:
         """Add the retry settings beneath those of the agent and the ``RunConfig``."""
         config = run.run_config
+        run.state.setdefault(GIVEN_SETTINGS, config.model_settings)
         given = config.model_settings or ModelSettings()
         retry = self._merged(run.agent.sdk_agent.model_settings.retry, given.retry)
         if run.tape is not None and not run.tape.asks_models:

@@ -79,7 +79,7 @@ class Case:
         return Agent(
             self.name,
             options.pop("instructions", "Help."),
-            model=self.server.bundle(),
+            model=options.pop("model", None) or self.server.bundle(),
             tool_providers=options.pop("tool_providers", None),
             middleware=list(given),
             **options,
