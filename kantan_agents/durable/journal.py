@@ -33,7 +33,10 @@ from kantan_agents.replay.tape import is_part_of_run
 from kantan_agents.running.identity import Identity, next_identity
 from kantan_agents.structured.requests.final_tool import is_final_tool
 from kantan_agents.structured.requests.request import Request
+from kantan_agents.support.log import get_logger
 from kantan_agents.tracing.replayed import mark_replayed
+
+_log = get_logger("kantan_agents.durable")
 
 _COMPLETED = "response.completed"
 _ITEM = "response.output_item.done"
@@ -210,6 +213,10 @@ class Journal:
         step = self._step_of_tool(call)
         if call.refusal is None or self.known(step) is not None:
             return
+        if self.was_begun(step):
+            _log.warning(
+                "call in flight not made again: refused", run_id=self._run.id, tool=call.name, step=step
+            )
         await self.keep(step, {**result_body(result), "refused": error_body(call.refusal)["error"]})
 
     def _step_of_tool(self, call: ToolCall) -> str:

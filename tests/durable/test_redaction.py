@@ -186,7 +186,7 @@ def test_a_redacted_run_goes_on_as_if_it_had_not_been_killed(plain: Path, name: 
     assert isinstance(case.raised, KilledError)
     assert case.output == f"Done. {mail}"
     assert case.effects == ["find x", f"later them, not {mail}", f"later them, not {mail}"]
-    assert case.answers[1].endswith("Error: no " + mail.replace("1662025474abadeb", "49b1639e2db02e49"))
+    assert case.answers[1].startswith("An error occurred while running the tool. Please try again.")
     text = str(case.requests[1][-1].input)
     assert [one for one in _PRIVATE if one in text] == []
 
