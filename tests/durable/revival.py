@@ -128,6 +128,7 @@ def revive(
     cases: Mapping[str, Case],
     *,
     between: Callable[[str], None] | None = None,
+    goes_on: bool = True,
     **options: Any,
 ) -> str:
     """Make each case in a process that ends, and in another one; return the URL of the database.
@@ -136,6 +137,7 @@ def revive(
         folder: Where the database is.
         cases: The cases by name.
         between: What happens between the two, with the URL.
+        goes_on: Whether there is a second process.
         **options: For ``DurableRuns``.
     """
     database = f"sqlite:///{folder / 'runs.sqlite3'}"
@@ -147,7 +149,7 @@ def revive(
     with OfflineServer(reply) as server:
         for name, case in cases.items():
             case.name, case.server = name, _Named(server, name)
-        asyncio.run(_revive(database, cases, between, {"look_interval": 0.02, **options}))
+        asyncio.run(_revive(database, cases, between, {"look_interval": 0.02, **options}, goes_on=goes_on))
     return database
 
 
@@ -177,12 +179,16 @@ async def _revive(
     cases: Mapping[str, Case],
     between: Callable[[str], None] | None,
     options: dict[str, Any],
+    *,
+    goes_on: bool,
 ) -> None:
     agents = {name: case.build(case) for name, case in cases.items()}
     async with DurableRuns(database, agents=agents.values(), **options):
         await asyncio.gather(*(_begin(agents[name], case) for name, case in cases.items()))
     if between is not None:
         await asyncio.to_thread(between, database)
+    if not goes_on:
+        return
     for case in cases.values():
         case.is_first = False
     agents = {name: case.build(case) for name, case in cases.items()}

@@ -92,7 +92,7 @@ async def _begin(agent: Agent[Any], case: Case) -> None:
 
 def case_of() -> Case:
     """Return the run."""
-    return Case(agent_of, reply, begin=_begin, ends=False)
+    return Case(agent_of, reply, begin=_begin)
 
 
 def written() -> dict[str, Any]:
@@ -113,7 +113,7 @@ def written() -> dict[str, Any]:
             ]
 
     with tempfile.TemporaryDirectory() as folder:
-        revive(Path(folder), {"version_1": case_of()}, between=read)
+        revive(Path(folder), {"version_1": case_of()}, between=read, goes_on=False)
     return rows
 
 
