@@ -24,7 +24,13 @@ from kantan_agents.durable.formats import (
 )
 from kantan_agents.durable.originals import Originals
 from kantan_agents.errors import KantanAgentsError, ToolOutcomeUnknownError
-from kantan_agents.interception import ModelCall, ToolCall, end_run_with, redacted_data
+from kantan_agents.interception import (
+    ModelCall,
+    ToolCall,
+    current_tool_call,
+    end_run_with,
+    redacted_data,
+)
 from kantan_agents.models import origin_of
 from kantan_agents.pipeline import Run
 from kantan_agents.replay.answers import model_response, stream_events
@@ -94,7 +100,7 @@ class Journal:
         step = self._step_of(call)
         kept = self._kept_answer(step, model, request)
         if kept is not None:
-            self._answers[_caller(call)] += 1
+            self._answers[self._caller(call)] += 1
             return model_response(answer_of(kept), origin_of(model).model or "")
         with self._noting_failure(step, model):
             answer = await ask()
@@ -108,7 +114,7 @@ class Journal:
         step = self._step_of(call)
         kept = self._kept_answer(step, model, request)
         if kept is not None:
-            self._answers[_caller(call)] += 1
+            self._answers[self._caller(call)] += 1
             async for event in stream_events(answer_of(kept), origin_of(model).model or ""):
                 yield event
             return
@@ -125,7 +131,12 @@ class Journal:
                 yield event
 
     def _step_of(self, call: ModelCall) -> str:
-        return f"model/{_caller(call)}/{self._answers[_caller(call)] + 1}"
+        caller = self._caller(call)
+        return f"model/{caller}/{self._answers[caller] + 1}"
+
+    def _caller(self, call: ModelCall) -> str:
+        agent = f"{call.agent}/internal" if call.internal else call.agent
+        return f"{agent}/{self._inside()}".rstrip("/")
 
     def _kept_answer(self, step: str, model: Any, request: Request) -> dict[str, Any] | None:
         kept = self.known(step)
@@ -144,7 +155,7 @@ class Journal:
         failed = self._failed.pop(step, {})
         failed.pop(_name_of(model), None)  # it has answered in the end
         await self.keep(step, {**body, "failed": failed} if failed else body)
-        self._answers[_caller(call)] += 1
+        self._answers[self._caller(call)] += 1
 
     @contextmanager
     def _noting_failure(self, step: str, model: Any) -> Iterator[None]:
@@ -163,8 +174,15 @@ class Journal:
 
     def number(self, call: ToolCall) -> None:
         """Tell calls with the same id apart: some providers begin anew in each turn."""
-        call.again = self._calls[call.call_id]
-        self._calls[call.call_id] += 1
+        call.inside = self._inside()
+        key = f"{call.inside}{call.call_id}"
+        call.again = self._calls[key]
+        self._calls[key] += 1
+
+    def _inside(self) -> str:
+        # Agents of the SDK as tools belong to the run. They may be asked at the same time, and have equal names.
+        outer = current_tool_call.get()
+        return "" if outer is None or outer.run is not self._run else f"{outer.path}/"
 
     async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         """Return what a call has returned or raised before, or make it and keep that.
@@ -220,13 +238,13 @@ class Journal:
         await self.keep(step, {**result_body(result), "refused": error_body(call.refusal)["error"]})
 
     def _step_of_tool(self, call: ToolCall) -> str:
-        return f"tool/{call.name}/{call.call_id}" + (f"/{call.again}" if call.again else "")
+        return f"tool/{call.name}/{call.path}"
 
     async def _made(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         if not is_part_of_run(call.tool):
             return await made()
         # The run that it starts has the same id in each process, so that its own calls are found again.
-        token = next_identity.set(Identity(inner_id(self._run.id, f"{call.call_id}/{call.again}")))
+        token = next_identity.set(Identity(inner_id(self._run.id, call.path)))
         try:
             return await made()
         finally:
@@ -236,10 +254,6 @@ class Journal:
 def inner_id(run_id: str, name: str) -> str:
     """Return the id of a run inside another one: it sorts beside it, and is the same in each process."""
     return run_id[:12] + hashlib.sha256(f"{run_id}/{name}".encode()).hexdigest()[:20]
-
-
-def _caller(call: ModelCall) -> str:
-    return f"{call.agent}/internal" if call.internal else call.agent
 
 
 def _name_of(model: Any) -> str:

@@ -116,6 +116,8 @@ class ToolCall:
         error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
         record: What is captured of the call, None if nothing is. For the library.
         again: How many calls of the run have had the same ``call_id`` before. Counted in durable runs.
+        inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the SDK
+            as a tool makes it. Set in durable runs.
     """
 
     run: Run
@@ -129,6 +131,7 @@ class ToolCall:
     error: Exception | None = None
     record: Any = None
     again: int = 0
+    inside: str = ""
 
     @property
     def idempotency_key(self) -> str:
@@ -137,7 +140,12 @@ class ToolCall:
         A durable run that goes on in another process makes a call again that had not ended. Pass this key to
         a service that acts once for each key.
         """
-        return f"{self.run.id}-{self.call_id}" + (f"-{self.again}" if self.again else "")
+        return f"{self.run.id}-{self.path}"
+
+    @property
+    def path(self) -> str:
+        """A text for the call that no other call of its run has."""
+        return f"{self.inside}{self.call_id}" + (f"-{self.again}" if self.again else "")
 
     def __repr__(self) -> str:
         return f"<ToolCall of {self.name!r} in run {self.run.id}>"

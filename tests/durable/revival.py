@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -44,6 +45,7 @@ class Case:
         name: Its name, which is that of its agent.
         is_first: Whether the first process is on.
         effects: What its tools have done.
+        keys: Keys that its tools have seen.
         requests: What its model was asked, in the first process and in the second.
         server: The scripted model of all cases.
         raised: What the first process has raised.
@@ -63,6 +65,7 @@ class Case:
     name: str = ""
     is_first: bool = True
     effects: list[str] = attrs.field(factory=list)
+    keys: list[tuple[str, str]] = attrs.field(factory=list)
     requests: tuple[list[RecordedRequest], list[RecordedRequest]] = attrs.field(factory=lambda: ([], []))
     server: Any = None
     raised: BaseException | None = None
@@ -142,6 +145,16 @@ def revive(
     """
     database = f"sqlite:///{folder / 'runs.sqlite3'}"
 
+    given = {"look_interval": 0.02, **options}
+    with served(cases):
+        asyncio.run(make(database, cases, between, given, goes_on=goes_on))
+    return database
+
+
+@contextlib.contextmanager
+def served(cases: Mapping[str, Case]) -> Iterator[None]:
+    """Serve the model of each case."""
+
     def reply(request: RecordedRequest) -> Any:
         # Each case has a model of its own name.
         return cases[request.headers["x-case"]].reply(request)
@@ -149,8 +162,7 @@ def revive(
     with OfflineServer(reply) as server:
         for name, case in cases.items():
             case.name, case.server = name, _Named(server, name)
-        asyncio.run(_revive(database, cases, between, {"look_interval": 0.02, **options}, goes_on=goes_on))
-    return database
+        yield
 
 
 class _Named:
@@ -163,25 +175,19 @@ class _Named:
     def bundle(self, model: str = "gpt-6.1-terra") -> Any:
         """Return a model whose requests name the case."""
         bundle = self._server.bundle(model)
-        return attrs_replaced(bundle, self._name)
+        client = bundle.client.with_options(default_headers={"x-case": self._name})
+        return dataclasses.replace(bundle, client=client)
 
 
-def attrs_replaced(bundle: Any, name: str) -> Any:
-    """Return a bundle whose client sends the name of a case."""
-    import dataclasses
-
-    client = bundle.client.with_options(default_headers={"x-case": name})
-    return dataclasses.replace(bundle, client=client)
-
-
-async def _revive(
+async def make(
     database: str,
     cases: Mapping[str, Case],
     between: Callable[[str], None] | None,
     options: dict[str, Any],
     *,
-    goes_on: bool,
+    goes_on: bool = True,
 ) -> None:
+    """Make the cases of ``served`` in both processes; otherwise as ``revive``."""
     agents = {name: case.build(case) for name, case in cases.items()}
     async with DurableRuns(database, agents=agents.values(), **options):
         await asyncio.gather(*(_begin(agents[name], case) for name, case in cases.items()))
