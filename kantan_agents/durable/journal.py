@@ -180,7 +180,7 @@ class Journal:
         self._calls[key] += 1
 
     def _inside(self) -> str:
-        # Agents of the SDK as tools belong to the run. They may be asked at the same time, and have equal names.
+        # Agents of the SDK as tools belong to the run. Those of one name may be asked at the same time.
         outer = current_tool_call.get()
         return "" if outer is None or outer.run is not self._run else f"{outer.path}/"
 

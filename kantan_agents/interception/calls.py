@@ -116,8 +116,8 @@ class ToolCall:
         error: The error that the tool raised in its last run, else None. ``call_next`` raises it unchanged.
         record: What is captured of the call, None if nothing is. For the library.
         again: How many calls of the run have had the same ``call_id`` before. Counted in durable runs.
-        inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the SDK
-            as a tool makes it. Set in durable runs.
+        inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the
+            SDK as a tool makes it. Set in durable runs.
     """
 
     run: Run
