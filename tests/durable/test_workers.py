@@ -45,7 +45,7 @@ asyncio.run(main())
 """
 
 
-def _clerk(request: RecordedRequest) -> object:
+def _clerk(request: RecordedRequest) -> Any:
     if request.input[-1].get("type") == "function_call_output":
         return "Done."
     return [function_call("note", {"name": request.input[0]["content"]}, call_id="c1")]
