@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -13,7 +14,13 @@ import anyio.to_thread
 
 from kantan_agents.durable.formats import dump, load
 from kantan_agents.durable.storage.steps import Begun, Steps
-from kantan_agents.errors import RunMovedError
+from kantan_agents.errors import DurableDatabaseError, RunMovedError
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.durable")
+_PATIENCE = 60.0
+_FIRST_PAUSE = 0.1
+_LONGEST_PAUSE = 2.0
 
 
 class Execution:
@@ -126,4 +133,17 @@ current_execution: ContextVar[Execution | None] = ContextVar("kantan_agents_dura
 
 
 async def _in_thread(function: Callable[[], Any]) -> Any:
-    return await anyio.to_thread.run_sync(function)
+    """Call a function of the database; while the database is away, try again for up to a minute.
+
+    Each function changes nothing if it is called again.
+    """
+    end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
+    while True:
+        try:
+            return await anyio.to_thread.run_sync(function)
+        except DurableDatabaseError as error:
+            if not error.is_away or time.monotonic() + pause > end:
+                raise
+            _log.warning("database of durable runs is away, trying again", reason=error.reason)
+        await anyio.sleep(pause)
+        pause = min(2 * pause, _LONGEST_PAUSE)

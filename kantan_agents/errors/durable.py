@@ -112,12 +112,14 @@ class DurableDatabaseError(KantanAgentsError):
     Attributes:
         database: Its URL, without a password.
         reason: Why not, and what to do.
+        is_away: Whether it may be back in a moment.
     """
 
     code = "E156"
     template = "Cannot use {database} for durable runs: {reason}"
     database: str
     reason: str
+    is_away = False
 
 
 class RunMovedError(KantanAgentsError):

@@ -147,7 +147,10 @@ def _asked_at_once(case: Case) -> Agent[Any]:
         case.effect(f"look {what}")
         case.keys.append((what, current.idempotency_key.split("-", 1)[1]))
         if what == "two":
-            while case.is_first and not any("saw one" in results(asked) for asked in case.requests[0]):
+            # What it waits for is a request to a server in another thread.
+            while case.is_first and not any(  # noqa: ASYNC110
+                "saw one" in results(asked) for asked in case.requests[0]
+            ):
                 await asyncio.sleep(0.01)
             case.die()
         return f"saw {what}"

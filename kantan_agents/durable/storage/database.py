@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -98,9 +99,14 @@ class Database:
             with self._connected().begin() as connection:
                 yield connection
         except DBAPIError as error:
-            raise DurableDatabaseError(database=self.shown, reason=_reason(error)) from error
+            raise self._error(error) from error
 
     read = write
+
+    def _error(self, error: Any) -> DurableDatabaseError:
+        failure = DurableDatabaseError(database=self.shown, reason=_reason(error))
+        failure.is_away = error.connection_invalidated or isinstance(error.orig, _away())
+        return failure
 
     def connect(self) -> Any:
         """Return a connection of its own, outside of a transaction, for locks that it holds while it is open.
@@ -113,7 +119,7 @@ class Database:
         try:
             return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
         except DBAPIError as error:
-            raise DurableDatabaseError(database=self.shown, reason=_reason(error)) from error
+            raise self._error(error) from error
 
     def _connected(self) -> Engine:
         with self._lock:
@@ -149,6 +155,13 @@ def _checked_url(url: Any) -> str:
         return url
     # The driver of the engine, which SQLAlchemy would not choose by itself.
     return "postgresql+psycopg://" + url.split("://", 1)[1]
+
+
+def _away() -> tuple[type[BaseException], ...]:
+    """Return the errors that mean that the server cannot be reached now, or that the file is locked."""
+    import psycopg
+
+    return (psycopg.OperationalError, sqlite3.OperationalError)
 
 
 def _reason(error: BaseException) -> str:

@@ -1,0 +1,69 @@
+"""The database of durable runs is away for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from kantan_agents import Agent, Durable, DurableRuns
+from kantan_agents.durable import execution
+from kantan_agents.errors import DurableDatabaseError
+from kantan_agents.testing import OfflineServer, function_call
+from tests.postgres_server import OwnServer, own_server
+
+REPLIES = [[function_call("stop_the_server", {}, call_id="c1")], "Done."]
+
+
+def _agent(server: OfflineServer, postgres: OwnServer, called: asyncio.Event) -> Agent[str]:
+    async def stop_the_server() -> str:
+        """Stop the server that the run is stored in."""
+        await asyncio.to_thread(postgres.stop)
+        called.set()
+        return "stopped"
+
+    return Agent("a", "Help.", model=server.bundle(), tools=[stop_the_server], middleware=[Durable()])
+
+
+def test_a_run_waits_until_the_server_is_back() -> None:
+    async def run() -> None:
+        called = asyncio.Event()
+        with own_server() as postgres, OfflineServer(REPLIES) as server:
+            agent = _agent(server, postgres, called)
+            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1) as runs:
+                task = asyncio.create_task(agent.run_async("Go."))
+                await called.wait()
+                await asyncio.sleep(0.5)
+                assert not task.done()
+                await asyncio.to_thread(postgres.start)
+                context = await task
+                assert context["result"].final_output == "Done."
+                assert [one.status for one in await runs.list_runs()] == ["finished"]
+        assert len(server.requests) == 2
+
+    asyncio.run(run())
+
+
+def test_a_run_ends_if_the_server_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(execution, "_PATIENCE", 0.3)
+
+    async def run() -> None:
+        called = asyncio.Event()
+        with own_server() as postgres, OfflineServer(REPLIES) as server:
+            agent = _agent(server, postgres, called)
+            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1):
+                task = asyncio.create_task(agent.run_async("Go."))
+                await called.wait()
+                await asyncio.sleep(1.0)
+                await asyncio.to_thread(postgres.start)  # the engine waits for it as long as it takes
+                with pytest.raises(DurableDatabaseError, match="E156"):
+                    await task
+            assert len(server.requests) == 1
+
+    asyncio.run(run())
+
+
+def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
+    with pytest.raises(DurableDatabaseError, match="E156"):
+        asyncio.run(DurableRuns(f"sqlite:///{tmp_path / 'missing' / 'runs.sqlite3'}").list_runs())
