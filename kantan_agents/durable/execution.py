@@ -33,6 +33,7 @@ class Execution:
         elapsed: Seconds since the first attempt began.
         task: The task that makes the run.
         is_lost: Whether the run does not belong to this attempt any more.
+        failure: Why it cannot be stored any more, if that is so. The run goes on when the database is back.
         once: Names of the tools whose calls may be made only once.
         is_open: Whether the run has not ended yet.
         outcome: How it has ended, as JSON text.
@@ -46,6 +47,7 @@ class Execution:
         self.elapsed = 0.0
         self.task: asyncio.Task[Any] | None = None
         self.is_lost = False
+        self.failure: DurableDatabaseError | None = None
         self.is_open = False
         self.outcome = ""
         self._steps = steps
@@ -65,7 +67,7 @@ class Execution:
                 self._known[run_id, step] = None if text is None else load(run_id, step, text)
             return begun
 
-        begun = await _in_thread(begin)
+        begun = await self._in_thread(begin)
         self.attempt, self.elapsed = begun.attempt, begun.elapsed
         self.task, self.is_open = asyncio.current_task(), True
 
@@ -92,7 +94,7 @@ class Execution:
         Raises:
             RunMovedError: E157, it does not any more.
         """
-        self._check(await _in_thread(lambda: self._steps.owns(self.root_id, self.id)))
+        self._check(await self._in_thread(lambda: self._steps.owns(self.root_id, self.id)))
 
     async def start(self, run_id: str, step: str) -> None:
         """Note that a step begins, so that another process knows it even if it does not end.
@@ -100,7 +102,7 @@ class Execution:
         Raises:
             RunMovedError: E157, the run does not belong to this attempt any more.
         """
-        self._check(await _in_thread(lambda: self._steps.start(self.root_id, self.id, run_id, step)))
+        self._check(await self._in_thread(lambda: self._steps.start(self.root_id, self.id, run_id, step)))
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
         """Store what a step has returned, also if the run is cancelled meanwhile.
@@ -110,7 +112,9 @@ class Execution:
         """
         text = dump(body)
         with anyio.CancelScope(shield=True):
-            is_ours = await _in_thread(lambda: self._steps.finish(self.root_id, self.id, run_id, step, text))
+            is_ours = await self._in_thread(
+                lambda: self._steps.finish(self.root_id, self.id, run_id, step, text)
+            )
         self._check(is_ours)
 
     def _check(self, is_ours: bool) -> None:
@@ -118,10 +122,27 @@ class Execution:
             self.lose()
             raise RunMovedError(run_id=self.root_id, reason=MOVED)
 
-    def lose(self) -> None:
-        """End this attempt: the run belongs to another one, or to none."""
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        """Call a function of the database; while the database is away, try again for up to a minute.
+
+        Each function changes nothing if it is called again.
+        """
+        end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
+        while True:
+            try:
+                return await anyio.to_thread.run_sync(function)
+            except DurableDatabaseError as error:
+                if not error.is_away or time.monotonic() + pause > end:
+                    self.lose(error)
+                    raise
+                _log.warning("database of durable runs is away, trying again", reason=error.reason)
+            await anyio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def lose(self, failure: DurableDatabaseError | None = None) -> None:
+        """End this attempt: the run belongs to another one, or to none, or cannot be stored any more."""
         if self.is_open and not self.is_lost:
-            self.is_lost = True
+            self.is_lost, self.failure = True, failure
             if self.task is not None:
                 self.task.get_loop().call_soon_threadsafe(self.task.cancel)
 
@@ -130,20 +151,3 @@ MOVED = "another process has taken it over, or it was cancelled. `kantan-agents 
 
 current_execution: ContextVar[Execution | None] = ContextVar("kantan_agents_durable_execution", default=None)
 """The execution of the durable run that this task is in."""
-
-
-async def _in_thread(function: Callable[[], Any]) -> Any:
-    """Call a function of the database; while the database is away, try again for up to a minute.
-
-    Each function changes nothing if it is called again.
-    """
-    end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
-    while True:
-        try:
-            return await anyio.to_thread.run_sync(function)
-        except DurableDatabaseError as error:
-            if not error.is_away or time.monotonic() + pause > end:
-                raise
-            _log.warning("database of durable runs is away, trying again", reason=error.reason)
-        await anyio.sleep(pause)
-        pause = min(2 * pause, _LONGEST_PAUSE)

@@ -39,6 +39,7 @@ class Overseer:
         self._interval = interval
         self._active: dict[str, Execution] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._left: set[str] = set()
         self._lock = Lock()
         self._ends = Event()
         self._thread: Thread | None = None
@@ -74,6 +75,15 @@ class Overseer:
             with self._lock:
                 if self._active.get(execution.root_id) is execution:
                     del self._active[execution.root_id]
+
+    def leave(self, run_id: str) -> None:
+        """Let a run go on that could not be stored any more, as soon as the database is back."""
+        self._left.add(run_id)
+
+    def _give_left(self) -> None:
+        for run_id in [*self._left]:
+            self._engine.recover_one(run_id)
+            self._left.discard(run_id)
 
     def wait_for(self, task: asyncio.Task[Any] | None) -> None:
         """Let ``wait_for_end`` wait for a task of the engine, which also stores how its run has ended."""
@@ -111,7 +121,7 @@ class Overseer:
 
     def look(self) -> None:
         """Look once. What fails is logged and tried again at the next look."""
-        for act in (self._take_over, self._end_lost, self._go_on):
+        for act in (self._give_left, self._take_over, self._end_lost, self._go_on):
             self._try(act)
 
     def _try(self, act: Callable[[], object]) -> None:

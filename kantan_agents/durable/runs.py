@@ -204,6 +204,9 @@ class DurableRuns(Management):
         try:
             await self._engine.run(run.id, stored)
         except asyncio.CancelledError:
+            if execution.failure is not None:
+                self._overseer.leave(run.id)
+                raise execution.failure from None
             if execution.is_lost:
                 raise RunMovedError(run_id=run.id, reason=self._overseer.reason_of(run.id)) from None
             if not self._overseer.is_stopping and not sigterm.is_shutting_down():
@@ -265,6 +268,8 @@ class DurableRuns(Management):
         finally:
             current_execution.reset(token)
             execution.is_open = False
+            if execution.failure is not None:
+                self._overseer.leave(run_id)
         return execution.outcome
 
     def _set_aside(self, run_id: str, error: Exception) -> None:

@@ -18,9 +18,10 @@ REPLIES = [[function_call("stop_the_server", {}, call_id="c1")], "Done."]
 
 def _agent(server: OfflineServer, postgres: OwnServer, called: asyncio.Event) -> Agent[str]:
     async def stop_the_server() -> str:
-        """Stop the server that the run is stored in."""
-        await asyncio.to_thread(postgres.stop)
-        called.set()
+        """Stop the server that the run is stored in, the first time."""
+        if not called.is_set():
+            await asyncio.to_thread(postgres.stop)
+            called.set()
         return "stopped"
 
     return Agent("a", "Help.", model=server.bundle(), tools=[stop_the_server], middleware=[Durable()])
@@ -45,25 +46,24 @@ def test_a_run_waits_until_the_server_is_back() -> None:
     asyncio.run(run())
 
 
-def test_a_run_ends_if_the_server_does_not_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_goes_on_later_if_the_server_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(execution, "_PATIENCE", 0.3)
 
     async def run() -> None:
         called = asyncio.Event()
         with own_server() as postgres, OfflineServer(REPLIES) as server:
             agent = _agent(server, postgres, called)
-            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1):
-                task = asyncio.create_task(agent.run_async("Go."))
-                await called.wait()
-                await asyncio.sleep(1.0)
-                await asyncio.to_thread(postgres.start)  # the engine waits for it as long as it takes
+            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1) as runs:
                 with pytest.raises(DurableDatabaseError, match="E156"):
-                    await task
-            assert len(server.requests) == 1
+                    await agent.run_async("Go.")
+                await asyncio.to_thread(postgres.start)
+                run_id = (await runs.list_runs())[0].run_id
+                assert (await runs.result(run_id, timeout=30)).output == "Done."
+            assert len(server.requests) == 2
 
     asyncio.run(run())
 
 
-def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_made_is_reported_at_once(tmp_path: Path) -> None:
     with pytest.raises(DurableDatabaseError, match="E156"):
         asyncio.run(DurableRuns(f"sqlite:///{tmp_path / 'missing' / 'runs.sqlite3'}").list_runs())

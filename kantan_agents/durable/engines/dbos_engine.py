@@ -209,6 +209,12 @@ class DBOSEngine:
             for pending in system.get_pending_workflows(executor, _VERSION)
         )
 
+    def recover_one(self, run_id: str) -> None:
+        """Give a run of this process to any process, if it has not ended."""
+        from dbos._dbos import _get_dbos_instance  # as in `recover`
+
+        _get_dbos_instance()._sys_db.reenqueue_for_recovery(run_id, [self.executor], RESUMED)
+
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
         self._client().cancel_workflow(run_id)

@@ -126,6 +126,10 @@ class Engine(Protocol):
         """Give the runs of processes that have ended to others; return how many these are."""
         ...
 
+    def recover_one(self, run_id: str) -> None:
+        """Give a run of this process to any process, if it has not ended."""
+        ...
+
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
         ...
