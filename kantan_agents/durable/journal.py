@@ -46,6 +46,7 @@ _log = get_logger("kantan_agents.durable")
 
 _COMPLETED = "response.completed"
 _ITEM = "response.output_item.done"
+_COMMANDS = " commands"
 
 
 class Journal:
@@ -171,6 +172,11 @@ class Journal:
                 yield event
 
     # Tool calls. The rules have allowed them, now and not only when they were made.
+
+    def new_id(self) -> str:
+        """Return an id for a call that no model has made, the same in each process."""
+        self._calls[_COMMANDS] += 1
+        return inner_id(self._run.id, f"command {self._calls[_COMMANDS]}")
 
     def number(self, call: ToolCall) -> None:
         """Tell calls with the same id apart: some providers begin anew in each turn."""

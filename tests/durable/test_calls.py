@@ -41,3 +41,26 @@ def test_a_call_that_may_be_made_once_ends_the_run_instead(scene: Scene) -> None
     assert "'pay'" in ended["error"]
     assert f"idempotency key {ended['run_id']}-c1" in ended["error"]
     assert len(scene.effects) == 1
+
+
+def test_the_tool_of_a_slash_command_is_not_run_again(scene: Scene) -> None:
+    code = """
+    async def look(what: str) -> str:
+        "Look."
+        effect(f"look {what}")
+        return f"saw {what}"
+
+    class Die(Middleware):
+        async def run(self, run, call_next):
+            await call_next(run)
+            die_first()
+
+    agent = Agent(
+        "a", "Help.", model="m", tools=[look], middleware=[Durable(), Die(), SlashCommands({"allow": ["look"]})]
+    )
+    INPUT = "/look a"
+    """
+    with OfflineServer(()) as server:
+        ended = scene.killed(code, server)
+    assert ended["output"] == "saw a"
+    assert scene.effects == ["look a"]

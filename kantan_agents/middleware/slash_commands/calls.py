@@ -136,11 +136,11 @@ class UserCall:
         return outcome
 
     def _model_call_item(self, arguments: str) -> ResponseFunctionToolCall:
-        namespace = getattr(self._tool, "_tool_namespace", None)
+        namespace, journal = getattr(self._tool, "_tool_namespace", None), self._run.journal
         more = {"namespace": namespace} if isinstance(namespace, str) else {}
         return ResponseFunctionToolCall(
             type="function_call",
-            call_id=f"call_{uuid.uuid4().hex}",
+            call_id=f"call_{uuid.uuid4().hex if journal is None else journal.new_id()}",
             name=self._tool.name,
             arguments=arguments,
             **more,  # type: ignore[arg-type]  # of newer versions of openai
