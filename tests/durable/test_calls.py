@@ -56,7 +56,11 @@ def test_the_tool_of_a_slash_command_is_not_run_again(scene: Scene) -> None:
             die_first()
 
     agent = Agent(
-        "a", "Help.", model="m", tools=[look], middleware=[Durable(), Die(), SlashCommands({"allow": ["look"]})]
+        "a",
+        "Help.",
+        model="m",
+        tools=[look],
+        middleware=[Durable(), Die(), SlashCommands({"allow": ["look"]})],
     )
     INPUT = "/look a"
     """

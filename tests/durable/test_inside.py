@@ -147,10 +147,7 @@ def _asked_at_once(case: Case) -> Agent[Any]:
         case.effect(f"look {what}")
         case.keys.append((what, current.idempotency_key.split("-", 1)[1]))
         if what == "two":
-            # What it waits for is a request to a server in another thread.
-            while case.is_first and not any(  # noqa: ASYNC110
-                "saw one" in results(asked) for asked in case.requests[0]
-            ):
+            while case.is_first and not _has_finished(case):  # noqa: ASYNC110 - the model is in another thread
                 await asyncio.sleep(0.01)
             case.die()
         return f"saw {what}"
@@ -162,6 +159,10 @@ def _asked_at_once(case: Case) -> Agent[Any]:
         model=_sdk_model(case),
     )
     return case.agent(tools=[helper.as_tool(tool_name="ask", tool_description="Ask.")])
+
+
+def _has_finished(case: Case) -> bool:
+    return any("saw one" in results(request) for request in case.requests[0])
 
 
 def _with_equal_ids(request: RecordedRequest) -> Any:
