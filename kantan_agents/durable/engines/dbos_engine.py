@@ -252,6 +252,7 @@ class DBOSEngine:
         with self._lock:
             if self._made is None:
                 try:
+                    self._create_tables()
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
                         application_name=self._application,
@@ -262,6 +263,17 @@ class DBOSEngine:
                     reason = _first_line(error)
                     raise DurableDatabaseError(database=self._database.shown, reason=reason) from error
             return self._made
+
+    def _create_tables(self) -> None:
+        """Create the tables of DBOS, which a client does not do, if no process has been started yet."""
+        from dbos import DBOS
+        from sqlalchemy import inspect
+
+        with self._database.read() as connection:
+            schema = None if self._database.is_sqlite else "dbos"
+            has_tables = inspect(connection).has_table("workflow_status", schema=schema)
+        if not has_tables:
+            DBOS.migrate(self._database.url)
 
 
 def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:

@@ -98,7 +98,7 @@ class Database:
             with self._connected().begin() as connection:
                 yield connection
         except DBAPIError as error:
-            raise DurableDatabaseError(database=self.shown, reason=_reason(error)) from error
+            raise self.unusable(error) from error
 
     read = write
 
@@ -113,7 +113,11 @@ class Database:
         try:
             return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
         except DBAPIError as error:
-            raise DurableDatabaseError(database=self.shown, reason=_reason(error)) from error
+            raise self.unusable(error) from error
+
+    def unusable(self, error: BaseException) -> DurableDatabaseError:
+        """Return the error that says why the database cannot be used."""
+        return DurableDatabaseError(database=self.shown, reason=_reason(error))
 
     def _connected(self) -> Engine:
         with self._lock:
@@ -145,10 +149,19 @@ def _checked_url(url: Any) -> str:
         shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
         reason = "it must be sqlite:///PATH or postgresql://HOST/NAME"
         raise DurableDatabaseError(database=repr(shown), reason=reason)
-    if url.startswith("sqlite"):
-        return url
-    # The driver of the engine, which SQLAlchemy would not choose by itself.
-    return "postgresql+psycopg://" + url.split("://", 1)[1]
+    if url.startswith("postgres"):
+        # The driver of the engine, which SQLAlchemy would not choose by itself.
+        url = "postgresql+psycopg://" + url.split("://", 1)[1]
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        make_url(url)
+    except (ArgumentError, ValueError):
+        # The message of SQLAlchemy may have a part of the password.
+        reason = "the URL cannot be read; special characters in a password are written as %XX"
+        raise DurableDatabaseError(database=repr(url.split("+")[0]), reason=reason) from None
+    return url
 
 
 def _reason(error: BaseException) -> str:
