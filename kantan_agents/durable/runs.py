@@ -154,6 +154,8 @@ class DurableRuns(Management):
             await anyio.to_thread.run_sync(self._close)
             return
         with anyio.CancelScope(shield=True):
+            # Otherwise a full queue would keep it busy until the time is over.
+            await anyio.to_thread.run_sync(self._engine.take_no_more)
             await self._overseer.wait_for_end(timeout)
             self._overseer.is_stopping = True
             await anyio.to_thread.run_sync(self._stop)

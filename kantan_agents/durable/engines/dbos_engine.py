@@ -104,6 +104,14 @@ class DBOSEngine:
             DBOS.destroy(destroy_registry=True)
             raise DurableDatabaseError(database=self._database.shown, reason=_first_line(error)) from error
 
+    def take_no_more(self) -> None:
+        """Begin no more queued runs; those that are being made go on."""
+        from dbos._dbos import _get_dbos_instance
+
+        # What `DBOS.destroy` does first, long before this library has waited for its runs.
+        for event in _get_dbos_instance().background_thread_stop_events:
+            event.set()
+
     def stop(self) -> None:
         """Make no more runs, and leave those that are being made to other processes."""
         from dbos import DBOS
