@@ -149,19 +149,20 @@ def _checked_url(url: Any) -> str:
         shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
         reason = "it must be sqlite:///PATH or postgresql://HOST/NAME"
         raise DurableDatabaseError(database=repr(shown), reason=reason)
-    if url.startswith("postgres"):
+    checked: str = url
+    if checked.startswith("postgres"):
         # The driver of the engine, which SQLAlchemy would not choose by itself.
-        url = "postgresql+psycopg://" + url.split("://", 1)[1]
+        checked = "postgresql+psycopg://" + checked.split("://", 1)[1]
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
     try:
-        make_url(url)
+        make_url(checked)
     except (ArgumentError, ValueError):
         # The message of SQLAlchemy may have a part of the password.
         reason = "the URL cannot be read; special characters in a password are written as %XX"
-        raise DurableDatabaseError(database=repr(url.split("+")[0]), reason=reason) from None
-    return url
+        raise DurableDatabaseError(database=repr(checked.split("+")[0]), reason=reason) from None
+    return checked
 
 
 def _reason(error: BaseException) -> str:
