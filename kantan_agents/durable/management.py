@@ -57,6 +57,11 @@ class Management:
         self._events = Events(database)
         self._is_open = False
 
+    @property
+    def database(self) -> str:
+        """The URL of the database, without a password."""
+        return self._database.shown
+
     async def list_runs(
         self, *, status: str | None = None, queue: str | None = None, limit: int = 100
     ) -> list[DurableRun]:
@@ -271,9 +276,7 @@ class Management:
                 self._approvals.goes_on(run_id, next_id)
         return len(answered)
 
-    async def events(
-        self, run_id: str, *, after: int = 0, follow: bool = True
-    ) -> AsyncIterator[StoredEvent]:
+    async def events(self, run_id: str, *, after: int = 0, follow: bool = True) -> AsyncIterator[StoredEvent]:
         """Yield the stored events of a run as they come, until it has ended.
 
         A reader that was interrupted goes on after the last number it saw, and misses nothing.
