@@ -15,16 +15,19 @@ from typing import Annotated, Any, Optional
 import typer
 
 from kantan_agents.cli.agents.commands import app as agents
+from kantan_agents.cli.approvals.commands import app as approvals
 from kantan_agents.cli.eval.commands import app as evaluations
 from kantan_agents.cli.improve.commands import improve
 from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
+from kantan_agents.cli.runs.commands import app as runs
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 from kantan_agents.cli.terminal.new_app import new_app
 from kantan_agents.cli.tools.commands import app as tools
 from kantan_agents.cli.traces.commands import app as traces
+from kantan_agents.cli.worker.commands import worker
 from kantan_agents.errors import InvalidOptionError
 
 PROGRAM = "kantan-agents"
@@ -220,10 +223,13 @@ def completion(
 
 
 app.command("improve")(improve)
+app.command("worker")(worker)
+app.add_typer(approvals, name="approvals")
 app.add_typer(agents, name="agents")
 app.add_typer(evaluations, name="eval")
 app.add_typer(replay, name="replay")
 app.add_typer(rollout, name="rollout")
+app.add_typer(runs, name="runs")
 app.add_typer(tools, name="tools")
 app.add_typer(traces, name="traces")
 

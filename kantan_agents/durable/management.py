@@ -57,6 +57,11 @@ class Management:
         self._events = Events(database)
         self._is_open = False
 
+    @property
+    def database(self) -> str:
+        """The URL of the database, without a password."""
+        return self._database.shown
+
     async def list_runs(
         self, *, status: str | None = None, queue: str | None = None, limit: int = 100
     ) -> list[DurableRun]:
@@ -127,6 +132,19 @@ class Management:
                 ).error or f"`kantan-agents runs resume {run_id}` lets it go on"
                 raise DurableRunFailedError(run_id=run_id, status=_HAS[found.status], reason=reason)
             await asyncio.sleep(_POLL_SECONDS)
+
+    async def outcome(self, run_id: str) -> DurableOutcome | None:
+        """Return how a run has ended, without waiting; None if it has not, or not well.
+
+        Raises:
+            DurableRunNotFoundError: E154, there is none of this id.
+        """
+        found = await self._in_thread(lambda: self._found(run_id))
+        return None if found.outcome is None else outcome_of(run_id, found.outcome)
+
+    async def next_run(self, run_id: str) -> str | None:
+        """Return the run that goes on with one which has waited for people; None if there is none."""
+        return await self._in_thread(lambda: self._approvals.next_of(run_id))
 
     async def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run; where it is being made, it is cancelled within a second.
@@ -250,14 +268,15 @@ class Management:
         answered = self._approvals.answered()
         for run_id in answered:
             waiting = self._approvals.find(run_id)
-            if waiting is not None:
+            # The engine finds the runs of its application only. Those of others go on there.
+            if waiting is not None and self._engine.find(run_id) is not None:
                 # First queued, then noted: a process that ends between the two leaves it to the next look,
                 # and a run of the same id is not queued twice.
                 next_id = self._engine.enqueue_now(job_of(waiting, RESUMED))
                 self._approvals.goes_on(run_id, next_id)
         return len(answered)
 
-    async def events(self, run_id: str, *, after: int = 0) -> AsyncIterator[StoredEvent]:
+    async def events(self, run_id: str, *, after: int = 0, follow: bool = True) -> AsyncIterator[StoredEvent]:
         """Yield the stored events of a run as they come, until it has ended.
 
         A reader that was interrupted goes on after the last number it saw, and misses nothing.
@@ -265,6 +284,7 @@ class Management:
         Args:
             run_id: Id of the run.
             after: The number after which to begin; 0 begins with the first event.
+            follow: Whether to wait for more events; otherwise those that are stored now are all.
 
         Raises:
             DurableRunNotFoundError: E154, there is no run of this id.
@@ -278,6 +298,8 @@ class Management:
                 has_ended = event.data["type"] in ENDS and event.data["run_id"] == run_id
                 yield event
             if not found:
+                if not follow:
+                    return
                 # The last events are stored shortly after the run has ended.
                 if status not in ("queued", "running") and (has_ended or looks >= _LAST_LOOKS):
                     return
@@ -335,10 +357,15 @@ class Management:
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         def opened() -> T:
+            from sqlalchemy.exc import DBAPIError
+
             if not self._is_open:
                 self._database.open()
                 self._is_open = True
-            return function()
+            try:
+                return function()
+            except DBAPIError as error:  # of the engine, which has connections of its own
+                raise self._database.unusable(error) from error
 
         return await anyio.to_thread.run_sync(opened)
 

@@ -15,6 +15,7 @@ from kantan_agents.context import check_context
 from kantan_agents.durable.again import Again
 from kantan_agents.durable.engines.dbos_engine import RESUMED, DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits
+from kantan_agents.durable.engines.installed import check_installed
 from kantan_agents.durable.execution import Execution, current_execution
 from kantan_agents.durable.journal import Journal
 from kantan_agents.durable.kept_events import EventKeeper
@@ -86,6 +87,7 @@ class DurableRuns(Management):
         keep_events: bool = False,
         look_interval: float = 1.0,
     ) -> None:
+        check_installed()
         self._database = Database(database)
         self._agents = _checked_agents(agents)
         self._queues = _checked_queues(queues)
@@ -152,6 +154,8 @@ class DurableRuns(Management):
             await anyio.to_thread.run_sync(self._close)
             return
         with anyio.CancelScope(shield=True):
+            # Otherwise a full queue would keep it busy until the time is over.
+            await anyio.to_thread.run_sync(self._engine.take_no_more)
             await self._overseer.wait_for_end(timeout)
             self._overseer.is_stopping = True
             await anyio.to_thread.run_sync(self._stop)

@@ -17,6 +17,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.same_site import has_other_origin, says_other_site
 
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -34,7 +35,6 @@ HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 """The headers of every response, whatever it says."""
-_OWN_SITE: Final = frozenset({"same-origin", "none"})  # "none": the address was typed
 
 _OTHER_SITE: Final = "refused: the request comes from another site"
 _POLICY_VIOLATION: Final = 1008
@@ -85,10 +85,9 @@ class Guard:
         hosts = [host.lower() for host in connection.headers.getlist("host")]
         if self._hosts is not None and (len(hosts) != 1 or hosts[0] not in self._hosts):
             return "refused: this page has another host name"
-        if any(site not in _OWN_SITE for site in connection.headers.getlist("sec-fetch-site")):
+        if says_other_site(connection.headers.getlist):
             return None if self._hosts is None and _follows_a_link(connection) else _OTHER_SITE
-        own = {f"{scheme}://{host}" for host in hosts[:1] if host for scheme in ("http", "https")}
-        if any(origin.lower() not in own for origin in connection.headers.getlist("origin")):
+        if has_other_origin(connection.headers.getlist):
             return _OTHER_SITE
         return None
 

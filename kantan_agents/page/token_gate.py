@@ -11,10 +11,8 @@ from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kantan_agents.errors import InvalidOptionError
+from kantan_agents.support.bearer import bearer_of, is_token
 
-SHORTEST_TOKEN: Final = 16
-_BEARER: Final = "bearer "
 _REFUSED: Final = "refused: open the address with the token that the command has printed"
 _USED: Final = (
     "refused: this address works once, and it was used already. If that was not your browser, somebody else "
@@ -71,10 +69,9 @@ class TokenGate:
         return self._is_used and self._ticket is not None and secrets.compare_digest(given, self._ticket)
 
     def _may_pass(self, connection: HTTPConnection) -> bool:
-        authorization = connection.headers.get("authorization", "")
-        if authorization.lower().startswith(_BEARER):
-            given = authorization[len(_BEARER) :].strip().encode("latin-1")
-            return secrets.compare_digest(given, self._token)
+        given = bearer_of(connection.headers.get("authorization", ""))
+        if given is not None:
+            return is_token(given, self._token.decode())
         cookie = connection.cookies.get(self._name, "")
         return secrets.compare_digest(cookie.encode(), self._cookie.encode())
 
@@ -82,21 +79,6 @@ class TokenGate:
         response = RedirectResponse("/", HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
         response.set_cookie(self._name, self._cookie, path="/", httponly=True, samesite="strict")
         return response
-
-
-def checked_token(token: str) -> str:
-    """Return a token.
-
-    Raises:
-        InvalidOptionError: E75, it is too short, or cannot be sent. The message does not contain it.
-    """
-    if len(token) < SHORTEST_TOKEN:
-        reason = f"must have at least {SHORTEST_TOKEN} characters, not {len(token)}"
-    elif not (token.isascii() and token.isprintable()) or " " in token:
-        reason = "must be of ASCII characters without spaces, since it is sent in a header"
-    else:
-        return token
-    raise InvalidOptionError(option="--token", reason=reason)
 
 
 def _refused(text: str = _REFUSED) -> Response:

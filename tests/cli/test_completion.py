@@ -13,7 +13,10 @@ import pytest
 
 from tests.cli.conftest import PROGRAM
 
-COMMANDS = {"demo", "run", "completion", "agents", "eval", "improve", "replay", "rollout", "tools", "traces"}
+COMMANDS = {
+    *("demo", "run", "completion", "agents", "approvals", "eval", "improve", "replay", "rollout", "runs"),
+    *("tools", "traces", "worker"),
+}
 
 _COMPLETE = """\
 eval "$(kantan-agents completion bash)"

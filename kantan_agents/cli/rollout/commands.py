@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import getpass
 from typing import Annotated, Optional
 
 import typer
 
+from kantan_agents.cli.terminal.author import author
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
 from kantan_agents.cli.terminal.new_app import new_app
 
@@ -92,7 +92,7 @@ def promote(
     """
     from kantan_agents.cli.rollout.steer import promote_rollout
 
-    promote_rollout(db, name, arm=arm, by=_author(by), reason=reason, as_json=as_json)
+    promote_rollout(db, name, arm=arm, by=author(by), reason=reason, as_json=as_json)
 
 
 @app.command()
@@ -112,7 +112,7 @@ def stop(
     """
     from kantan_agents.cli.rollout.steer import stop_rollout
 
-    stop_rollout(db, name, by=_author(by), reason=reason, as_json=as_json)
+    stop_rollout(db, name, by=author(by), reason=reason, as_json=as_json)
 
 
 @app.command()
@@ -125,12 +125,3 @@ def history(name: NameArgument, db: DatabaseOption = DATABASE, as_json: JSONOpti
     from kantan_agents.cli.rollout.show_history import show_history
 
     show_history(db, name, as_json=as_json)
-
-
-def _author(by: str | None) -> str:
-    if by:
-        return by
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # the user has no name
-        return "command line"

@@ -52,14 +52,14 @@ def open_page(
     """
     store = open_store(path)
     from kantan_agents.page.listening import is_remote, listen
-    from kantan_agents.page.token_gate import checked_token
+    from kantan_agents.support.bearer import checked_token
 
     if token is None and is_remote(host):
         reason = (
             f"{host} can be reached from other machines; give --token too, which every request then needs"
         )
         raise InvalidOptionError(option="--host", reason=reason)
-    known = secrets.token_urlsafe() if token is None else checked_token(token)
+    known = secrets.token_urlsafe() if token is None else checked_token(token, "--token")
     run = None if trace_id is None else store.trace(trace_id).trace_id
     place = listen(host, port)
     with place.listener:

@@ -104,6 +104,14 @@ class DBOSEngine:
             DBOS.destroy(destroy_registry=True)
             raise DurableDatabaseError(database=self._database.shown, reason=_first_line(error)) from error
 
+    def take_no_more(self) -> None:
+        """Begin no more queued runs; those that are being made go on."""
+        from dbos._dbos import _get_dbos_instance
+
+        # What `DBOS.destroy` does first, long before this library has waited for its runs.
+        for event in _get_dbos_instance().background_thread_stop_events:
+            event.set()
+
     def stop(self) -> None:
         """Make no more runs, and leave those that are being made to other processes."""
         from dbos import DBOS
@@ -258,6 +266,7 @@ class DBOSEngine:
         with self._lock:
             if self._made is None:
                 try:
+                    self._create_tables()
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
                         application_name=self._application,
@@ -268,6 +277,17 @@ class DBOSEngine:
                     reason = _first_line(error)
                     raise DurableDatabaseError(database=self._database.shown, reason=reason) from error
             return self._made
+
+    def _create_tables(self) -> None:
+        """Create the tables of DBOS, which a client does not do, if no process has been started yet."""
+        from dbos import DBOS
+        from sqlalchemy import inspect
+
+        with self._database.read() as connection:
+            schema = None if self._database.is_sqlite else "dbos"
+            has_tables = inspect(connection).has_table("workflow_status", schema=schema)
+        if not has_tables:
+            DBOS.migrate(self._database.url)
 
 
 def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:

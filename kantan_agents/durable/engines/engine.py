@@ -98,6 +98,10 @@ class Engine(Protocol):
         """Begin to make runs of these queues, and those that are recovered."""
         ...
 
+    def take_no_more(self) -> None:
+        """Begin no more queued runs; those that are being made go on."""
+        ...
+
     def stop(self) -> None:
         """Make no more runs, and leave those that are being made to other processes."""
         ...

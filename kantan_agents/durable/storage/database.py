@@ -99,14 +99,9 @@ class Database:
             with self._connected().begin() as connection:
                 yield connection
         except DBAPIError as error:
-            raise self._error(error) from error
+            raise self.unusable(error) from error
 
     read = write
-
-    def _error(self, error: Any) -> DurableDatabaseError:
-        failure = DurableDatabaseError(database=self.shown, reason=_reason(error))
-        failure.is_away = error.connection_invalidated or isinstance(error.orig, _away())
-        return failure
 
     def connect(self) -> Any:
         """Return a connection of its own, outside of a transaction, for locks that it holds while it is open.
@@ -119,7 +114,15 @@ class Database:
         try:
             return self._connected().connect().execution_options(isolation_level="AUTOCOMMIT")
         except DBAPIError as error:
-            raise self._error(error) from error
+            raise self.unusable(error) from error
+
+    def unusable(self, error: BaseException) -> DurableDatabaseError:
+        """Return the error that says why the database cannot be used."""
+        failure = DurableDatabaseError(database=self.shown, reason=_reason(error))
+        failure.is_away = getattr(error, "connection_invalidated", False) or isinstance(
+            getattr(error, "orig", None), _away()
+        )
+        return failure
 
     def _connected(self) -> Engine:
         with self._lock:
@@ -151,10 +154,20 @@ def _checked_url(url: Any) -> str:
         shown = url.split("://")[0] if isinstance(url, str) else type(url).__name__
         reason = "it must be sqlite:///PATH or postgresql://HOST/NAME"
         raise DurableDatabaseError(database=repr(shown), reason=reason)
-    if url.startswith("sqlite"):
-        return url
-    # The driver of the engine, which SQLAlchemy would not choose by itself.
-    return "postgresql+psycopg://" + url.split("://", 1)[1]
+    checked: str = url
+    if checked.startswith("postgres"):
+        # The driver of the engine, which SQLAlchemy would not choose by itself.
+        checked = "postgresql+psycopg://" + checked.split("://", 1)[1]
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        make_url(checked)
+    except (ArgumentError, ValueError):
+        # The message of SQLAlchemy may have a part of the password.
+        reason = "the URL cannot be read; special characters in a password are written as %XX"
+        raise DurableDatabaseError(database=repr(checked.split("+")[0]), reason=reason) from None
+    return checked
 
 
 def _away() -> tuple[type[BaseException], ...]:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.page.state import PageState
+from kantan_agents.support.packed_json import packed_json
 
 Endpoint = Callable[[Request], Awaitable[Any]]
 
-_HALF_A_PAIR = re.compile("[\ud800-\udfff]")
 _NOT_FOUND = frozenset({"E61", "E87", "E104"})
 
 
@@ -48,17 +46,4 @@ def json_endpoint(endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]
 
 def json_response(data: Any, status: HTTPStatus = HTTPStatus.OK) -> Response:
     """Return data as a JSON response that no cache keeps."""
-    try:
-        packed = msgspec.json.encode(data, enc_hook=str)
-    except UnicodeEncodeError:
-        # Half of a surrogate pair, as a model may send it.
-        packed = msgspec.json.encode(_whole(msgspec.to_builtins(data, enc_hook=str)))
-    return Response(packed, status, {"Cache-Control": "no-store"}, "application/json")
-
-
-def _whole(data: Any) -> Any:
-    if isinstance(data, str):
-        return _HALF_A_PAIR.sub("\ufffd", data)
-    if isinstance(data, dict):
-        return {_whole(key): _whole(value) for key, value in data.items()}
-    return [_whole(one) for one in data] if isinstance(data, list) else data
+    return Response(packed_json(data), status, {"Cache-Control": "no-store"}, "application/json")

@@ -1,0 +1,133 @@
+"""The group ``kantan-agents runs``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.terminal.application import APPLICATION, ApplicationOption
+from kantan_agents.cli.terminal.durable_database import DURABLE_DATABASE, DurableDatabaseOption
+from kantan_agents.cli.terminal.new_app import new_app
+
+app = new_app()
+
+RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="Id of the run.")]
+JSONOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def runs(context: typer.Context) -> None:
+    """List durable runs, look at them, cancel them, or let them go on."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list")
+def list_runs(
+    status: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--status",
+            metavar="STATUS",
+            help="Only queued, running, waiting, finished, failed, cancelled or parked runs.",
+            show_default=False,
+        ),
+    ] = None,
+    queue: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--queue", metavar="NAME", help="Only runs of this queue.", show_default=False),
+    ] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="Number of runs at most.")] = 20,
+    application: ApplicationOption = APPLICATION,
+    db: DurableDatabaseOption = DURABLE_DATABASE,
+    as_json: JSONOption = False,
+) -> None:
+    """List the newest durable runs, newest first.
+
+    Exit codes: 0 listed, 2 bad arguments, or the database cannot be read.
+    """
+    from kantan_agents.cli.runs.list import print_runs
+
+    print_runs(db, application, status=status, queue=queue, limit=limit, as_json=as_json)
+
+
+@app.command()
+def show(
+    run: RunArgument,
+    application: ApplicationOption = APPLICATION,
+    db: DurableDatabaseOption = DURABLE_DATABASE,
+    as_json: JSONOption = False,
+) -> None:
+    """Show a run: its status, the calls that people are asked about, its output or its error.
+
+    Exit codes: 0 shown, 2 there is no such run, or the database cannot be read.
+    """
+    from kantan_agents.cli.runs.show import show_run
+
+    show_run(db, application, run, as_json=as_json)
+
+
+@app.command()
+def cancel(
+    run: RunArgument,
+    application: ApplicationOption = APPLICATION,
+    db: DurableDatabaseOption = DURABLE_DATABASE,
+) -> None:
+    """Cancel a run. The worker that makes it ends it within a second.
+
+    Exit codes: 0 cancelled, 1 it has ended already, 2 there is no such run, or
+    the database cannot be used.
+    """
+    from kantan_agents.cli.runs.steer import cancel_run
+
+    cancel_run(db, application, run)
+
+
+@app.command()
+def resume(
+    run: RunArgument,
+    queue: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="The queue to put it into. Default: the one that it came from, or any worker.",
+            show_default=False,
+        ),
+    ] = None,
+    application: ApplicationOption = APPLICATION,
+    db: DurableDatabaseOption = DURABLE_DATABASE,
+) -> None:
+    """Let a run go on that was cancelled, or parked after too many crashes.
+
+    Exit codes: 0 queued, 1 it is in another state, 2 there is no such run, or
+    the database cannot be used.
+    """
+    from kantan_agents.cli.runs.steer import resume_run
+
+    resume_run(db, application, run, queue=queue)
+
+
+@app.command()
+def events(
+    run: RunArgument,
+    after: Annotated[
+        int, typer.Option("--after", metavar="N", help="Begin after the event of this number.")
+    ] = 0,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Print events as they come, until the run has ended.")
+    ] = False,
+    application: ApplicationOption = APPLICATION,
+    db: DurableDatabaseOption = DURABLE_DATABASE,
+) -> None:
+    """Print the stored events of a run as JSON lines, each with its number.
+
+    Workers store them with --keep-events.
+
+    Exit codes: 0 printed, 2 there is no such run, or the database cannot be
+    read.
+    """
+    from kantan_agents.cli.runs.events import print_events
+
+    print_events(db, application, run, after=after, follow=follow)

@@ -1,0 +1,51 @@
+"""Opens the durable runs of a database for one command, without starting them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TypeVar
+
+from kantan_agents.cli.terminal.application import APPLICATION
+from kantan_agents.cli.terminal.durable_database import database_url
+from kantan_agents.durable import DurableRuns
+from kantan_agents.errors import DurableDatabaseError
+
+T = TypeVar("T")
+
+
+def with_runs(
+    database: str, work: Callable[[DurableRuns], Awaitable[T]], application: str = APPLICATION
+) -> T:
+    """Open a database, do some work with its runs, and close it.
+
+    Args:
+        database: Its URL, or the path of a SQLite file.
+        work: What to do.
+        application: The application whose runs are meant.
+
+    Raises:
+        DurableDatabaseError: E156, the database cannot be used, or does not exist.
+    """
+    url = database_url(database)
+
+    async def opened() -> T:
+        runs = DurableRuns(url, application=application)
+        _check_exists(url)
+        try:
+            return await work(runs)
+        finally:
+            await runs.stop()
+
+    return asyncio.run(opened())
+
+
+def _check_exists(url: str) -> None:
+    # A new file would have nothing in it, and the name is probably a wrong one.
+    from sqlalchemy import make_url
+
+    path = make_url(url).database
+    if url.startswith("sqlite") and not Path(path or "").is_file():
+        reason = "there is no such file; a worker creates it, or a service with DurableRuns"
+        raise DurableDatabaseError(database=url, reason=reason)

@@ -1,0 +1,1 @@
+"""The command ``kantan-agents worker``."""

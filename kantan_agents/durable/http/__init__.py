@@ -1,0 +1,1 @@
+"""Durable runs over HTTP: routes to mount into a service."""

@@ -1,0 +1,67 @@
+"""``Gate``: refuses requests without the token, and those of other sites."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Final
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kantan_agents.durable.http.answers import HEADERS, refused
+from kantan_agents.support.bearer import bearer_of, is_token
+from kantan_agents.support.same_site import has_other_origin, says_other_site
+
+_POLICY_VIOLATION: Final = 1008
+
+
+class Gate:
+    """The outermost middleware.
+
+    Args:
+        app: The application behind it.
+        token: What each request must send; None lets all in.
+    """
+
+    def __init__(self, app: ASGIApp, token: str | None) -> None:
+        self._app = app
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+        elif scope["type"] != "http":
+            await send({"type": "websocket.close", "code": _POLICY_VIOLATION})
+        else:
+            refusal = self._refusal(HTTPConnection(scope))
+            await (refusal or self._app)(scope, receive, _with_headers(send))
+
+    def _refusal(self, connection: HTTPConnection) -> Response | None:
+        headers = connection.headers
+        if self._token is not None:
+            # Two headers are refused: nobody knows which of them a proxy has looked at.
+            given = [bearer_of(value) for value in headers.getlist("authorization")]
+            if len(given) != 1 or given[0] is None or not is_token(given[0], self._token):
+                response = refused(
+                    "unauthorized", "send the token as Authorization: Bearer", HTTPStatus.UNAUTHORIZED
+                )
+                response.headers["WWW-Authenticate"] = "Bearer"
+                return response
+        # A browser sends the cookies of a person for the pages of all sites.
+        if says_other_site(headers.getlist) or has_other_origin(headers.getlist):
+            return refused("other_site", "the request comes from another site", HTTPStatus.FORBIDDEN)
+        return None
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in HEADERS.items():
+                headers[name] = value
+        await send(message)
+
+    return sent
