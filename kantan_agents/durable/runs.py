@@ -13,6 +13,7 @@ from typing_extensions import Self
 
 from kantan_agents.context import check_context
 from kantan_agents.durable.again import Again
+from kantan_agents.durable.checked import checked_agents, checked_queues
 from kantan_agents.durable.engines.dbos_engine import RESUMED, DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits
 from kantan_agents.durable.engines.installed import check_installed
@@ -20,7 +21,7 @@ from kantan_agents.durable.execution import Execution, current_execution
 from kantan_agents.durable.journal import Journal
 from kantan_agents.durable.kept_events import EventKeeper
 from kantan_agents.durable.management import Management
-from kantan_agents.durable.middleware import Durable, durable_of
+from kantan_agents.durable.middleware import Durable
 from kantan_agents.durable.outcome import outcome_text
 from kantan_agents.durable.overseer import Overseer
 from kantan_agents.durable.session import DurableSession, check_session
@@ -89,8 +90,8 @@ class DurableRuns(Management):
     ) -> None:
         check_installed()
         self._database = Database(database)
-        self._agents = _checked_agents(agents)
-        self._queues = _checked_queues(queues)
+        self._agents = checked_agents(agents)
+        self._queues = checked_queues(queues)
         if not isinstance(application, str) or not application.isprintable() or not application.strip():
             raise InvalidOptionError(option="application", reason=f"must be a name, not {application!r}")
         attempts = checked_int("max_recoveries", max_recoveries, 0)
@@ -128,15 +129,15 @@ class DurableRuns(Management):
             raise
 
     def _start(self) -> None:
-        self._database.open()
-        self._overseer.hold(self._engine.executor)
-        if self._keeper is not None:
-            self._keeper.start()
-            self._subscriptions = [agent.subscribe(self._keeper) for agent in self._agents.values()]
         try:
+            self._database.open()
+            self._overseer.hold(self._engine.executor)
+            if self._keeper is not None:
+                self._keeper.start()
+                self._subscriptions = [agent.subscribe(self._keeper) for agent in self._agents.values()]
             self._engine.start(self._make, {**self._queues, RESUMED: Limits()})
         except BaseException:
-            self._overseer.stop()
+            self._end()
             raise
         self._overseer.look()
         self._overseer.start()
@@ -165,13 +166,16 @@ class DurableRuns(Management):
             self._overseer.end_all()
             self._engine.stop()
         finally:
-            for subscription in self._subscriptions:
-                subscription.cancel()
-            if self._keeper is not None:
-                self._keeper.stop()
-            self._overseer.stop()
-            self._close()
+            self._end()
             Started.runs = None
+
+    def _end(self) -> None:
+        for subscription in self._subscriptions:
+            subscription.cancel()
+        if self._keeper is not None:
+            self._keeper.stop()
+        self._overseer.stop()
+        self._close()
 
     def _close(self) -> None:
         self._engine.stop()
@@ -303,28 +307,3 @@ class DurableRuns(Management):
     def __repr__(self) -> str:
         state = "started" if Started.runs is self else "not started"
         return f"DurableRuns({self._database.shown!r}, agents={list(self._agents)}, {state})"
-
-
-def _checked_agents(agents: Iterable[Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for agent in agents:
-        if not hasattr(agent, "layers") or durable_of(agent) is None:
-            name = getattr(agent, "name", agent)
-            reason = f"must be agents with Durable() among their middleware; {name!r} has none"
-            raise InvalidOptionError(option="agents", reason=reason)
-        if agent.name in found:
-            raise InvalidOptionError(option="agents", reason=f"has two agents of the name {agent.name!r}")
-        found[agent.name] = agent
-    return found
-
-
-def _checked_queues(queues: Mapping[str, Limits] | Iterable[str]) -> dict[str, Limits]:
-    if isinstance(queues, str):
-        queues = (queues,)
-    given = dict(queues) if isinstance(queues, Mapping) else {name: Limits() for name in queues}
-    for name, limits in given.items():
-        if not isinstance(name, str) or not name or name.startswith(("_dbos_", "kantan_agents_")):
-            raise InvalidOptionError(option="queues", reason=f"{name!r} is not a name for a queue")
-        if not isinstance(limits, Limits):
-            raise InvalidOptionError(option="queues", reason=f"must map {name!r} to Limits, not {limits!r}")
-    return given

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kantan_agents.testing import OfflineServer
-from tests.programs import Preloaded
+from tests.programs import Preloaded, Program
 
 _PRELUDE = """
 import asyncio, json, os, signal, sys
@@ -93,6 +93,14 @@ class Scene:
             first: Whether it is the first of the two programs, which is killed.
             dies: Whether it kills itself; None means that the first one does.
         """
+        program = self.begin(code, server, first=first)
+        stdout, stderr = program.communicate(120)
+        expected = -9 if (first if dies is None else dies) else 0
+        assert program.returncode == expected, (program.returncode, stdout, stderr)
+        return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
+
+    def begin(self, code: str, server: OfflineServer, *, first: bool) -> Program:
+        """Begin to run the code as a program; otherwise as ``run``."""
         environ = {
             **os.environ,
             **server.environment(),
@@ -101,10 +109,8 @@ class Scene:
             "LOG": str(self._log),
             "FIRST": "yes" if first else "no",
         }
-        program = self._preloaded.run(["-c", _PRELUDE + textwrap.dedent(code) + _MAIN], env=environ)
-        expected = -9 if (first if dies is None else dies) else 0
-        assert program.returncode == expected, (program.returncode, program.stdout, program.stderr)
-        return [json.loads(line) for line in program.stdout.splitlines() if line.startswith("{")]
+        source = _PRELUDE + textwrap.dedent(code) + _MAIN
+        return self._preloaded.popen(["-c", source], env=environ, encoding="utf-8")
 
     def killed(self, code: str, server: OfflineServer) -> dict[str, Any]:
         """Run the code until it kills itself, then again; return how its only run has ended."""

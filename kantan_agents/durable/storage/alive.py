@@ -50,13 +50,22 @@ class _Files:
             reason = "it is in memory, and durable runs have to outlive the process: name a file"
             raise DurableDatabaseError(database=database.shown, reason=reason)
         self._directory = Path(f"{path}.workers")
+        self._shown = database.shown
         self._held: tuple[int, Path] | None = None
 
     def hold(self, executor: str) -> None:
-        """Lock the file of this process."""
-        self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
+        """Lock the file of this process.
+
+        Raises:
+            DurableDatabaseError: E156, there can be no such file.
+        """
         path = self._directory / executor
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            self._directory.mkdir(mode=0o700, parents=False, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        except OSError as error:
+            reason = f"the lock of this process cannot be made in {self._directory}: {error.strerror}"
+            raise DurableDatabaseError(database=self._shown, reason=reason) from error
         if fcntl is not None:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._held = (descriptor, path)
