@@ -76,8 +76,8 @@ class Again:
             key = await anyio.to_thread.run_sync(self._approvals.key)
             return await decide(agent, waited.state, waited.answers, key=key), None
         if stored.state is None:
-            return stored.input, loaded_context(stored.context)
+            return stored.input, loaded_context(stored)
         state = await state_from(agent, stored.state)
         edits = {call_id: Edit(**edit) for call_id, edit in stored.edits.items()}
         state._kantan_edits = edits  # type: ignore[attr-defined]  # as `decide` does
-        return state, loaded_context(stored.context)
+        return state, loaded_context(stored)

@@ -56,12 +56,11 @@ def queued_job(
         raise NotStorableError(
             agent=agent.name, what="the values that Redact(restore=True) puts back", reason=reason
         )
-    stored, left_out = stored_context(agent.name, context or {}, redact, may_leave_out=may_leave_out)
+    stored = stored_context(agent.name, context or {}, redact, may_leave_out=may_leave_out)
     run = StoredRun(
         agent=agent.name,
         input=redact(input),
-        context=stored,
-        left_out=left_out,
+        **stored,
         options=checked_options(agent.name, run_options),
         session=None if session is None else getattr(session, "session_id", str(session)),
     )

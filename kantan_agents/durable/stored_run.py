@@ -17,6 +17,7 @@ from kantan_agents.interception import redacted_data
 from kantan_agents.middleware.approve.stored import as_json, state_data
 from kantan_agents.middleware.redact.redact import Redact
 from kantan_agents.middleware.retry import GIVEN_SETTINGS
+from kantan_agents.middleware.slash_commands.user_rules import UserRules
 from kantan_agents.pipeline import Run
 from kantan_agents.tool_rules import ToolRulesMode
 
@@ -29,7 +30,6 @@ _PLAIN_CONFIG: Final = (
     "trace_include_sensitive_data",
     "tracing_disabled",
 )
-_RULES: Final = "__tool_rules__"
 
 
 @attrs.frozen
@@ -44,6 +44,7 @@ class StoredRun:
         waited_for: Id of the run that waited for approval and is resumed with the stored answers.
         context: What is stored of the context.
         left_out: Keys of the context that are not stored, and are to be made again.
+        permissions: Values of the context that are a ``ToolRulesMode`` or ``UserRules``, as data.
         options: Options of the SDK's runner.
         config: Fields of the ``RunConfig``.
         session: Id of the session; None without one.
@@ -57,6 +58,7 @@ class StoredRun:
     waited_for: str | None = None
     context: dict[str, Any] = attrs.field(factory=dict)
     left_out: tuple[str, ...] = ()
+    permissions: Mapping[str, Any] = attrs.field(factory=dict)
     options: Mapping[str, Any] = attrs.field(factory=dict)
     config: Mapping[str, Any] = attrs.field(factory=dict)
     session: str | None = None
@@ -93,22 +95,21 @@ def stored_run(run: Run, *, may_leave_out: bool) -> StoredRun:
     agent = run.agent.name
     state, edits, given = None, {}, run.input
     if isinstance(given, RunState):
-        state, edits = _state(agent, given), dict(getattr(given, "_kantan_edits", {}))
+        state, edits = _state(agent, given), _edits(run, given)
         given = None
     elif isinstance(given, list):
         given = [_item(item) for item in given]
     session = run.options.get("session")
     kept = kept_keys(run.agent)
-    context, left_out = stored_context(
+    context = stored_context(
         agent, run.context, lambda data: redacted_data(run, data), kept, may_leave_out=may_leave_out
     )
     return StoredRun(
         agent=agent,
         input=redacted_data(run, given),
         state=redacted_data(run, state),
-        edits={call_id: attrs.asdict(edit) for call_id, edit in edits.items()},
-        context=context,
-        left_out=left_out,
+        edits=edits,
+        **context,
         options=_options(agent, run.options),
         config=redacted_data(run, _config(run)),
         session=None if session is None else str(session.session_id),
@@ -123,28 +124,35 @@ def stored_context(
     kept: Collection[str] = (),
     *,
     may_leave_out: bool,
-) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return what is stored of a context, and the keys that are not.
+) -> dict[str, Any]:
+    """Return what is stored of a context, as the fields ``context``, ``left_out`` and ``permissions``.
 
     Raises:
         NotStorableError: E151, a value is not JSON or has something to redact, and may not be left out.
     """
     stored: dict[str, Any] = {}
     left_out: list[str] = []
+    permissions: dict[str, Any] = {}
     for key, value in context.items():
         if key == "result":
             continue
         if isinstance(value, ToolRulesMode):
-            stored[key] = {_RULES: value.value}
+            permissions[key] = value.value
+        elif isinstance(value, UserRules):
+            permissions[key] = value.to_dict()
+        elif not isinstance(key, str):
+            reason = "has a key that is not a str, and would have another one in another process"
+            raise NotStorableError(agent=agent, what=f"context[{key!r}]", reason=reason)
         elif is_plain(value) and (key in kept or redact(value) == value):
             stored[key] = value
         elif may_leave_out and key not in RESERVED_KEYS:
             left_out.append(key)
         else:
             problem = "is not JSON" if not is_plain(value) else "has something that is redacted"
-            reason = f"{problem}; pass Durable(reload=...), which puts it into the context of another process"
+            advice = "; pass Durable(reload=...), which puts it into the context of another process"
+            reason = f"{problem}{'' if key in RESERVED_KEYS else advice}"
             raise NotStorableError(agent=agent, what=f"context[{key!r}]", reason=reason)
-    return stored, tuple(left_out)
+    return {"context": stored, "left_out": tuple(left_out), "permissions": permissions}
 
 
 def kept_keys(agent: Any) -> frozenset[str]:
@@ -167,16 +175,31 @@ def owner_of(stage: Any) -> Any:
     return getattr(stage[1] if isinstance(stage, tuple) else stage, "__self__", None)
 
 
-def loaded_context(stored: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a stored context."""
-    return {
-        key: ToolRulesMode(value[_RULES]) if isinstance(value, dict) and value.keys() == {_RULES} else value
-        for key, value in stored.items()
+def loaded_context(stored: StoredRun) -> dict[str, Any]:
+    """Return the context of a stored run."""
+    permissions = {
+        # Only code makes these of data. What a caller has put into a context stays what it was.
+        key: ToolRulesMode(value) if isinstance(value, str) else UserRules(value)
+        for key, value in stored.permissions.items()
     }
+    return {**stored.context, **permissions}
 
 
 def _item(item: Any) -> Any:
     return item if isinstance(item, Mapping) else item.model_dump(mode="json", exclude_unset=True)
+
+
+def _edits(run: Run, state: RunState[Any, Any]) -> dict[str, Any]:
+    edits = {call: attrs.asdict(edit) for call, edit in getattr(state, "_kantan_edits", {}).items()}
+    if redacted_data(run, edits) != edits:
+        # Redacted, the tool would get something else than the person has approved.
+        reason = (
+            "have something that is redacted, and would be stored; approve the call as it is, or reject it"
+        )
+        raise NotStorableError(
+            agent=run.agent.name, what="the arguments that a person has edited", reason=reason
+        )
+    return edits
 
 
 def _state(agent: str, state: RunState[Any, Any]) -> Any:
@@ -218,7 +241,9 @@ def _config(run: Run) -> dict[str, Any]:
         if field.name == "model_settings":
             value = run.state.get(GIVEN_SETTINGS, value)
         if field.name in _PLAIN_CONFIG:
-            if value != getattr(usual, field.name) and is_plain(value):
+            if not is_plain(value):
+                raise NotStorableError(agent=agent, what=f"run_config.{field.name}", reason="is not JSON")
+            if value != getattr(usual, field.name):
                 stored[field.name] = value
         elif field.name in _OWN or value == getattr(usual, field.name):
             continue

@@ -46,6 +46,7 @@ class Case:
         is_first: Whether the first process is on.
         effects: What its tools have done.
         keys: Keys that its tools have seen.
+        seen: Other values that its tools have seen.
         requests: What its model was asked, in the first process and in the second.
         server: The scripted model of all cases.
         raised: What the first process has raised.
@@ -66,6 +67,7 @@ class Case:
     is_first: bool = True
     effects: list[str] = attrs.field(factory=list)
     keys: list[tuple[str, str]] = attrs.field(factory=list)
+    seen: list[Any] = attrs.field(factory=list)
     requests: tuple[list[RecordedRequest], list[RecordedRequest]] = attrs.field(factory=lambda: ([], []))
     server: Any = None
     raised: BaseException | None = None
@@ -199,7 +201,7 @@ async def make(
         case.is_first = False
     agents = {name: case.build(case) for name, case in cases.items()}
     async with DurableRuns(database, agents=agents.values(), **options) as runs:
-        for run in await runs.list_runs(limit=1000):
+        for run in reversed(await runs.list_runs(limit=1000)):
             if run.agent in cases:
                 await _end(runs, cases[run.agent], run.run_id)
 
@@ -217,7 +219,7 @@ async def _begin(agent: Agent[Any], case: Case) -> None:
 async def _end(runs: DurableRuns, case: Case, run_id: str) -> None:
     case.run_id = run_id
     try:
-        if case.ends:
+        if case.ends or (await runs.get(run_id)).status in ("queued", "running"):
             case.outcome = await runs.result(run_id, timeout=20)
     except Exception as error:  # noqa: BLE001 - the test looks at it
         case.error = str(error)

@@ -17,7 +17,7 @@ from agents import SQLiteSession, ToolOutputText
 
 from kantan_agents import Agent, AgentDefinition, task_tool
 from kantan_agents.durable import Durable
-from kantan_agents.middleware import Redact
+from kantan_agents.middleware import Redact, UserRules
 from kantan_agents.testing.recorded_request import RecordedRequest
 from tests.durable.revival import Case, call, opened, results, revive
 
@@ -86,7 +86,11 @@ def reply(request: RecordedRequest) -> Any:
 
 
 async def _begin(agent: Agent[Any], case: Case) -> None:
-    context = {"tool_rules": {"deny": ["forbidden"]}, "user": "aiko"}
+    context = {
+        "tool_rules": {"deny": ["forbidden"]},
+        "user": "aiko",
+        "user_rules": UserRules({"deny": ["pay"]}),
+    }
     await agent.run_async(case.input, context, session=SESSION, max_turns=9)
 
 
