@@ -151,8 +151,11 @@ class Shop:
         )
         try:
             assert program.stderr is not None
-            line = program.stderr.readline()
-            assert "is ready" in line, line + program.stderr.read()
+            read: list[str] = []
+            while not read or "is ready" not in read[-1]:  # it may log first what it has taken over
+                read.append(program.stderr.readline())
+                assert read[-1], read
+            line = read[-1]
             program.ready = line  # type: ignore[attr-defined]
             yield program
         finally:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import sqlite3
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from kantan_agents.cli.worker.limits import limits_of
 from kantan_agents.durable import Limits
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.testing import OfflineServer
+from kantan_agents.tracing.store import TraceStore
 from tests.cli.conftest import Invoke
 from tests.cli.durable_shop import MODULE, Shop, answer
 from tests.programs import Preloaded, Program
@@ -54,10 +54,9 @@ def test_it_makes_queued_runs_until_a_signal(shop: Shop) -> None:
         _, errors = worker.communicate(60)
     assert outcome.output == "Hello."
     assert (worker.returncode, "SIGTERM" in errors) == (0, True), errors
-    with sqlite3.connect(shop.folder / "traces.sqlite3") as connection:
-        ids = connection.execute("SELECT trace_id FROM traces").fetchall()
-    connection.close()
-    assert ids == [(outcome.trace_id,)]
+    assert [trace.trace_id for trace in TraceStore(shop.folder / "traces.sqlite3").traces()] == [
+        outcome.trace_id
+    ]
 
 
 def test_a_signal_lets_runs_end_and_begins_no_others(shop: Shop) -> None:
@@ -128,7 +127,7 @@ def test_workers_share_a_postgres_database(tmp_path: Path, preloaded: Preloaded,
             "Invalid option --concurrency: must be 1 or more",
         ),
         (["durable_shop_agents:made", "--grace", "-1"], "Invalid option --grace: "),
-        (["durable_shop_agents:made", "--queue", ""], "is no name for a queue"),
+        (["durable_shop_agents:made", "--queue", ""], "is not a name for a queue"),
         (["durable_shop_agents:made", "--db", "mysql://me:hidden1@host/db"], "[E156]"),
         (["durable_shop_agents:made", "--db", "postgresql://me:hidden1@127.0.0.1:1/db"], "[E156]"),
         (["durable_shop_agents:made", "--db", "postgresql://me:hidden1@host:port/db"], "[E156]"),

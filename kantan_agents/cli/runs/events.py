@@ -10,15 +10,19 @@ from kantan_agents.cli.terminal.durable_runs import with_runs
 from kantan_agents.cli.terminal.plain import json_line
 from kantan_agents.durable import DurableRuns
 from kantan_agents.durable.records import event_data
+from kantan_agents.errors import InvalidOptionError
 
 
 def print_events(database: str, application: str, run_id: str, *, after: int, follow: bool) -> None:
     """Print the stored events of a run as JSON lines.
 
     Raises:
+        InvalidOptionError: E75, the number is below 0.
         DurableRunNotFoundError: E154, there is no such run.
         DurableDatabaseError: E156, the database cannot be read.
     """
+    if after < 0:
+        raise InvalidOptionError(option="--after", reason=f"must be 0 or more, not {after}")
 
     async def printed(runs: DurableRuns) -> int:
         count = 0

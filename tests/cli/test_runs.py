@@ -1,0 +1,88 @@
+"""``kantan-agents runs``: list, show, cancel, resume, events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kantan_agents.testing import OfflineServer
+from tests.cli.conftest import Invoke
+from tests.cli.durable_shop import Shop, answer
+from tests.programs import Preloaded
+
+
+@pytest.fixture
+def shop(tmp_path: Path, preloaded: Preloaded) -> Iterator[Shop]:
+    """Durable agents, their model and a new database."""
+    with OfflineServer(answer) as server:
+        yield Shop(tmp_path, server, preloaded)
+
+
+def test_a_queued_run_is_cancelled_resumed_and_made(shop: Shop, kantan_agents: Invoke) -> None:
+    db = ("--db", shop.database)
+    run_id, other = shop.enqueue("looks", "hello"), shop.enqueue("looks", "hello", "other")
+    listed = json.loads(kantan_agents("runs", "list", "--json", *db).stdout)
+    assert [(one["run_id"], one["status"], one["queue"]) for one in listed] == [
+        (other, "queued", "other"),
+        (run_id, "queued", "support"),
+    ]
+    assert other in kantan_agents("runs", "list", "--queue", "other", *db).stdout
+    assert kantan_agents("runs", "list", "--status", "failed", *db).stdout == "No such runs.\n"
+    assert kantan_agents("runs", "cancel", run_id, *db).stdout == f"{run_id}: cancelled\n"
+    again = kantan_agents("runs", "cancel", run_id, *db)
+    assert (again.code, "[E157]" in again.stderr) == (1, True)
+    assert run_id in kantan_agents("runs", "list", "--status", "cancelled", *db).stdout
+    assert kantan_agents("runs", "resume", run_id, *db).stdout == f"{run_id}: queued again\n"
+    refused = kantan_agents("runs", "resume", run_id, *db)
+    assert (refused.code, "[E157]" in refused.stderr) == (1, True)
+    with shop.worker("--keep-events"):
+        shop.wait_for(run_id, "finished")
+        followed = kantan_agents("runs", "events", run_id, "--follow", *db)
+    shown = kantan_agents("runs", "show", run_id, *db).stdout
+    assert "finished" in shown
+    assert "Hello." in shown
+    events = [json.loads(line) for line in followed.stdout.splitlines()]
+    assert [one["sequence"] for one in events] == list(range(1, len(events) + 1))
+    assert events[-1]["event"]["type"] == "run_finished"
+    rest = kantan_agents("runs", "events", run_id, "--after", "1", *db).stdout
+    assert [json.loads(line) for line in rest.splitlines()] == events[1:]
+    assert "--keep-events" in kantan_agents("runs", "events", other, *db).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["show", "missing"], "[E154]"),
+        (["cancel", "missing"], "[E154]"),
+        (["resume", "missing"], "[E154]"),
+        (["events", "missing"], "[E154]"),
+        (["list", "--status", "lost"], "[E75]"),
+        (["list", "--limit", "0"], "[E75] Invalid option --limit"),
+        (["events", "missing", "--after", "-1"], "[E75] Invalid option --after"),
+    ],
+)
+def test_a_bad_argument_is_one_line_and_exit_code_2(
+    kantan_agents: Invoke, tmp_path: Path, arguments: list[str], text: str
+) -> None:
+    path = tmp_path / "durable.sqlite3"
+    path.touch()
+    outcome = kantan_agents("runs", *arguments, "--db", str(path))
+    assert (outcome.code, outcome.stdout, outcome.stderr.count("\n")) == (2, "", 1)
+    assert text in outcome.stderr
+
+
+def test_the_environment_names_the_database(
+    kantan_agents: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KANTAN_AGENTS_DURABLE_DB", str(tmp_path / "none.sqlite3"))
+    outcome = kantan_agents("runs", "list")
+    assert (outcome.code, "none.sqlite3 for durable runs: there is no such file" in outcome.stderr) == (
+        2,
+        True,
+    )
+    assert not (tmp_path / "none.sqlite3").exists()
+    (tmp_path / "none.sqlite3").touch()
+    assert kantan_agents("runs", "list").stdout == "No runs.\n"
