@@ -45,7 +45,7 @@ BESIDE = (
     "logfire",
     "nbclient",
     "openinference-instrumentation-openai-agents",
-    "opentelemetry-sdk",
+    "opentelemetry-instrumentation-openai-agents-v2",
     "trio",
     "uvicorn-worker",
 )

@@ -127,6 +127,12 @@ from kantan_agents.errors.structured import (
     OutputSchemaError,
     StructuredOutputError,
 )
+from kantan_agents.errors.telemetry import (
+    SpanNotTranslatedError,
+    SpansNotSentError,
+    TelemetryMissingError,
+    TelemetrySettingError,
+)
 from kantan_agents.errors.tool_rules import (
     DuplicateToolError,
     InvalidToolRulesError,
@@ -236,9 +242,13 @@ __all__ = [
     "RunInCollectorError",
     "SealedDatasetError",
     "SpanNotRecordedError",
+    "SpanNotTranslatedError",
     "SpansDroppedError",
+    "SpansNotSentError",
     "StreamUsageError",
     "StructuredOutputError",
+    "TelemetryMissingError",
+    "TelemetrySettingError",
     "ToolInputError",
     "ToolNameRequiredError",
     "ToolNotAllowedError",
