@@ -46,6 +46,7 @@ BESIDE = (
     "nbclient",
     "openinference-instrumentation-openai-agents",
     "opentelemetry-instrumentation-openai-agents-v2",
+    "opentelemetry-sdk",
     "trio",
     "uvicorn-worker",
 )

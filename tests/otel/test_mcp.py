@@ -70,7 +70,7 @@ async def test_a_call_over_http_has_the_context_in_its_meta(
         async with MCPServerStreamableHttp({"url": noting.url}, name="s", **options) as server:
             await support(ScriptedToolCall("read", {}), "Ok.", mcp_servers=[server]).run_async("Go")
     tool = sent().one("execute_tool read")
-    assert noting.metas["tools/call"]["traceparent"] == f"00-{tool.trace_id}-{tool.span_id}-03"
+    assert noting.metas["tools/call"]["traceparent"].startswith(f"00-{tool.trace_id}-{tool.span_id}-")
     assert noting.headers["tools/call"] is None, "headers are for those who ask"
 
 
@@ -80,7 +80,7 @@ async def test_headers_are_sent_on_request(sent: Callable[[], Receiver], support
         async with MCPServerStreamableHttp(params, name="s") as server:
             await support(ScriptedToolCall("read", {}), "Ok.", mcp_servers=[server]).run_async("Go")
     tool = sent().one("execute_tool read")
-    assert noting.headers["tools/call"] == f"00-{tool.trace_id}-{tool.span_id}-03"
+    assert str(noting.headers["tools/call"]).startswith(f"00-{tool.trace_id}-{tool.span_id}-")
     assert noting.headers["initialize"] is None, "the connection is no part of a run"
 
 

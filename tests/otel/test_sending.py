@@ -106,6 +106,8 @@ def test_kill_9_loses_only_what_was_not_sent(program: Any, receiver: Receiver) -
 def test_forked_children_send_their_own_spans_only(program: Any, receiver: Receiver) -> None:
     done = program(
         """
+import warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, about forks of a process with threads
 exporter = OtelExporter()
 set_trace_processors([exporter])
 span("sent")
