@@ -45,6 +45,7 @@ BESIDE = (
     "logfire",
     "nbclient",
     "openinference-instrumentation-openai-agents",
+    "opentelemetry-instrumentation-openai-agents-v2",
     "opentelemetry-sdk",
     "trio",
     "uvicorn-worker",

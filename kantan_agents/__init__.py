@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
+    from kantan_agents.telemetry import OtelExporter, mcp_trace_client, mcp_trace_meta, trace_headers
     from kantan_agents.tool_rules import ToolRulesMode, get_context_with_tool_rules
     from kantan_agents.tools import (
         Explanation,
@@ -117,6 +118,7 @@ __all__ = [
     "ModelCall",
     "ModelNext",
     "Next",
+    "OtelExporter",
     "OutputAttempt",
     "OutputMode",
     "OutputSchemaError",
@@ -170,6 +172,8 @@ __all__ = [
     "judge_status",
     "list_provider_tools",
     "mcp_prompt",
+    "mcp_trace_client",
+    "mcp_trace_meta",
     "parse_structured_output",
     "record_traces",
     "redact_texts",
@@ -184,6 +188,7 @@ __all__ = [
     "subscribe",
     "task_tool",
     "to_provider_response",
+    "trace_headers",
     "use_tool_providers",
     "what_if",
     "with_resources",
@@ -214,6 +219,7 @@ _HOMES = {
     "ModelCall": "kantan_agents.interception",
     "ModelNext": "kantan_agents.interception",
     "Next": "kantan_agents.pipeline",
+    "OtelExporter": "kantan_agents.telemetry",
     "OutputAttempt": "kantan_agents.structured",
     "OutputMode": "kantan_agents.structured",
     "OutputSchemaError": "kantan_agents.errors",
@@ -270,6 +276,8 @@ _HOMES = {
     "judge_status": "kantan_agents.judges",
     "list_provider_tools": "kantan_agents.tools",
     "mcp_prompt": "kantan_agents.mcp",
+    "mcp_trace_client": "kantan_agents.telemetry",
+    "mcp_trace_meta": "kantan_agents.telemetry",
     "parse_structured_output": "kantan_agents.structured",
     "record_traces": "kantan_agents.tracing.recorder",
     "redact_texts": "kantan_agents.tracing.recorder",
@@ -284,6 +292,7 @@ _HOMES = {
     "subscribe": "kantan_agents.events",
     "task_tool": "kantan_agents.delegation",
     "to_provider_response": "kantan_agents.protocol",
+    "trace_headers": "kantan_agents.telemetry",
     "what_if": "kantan_agents.rule_changes",
     "with_resources": "kantan_agents.mcp",
     "use_tool_providers": "kantan_agents.tools",

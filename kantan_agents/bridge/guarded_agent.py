@@ -19,7 +19,7 @@ from agents import FunctionTool, Handoff, RunContextWrapper, Tool
 
 from kantan_agents.bridge.wrap_models import observed, structured, unobserved
 from kantan_agents.errors import InvalidOptionError
-from kantan_agents.interception import active_agent
+from kantan_agents.interception import active_agent, active_sdk_agent
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.mcp.served import TENDED, list_servers
 from kantan_agents.mcp.shown_names import handoff_names, named_tools
@@ -210,6 +210,7 @@ class GuardedAgent(RuledAgent):
         if violation is not None:
             raise violation
         active_agent.set(self.name)
+        active_sdk_agent.set(self)
         in_view.set(None)
         guard_reachable(self)
         tools = [self.guarded_tool(tool) for tool in await super().get_all_tools(run_context)]

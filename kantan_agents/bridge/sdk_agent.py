@@ -18,7 +18,7 @@ from kantan_agents.bridge.named_tools import check_named_tools
 from kantan_agents.bridge.own_tools import OwnTools
 from kantan_agents.bridge.quick_agents import QuickSettings, build_quickly
 from kantan_agents.bridge.rule_names import check_rule_names
-from kantan_agents.interception import Layers, active_agent, redacted_data
+from kantan_agents.interception import Layers, active_agent, active_sdk_agent, redacted_data
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.retrieval import ToolRetrieval
@@ -234,6 +234,7 @@ class SDKAgent(RuledAgent):
         if violation is not None:  # the SDK has turned the exception into a text for the model
             raise violation
         active_agent.set(self.name)
+        active_sdk_agent.set(self)
         # The SDK asks for the tools first, whatever runs this agent, so hand-offs are updated here.
         _ = self.owner.sdk_agent
         if self.handoffs:

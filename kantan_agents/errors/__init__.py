@@ -139,6 +139,12 @@ from kantan_agents.errors.structured import (
     OutputSchemaError,
     StructuredOutputError,
 )
+from kantan_agents.errors.telemetry import (
+    SpanNotTranslatedError,
+    SpansNotSentError,
+    TelemetryMissingError,
+    TelemetrySettingError,
+)
 from kantan_agents.errors.tool_rules import (
     DuplicateToolError,
     InvalidToolRulesError,
@@ -255,10 +261,14 @@ __all__ = [
     "RunMovedError",
     "SealedDatasetError",
     "SpanNotRecordedError",
+    "SpanNotTranslatedError",
     "SpansDroppedError",
+    "SpansNotSentError",
     "StoredStepError",
     "StreamUsageError",
     "StructuredOutputError",
+    "TelemetryMissingError",
+    "TelemetrySettingError",
     "ToolInputError",
     "ToolNameRequiredError",
     "ToolNotAllowedError",

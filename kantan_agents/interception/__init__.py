@@ -8,6 +8,7 @@ from kantan_agents.interception.named_tools import NamedTools, tool_of
 from kantan_agents.interception.run_state import (
     Redactor,
     active_agent,
+    active_sdk_agent,
     add_redactor,
     end_run_with,
     error_message,
@@ -32,6 +33,7 @@ from kantan_agents.interception.tool_calls import (
     record_failure,
     record_refusal,
     run_tool_call,
+    tool_call_notes,
 )
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "ToolCall",
     "ToolNext",
     "active_agent",
+    "active_sdk_agent",
     "add_redactor",
     "around_model_call",
     "around_tool_call",
@@ -69,6 +72,7 @@ __all__ = [
     "redacted_input",
     "redacted_new_input",
     "run_tool_call",
+    "tool_call_notes",
     "tool_of",
     "track_call",
     "tracked_calls",

@@ -12,6 +12,9 @@ from kantan_agents.support.waiting import wait_for_end
 active_agent: ContextVar[str | None] = ContextVar("kantan_agents_active_agent", default=None)
 """Name of the agent whose turn it is. Set when the SDK lists the agent's tools, which starts each turn."""
 
+active_sdk_agent: ContextVar[Any] = ContextVar("kantan_agents_active_sdk_agent", default=None)
+"""The SDK's agent whose turn it is, set like ``active_agent``."""
+
 _PENDING = object()
 _REDACTORS = object()
 _OPEN = object()

@@ -23,6 +23,9 @@ current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_curre
 _checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_call", default=None)
 """The tool call that the tool rules are checking in this task."""
 
+tool_call_notes: list[Callable[[str], None]] = []
+"""Called with the id of each tool call that begins, in its task and inside the SDK's span. For telemetry."""
+
 Settle = Callable[[ToolCall, ToolNext], Awaitable[Any]]
 """Wraps the middleware of a tool call; turns its errors into a result for the model, or ends the run."""
 

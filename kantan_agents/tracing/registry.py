@@ -55,7 +55,18 @@ class Recorder(Protocol):
         """Start empty; the parent writes the spans that were waiting."""
 
 
+class Exporter(Protocol):
+    """What sends traces to a service that may be away; nothing but the end of the process waits for it."""
+
+    def start_flush(self) -> Callable[[float], bool]:
+        """Begin to send everything; return what waits for it, for at most the given seconds."""
+
+    def after_fork_in_child(self) -> None:
+        """Start empty; the parent sends what was waiting."""
+
+
 _recorders: WeakSet[Recorder] = WeakSet()
+_exporters: WeakSet[Exporter] = WeakSet()
 
 
 class Main:
@@ -71,6 +82,18 @@ READ_SECONDS = 2.0
 def register(recorder: Recorder) -> None:
     """Add ``recorder`` until it is garbage collected."""
     _recorders.add(recorder)
+
+
+def register_exporter(exporter: Exporter) -> None:
+    """Add ``exporter`` until it is garbage collected."""
+    _exporters.add(exporter)
+
+
+def exporters() -> list[Exporter]:
+    """Return the exporters of this process."""
+    while True:
+        with suppress(RuntimeError):  # as in `recorders`
+            return list(_exporters)
 
 
 def register_main(recorder: Recorder) -> None:
@@ -126,3 +149,13 @@ def flush_all(seconds: float) -> bool:
     waits = [recorder.start_flush() for recorder in recorders()]
     written = [wait(max(0.0, deadline - time.monotonic())) for wait in waits]
     return all(written)
+
+
+def flush_at_end(seconds: float) -> bool:
+    """Do the same as ``flush_all`` when the process ends, and flush the exporters within the same time."""
+    deadline = time.monotonic() + seconds
+    waits = [exporter.start_flush() for exporter in exporters()]
+    are_written = flush_all(seconds)
+    for wait in waits:
+        wait(max(0.0, deadline - time.monotonic()))
+    return are_written

@@ -9,6 +9,24 @@ Tests = tuple[str, ...]
 Table = dict[str, Tests]
 
 PROMISES: dict[tuple[str, str, str], Table] = {
+    ("docs/guides/opentelemetry.md", "When the collector is away", "What happens"): {
+        "the collector is away, or refuses spans": (
+            "otel/test_sending.py::test_what_a_collector_refuses_is_counted_and_logged_once",
+            "otel/test_sending.py::test_a_process_ends_when_nobody_listens",
+            "otel/test_sending.py::test_a_flush_waits_no_longer_than_it_may",
+        ),
+        "more than `OTEL_BSP_MAX_QUEUE_SIZE` spans wait (2,048)": (
+            "otel/test_sending.py::test_what_does_not_fit_into_the_queue_is_dropped_counted_and_logged",
+        ),
+        "the process ends, also by SIGTERM": (
+            "otel/test_sending.py::test_what_waits_is_sent_at_exit",
+            "otel/test_sending.py::test_what_waits_is_sent_on_sigterm",
+            "otel/test_sending.py::test_workers_of_multiprocessing_send_at_their_end",
+            "otel/test_sending.py::test_a_process_ends_when_the_collector_is_silent",
+        ),
+        "`kill -9`": ("otel/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
+        "a fork": ("otel/test_sending.py::test_forked_children_send_their_own_spans_only",),
+    },
     ("docs/guides/page.md", "Who can see it", "Situation"): {
         "a model, a tool or a file says something in HTML, Markdown or JavaScript": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",

@@ -13,7 +13,14 @@ from typing import Any
 from agents import Tool
 
 from kantan_agents.errors import MiddlewareResultError
-from kantan_agents.interception import ToolCall, ToolNext, checking_rules, end_run_with, run_tool_call
+from kantan_agents.interception import (
+    ToolCall,
+    ToolNext,
+    checking_rules,
+    end_run_with,
+    run_tool_call,
+    tool_call_notes,
+)
 from kantan_agents.pipeline import current_run
 from kantan_agents.tools.guards.repeated_failures import UnknownCall, end_call, record_failed_call
 
@@ -32,6 +39,8 @@ async def describe_call(
         call_id: The model's id of the call; None if the SDK does not provide it, then an id is generated.
         invoke: Applies the rules and runs the tool.
     """
+    for note in tool_call_notes:
+        note(call_id or "")
     run = current_run.get()
     if run is None:
         return await _described(tool, wrapper, arguments, call_id, invoke)

@@ -17,6 +17,7 @@ from kantan_agents.interception import (
     record_failure,
     record_refusal,
     run_tool_call,
+    tool_call_notes,
 )
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.tool_rules import ToolFacts
@@ -64,6 +65,8 @@ class GuardedInvoker:
     async def __call__(self, tool_context: Any, arguments: str) -> Any:
         """Run the tool, or return the reason for a refusal as its result."""
         record_call(self._guard.facts.name)
+        for note in tool_call_notes:
+            note(getattr(tool_context, "tool_call_id", ""))
         run = current_run.get()
         if run is None or not run.is_watched:
             output = await self._run(tool_context, arguments)

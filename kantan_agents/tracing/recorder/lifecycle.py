@@ -120,7 +120,7 @@ def has_exited() -> bool:
 
 
 def _at_exit() -> None:
-    bound.flush_within_bound(registry.flush_all, is_ending=True)
+    bound.flush_within_bound(registry.flush_at_end, is_ending=True)
     for recorder in registry.recorders():
         recorder.shutdown(bound.remaining(is_ending=True))
     _Process.has_exited = True
@@ -141,8 +141,8 @@ def _after_fork_in_child() -> None:
     _Process.has_exited = False
     sigterm.flush_in_child()
     bound.renew()
-    for recorder in registry.recorders():
-        recorder.after_fork_in_child()
+    for waiting in (*registry.recorders(), *registry.exporters()):
+        waiting.after_fork_in_child()
 
 
 # Connections of the parent that could not be closed before a fork. In the child, SQLite forbids closing them.

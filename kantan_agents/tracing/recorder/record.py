@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from importlib import import_module
 from typing import Any, TypedDict
 
 import kantan_llm.tracing
 from agents import set_trace_processors
+from agents.tracing import TracingProcessor
 from typing_extensions import Unpack
 
+from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tracing import registry
 from kantan_agents.tracing.recorder.recorder import SQLiteRecorder
 from kantan_agents.tracing.recorder.redaction import Redact
@@ -31,7 +34,10 @@ class RecorderOptions(TypedDict, total=False):
 
 
 def record_traces(
-    path: str | os.PathLike[str] = DEFAULT_PATH, **options: Unpack[RecorderOptions]
+    path: str | os.PathLike[str] = DEFAULT_PATH,
+    *,
+    otel: bool | TracingProcessor = False,
+    **options: Unpack[RecorderOptions],
 ) -> SQLiteRecorder:
     """Record all traces of the SDK and of kantan-llm in the database at ``path``, and nowhere else.
 
@@ -43,6 +49,8 @@ def record_traces(
 
     Args:
         path: The database file, as for ``SQLiteRecorder``.
+        otel: Whether to send the traces of the SDK to OpenTelemetry too, or the ``OtelExporter`` that does.
+            With True, ``redact`` also applies to what is sent.
         **options: As for ``SQLiteRecorder``.
 
     Returns:
@@ -52,13 +60,35 @@ def record_traces(
         TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
             database of another program.
         InvalidOptionError: E75, an option is invalid.
+        TelemetryMissingError: E130, OpenTelemetry is not installed.
+        TelemetrySettingError: E131, an environment variable asks for another exporter or protocol.
     """
+    exporters = _exporters(otel, options.get("redact"))
     recorder = SQLiteRecorder(path, **options)
     replaced = registry.main_recorder()
     registry.register_main(recorder)
     processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
-    set_trace_processors(processors)
+    # The exporter first: it notes the id of its trace in the metadata that the recorder copies.
+    set_trace_processors([*exporters, *processors])
     kantan_llm.tracing.set_trace_processors(processors)
     if replaced is not None:
         replaced.retire()
     return recorder
+
+
+def _exporters(otel: Any, redact: Redact | None) -> list[TracingProcessor]:
+    """Return the exporter to OpenTelemetry, if there is to be one.
+
+    Raises:
+        InvalidOptionError: E75, ``otel`` is neither a bool nor a trace processor.
+    """
+    if isinstance(otel, TracingProcessor):
+        return [otel]
+    if not isinstance(otel, bool):
+        reason = f"must be True, False or an OtelExporter, not {otel!r}"
+        raise InvalidOptionError(option="otel", reason=reason)
+    if not otel:
+        return []
+    # By its name: it is above this package, and a process that only records imports nothing of it.
+    made: TracingProcessor = import_module("kantan_agents.telemetry").OtelExporter(redact=redact)
+    return [made]

@@ -109,10 +109,10 @@ class _Handler:
         finally:
             recorders = registry.recorders()
             if may_wait(recorders):
-                bound.flush_within_bound(registry.flush_all, is_ending=True)
+                bound.flush_within_bound(registry.flush_at_end, is_ending=True)
             else:
-                for recorder in recorders:
-                    recorder.start_flush()
+                for waiting in (*recorders, *registry.exporters()):
+                    waiting.start_flush()
 
 
 def may_wait(recorders: list[registry.Recorder]) -> bool:
@@ -168,6 +168,6 @@ def _flush_and_end(number: int, frame: FrameType | None) -> None:
     again = partial(_flush_and_end, number, frame)
     if any(recorder.defer(again) for recorder in registry.recorders()):
         return
-    bound.flush_within_bound(registry.flush_all, is_ending=True)
+    bound.flush_within_bound(registry.flush_at_end, is_ending=True)
     set_handler(number, signal.SIG_DFL)
     signal.raise_signal(number)

@@ -173,7 +173,7 @@ def snapshot_span(span: Any, redact: Redact | None) -> SpanSnapshot | None:
         exported = {**exported, "error": private_error(exported["error"])}
     data = exported.get("span_data") or {}
     if data.get("type") == "response":
-        exported["span_data"] = {**data, **_response_data(span.span_data)}
+        exported["span_data"] = {**data, **response_data(span.span_data)}
     if redact is not None:
         redacted = call_redact(redact, exported, span.span_id)
         if redacted is None:
@@ -244,7 +244,7 @@ def _has_no_model(data: dict[str, Any]) -> bool:
     return data.get("model_config") is None and data.get("usage") is None and data.get("model") is None
 
 
-def _response_data(span_data: Any) -> dict[str, Any]:
+def response_data(span_data: Any) -> dict[str, Any]:
     """Return input, output and model of a ``response`` span, which the SDK does not export.
 
     The output is a text if the response consists of text only; otherwise it is the list of items, in which

@@ -1,0 +1,134 @@
+"""The spans of OpenTelemetry that are open, and which of them is the current one of a task."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+from opentelemetry import context as contexts
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanContext
+
+from kantan_agents.pipeline import Run
+
+
+@attrs.define(eq=False, slots=True)
+class Open:
+    """A span that is open.
+
+    Attributes:
+        span: The span of OpenTelemetry.
+        context: The context of OpenTelemetry that code inside the span runs in.
+        outer: The context around it.
+        owner: Id of the SDK's span or trace that it was started for, and whose end is its own.
+        operation: What it is of: an operation of the conventions, or empty.
+        parent: The open span around it; None if that is not of this exporter.
+        agent: Name of the agent that works in it, as it may be sent.
+        begins_with: Name of the agent that a run begins with, as the SDK has it.
+        prompt: The attributes of the prompt of that agent.
+        folded: Whether a span of the SDK is part of it: that of its agent, or that of the model it calls.
+        attributes: What is known of it so far, and is set when it ends.
+        metadata: The metadata of the run that it is of, which are set when it ends.
+        used: The tokens that the model calls of an agent have used, by the attribute for them.
+        started: When it started, in seconds of ``time.perf_counter``.
+        seconds: How long it took, once it has ended.
+        error: The error type of what it is of; None without an error.
+        is_recording: Whether it is sampled, so that anything that is set on it may be sent.
+        is_over: Whether it has ended.
+        run: The run that it was started in; for agents only.
+    """
+
+    span: Span
+    context: Context
+    outer: Context
+    owner: str
+    operation: str = ""
+    parent: Open | None = None
+    agent: str | None = None
+    begins_with: str | None = None
+    prompt: dict[str, Any] = attrs.field(factory=dict)
+    folded: bool = False
+    attributes: dict[str, Any] = attrs.field(factory=dict)
+    metadata: Mapping[str, Any] = attrs.field(factory=dict)
+    used: dict[str, int] = attrs.field(factory=dict)
+    started: float = attrs.field(factory=time.perf_counter)
+    seconds: float = 0.0
+    error: str | None = None
+    is_recording: bool = True
+    is_over: bool = False
+    run: Run | None = None
+
+    def of_agent(self) -> Open | None:
+        """Return the nearest span around this one that is of an agent, or the span itself."""
+        found: Open | None = self
+        while found is not None and found.operation not in AGENTS:
+            found = found.parent
+        return found
+
+
+AGENTS = ("invoke_agent", "invoke_workflow")
+
+
+class CurrentSpan:
+    """Makes open spans the current ones of their tasks, so that code inside starts its spans below them.
+
+    A context variable can be reset only in the task that has set it, but a span may end in another one. So
+    nothing is reset: at its end the context around the span is attached, and only in a task where the span
+    still is the current one.
+    """
+
+    def __init__(self) -> None:
+        self._key = contexts.create_key("kantan-agents-open-span")
+
+    def find(self) -> Open | None:
+        """Return the innermost open span of this task."""
+        found = contexts.get_value(self._key)
+        return found if isinstance(found, Open) else None
+
+    def inside(self, span: Span, around: Context) -> Context:
+        """Return the context for code inside ``span``; ``enter`` completes it."""
+        return trace.set_span_in_context(span, around)
+
+    def enter(self, opened: Open) -> None:
+        """Make a span the current one of this task."""
+        opened.context = contexts.set_value(self._key, opened, opened.context)
+        contexts.attach(opened.context)
+
+    def leave(self, opened: Open) -> None:
+        """Make the span around an ended one the current one of this task, if it was the current one."""
+        opened.is_over = True
+        opened.seconds = time.perf_counter() - opened.started
+        if contexts.get_value(self._key) is not opened:
+            return
+        around = opened.outer
+        while True:
+            above = contexts.get_value(self._key, around)
+            if not isinstance(above, Open) or not above.is_over:
+                break
+            around = above.outer  # it has ended before the spans inside it
+        contexts.attach(around)
+
+    def around(self, parent: Open | None) -> Context:
+        """Return the context that a new span starts in.
+
+        It is that of the SDK's parent, except inside a span that the application has started below it.
+        """
+        present = contexts.get_current()
+        if parent is None:
+            return present
+        inner = contexts.get_value(self._key, present)
+        if inner is parent:
+            return present  # also inside a span of the application
+        current = trace.get_current_span(present).get_span_context()
+        is_ours = isinstance(inner, Open) and current == inner.span.get_span_context()
+        if current.is_valid and not is_ours and current.trace_id == parent.span.get_span_context().trace_id:
+            return present
+        return contexts.set_value(self._key, parent, trace.set_span_in_context(parent.span, present))
+
+
+def otel_id(context: SpanContext) -> str:
+    """Return the id of a trace of OpenTelemetry as it is shown: 32 hexadecimal digits."""
+    return trace.format_trace_id(context.trace_id)

@@ -1,0 +1,34 @@
+"""Trace ids that are the same in OpenTelemetry and in the trace database."""
+
+from __future__ import annotations
+
+import threading
+
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+
+_PREFIX = "trace_"
+
+
+class OwnIds(RandomIdGenerator):
+    """Gives a new trace of OpenTelemetry the digits of the SDK's trace id, if these are an id.
+
+    Those of this library are: ``trace_0199...`` is the trace ``0199...``. The last 62 bits of such an id are
+    random, as samplers expect.
+    """
+
+    def __init__(self) -> None:
+        self._next = threading.local()
+
+    def next_is(self, trace_id: str) -> None:
+        """Use the digits of this id for the trace that this thread starts next."""
+        digits = trace_id[len(_PREFIX) :]
+        is_id = trace_id.startswith(_PREFIX) and len(digits) == 32 and digits.isascii() and digits.isalnum()  # noqa: PLR2004
+        try:
+            self._next.id = int(digits, 16) if is_id else 0
+        except ValueError:  # the SDK's own ids may be any text
+            self._next.id = 0
+
+    def generate_trace_id(self) -> int:
+        """Return the id of a new trace."""
+        chosen, self._next.id = getattr(self._next, "id", 0), 0
+        return chosen or super().generate_trace_id()
