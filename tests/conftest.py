@@ -50,7 +50,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 _STATE = tempfile.TemporaryDirectory()
 os.environ["KANTAN_AGENTS_STATE_DIR"] = _STATE.name
 
-pytest_plugins = ["pytester"]
+pytest_plugins = ["pytester", "tests.postgres_server"]
 
 # Its asserts must be rewritten before any module imports it; tests of several directories do.
 pytest.register_assert_rewrite("tests.replay.taping")
