@@ -76,7 +76,9 @@ if TYPE_CHECKING:
         rule_parameter,
         use_tool_providers,
     )
+    from kantan_agents.tracing.copying import CopyResult, copy_traces
     from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
+    from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
     from kantan_agents.tracing.store import (
         IndexResult,
         JudgeSpan,
@@ -98,6 +100,7 @@ __all__ = [
     "AnthropicProvider",
     "ConnectionStats",
     "ContentSegment",
+    "CopyResult",
     "Event",
     "Explanation",
     "Flip",
@@ -118,6 +121,7 @@ __all__ = [
     "OutputMode",
     "OutputSchemaError",
     "Pipeline",
+    "PostgresRecorder",
     "Prompt",
     "PromptStats",
     "Provider",
@@ -156,6 +160,7 @@ __all__ = [
     "add_trace_processor",
     "agent_of",
     "connection_stats",
+    "copy_traces",
     "detect_matched_rule",
     "explain",
     "find_tag",
@@ -196,6 +201,7 @@ _HOMES = {
     "AnthropicProvider": "kantan_agents.protocol",
     "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.protocol",
+    "CopyResult": "kantan_agents.tracing.copying",
     "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
     "Flip": "kantan_agents.rule_changes",
@@ -215,6 +221,7 @@ _HOMES = {
     "OutputMode": "kantan_agents.structured",
     "OutputSchemaError": "kantan_agents.errors",
     "Pipeline": "kantan_agents.pipeline",
+    "PostgresRecorder": "kantan_agents.tracing.recorder.postgres_recorder",
     "Prompt": "kantan_agents.prompt",
     "PromptStats": "kantan_agents.tracing.store",
     "Provider": "kantan_agents.protocol",
@@ -254,6 +261,7 @@ _HOMES = {
     "add_trace_processor": "agents",
     "agent_of": "kantan_agents.agent",
     "connection_stats": "kantan_agents.support.http_pools",
+    "copy_traces": "kantan_agents.tracing.copying",
     "detect_matched_rule": "kantan_agents.judges",
     "explain": "kantan_agents.tools",
     "find_tag": "kantan_agents.judges",

@@ -40,6 +40,7 @@ from kantan_agents.errors.middleware import (
     RedactedContentBlockedError,
     UnknownUsageError,
 )
+from kantan_agents.errors.postgres import NotInPostgresError, PostgresMissingError, TraceCopyError
 from kantan_agents.errors.protocol import (
     AgentPainException,
     CommandNotRunnableError,
@@ -210,9 +211,11 @@ __all__ = [
     "NoRunResultError",
     "NotAStageError",
     "NotComparableError",
+    "NotInPostgresError",
     "NotReplayableError",
     "OptimizerMissingError",
     "OutputSchemaError",
+    "PostgresMissingError",
     "PromptNotFetchedError",
     "PromptNotImprovableError",
     "PromptNotRecordedError",
@@ -254,6 +257,7 @@ __all__ = [
     "ToolProviderInterfaceError",
     "ToolRulesTypeError",
     "ToolSchemaError",
+    "TraceCopyError",
     "TraceDatabaseError",
     "TraceNotFoundError",
     "TracesNotWrittenError",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import kantan_llm.tracing
 from agents import set_trace_processors
 from typing_extensions import Unpack
 
 from kantan_agents.tracing import registry
+from kantan_agents.tracing.database_url import is_url
 from kantan_agents.tracing.recorder.recorder import SQLiteRecorder
 from kantan_agents.tracing.recorder.redaction import Redact
 
@@ -42,18 +43,20 @@ def record_traces(
     an event loop does not wait for it.
 
     Args:
-        path: The database file, as for ``SQLiteRecorder``.
+        path: The database file, as for ``SQLiteRecorder``; or the URL of a database in Postgres, as for
+            ``PostgresRecorder``.
         **options: As for ``SQLiteRecorder``.
 
     Returns:
         The recorder.
 
     Raises:
+        PostgresMissingError: E140, the path is a URL, and the driver of Postgres is not installed.
         TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
             database of another program.
         InvalidOptionError: E75, an option is invalid.
     """
-    recorder = SQLiteRecorder(path, **options)
+    recorder = recorder_at(path, **options)
     replaced = registry.main_recorder()
     registry.register_main(recorder)
     processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
@@ -62,3 +65,13 @@ def record_traces(
     if replaced is not None:
         replaced.retire()
     return recorder
+
+
+def recorder_at(path: str | os.PathLike[str], **options: Unpack[RecorderOptions]) -> SQLiteRecorder:
+    """Return a recorder to a file, or to a database in Postgres; it is not a trace processor yet."""
+    if not is_url(path):
+        return SQLiteRecorder(path, **options)
+    # Imported late: recording to a file needs none of it.
+    from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
+
+    return PostgresRecorder(cast("str", path), **options)
