@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kantan_agents import TraceStore
+from kantan_agents.tracing.store import find_in_server
 from tests.postgres_server import execute
 from tests.tracing.store.sample_database import NOON, SampleDatabase
 from tests.tracing.store.server_sample import ServerSample, open_server_sample
@@ -104,6 +105,23 @@ def test_both_find_the_same(both: ServerSample, drawn: Any, searches: list[dict[
         assert server.traces(**search) == file.traces(**search)
     assert server.prompts() == file.prompts()
     assert [*server.export()] == [*file.export()]
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+@given(drawn=runs, searches=st.lists(st.lists(words, min_size=1, max_size=2), min_size=1, max_size=4))
+def test_the_index_names_every_trace_that_a_search_finds(
+    both: ServerSample, drawn: Any, searches: list[list[str]]
+) -> None:
+    """With the extension by its index; without it, the same statements read all texts."""
+    clear(both)
+    fill(both, drawn)
+    file, server = TraceStore(both.file), TraceStore(both.path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(find_in_server, "has_trigrams", lambda _server: True)
+        patch.setattr(find_in_server, "_FIRST_WINDOW", 1)
+        patch.setattr(find_in_server, "_BEFORE_INDEX", 1)
+        for keywords in searches:
+            assert server.traces(keywords=keywords) == file.traces(keywords=keywords)
 
 
 def test_a_zero_character_is_the_symbol_for_it(both: ServerSample) -> None:

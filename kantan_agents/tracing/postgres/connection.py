@@ -208,6 +208,8 @@ def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> Serve
     try:
         _check_version(raw, url)
         raw.adapters.register_loader("json", psycopg.types.string.TextLoader)
+        # A sum of integers, which is an int in a file.
+        raw.adapters.register_loader("numeric", _number_loader())
         raw.execute(f"SET lock_timeout = {max(1, int(wait * 1_000))}; SET client_encoding = 'UTF8'")
     except psycopg.Error as error:
         raw.close()
@@ -216,6 +218,19 @@ def connect(url: PostgresUrl, *, wait: float, any_thread: bool = False) -> Serve
         raw.close()
         raise
     return ServerConnection(raw, url)
+
+
+@lru_cache(maxsize=1)
+def _number_loader() -> Any:
+    """Return what reads a ``numeric``: as an int or a float, as from a file, and not as a Decimal."""
+    from psycopg.adapt import Loader
+
+    class NumberLoader(Loader):
+        def load(self, data: Any) -> int | float:
+            text = bytes(data).decode()
+            return float(text) if "." in text or not text.lstrip("-").isdigit() else int(text)
+
+    return NumberLoader
 
 
 def _check_version(raw: psycopg.Connection[Any], url: PostgresUrl) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any, Final
 
 from kantan_agents.tracing.database_url import PostgresUrl
@@ -75,11 +75,24 @@ class ServerDatabase:
             with connection.errors():
                 connection.raw.execute(STAGING)
             self._weeks = set(weeks_in(connection))
+            self._create_weeks_ahead(connection)
         except BaseException:
             connection.close()
             raise
         self._connection = connection
         return connection
+
+    def _create_weeks_ahead(self, connection: ServerConnection) -> None:
+        """Create the partitions of this week and the next now, and not when their first spans wait."""
+        today = datetime.now(timezone.utc).date()
+        ahead = {week_of(str(today + timedelta(days=days)), today) for days in (0, 7)}
+        try:
+            create_partitions(connection, ahead - self._weeks)
+        except ServerError as error:
+            if not error.is_locked:  # somebody reads; the first span of the week tries again
+                raise
+        else:
+            self._weeks |= ahead
 
     def write(
         self, traces: Sequence[tuple[Any, ...]], spans: Sequence[SpanRow], runs: Sequence[RunRow] = ()
