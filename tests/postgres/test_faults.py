@@ -76,16 +76,7 @@ def test_an_empty_replica_gets_the_tables_and_all_later_traces(postgres_server: 
         recorder = start(url)
         record(recorder, "lost with the first")
         assert recorder.force_flush(10)
-        for table in (
-            "spans",
-            "traces",
-            "kantan_agents_schema",
-            "kantan_agents_runs",
-            "kantan_agents_contents",
-        ):
-            execute(url, f"DROP TABLE {table} CASCADE")
-        for name in ("traces", "spans"):
-            execute(url, f"DROP SEQUENCE kantan_agents_{name}_rowid")
+        execute(url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         execute(
             url,
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from kantan_agents import TraceStore
 from kantan_agents.tracing.store import find_in_server
+from kantan_agents.tracing.store.keep import keep_changed
 from tests.postgres_server import execute
 from tests.tracing.store.sample_database import NOON, SampleDatabase
 from tests.tracing.store.server_sample import ServerSample, open_server_sample
@@ -38,7 +40,8 @@ MARKS = ["%", "_", "\\", "'", '"', "%%", "''", "\n", "␀", "$", "{", "?", ":a",
 words = st.lists(st.sampled_from([*PIECES, *MARKS]), min_size=1, max_size=3).map("".join)
 texts = st.one_of(words, st.lists(words, max_size=4).map(" ".join), st.none())
 values = st.one_of(st.none(), st.booleans(), st.integers(-3, 3), st.sampled_from([0.5, 1.0, -2.0]), words)
-metadata = st.dictionaries(st.sampled_from(["agent_name", "k", "a.b", "é", "x y"]), values, max_size=3)
+KEYS = ["agent_name", "prompt_name", "prompt_version", "k", "a.b", "é", "x y"]
+metadata = st.dictionaries(st.sampled_from(KEYS), values, max_size=3)
 runs = st.lists(st.tuples(texts, texts, metadata, st.integers(0, 6)), min_size=1, max_size=6)
 filters = st.fixed_dictionaries(
     {},
@@ -104,6 +107,11 @@ def test_both_find_the_same(both: ServerSample, drawn: Any, searches: list[dict[
     for search in searches:
         assert server.traces(**search) == file.traces(**search)
     assert server.prompts() == file.prompts()
+    keep_changed(both.path, 60)
+    assert execute(both.path.secret, "SELECT count(*) FROM kantan_agents_changed") == [(0,)]  # type: ignore[attr-defined]
+    assert server.prompts() == file.prompts()
+    plan: dict[str, Any] = {"older_than": timedelta(days=1), "dry_run": True}
+    assert server.prune(**plan).traces == file.prune(**plan).traces
     assert [*server.export()] == [*file.export()]
 
 

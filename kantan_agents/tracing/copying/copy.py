@@ -104,6 +104,9 @@ def _copied(
         done += len(page)
         if progress is not None:
             progress(done, max(done, total))
+    if traces:
+        with sqlite_errors(wanted):
+            target.finish()
     return CopyResult(traces, spans, runs, known, source.left_out())
 
 

@@ -57,6 +57,9 @@ class Target:
             if page.runs:
                 write_runs(self._connection, page.runs)
 
+    def finish(self) -> None:
+        """Do what is to be done once, after the last page."""
+
     def _write_spans(self, spans: Sequence[tuple[Any, ...]]) -> None:
         for start in range(0, len(spans), _ROWS_PER_STATEMENT):
             chunk = spans[start : start + _ROWS_PER_STATEMENT]
@@ -94,6 +97,11 @@ class ServerTarget(Target):
             server.raw.execute(STAGING)
             copy_spans(server.raw, [(SpanValues(row[:-1]), week) for row, week in self._placed])
             merge_spans(server.raw)
+
+    def finish(self) -> None:
+        """Let the server look at the new rows now; until it does so by itself, it would choose slow plans."""
+        self._connection.execute("ANALYZE traces")
+        self._connection.execute("ANALYZE spans")
 
 
 def _server(connection: sqlite3.Connection) -> Any:

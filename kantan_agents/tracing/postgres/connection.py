@@ -3,9 +3,9 @@
 It has the part of ``sqlite3.Connection`` that they use. Statements are translated (``dialect.py``), rows are
 read by name and by number, and the driver's errors become those of sqlite3, without the password.
 
-One lock of the server takes the place of the file's: whoever begins a transaction to write (``BEGIN
-IMMEDIATE``) waits for it. So traces and spans are numbered in the order in which they become visible, which
-followers, pages and rollouts rely on, whatever the clocks of the writers say.
+One lock of the server takes the place of the file's: a transaction that writes (``BEGIN IMMEDIATE``) waits
+for it. So traces and spans are numbered in the order in which they become visible, which followers, pages and
+rollouts rely on, whatever the clocks of the writers say.
 """
 
 from __future__ import annotations

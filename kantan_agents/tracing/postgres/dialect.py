@@ -89,7 +89,7 @@ def _translated(sql: str) -> str:
         return f"\x00{len(literals) - 1}\x00"
 
     text = _LITERAL.sub(keep, sql)
-    if text.startswith("CREATE TABLE"):
+    if text.startswith(("CREATE TABLE", "CREATE TEMP TABLE")):
         for pattern, replacement in _TYPES:
             text = pattern.sub(replacement, text)
     for pattern, replacement in _FORMS:

@@ -66,7 +66,7 @@ def bytes_of_tables(connection: sqlite3.Connection) -> int:
 def create_partitions(connection: ServerConnection, weeks: Iterable[date]) -> None:
     """Create the partitions that are missing, outside a transaction.
 
-    A week without a partition is no error: its spans are then among the undated ones.
+    The spans of a week without a partition are among the undated ones.
 
     Raises:
         ServerError: The server cannot be reached.

@@ -11,6 +11,8 @@ import sqlite3
 from typing import Final
 
 from kantan_agents.support.log import get_logger
+from kantan_agents.tracing.kept_figures import CHANGED
+from kantan_agents.tracing.kept_figures import TABLES as FIGURE_TABLES
 from kantan_agents.tracing.kept_records import STATEMENTS as RECORDS
 from kantan_agents.tracing.postgres.connection import ServerConnection
 from kantan_agents.tracing.postgres.functions import FUNCTIONS
@@ -49,6 +51,37 @@ STATEMENTS: Final = (
     ),
     "CREATE INDEX kantan_agents_spans_in_order ON spans(rowid)",
     *FUNCTIONS,
+)
+
+_FIGURES: Final = tuple(f"CREATE TABLE {name}({columns})" for name, columns in FIGURE_TABLES.items())
+
+
+def _noting(name: str, event: str, table: str, rows: str) -> str:
+    return (
+        f"CREATE TRIGGER {name} AFTER {event} ON {table} REFERENCING {rows} TABLE AS changed_rows "
+        f"FOR EACH STATEMENT EXECUTE FUNCTION kantan_agents_note_{table}()"
+    )
+
+
+def _note(table: str, trace_id: str) -> str:
+    return (
+        f"CREATE OR REPLACE FUNCTION kantan_agents_note_{table}() RETURNS trigger LANGUAGE plpgsql AS $$ "  # noqa: S608
+        f"BEGIN INSERT INTO {CHANGED}(trace_id) SELECT DISTINCT {trace_id} FROM changed_rows "
+        f"WHERE {trace_id} IS NOT NULL ON CONFLICT DO NOTHING; RETURN NULL; END $$"
+    )
+
+
+# The traces that change are noted, as in a file: once for each statement, and not for each row.
+_NOTES: Final = (
+    _note("spans", "trace_id"),
+    _note("traces", "id"),
+    _noting("kantan_agents_span_added", "INSERT", "spans", "NEW"),
+    _noting("kantan_agents_span_replaced", "UPDATE", "spans", "OLD"),
+    _noting("kantan_agents_span_updated", "UPDATE", "spans", "NEW"),
+    _noting("kantan_agents_span_deleted", "DELETE", "spans", "OLD"),
+    _noting("kantan_agents_trace_added", "INSERT", "traces", "NEW"),
+    _noting("kantan_agents_trace_updated", "UPDATE", "traces", "NEW"),
+    _noting("kantan_agents_trace_deleted", "DELETE", "traces", "OLD"),
 )
 
 TRIGRAMS: Final = {
@@ -105,8 +138,10 @@ def migrate(connection: ServerConnection, *, adopt: bool, search_index: bool = T
             _check_owner(connection, adopt=adopt)
             for statement in STATEMENTS:
                 _plain(connection, statement)
-            for statement in RECORDS.values():
+            for statement in (*RECORDS.values(), *_FIGURES):
                 connection.execute(statement)
+            for statement in _NOTES:
+                _plain(connection, statement)
             _plain(connection, f"CREATE TABLE {VERSIONS}(version bigint NOT NULL)")
             _plain(connection, f"INSERT INTO {VERSIONS} VALUES ({VERSION})")  # noqa: S608
         connection.execute("COMMIT")

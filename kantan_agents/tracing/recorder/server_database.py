@@ -8,6 +8,7 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any, Final
 
 from kantan_agents.tracing.database_url import PostgresUrl
+from kantan_agents.tracing.kept_figures import count_changed
 from kantan_agents.tracing.postgres.connection import WRITE_LOCK, ServerConnection, as_sqlite, connect
 from kantan_agents.tracing.postgres.partitions import create_partitions, week_of, weeks_in
 from kantan_agents.tracing.postgres.schema import migrate
@@ -47,9 +48,9 @@ class ServerDatabase:
 
     def __init__(self, url: PostgresUrl, *, adopt: bool = False, search_index: bool = True) -> None:
         self.replaced = 0
-        # The figures and the index of a file are filled by the recorder. These are the server's work.
         self.changed_traces = 0
-        self.unindexed_traces = 0
+        """At least so many traces may have figures that are not stored."""
+        self.unindexed_traces = 0  # the server keeps its index itself
         self._url = url
         self._adopt = adopt
         self._search_index = search_index
@@ -76,6 +77,7 @@ class ServerDatabase:
                 connection.raw.execute(STAGING)
             self._weeks = set(weeks_in(connection))
             self._create_weeks_ahead(connection)
+            self.changed_traces = count_changed(as_sqlite(connection))
         except BaseException:
             connection.close()
             raise
@@ -134,6 +136,8 @@ class ServerDatabase:
             self.close()
             raise
         self._doubtful -= ids
+        changed = {span.values[1] for span, _ in placed}.union(row[0] for row in traces)
+        self.changed_traces += len(changed)
 
     def _latest(self, spans: Sequence[SpanRow]) -> list[SpanRow]:
         """Return the spans, each once: the last of those with the same id, as in a file."""

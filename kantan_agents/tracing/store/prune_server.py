@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from kantan_agents.errors import NotInPostgresError
+from kantan_agents.tracing.kept_figures import CHANGED, FIGURES
 from kantan_agents.tracing.kept_records import remove_unused
 from kantan_agents.tracing.postgres.connection import ServerConnection, server_of
 from kantan_agents.tracing.postgres.partitions import bytes_of_tables, weeks_in
@@ -73,6 +74,8 @@ def _delete(connection: sqlite3.Connection, planned: Plan, progress: Callable[[i
         with transaction(connection):
             spans += connection.execute(f"DELETE FROM spans WHERE trace_id IN ({marks})", chunk).rowcount  # noqa: S608
             connection.execute(f"DELETE FROM traces WHERE id IN ({marks})", chunk)  # noqa: S608
+            for table in (*FIGURES, CHANGED):
+                connection.execute(f"DELETE FROM {table} WHERE trace_id IN ({marks})", chunk)  # noqa: S608
         progress(start + len(chunk), len(doomed))
     return spans
 
