@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
-import psycopg
 import pytest
 
 VARIABLE = "KANTAN_AGENTS_TEST_POSTGRES"
@@ -179,6 +178,8 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @contextmanager
 def fresh_database(server: str) -> Iterator[str]:
     """Create a database, and drop it afterwards with all connections; the context is its URL."""
+    import psycopg  # late: some sessions that read this module install no driver
+
     name = f"kantan_{uuid.uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE \"{name}\" TEMPLATE template0 ENCODING 'UTF8'")
@@ -208,6 +209,8 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
 
 def execute(url: str, statement: str) -> list[tuple[Any, ...]]:
     """Execute one statement in a database and return its rows."""
+    import psycopg
+
     with psycopg.connect(url, autocommit=True) as connection:
         cursor = connection.execute(statement)
         return cursor.fetchall() if cursor.description else []
