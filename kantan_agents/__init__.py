@@ -78,7 +78,9 @@ if TYPE_CHECKING:
         rule_parameter,
         use_tool_providers,
     )
+    from kantan_agents.tracing.copying import CopyResult, copy_traces
     from kantan_agents.tracing.recorder import RecorderStats, SQLiteRecorder, record_traces, redact_texts
+    from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
     from kantan_agents.tracing.store import (
         IndexResult,
         JudgeSpan,
@@ -100,6 +102,7 @@ __all__ = [
     "AnthropicProvider",
     "ConnectionStats",
     "ContentSegment",
+    "CopyResult",
     "Durable",
     "DurableRuns",
     "Event",
@@ -123,6 +126,7 @@ __all__ = [
     "OutputMode",
     "OutputSchemaError",
     "Pipeline",
+    "PostgresRecorder",
     "Prompt",
     "PromptStats",
     "Provider",
@@ -161,6 +165,7 @@ __all__ = [
     "add_trace_processor",
     "agent_of",
     "connection_stats",
+    "copy_traces",
     "detect_matched_rule",
     "explain",
     "find_tag",
@@ -204,6 +209,7 @@ _HOMES = {
     "AnthropicProvider": "kantan_agents.protocol",
     "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.protocol",
+    "CopyResult": "kantan_agents.tracing.copying",
     "Event": "kantan_agents.events",
     "Explanation": "kantan_agents.tools",
     "Flip": "kantan_agents.rule_changes",
@@ -224,6 +230,7 @@ _HOMES = {
     "OutputMode": "kantan_agents.structured",
     "OutputSchemaError": "kantan_agents.errors",
     "Pipeline": "kantan_agents.pipeline",
+    "PostgresRecorder": "kantan_agents.tracing.recorder.postgres_recorder",
     "Prompt": "kantan_agents.prompt",
     "PromptStats": "kantan_agents.tracing.store",
     "Provider": "kantan_agents.protocol",
@@ -265,6 +272,7 @@ _HOMES = {
     "add_trace_processor": "agents",
     "agent_of": "kantan_agents.agent",
     "connection_stats": "kantan_agents.support.http_pools",
+    "copy_traces": "kantan_agents.tracing.copying",
     "detect_matched_rule": "kantan_agents.judges",
     "explain": "kantan_agents.tools",
     "find_tag": "kantan_agents.judges",

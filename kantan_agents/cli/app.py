@@ -22,7 +22,7 @@ from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
 from kantan_agents.cli.runs.commands import app as runs
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
-from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named, place_of
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
 from kantan_agents.cli.terminal.new_app import new_app
 from kantan_agents.cli.tools.commands import app as tools
@@ -55,6 +55,7 @@ DemoDatabaseOption = Annotated[
     typer.Option(
         "--db",
         metavar="PATH",
+        parser=place_of,
         help="SQLite database for the traces; created if it does not exist. Without it, a temporary one.",
         show_default=False,
     ),

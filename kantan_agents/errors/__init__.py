@@ -52,6 +52,7 @@ from kantan_agents.errors.middleware import (
     RedactedContentBlockedError,
     UnknownUsageError,
 )
+from kantan_agents.errors.postgres import NotInPostgresError, PostgresMissingError, TraceCopyError
 from kantan_agents.errors.protocol import (
     AgentPainException,
     CommandNotRunnableError,
@@ -233,10 +234,12 @@ __all__ = [
     "NoRunResultError",
     "NotAStageError",
     "NotComparableError",
+    "NotInPostgresError",
     "NotReplayableError",
     "NotStorableError",
     "OptimizerMissingError",
     "OutputSchemaError",
+    "PostgresMissingError",
     "PromptNotFetchedError",
     "PromptNotImprovableError",
     "PromptNotRecordedError",
@@ -285,6 +288,7 @@ __all__ = [
     "ToolProviderInterfaceError",
     "ToolRulesTypeError",
     "ToolSchemaError",
+    "TraceCopyError",
     "TraceDatabaseError",
     "TraceNotFoundError",
     "TracesNotWrittenError",

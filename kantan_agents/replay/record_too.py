@@ -13,6 +13,7 @@ from agents import set_trace_processors
 from agents.tracing import get_trace_provider
 
 from kantan_agents.tracing.recorder import SQLiteRecorder
+from kantan_agents.tracing.recorder.record import recorder_at
 
 
 @attrs.define
@@ -37,7 +38,7 @@ def record_too(path: Path) -> Iterator[SQLiteRecorder]:
     with _lock:
         shared = _shared.get(resolved)
         if shared is None:
-            shared = _shared[resolved] = _Shared(SQLiteRecorder(path))
+            shared = _shared[resolved] = _Shared(recorder_at(path))
             _set([*_processors(), shared.recorder])
         shared.users += 1
     try:

@@ -20,6 +20,7 @@ from kantan_agents.rollout.live.known import shared_for
 from kantan_agents.rollout.live.shared import OnVerdict
 from kantan_agents.rollout.plan import Plan, checked_shares
 from kantan_agents.rollout.unit import Unit, checked_unit, shown_unit
+from kantan_agents.tracing.database_url import as_place, url_of
 from kantan_agents.tracing.store import TraceStore
 
 
@@ -210,8 +211,8 @@ def _checked_store(store: Any) -> Path | None:
         return None
     if isinstance(store, TraceStore):
         return store.path
-    if isinstance(store, (str, os.PathLike)):
-        return Path(store).absolute()
+    if isinstance(store, (str, os.PathLike)) or url_of(store) is not None:
+        return as_place(store)
     reason = f"must be a TraceStore or a path, not {type(store).__name__}"
     raise InvalidRolloutError(option="store", reason=reason)
 

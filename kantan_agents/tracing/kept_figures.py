@@ -24,7 +24,7 @@ RUN_FIGURES = "kantan_agents_run_figures"
 VERDICTS = "kantan_agents_verdicts"
 """For each score in a trace: the trace it is about or, if it names none, the prompt."""
 
-_TABLES = {
+TABLES = {
     CHANGED: "trace_id TEXT PRIMARY KEY, unstorable INTEGER NOT NULL DEFAULT 0",
     TRACE_FIGURES: "trace_id TEXT PRIMARY KEY, newest TEXT, spans INTEGER NOT NULL, bytes INTEGER NOT NULL",
     RUN_FIGURES: (
@@ -58,7 +58,7 @@ def _noting(event: str, *trace_ids: str) -> str:
     return f"{event} WHEN {condition} BEGIN {' '.join(map(_note, trace_ids))} END"
 
 
-_TRIGGERS = {
+TRIGGERS = {
     "kantan_agents_span_added": _noting("BEFORE INSERT ON spans", "NEW.trace_id"),
     # A REPLACE deletes a row without the triggers of a deletion, so a span may leave its trace unnoticed.
     "kantan_agents_span_replaced": (
@@ -71,7 +71,7 @@ _TRIGGERS = {
     "kantan_agents_trace_updated": _noting("AFTER UPDATE ON traces", "OLD.id", "NEW.id"),
     "kantan_agents_trace_deleted": _noting("AFTER DELETE ON traces", "OLD.id"),
 }
-_NAMES = {*_TABLES, *_TRIGGERS}
+_NAMES = {*TABLES, *TRIGGERS}
 
 
 def has_figures(connection: sqlite3.Connection) -> bool:
@@ -108,10 +108,10 @@ def keep_figures(connection: sqlite3.Connection) -> None:
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    for name, columns in _TABLES.items():
+    for name, columns in TABLES.items():
         connection.execute(f"DROP TABLE IF EXISTS {name}")
         connection.execute(f"CREATE TABLE {name}({columns}) WITHOUT ROWID")
-    for name, body in _TRIGGERS.items():
+    for name, body in TRIGGERS.items():
         connection.execute(f"DROP TRIGGER IF EXISTS {name}")
         connection.execute(f"CREATE TRIGGER {name} {body}")
     connection.execute(f"INSERT INTO {CHANGED}(trace_id) SELECT id FROM traces WHERE id IS NOT NULL")  # noqa: S608
@@ -123,5 +123,5 @@ def count_changed(connection: sqlite3.Connection, most: int = 1_000) -> int:
     Raises:
         sqlite3.Error: The file keeps no figures, or it is locked.
     """
-    query = f"SELECT COUNT(*) FROM (SELECT 1 FROM {CHANGED} WHERE NOT unstorable LIMIT ?)"  # noqa: S608
+    query = f"SELECT COUNT(*) FROM (SELECT 1 FROM {CHANGED} WHERE unstorable = 0 LIMIT ?)"  # noqa: S608
     return int(connection.execute(query, (most,)).fetchone()[0])

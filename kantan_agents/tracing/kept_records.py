@@ -17,7 +17,7 @@ CONTENTS: Final = "kantan_agents_contents"
 RUNS: Final = "kantan_agents_runs"
 """Records of runs; ``contents`` are the ids to which the numbers in ``body`` refer, in their order."""
 
-_STATEMENTS: Final = {
+STATEMENTS: Final = {
     CONTENTS: (
         f"CREATE TABLE {CONTENTS}(id INTEGER PRIMARY KEY, hash BLOB NOT NULL UNIQUE, kind TEXT NOT NULL, "
         "uses INTEGER NOT NULL, parts TEXT, body TEXT NOT NULL)"
@@ -54,7 +54,7 @@ def has_records(connection: sqlite3.Connection) -> bool:
     Raises:
         sqlite3.Error: The file is not a database, or it is locked.
     """
-    return count_existing(connection, _STATEMENTS) == len(_STATEMENTS)
+    return count_existing(connection, STATEMENTS) == len(STATEMENTS)
 
 
 def keep_records(connection: sqlite3.Connection) -> None:
@@ -72,7 +72,7 @@ def keep_records(connection: sqlite3.Connection) -> None:
     try:
         query = "SELECT name FROM main.sqlite_master"
         found = {name for (name,) in connection.execute(query)}
-        for name, statement in _STATEMENTS.items():
+        for name, statement in STATEMENTS.items():
             if name not in found:
                 connection.execute(statement)
         connection.execute("COMMIT")

@@ -56,6 +56,26 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "page/test_runs_view.py::test_a_database_that_is_deleted_is_reported_until_it_is_back",
         ),
     },
+    ("docs/guides/postgres.md", "Record", "What happens"): {
+        "the server is away for a minute, or restarts": (
+            "postgres/test_faults.py::test_nothing_is_lost_while_the_server_is_away",
+        ),
+        "it is away for longer": (
+            "postgres/test_faults.py::test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged",
+        ),
+        "another server takes over that lacks the last transactions": (
+            "postgres/test_faults.py::test_an_empty_replica_gets_the_tables_and_all_later_traces",
+        ),
+        "a process is killed": (
+            "postgres/test_faults.py::test_a_killed_writer_loses_only_what_was_not_written",
+        ),
+        "a connection breaks during a commit": (
+            "postgres/test_faults.py::test_a_batch_whose_commit_was_not_answered_is_counted_once",
+        ),
+        "the clocks of two machines differ": (
+            "postgres/test_recorder.py::test_the_order_is_that_of_storing_whatever_the_clocks_say",
+        ),
+    },
     ("docs/guides/improve.md", "Limits of every version", "Limit"): {
         "It has the markers of the old version, such as `{{ $ctx.customer }}`, and no others.": (
             "improve/test_what_may_not_win.py::test_a_text_that_breaks_a_limit_never_runs_and_the_model_reads_why",

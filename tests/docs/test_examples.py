@@ -30,6 +30,7 @@ TEST_MODULES = [page for page in WITH_EXAMPLES if page.is_test_module]
 @pytest.mark.parametrize("page", SCRIPTS, ids=str)
 def test_the_examples_of_a_page_run_and_print_what_it_shows(
     page: Page,
+    request: pytest.FixtureRequest,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -38,6 +39,8 @@ def test_the_examples_of_a_page_run_and_print_what_it_shows(
     script.write_text(page.script, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))  # without the user's own subagent files
+    if "TRACES_URL" in page.script:
+        monkeypatch.setenv("TRACES_URL", request.getfixturevalue("postgres_url"))
     with OfflineServer(page.replies) as server:
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -32,12 +30,15 @@ from kantan_agents.rollout import (
 )
 from kantan_agents.rollout.state.change import start
 from kantan_agents.rollout.state.lease import LEASE_SECONDS, take_check
+from kantan_agents.tracing.database_url import as_place
+from kantan_agents.tracing.store.connection import changing
 from tests.rollout.trial import V1, V2, rollout
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "traces.db"
+@pytest.fixture(params=["file", "postgres"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    is_file = request.param == "file"
+    path = as_place(str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_url"))
     prepare_database(path)
     return path
 
@@ -189,7 +190,7 @@ def test_prices_may_change(path: Path) -> None:
 )
 def test_a_damaged_row_is_named(path: Path, damage: str) -> None:
     begun(path)
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         connection.execute(f"UPDATE kantan_agents_rollouts SET {damage}")
     with pytest.raises(TraceDatabaseError, match="the rollout 'r' is damaged"):
         rollouts(path)

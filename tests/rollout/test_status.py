@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from contextlib import closing, suppress
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,20 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation import Case, Dataset, evaluate_async, evaluator
 from kantan_agents.rollout import record_score, record_score_async, status, status_async
 from kantan_agents.testing import ModelStep, ScriptedModel, assistant_message
+from kantan_agents.tracing.database_url import as_place
+from kantan_agents.tracing.store.connection import changing
 from tests.rollout.trial import V1, V2, echo, rollout, support, user
 
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    path = tmp_path / "traces.db"
-    record_traces(path)
-    return path
+@pytest.fixture(params=["file", "postgres"])
+def path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    is_file = request.param == "file"
+    place = str(tmp_path / "traces.db") if is_file else request.getfixturevalue("postgres_url")
+    recorder = record_traces(place)
+    yield as_place(place)
+    recorder.shutdown()
 
 
 def used(tokens: int, text: str) -> ModelStep:
@@ -255,12 +260,10 @@ async def test_a_nested_run_counts_with_its_own_end(path: Path) -> None:
 
 
 async def test_a_clock_that_jumps_back_gives_no_latency(path: Path) -> None:
-    import sqlite3
-
     agent = support(rollout())
     await runs(agent, range(4))
     TraceStore(path)  # everything is written
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         connection.execute("UPDATE spans SET ended_at = '1999-01-01T00:00:00+00:00' WHERE name IS NULL")
     found = status("support")
     assert sum(arm.units for arm in found.arms) == 4
@@ -304,17 +307,16 @@ def test_a_mistaken_score_is_refused(path: Path, arguments: Any, said: str) -> N
 
 
 async def test_scores_are_deleted_with_their_trace(path: Path) -> None:
-    import sqlite3
-
     agent = support(rollout(metric="thumb"))
     (context,) = await runs(agent, range(1))
     record_score(context, "thumb", 1, comment="key sk-proj-" + "a" * 40)
     store = TraceStore(path)
-    with closing(sqlite3.connect(path)) as connection, connection:
+    with changing(path) as connection:
         ((comment,),) = connection.execute("SELECT comment FROM kantan_agents_run_scores").fetchall()
         assert "a" * 40 not in comment
         connection.execute("DELETE FROM traces WHERE id = ?", (store.traces()[0].trace_id,))
-        assert connection.execute("SELECT COUNT(*) FROM kantan_agents_run_scores").fetchone() == (0,)
+        query = "SELECT COUNT(*) FROM kantan_agents_run_scores"
+        assert connection.execute(query).fetchone()[0] == 0
 
 
 def test_several_new_arms_share_alpha() -> None:

@@ -18,6 +18,7 @@ from kantan_agents import (
     AnthropicProvider,
     ConnectionStats,
     ContentSegment,
+    CopyResult,
     Explanation,
     Flip,
     FlipCounts,
@@ -30,6 +31,7 @@ from kantan_agents import (
     Next,
     OutputMode,
     Pipeline,
+    PostgresRecorder,
     Prompt,
     PromptStats,
     Provider,
@@ -58,6 +60,7 @@ from kantan_agents import (
     WhatIf,
     add_trace_processor,
     connection_stats,
+    copy_traces,
     detect_matched_rule,
     explain,
     find_tag,
@@ -209,6 +212,11 @@ async def traces() -> None:
     assert_type(await store.build_index_async(), IndexResult)
     assert_type(store.remove_index(), IndexResult)
     record_traces("t.sqlite3", search_index=False)
+    assert_type(record_traces("postgresql://h/db", adopt=True), SQLiteRecorder)
+    assert_type(PostgresRecorder("postgresql://h/db").stats(), RecorderStats)
+    copied = copy_traces("t.sqlite3", "postgresql://h/db", progress=lambda done, total: None)
+    assert_type(copied, CopyResult)
+    assert_type(copied.left_out, Sequence[str])
     for record in store.export(tool="search"):
         assert_type(record, dict[str, Any])
     async for summary in store.follow_async(poll=1.0):

@@ -15,6 +15,7 @@ import typer
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.errors import FileArgumentError
 from kantan_agents.pipeline import Next, Run, Stage
+from kantan_agents.tracing.database_url import url_of
 
 if TYPE_CHECKING:
     from kantan_agents.tracing.recorder import SQLiteRecorder
@@ -79,7 +80,7 @@ def check_database(path: Path | None) -> None:
     Raises:
         FileArgumentError: E79, with the reason.
     """
-    if path is None:
+    if path is None or url_of(path) is not None:
         return
     if path.is_dir():
         raise FileArgumentError(path=str(path), reason="it is a directory")
@@ -159,10 +160,10 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
         set_trace_processors([])
         yield None
         return
-    from kantan_agents.tracing.recorder import SQLiteRecorder
+    from kantan_agents.tracing.recorder.record import recorder_at
 
     _check_tables(path)
-    recorder = SQLiteRecorder(path)
+    recorder = recorder_at(path)
     try:
         set_trace_processors([recorder])
         # An explicit database overrides an environment variable that disables tracing.
@@ -175,10 +176,10 @@ def recording(path: Path | None) -> Iterator[SQLiteRecorder | None]:
 
 def _check_tables(path: Path) -> None:
     """Create the tables if they are missing; refuse tables that are not kantan-llm's."""
-    from kantan_agents.tracing.schema import make_tables
+    from kantan_agents.tracing.make_database import make_database
 
     try:
-        make_tables(path)
+        make_database(path)
     except (sqlite3.Error, OSError) as error:
         raise FileArgumentError(path=str(path), reason=str(error)) from error
 

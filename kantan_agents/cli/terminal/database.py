@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast
 
 import typer
 
 DATABASE_VARIABLE = "KANTAN_AGENTS_DB"
 DATABASE = Path("traces.sqlite3")
 
+
+def place_of(given: str | Path) -> Path:
+    """Return what was given: the path of a file, or the URL of a database in Postgres.
+
+    Raises:
+        typer.BadParameter: The URL names no database.
+    """
+    if not isinstance(given, str) or not given.startswith(("postgresql://", "postgres://")):
+        return Path(given)
+    from kantan_agents.errors import InvalidOptionError
+    from kantan_agents.tracing.database_url import as_url
+
+    try:
+        return cast("Path", as_url(given))
+    except InvalidOptionError as error:
+        raise typer.BadParameter(error.reason) from error
+
+
 DatabaseOption = Annotated[
     Path,
-    typer.Option("--db", metavar="PATH", envvar=DATABASE_VARIABLE, help="The trace database."),
+    typer.Option(
+        "--db",
+        metavar="PATH",
+        parser=place_of,
+        envvar=DATABASE_VARIABLE,
+        help="The trace database: a file, or a postgresql:// URL.",
+    ),
 ]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Optional
 
 import typer
 
-from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption
+from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, place_of
 from kantan_agents.cli.terminal.new_app import new_app
 from kantan_agents.cli.traces.one_run import diff, open_, prompts, show
 from kantan_agents.cli.traces.options import (
@@ -311,3 +312,27 @@ def index(
     from kantan_agents.cli.traces.index import index_traces
 
     index_traces(db, remove=remove, as_json=as_json)
+
+
+@app.command()
+def copy(
+    source: Annotated[
+        Path,
+        typer.Argument(metavar="FROM", parser=place_of, help="A database: a file, or a postgresql:// URL."),
+    ],
+    target: Annotated[
+        Path, typer.Argument(metavar="TO", parser=place_of, help="Another one; created if it is missing.")
+    ],
+    adopt: Annotated[
+        bool, typer.Option("--adopt", help="Add the tables to a database of another program.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Copy the runs that another database lacks: from a file to Postgres, back, or to another file.
+
+    Interrupted with Ctrl-C, it keeps what is done; run again, it goes on.
+    Exit codes: 0 done, 2 bad arguments or database, 130 interrupted.
+    """
+    from kantan_agents.cli.traces.copy import copy_runs
+
+    copy_runs(source, target, adopt=adopt, as_json=as_json)

@@ -19,6 +19,7 @@ from kantan_agents.cli.terminal.show_quantities import counted
 from kantan_agents.cli.traces.open_store import open_store
 from kantan_agents.errors import FileArgumentError, InvalidOptionError
 from kantan_agents.support.private_files import open_private
+from kantan_agents.tracing.database_url import url_of
 
 
 def export_traces(
@@ -90,7 +91,7 @@ def check_target(output: str, database: Path, *, force: bool) -> Path:
     try:
         target = Path(output).resolve()  # a link is kept and its target is written
         there = target.exists()
-        if there and database.exists() and target.samefile(database):
+        if there and url_of(database) is None and database.exists() and target.samefile(database):
             raise FileArgumentError(path=output, reason="it is the trace database")
         if there and not target.is_file():
             raise FileArgumentError(path=output, reason="it is not a regular file")

@@ -7,7 +7,6 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NoReturn
 
 import attrs
@@ -153,7 +152,7 @@ class Dataset:
         """
         wanted = Wanted(filters, failed, last, limit, sample, checked_seed(seed))
         cases, skipped = recorded_cases(store, wanted)
-        named = name or filters.get("prompt") or filters.get("agent") or Path(store.path).stem
+        named = name or filters.get("prompt") or filters.get("agent") or store.path.stem
         return cls(named, cases, skipped=skipped)
 
     @cached_property

@@ -13,8 +13,10 @@ from agents.tracing import get_trace_provider
 from kantan_agents.errors import InvalidOptionError, TraceDatabaseError
 from kantan_agents.replay.record_too import is_recorded_too, record_too
 from kantan_agents.tracing import registry
+from kantan_agents.tracing.database_url import as_place, url_of
+from kantan_agents.tracing.make_database import make_database
 from kantan_agents.tracing.recorder import SQLiteRecorder
-from kantan_agents.tracing.schema import has_tables, make_tables
+from kantan_agents.tracing.schema import has_tables
 from kantan_agents.tracing.store import TraceStore
 from kantan_agents.tracing.store.connection import sqlite_errors
 
@@ -32,8 +34,8 @@ def database_of(store: TraceStore | str | os.PathLike[str] | None) -> Path:
         return path
     if isinstance(store, TraceStore):
         return store.path
-    if isinstance(store, (str, os.PathLike)):
-        return Path(store).absolute()
+    if isinstance(store, (str, os.PathLike)) or url_of(store) is not None:
+        return as_place(store)
     reason = f"must be a TraceStore or a path, not {type(store).__name__}"
     raise InvalidOptionError(option="store", reason=reason)
 
@@ -45,12 +47,12 @@ def prepare_database(path: Path) -> None:
         TraceDatabaseError: E60, the file is the database of another program, or cannot be changed.
     """
     with sqlite_errors(path):
-        if path.exists():
+        if url_of(path) is None and path.exists():
             with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=rw", uri=True)) as connection:
                 if has_tables(connection):
                     return
         try:
-            make_tables(path)
+            make_database(path)
         except OSError as error:
             raise TraceDatabaseError(path=str(path), reason=error.strerror or str(error)) from error
 

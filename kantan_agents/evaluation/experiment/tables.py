@@ -66,6 +66,23 @@ _STATEMENTS: Final = (
 )
 
 
+REPLACE_SCORE: Final = "ON CONFLICT(result, metric, rater) DO UPDATE SET " + ", ".join(
+    f"{column} = excluded.{column}"
+    for column in (
+        "evaluator",
+        "version",
+        "source",
+        "value",
+        "label",
+        "comment",
+        "error",
+        "probability",
+        "created_at",
+    )
+)
+"""Ends a statement that inserts scores: each takes the place of an earlier one."""
+
+
 def create_tables(connection: sqlite3.Connection) -> None:
     """Create what is missing; the caller controls the transaction.
 

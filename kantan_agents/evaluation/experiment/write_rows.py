@@ -15,7 +15,14 @@ from kantan_agents.errors import InvalidOptionError
 from kantan_agents.evaluation.dataset.case import Case
 from kantan_agents.evaluation.experiment.results import CaseResult
 from kantan_agents.evaluation.experiment.rows import EvaluationRow, RatedScore, row_of
-from kantan_agents.evaluation.experiment.tables import CASES, EVALUATIONS, RESULTS, SCORES, create_tables
+from kantan_agents.evaluation.experiment.tables import (
+    CASES,
+    EVALUATIONS,
+    REPLACE_SCORE,
+    RESULTS,
+    SCORES,
+    create_tables,
+)
 from kantan_agents.evaluation.scores import Score
 from kantan_agents.support.secrets import mask
 from kantan_agents.tracing.recorder.masking import mask_data
@@ -148,7 +155,7 @@ def write_scores(
             (result, evaluator),
         )
     connection.executemany(
-        f"INSERT OR REPLACE INTO {SCORES} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+        f"INSERT INTO {SCORES} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) {REPLACE_SCORE}",  # noqa: S608
         [
             (
                 result,

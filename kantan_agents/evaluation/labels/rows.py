@@ -13,7 +13,7 @@ import attrs
 
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.evaluation.experiment.rows import EvaluationRow, ResultKey
-from kantan_agents.evaluation.experiment.tables import CASES, RESULTS, SCORES
+from kantan_agents.evaluation.experiment.tables import CASES, REPLACE_SCORE, RESULTS, SCORES
 from kantan_agents.evaluation.labels.label import Label
 from kantan_agents.tracing.store.connection import changing, reading, transaction
 
@@ -144,10 +144,10 @@ def read_metrics(path: Path, evaluation: EvaluationRow) -> list[MetricRow]:
     Raises:
         TraceDatabaseError: E60, the file cannot be read.
     """
-    query = f"""SELECT s.metric, MAX(s.rater = '') AS is_judged,
-    COUNT(DISTINCT NULLIF(s.rater, '')) AS people, MIN(s.value IN (0, 1)) AS is_binary
-    FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result
-    WHERE r.evaluation = ? AND r.status = 'finished' AND s.metric NOT LIKE ' %'
+    query = f"""SELECT s.metric, MAX(CASE WHEN s.rater = '' THEN 1 ELSE 0 END) AS is_judged, COUNT(DISTINCT
+    NULLIF(s.rater, '')) AS people, MIN(CASE WHEN s.value IN (0, 1) THEN 1 WHEN s.value IS NOT NULL THEN 0
+    END) AS is_binary FROM {SCORES} s JOIN {RESULTS} r ON r.id = s.result WHERE r.evaluation = ? AND r.status
+    = 'finished' AND s.metric NOT LIKE ' %'
     GROUP BY s.metric ORDER BY is_judged DESC, s.metric"""  # noqa: S608
     with reading(path, by_trace=False, with_views=False) as connection:
         found = connection.execute(query, (evaluation.id,))
@@ -228,9 +228,9 @@ def delete_label(path: Path, result: ResultRow, metric: str, by: str) -> bool:
 
 
 def _write(connection: sqlite3.Connection, result: ResultRow, row: LabelRow) -> bool:
-    statement = f"""INSERT OR REPLACE INTO {SCORES}
+    statement = f"""INSERT INTO {SCORES}
     SELECT id, ?, ?, NULL, NULL, 'person', ?, ?, ?, NULL, ?, ? FROM {RESULTS}
-    WHERE id = ? AND trace_id IS ?"""  # noqa: S608
+    WHERE id = ? AND trace_id IS ? {REPLACE_SCORE}"""  # noqa: S608
     values = (*attrs.astuple(row), result.number, result.trace_id)
     return connection.execute(statement, values).rowcount == 1
 

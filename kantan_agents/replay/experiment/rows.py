@@ -103,8 +103,10 @@ def write_run(path: Path, experiment: ExperimentRow, outcome: RunOutcome) -> Non
     )
     columns = "experiment_id, trace_id, run_id, repeat, status, replayed_trace_id, body"
     write = (
-        f"INSERT OR REPLACE INTO {EXPERIMENT_RUNS}({columns}) SELECT id, ?, ?, ?, ?, ?, ? "  # noqa: S608
-        f"FROM {EXPERIMENTS} WHERE name = ? AND hash = ?"
+        f"INSERT INTO {EXPERIMENT_RUNS}({columns}) SELECT id, ?, ?, ?, ?, ?, ? "  # noqa: S608
+        f"FROM {EXPERIMENTS} WHERE name = ? AND hash = ? "
+        "ON CONFLICT(experiment_id, trace_id, run_id, repeat) DO UPDATE SET status = excluded.status, "
+        "replayed_trace_id = excluded.replayed_trace_id, body = excluded.body"
     )
     with changing(path) as connection, transaction(connection):
         # The trace may have been pruned meanwhile, and then its row would stay for ever.

@@ -10,10 +10,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from sys import getsizeof
-from typing import Any
+from typing import Any, cast
 
 from kantan_agents.errors import KantanAgentsError, SpanNotRecordedError, TracesNotWrittenError
 from kantan_agents.support.log import get_logger
+from kantan_agents.tracing.database_url import url_of
 from kantan_agents.tracing.recorder.database import Database
 from kantan_agents.tracing.recorder.figure_keeper import FigureKeeper
 from kantan_agents.tracing.recorder.file_errors import is_file_error, is_locked, may_be_file_error
@@ -53,7 +54,7 @@ class BatchWriter:
         self.failed = 0
         self._path = path
         self._queue = queue
-        self._database = Database(path, adopt=adopt, search_index=search_index)
+        self._database = _database_at(path, adopt=adopt, search_index=search_index)
         self._figures = FigureKeeper(path)
         self._run_rows = RunRows()
         self._index = IndexKeeper(path)
@@ -222,6 +223,16 @@ class BatchWriter:
         if self._logged_replaced != self.replaced:
             self._logged_replaced = self.replaced
             _log.warning("the trace database was moved, replaced, truncated or deleted", path=str(self._path))
+
+
+def _database_at(path: Path, *, adopt: bool, search_index: bool) -> Database:
+    url = url_of(path)
+    if url is None:
+        return Database(path, adopt=adopt, search_index=search_index)
+    # Imported late: recording to a file needs none of it.
+    from kantan_agents.tracing.recorder.server_database import ServerDatabase
+
+    return cast("Database", ServerDatabase(url, adopt=adopt, search_index=search_index))
 
 
 def _size_of(row: SpanRow, item: SpanSnapshot) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
+from kantan_agents.tracing.postgres.server_error import ServerError
 from kantan_agents.tracing.schema import ForeignDatabaseError
 
 # Messages of an OperationalError whose cause is the file and not a row. Python 3.10 has no error codes.
@@ -22,6 +23,8 @@ _FILE_ERRORS = (
 
 def is_locked(error: Exception) -> bool:
     """Return whether the error says that another process holds the database lock."""
+    if isinstance(error, ServerError):
+        return error.is_locked
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
 
 
@@ -32,6 +35,8 @@ def lacks_tables(error: Exception) -> bool:
 
 def is_file_error(error: Exception) -> bool:
     """Return whether the file is the cause, so that the same rows may be written later or to another file."""
+    if isinstance(error, ServerError):
+        return not error.is_of_rows
     if isinstance(error, sqlite3.OperationalError):
         message = str(error)
         return any(words in message for words in _FILE_ERRORS)
@@ -41,4 +46,6 @@ def is_file_error(error: Exception) -> bool:
 
 def may_be_file_error(error: Exception) -> bool:
     """Return whether the file may be the cause; it is not if other rows can be written."""
+    if isinstance(error, ServerError):
+        return not error.is_of_rows
     return isinstance(error, sqlite3.OperationalError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from typing import Any, TypedDict
+from typing import Any, TypedDict, cast
 
 import kantan_llm.tracing
 from agents import set_trace_processors
@@ -13,6 +13,7 @@ from typing_extensions import Unpack
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.tracing import registry
+from kantan_agents.tracing.database_url import is_url
 from kantan_agents.tracing.recorder.recorder import SQLiteRecorder
 from kantan_agents.tracing.recorder.redaction import Redact
 
@@ -48,7 +49,8 @@ def record_traces(
     an event loop does not wait for it.
 
     Args:
-        path: The database file, as for ``SQLiteRecorder``.
+        path: The database file, as for ``SQLiteRecorder``; or the URL of a database in Postgres, as for
+            ``PostgresRecorder``.
         otel: Whether to send the traces of the SDK to OpenTelemetry too, or the ``OtelExporter`` that does.
             With True, ``redact`` also applies to what is sent.
         **options: As for ``SQLiteRecorder``.
@@ -57,6 +59,7 @@ def record_traces(
         The recorder.
 
     Raises:
+        PostgresMissingError: E140, the path is a URL, and the driver of Postgres is not installed.
         TraceDatabaseError: E60, the path is a directory, its directory does not exist, or the file is the
             database of another program.
         InvalidOptionError: E75, an option is invalid.
@@ -64,7 +67,7 @@ def record_traces(
         TelemetrySettingError: E131, an environment variable asks for another exporter or protocol.
     """
     exporters = _exporters(otel, options.get("redact"))
-    recorder = SQLiteRecorder(path, **options)
+    recorder = recorder_at(path, **options)
     replaced = registry.main_recorder()
     registry.register_main(recorder)
     processors: list[Any] = [recorder]  # typed as Any: kantan-llm has its own interface of the same shape
@@ -92,3 +95,13 @@ def _exporters(otel: Any, redact: Redact | None) -> list[TracingProcessor]:
     # By its name: it is above this package, and a process that only records imports nothing of it.
     made: TracingProcessor = import_module("kantan_agents.telemetry").OtelExporter(redact=redact)
     return [made]
+
+
+def recorder_at(path: str | os.PathLike[str], **options: Unpack[RecorderOptions]) -> SQLiteRecorder:
+    """Return a recorder to a file, or to a database in Postgres; it is not a trace processor yet."""
+    if not is_url(path):
+        return SQLiteRecorder(path, **options)
+    # Imported late: recording to a file needs none of it.
+    from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
+
+    return PostgresRecorder(cast("str", path), **options)

@@ -108,11 +108,9 @@ class SQLiteRecorder(TracingProcessor):
         record_requests: bool = True,
         search_index: bool = True,
     ) -> None:
-        self._path = checked_path(path)
         self._adopt = checked_bool("adopt", adopt)
+        self._path = self._checked_place(path)
         self._search_index = checked_bool("search_index", search_index)
-        if not self._adopt:
-            check_file_owner(self._path)
         self._max_queue = checked_int("max_queue", max_queue, 1)
         self._max_queue_bytes = checked_int("max_queue_bytes", max_queue_bytes, 1)
         self._max_wait = checked_number("max_wait", max_wait)
@@ -131,6 +129,13 @@ class SQLiteRecorder(TracingProcessor):
         # Opens the file at once, so that it can be read, and a file that cannot be used is logged now.
         self._queue.put_marker()
         self._start_writer()
+
+    def _checked_place(self, path: str | os.PathLike[str]) -> Path:
+        """Return where the database is; other recorders write elsewhere."""
+        checked = checked_path(path)
+        if not self._adopt:
+            check_file_owner(checked)
+        return checked
 
     def _reset(self) -> None:
         self._open: set[str] = set()
@@ -158,7 +163,7 @@ class SQLiteRecorder(TracingProcessor):
 
     def __repr__(self) -> str:
         stats = self.stats()
-        return f"SQLiteRecorder({str(self._path)!r}, written={stats.written}, queued={stats.queued})"
+        return f"{type(self).__name__}({str(self._path)!r}, written={stats.written}, queued={stats.queued})"
 
     @property
     def path(self) -> Path:

@@ -62,7 +62,7 @@ def _unwritten(connection: sqlite3.Connection, rows: Sequence[RunRow]) -> list[R
     for chunk in _chunks(rows, _HASHES_PER_STATEMENT):
         marks = ",".join("?" * len(chunk))
         query = f"SELECT trace_id, run_id FROM {RUNS} WHERE trace_id IN ({marks})"  # noqa: S608
-        written.update(connection.execute(query, [row.trace_id for row in chunk]))
+        written.update(map(tuple, connection.execute(query, [row.trace_id for row in chunk])))
     return [row for row in rows if (row.trace_id, row.run_id) not in written]
 
 

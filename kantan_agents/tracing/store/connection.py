@@ -10,6 +10,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.database_url import PostgresUrl, url_of
 from kantan_agents.tracing.schema import may_write
 from kantan_agents.tracing.store.tables import check_tables, create_views, prepare
 
@@ -43,6 +44,9 @@ def reading(
     with sqlite_errors(path):
         connection = open_to_read(path, any_thread=any_thread, keep_wal=keep_wal)
         try:
+            if url_of(path) is not None:  # the tables of a server need no views
+                yield connection
+                return
             (create_views if with_views else prepare)(connection, by_trace=by_trace)
             yield connection
         finally:
@@ -60,9 +64,14 @@ def changing(path: Path, *, wait: float | None = None) -> Iterator[sqlite3.Conne
     Raises:
         TraceDatabaseError: E60, the file cannot be opened, or a statement on the connection fails.
     """
+    seconds = _CHANGE_WAIT_SECONDS if wait is None else wait
     with sqlite_errors(path):
-        check_file(path)
-        connection = _connect(path, "mode=rw", _CHANGE_WAIT_SECONDS if wait is None else wait)
+        url = url_of(path)
+        if url is None:
+            check_file(path)
+            connection = _connect(path, "mode=rw", seconds)
+        else:
+            connection = _server(url, seconds)
         try:
             yield connection
         finally:
@@ -106,6 +115,9 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
         TraceDatabaseError: E60, the file does not exist or is not a trace database.
         sqlite3.Error: SQLite cannot open it.
     """
+    url = url_of(path)
+    if url is not None:
+        return _server(url, _READ_WAIT_SECONDS)
     check_file(path)
     if not may_write(path) and not _is_open(path):
         # For a read-only file, SQLite would create a read-only log, which would still block writing when the
@@ -122,6 +134,21 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
             raise
         # In a read-only directory, SQLite opens a database in WAL mode only if it is declared immutable.
         return _opened(path, "immutable=1", any_thread=any_thread)
+
+
+def _server(url: PostgresUrl, wait: float) -> sqlite3.Connection:
+    """Return a connection to a database in Postgres that has the tables."""
+    # Imported late: reading a file needs none of it.
+    from kantan_agents.tracing.postgres.connection import as_sqlite, connect
+    from kantan_agents.tracing.postgres.schema import check_readable
+
+    connection = connect(url, wait=wait)
+    try:
+        check_readable(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return as_sqlite(connection)
 
 
 def check_path(path: Path) -> None:

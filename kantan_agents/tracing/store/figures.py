@@ -31,7 +31,7 @@ CHOSEN = 500
 # The error is stored behind the long texts of a row, so it is read for this span only.
 _EXTENT = """SELECT json_array(CAST(MIN(s.started_at) AS TEXT), CAST(MAX(s.ended_at) AS TEXT), MAX(
   CASE WHEN s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL
-  THEN 1 + (s.error_json IS NOT NULL AND s.error_json != 'null') END))
+  THEN CASE WHEN s.error_json IS NOT NULL AND s.error_json != 'null' THEN 2 ELSE 1 END END))
 FROM spans s WHERE s.trace_id = t.id"""
 _FAILED = 2
 
@@ -43,12 +43,13 @@ FROM temp.chosen c CROSS JOIN all_traces t ON t.id = c.chosen_id"""  # noqa: S60
 _CUSTOM = """FROM temp.chosen c CROSS JOIN spans s ON s.trace_id = c.chosen_id
 WHERE s.name = :name AND s.span_type = 'custom'"""
 _WITH_INNER_RUNS = f"SELECT json_group_array(DISTINCT s.trace_id) {_CUSTOM}"
-_MARK_INNER = f"UPDATE temp.chosen SET with_spans = chosen_id IN (SELECT s.trace_id {_CUSTOM})"  # noqa: S608
+_MARK_INNER = f"""UPDATE temp.chosen SET with_spans = CASE WHEN chosen_id IN (
+SELECT s.trace_id {_CUSTOM}) THEN 1 ELSE 0 END"""  # noqa: S608
 _RUBRICS = f"""SELECT json_group_array(json_array(s.trace_id, s.id, CAST(s.rubric_json AS TEXT))) {_CUSTOM}"""
 
 _LIGHT = ", ".join(f"CAST({column} AS TEXT)" for column in LIGHT_COLUMNS.values())
 _SPANS = f"""SELECT json_group_array(json_array({_LIGHT}, NULL, NULL))
-FROM temp.chosen c CROSS JOIN spans ON trace_id = c.chosen_id WHERE c.with_spans"""  # noqa: S608
+FROM temp.chosen c CROSS JOIN spans ON trace_id = c.chosen_id WHERE c.with_spans = 1"""  # noqa: S608
 
 
 @attrs.frozen

@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.database_url import is_server, url_of
 from kantan_agents.tracing.store.connection import open_to_read, reading, sqlite_errors
 from kantan_agents.tracing.store.records import TraceSummary
 from kantan_agents.tracing.store.span_records import mapping_of
@@ -66,7 +67,7 @@ class Follower:
         self._path = path
         self._known = deque(known, _REMEMBERED)
         self._waiting: dict[str, _State | None] = dict.fromkeys(earlier)
-        self._version: int | None = None
+        self._version: object = None
         self._connection: sqlite3.Connection | None = None
         self._identity = _identity(path)
 
@@ -82,7 +83,7 @@ class Follower:
             raise TraceDatabaseError(path=str(self._path), reason=_GONE)
         with sqlite_errors(self._path):
             connection = self._opened()
-            version = connection.execute("PRAGMA data_version").fetchone()[0]
+            version = _version(connection)
             if version != self._version:
                 self._version = version
                 self._add_new(connection)
@@ -134,13 +135,24 @@ def _state(connection: sqlite3.Connection, trace_id: str) -> _State | None:
     has_final_span = "agent_run_id" in mapping_of(trace["metadata_json"])
     ending = _FINAL if has_final_span else "parent_id IS NULL"
     spans, last, ended = connection.execute(
-        f"SELECT COUNT(*), COALESCE(MAX(ingest_seq), 0), MAX({ending}) FROM spans WHERE trace_id = ?",  # noqa: S608
+        "SELECT COUNT(*), COALESCE(MAX(ingest_seq), 0), "  # noqa: S608
+        f"MAX(CASE WHEN {ending} THEN 1 ELSE 0 END) FROM spans WHERE trace_id = ?",
         (trace_id,),
     ).fetchone()
     return _State(spans, last, bool(ended))
 
 
+def _version(connection: sqlite3.Connection) -> object:
+    """Return what another connection changes by writing."""
+    if not is_server(connection):
+        return connection.execute("PRAGMA data_version").fetchone()[0]
+    rows = "(SELECT MAX(rowid) FROM traces), (SELECT MAX(rowid) FROM spans), (SELECT COUNT(*) FROM traces)"
+    return tuple(connection.execute(f"SELECT {rows}").fetchone())
+
+
 def _identity(path: Path) -> tuple[int, int] | None:
+    if url_of(path) is not None:
+        return 0, 0
     try:
         found = path.stat()
     except OSError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from kantan_agents.tracing.database_url import url_of
 from kantan_agents.tracing.registry import flush_recorders
 from kantan_agents.tracing.store.build_index import build, remove
 from kantan_agents.tracing.store.records import IndexResult
@@ -27,8 +28,13 @@ class IndexedService(SearchService):
 
         Raises:
             TraceDatabaseError: E60, the file cannot be read or changed, or SQLite lacks FTS5 or its trigrams.
+            NotInPostgresError: E141, the database is in Postgres, and its extension ``pg_trgm`` is missing.
         """
         flush_recorders(self.path)
+        if url_of(self.path) is not None:
+            from kantan_agents.tracing.store.server_index import build_server_index
+
+            return build_server_index(self.path)
         return build(self.path, progress)
 
     def remove_index(self) -> IndexResult:
@@ -40,4 +46,8 @@ class IndexedService(SearchService):
             TraceDatabaseError: E60, the file cannot be read or changed.
         """
         flush_recorders(self.path)
+        if url_of(self.path) is not None:
+            from kantan_agents.tracing.store.server_index import remove_server_index
+
+            return remove_server_index(self.path)
         return remove(self.path)

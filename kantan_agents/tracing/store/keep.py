@@ -10,6 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from kantan_agents.tracing.database_url import is_server
 from kantan_agents.tracing.kept_figures import (
     CHANGED,
     FIGURES,
@@ -45,8 +46,9 @@ def keep_changed(path: Path, seconds: float) -> bool:
     with changing(path, wait=_WAIT_SECONDS) as connection:
         if not has_figures(connection):
             return False
-        # The log belongs to the recorder, which moves its pages to the file less often.
-        connection.execute("PRAGMA wal_autocheckpoint = 0")
+        if not is_server(connection):
+            # The log belongs to the recorder, which moves its pages to the file less often.
+            connection.execute("PRAGMA wal_autocheckpoint = 0")
         create_views(connection, by_trace=True)
         while keep_some(connection):
             if time.monotonic() > deadline:
@@ -71,7 +73,7 @@ def keep_some(connection: sqlite3.Connection) -> bool:
 
 def _some_changed(connection: sqlite3.Connection) -> list[str]:
     query = f"""SELECT json_group_array(trace_id) FROM (SELECT trace_id FROM main.{CHANGED}
-    WHERE NOT unstorable AND typeof(trace_id) = 'text' LIMIT {_AT_ONCE})"""  # noqa: S608
+    WHERE unstorable = 0 AND typeof(trace_id) = 'text' LIMIT {_AT_ONCE})"""  # noqa: S608
     found: list[str] = json.loads(connection.execute(query).fetchone()[0])
     return found
 

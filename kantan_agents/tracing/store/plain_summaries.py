@@ -30,7 +30,8 @@ _JSON = f"""'[' || COALESCE({valid_json("t.metadata_json")}, 'null')
 _PLAIN = f"""SELECT t.id, t.workflow_name, t.group_id, {_JSON}, COUNT(*), MIN(s.started_at), MAX(s.ended_at),
 MAX(CASE WHEN {_ENDING} THEN s.input END), MAX(CASE WHEN {_ENDING} THEN s.output END)
 FROM traces t CROSS JOIN spans s ON s.trace_id = t.id WHERE t.id IN ({{ids}})
-GROUP BY t.id HAVING SUM({_ENDING}) = 1 AND COALESCE(SUM({_IS_SPECIAL}), 0) = 0"""  # noqa: S608
+GROUP BY t.id
+HAVING COUNT(CASE WHEN {_ENDING} THEN 1 END) = 1 AND COUNT(CASE WHEN {_IS_SPECIAL} THEN 1 END) = 0"""  # noqa: S608
 
 
 def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:

@@ -22,12 +22,15 @@ NEWEST: Final = 10
 _VALID: Final = "CASE WHEN json_valid(body) THEN body END"
 _BY_ID: Final = f"""SELECT CAST(body AS BLOB) FROM {CONTENTS}
 WHERE kind = 'prompt' AND json_extract({_VALID}, '$.id') = ? ORDER BY id"""  # noqa: S608
-_TEXTS: Final = f"""SELECT MAX(id) AS id, body, json_extract({_VALID}, '$.name') AS name,
-json_extract({_VALID}, '$.version') AS version FROM {CONTENTS} WHERE kind = 'prompt'
-GROUP BY name, version, json_extract({_VALID}, '$.text')"""  # noqa: S608
+_PROMPTS: Final = f"""SELECT id, body, json_extract({_VALID}, '$.name') AS name,
+json_extract({_VALID}, '$.version') AS version, json_extract({_VALID}, '$.text') AS prompt_text
+FROM {CONTENTS} WHERE kind = 'prompt'"""  # noqa: S608
+_TEXTS: Final = f"""SELECT id, body, name, version FROM (
+SELECT p.*, ROW_NUMBER() OVER (PARTITION BY name, version, prompt_text ORDER BY id DESC) AS newest
+FROM ({_PROMPTS}) AS p) AS numbered WHERE newest = 1"""  # noqa: S608
 _NEWEST: Final = f"""SELECT CAST(body AS BLOB), texts FROM (
 SELECT id, body, name, COUNT(*) OVER (PARTITION BY name, version) AS texts,
-ROW_NUMBER() OVER (PARTITION BY name, version ORDER BY id DESC) AS place FROM ({_TEXTS}))
+ROW_NUMBER() OVER (PARTITION BY name, version ORDER BY id DESC) AS place FROM ({_TEXTS}) AS texts) AS placed
 WHERE name IS NOT NULL AND place <= {NEWEST} AND (:name IS NULL OR name = :name) ORDER BY id"""  # noqa: S608
 
 

@@ -28,10 +28,10 @@ _UNCHANGED = f"NOT EXISTS (SELECT 1 FROM main.{CHANGED} c WHERE c.trace_id = {{t
 _GROUPS = f"""SELECT r.prompt, r.version, COUNT(*), SUM(r.failed), SUM(r.input_tokens), SUM(r.output_tokens),
 SUM(r.total_tokens), MIN(r.started_at), MAX(r.started_at), json_group_array(r.microseconds),
 MIN((SELECT t.rowid FROM main.traces t WHERE t.id = r.trace_id))
-FROM main.{RUN_FIGURES} r WHERE r.prompt IS NOT NULL AND NOT r.is_judge
+FROM main.{RUN_FIGURES} r WHERE r.prompt IS NOT NULL AND r.is_judge = 0
 AND (:prompt IS NULL OR r.prompt = :prompt) AND {_UNCHANGED.format(table="r")}
 GROUP BY r.prompt, r.version"""  # noqa: S608
-_PLACE = f"""SELECT MIN(place) FROM main.{RUN_FIGURES} WHERE prompt = ? AND version IS ? AND NOT is_judge
+_PLACE = f"""SELECT MIN(place) FROM main.{RUN_FIGURES} WHERE prompt = ? AND version IS ? AND is_judge = 0
 AND trace_id = (SELECT t.id FROM main.traces t WHERE t.rowid = ?)"""  # noqa: S608
 _FIRST_RUN = f"SELECT prompt, version FROM main.{RUN_FIGURES} WHERE trace_id = ? AND place = 0"  # noqa: S608
 _SCORES = f"SELECT score, judged, prompt, version FROM main.{VERDICTS} v WHERE {_UNCHANGED.format(table='v')}"  # noqa: S608

@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.database_url import url_of
 from kantan_agents.tracing.kept_figures import CHANGED, FIGURES, has_figures
 from kantan_agents.tracing.kept_records import has_records, remove_unused
 from kantan_agents.tracing.schema import make_indexes, make_tables
@@ -49,6 +50,11 @@ def prune_traces(
     Raises:
         TraceDatabaseError: E60, the database cannot be read or changed. Deleted traces stay deleted.
     """
+    if url_of(path) is not None:
+        # Imported late: a file needs none of it.
+        from kantan_agents.tracing.store.prune_server import prune_server
+
+        return prune_server(path, retention, progress or _ignore, dry_run=dry_run, vacuum=vacuum)
     before = size_of(path)
     planned = _plan(path, retention, dry_run=dry_run, vacuum=vacuum)
     if dry_run:

@@ -83,8 +83,8 @@ def _with_run(connection: sqlite3.Connection, beginning: str) -> list[str]:
     """Return the ids of the traces with a run whose id has this beginning; newest first."""
     return _ids(
         connection,
-        f"SELECT DISTINCT trace_id AS id FROM ({_RUN_IDS}) "  # noqa: S608
-        "WHERE substr(run_id, 1, length(?)) = ? ORDER BY position DESC",
+        f"SELECT trace_id AS id FROM ({_RUN_IDS}) AS runs "  # noqa: S608
+        "WHERE substr(run_id, 1, length(?)) = ? GROUP BY trace_id ORDER BY MAX(position) DESC",
         (beginning, beginning),
     )
 

@@ -11,6 +11,7 @@ import attrs
 
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.support.arguments import checked_int
+from kantan_agents.tracing.database_url import is_server
 from kantan_agents.tracing.ids import trace_id_of
 from kantan_agents.tracing.store.space import Space, newest_spans, spaces
 from kantan_agents.tracing.store.span_records import parse_time
@@ -155,8 +156,16 @@ def _exceeding_share(
             yield trace_id
 
 
+def _bytes_of_tables(connection: sqlite3.Connection) -> int:
+    from kantan_agents.tracing.postgres.partitions import bytes_of_tables
+
+    return bytes_of_tables(connection)
+
+
 def bytes_in_use(connection: sqlite3.Connection) -> int:
     """Return the bytes of the file that are not free."""
+    if is_server(connection):
+        return _bytes_of_tables(connection)
     pages, free, size = (
         connection.execute(f"PRAGMA main.{name}").fetchone()[0]
         for name in ("page_count", "freelist_count", "page_size")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timezone, tzinfo
 from os import PathLike
-from pathlib import Path
 
 from kantan_llm.tracing import SpanQuery, SpanRecord, TraceQuery, TraceRecord, TraceSearchCapabilities
 
+from kantan_agents.tracing.database_url import PostgresUrl, as_place
 from kantan_agents.tracing.registry import flush_recorders
 from kantan_agents.tracing.store.connection import check_path, reading
 from kantan_agents.tracing.store.span_records import KantanSearch
@@ -19,8 +19,8 @@ from kantan_agents.tracing.store.span_records import KantanSearch
 class SearchService:
     """kantan-llm's own search over a trace database; each call opens the file again."""
 
-    def __init__(self, path: str | PathLike[str]) -> None:
-        self.path = Path(path).absolute()  # independent of later changes of the working directory
+    def __init__(self, path: str | PathLike[str] | PostgresUrl) -> None:
+        self.path = as_place(path)
         self.default_tz: tzinfo = timezone.utc
         check_path(self.path)
         flush_recorders(self.path)  # a new recorder may not have created the file yet

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kantan_agents.errors import TraceDatabaseError
+from kantan_agents.tracing.database_url import is_server
 from kantan_agents.tracing.metadata import finite
 from kantan_agents.tracing.store.layout import ADDED, REQUIRED, layout_of
 
@@ -42,6 +43,8 @@ def prepare(connection: sqlite3.Connection, *, by_trace: bool) -> None:
         connection: A new connection.
         by_trace: As for ``create_views``.
     """
+    if is_server(connection):
+        return
     layout = layout_of(connection)
     if layout.has_all_columns and (layout.has_index_by_trace or not by_trace):
         connection.create_function("repair", 1, _repair, deterministic=True)
@@ -60,6 +63,8 @@ def create_views(connection: sqlite3.Connection, *, by_trace: bool) -> None:
         by_trace: Whether spans will be read by trace. If the file has no index for that, a table in memory
             replaces it, for which the file is read once.
     """
+    if is_server(connection):
+        return  # its tables have all columns, and valid JSON
     if connection.execute("SELECT 1 FROM temp.sqlite_master WHERE name = 'all_traces'").fetchone():
         return
     connection.create_function("repair", 1, _repair, deterministic=True)

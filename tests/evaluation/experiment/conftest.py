@@ -1,4 +1,4 @@
-"""A trace database that is recorded to, for evaluations."""
+"""A trace database that is recorded to, for evaluations: a file, and one in Postgres."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import pytest
 from kantan_agents import TraceStore, record_traces
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[TraceStore]:
-    path = tmp_path / "traces.sqlite3"
+@pytest.fixture(params=["file", "postgres"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[TraceStore]:
+    is_file = request.param == "file"
+    path = str(tmp_path / "traces.sqlite3") if is_file else request.getfixturevalue("postgres_url")
     recorder = record_traces(path)
     yield TraceStore(path)
     recorder.shutdown()

@@ -36,7 +36,7 @@ class SampleDatabase:
     """A database to write to; the parameters of ``trace`` and ``span`` have defaults."""
 
     def __init__(self, path: Path, *, indexed: bool = True) -> None:
-        self.path = path
+        self.path = self.file = path
         if indexed:
             make_tables(path)
         self.tracer = SQLiteTracer(str(path))

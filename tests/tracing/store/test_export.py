@@ -72,6 +72,7 @@ def test_traces_are_exported_newest_first_and_filtered(
     assert [*store.export(prompt="none")] == []
 
 
+@pytest.mark.file_only
 def test_traces_deleted_meanwhile_are_left_out(
     db: SampleDatabase, store: TraceStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

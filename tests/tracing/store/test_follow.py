@@ -125,6 +125,7 @@ def test_a_trace_that_reuses_the_rowid_of_a_deleted_one_is_found(
     assert completed(follower) == [run]
 
 
+@pytest.mark.file_only
 def test_a_file_that_is_switched_to_wal_mode_is_still_followed(
     db: SampleDatabase, follower: Follower
 ) -> None:
@@ -135,6 +136,7 @@ def test_a_file_that_is_switched_to_wal_mode_is_still_followed(
         assert completed(follower) == [run]
 
 
+@pytest.mark.file_only
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_is_deleted_or_replaced_is_an_error(
     db: SampleDatabase, store: TraceStore, replaced: bool
@@ -171,6 +173,7 @@ def test_a_file_without_traces_can_be_followed(tmp_path: Path) -> None:
         assert next(following).trace_id == run
 
 
+@pytest.mark.file_only
 def test_closing_the_iterator_closes_the_file(db: SampleDatabase, store: TraceStore) -> None:
     with closing(store.follow(poll=0.001, started_after=NOON)) as following:
         db.run()
@@ -181,6 +184,7 @@ def test_closing_the_iterator_closes_the_file(db: SampleDatabase, store: TraceSt
         alone.execute("BEGIN EXCLUSIVE")
 
 
+@pytest.mark.file_only
 def test_rows_written_by_another_process_are_found(
     db: SampleDatabase, store: TraceStore, preloaded: Preloaded
 ) -> None:

@@ -202,6 +202,7 @@ def test_runs_without_a_prompt_are_not_counted(db: SampleDatabase, store: TraceS
     assert store.prompts() == []
 
 
+@pytest.mark.file_only
 def test_invalid_times_are_ignored(db: SampleDatabase, store: TraceStore) -> None:
     db.run(prompt_name="p")
     with db.tracer._conn as connection:

@@ -24,6 +24,8 @@ from kantan_agents.tracing.ids import new_run_id, trace_id_of
 from kantan_agents.tracing.store import PruneResult, TraceStore, connection, prune, retention, steps
 from tests.tracing.store.sample_database import SampleDatabase, open_sample
 
+pytestmark = pytest.mark.file_only
+
 NOW = datetime.now(timezone.utc)
 
 

@@ -21,6 +21,8 @@ from kantan_agents.tracing.store.connection import changing
 from tests.tracing.store.sample_database import Exported, SampleDatabase, open_sample
 from tests.tracing.store.test_prune import fill, in_steps_of, remaining, shrinks
 
+pytestmark = pytest.mark.file_only
+
 KILLED = """
 import os, signal, sys
 from kantan_agents.tracing.store import TraceStore, steps

@@ -27,7 +27,7 @@ def fill(db: SampleDatabase, runs: int = 3) -> list[str]:
 def test_results_equal_those_of_kantan_llms_search(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db)
     db.judge(trace_ids[0], 0.1)
-    own = SQLiteTracer(str(db.path))
+    own = SQLiteTracer(str(db.file))
     store.default_tz = own.default_tz
     service: TraceSearchService = store
     for query in (
@@ -83,6 +83,7 @@ def test_traces_can_be_read_while_others_are_written(db: SampleDatabase, store: 
     assert seen == sorted(seen)
 
 
+@pytest.mark.file_only
 @pytest.mark.anyio
 async def test_nothing_blocks_the_event_loop(db: SampleDatabase, store: TraceStore) -> None:
     trace_ids = fill(db)

@@ -283,6 +283,7 @@ def test_a_row_with_nan_does_not_break_searches_and_is_found(db: SampleDatabase,
     assert (stats.prompt_name, stats.scores) == ("p", 0)
 
 
+@pytest.mark.file_only
 def test_metadata_that_is_not_an_object_does_not_break_searches(
     db: SampleDatabase, store: TraceStore
 ) -> None:

@@ -1,0 +1,47 @@
+"""E140 to E149: traces in Postgres."""
+
+from __future__ import annotations
+
+from kantan_agents.errors.root import KantanAgentsError
+
+
+class PostgresMissingError(KantanAgentsError):
+    """The driver of Postgres is not installed.
+
+    Attributes:
+        reason: The error of the import.
+    """
+
+    code = "E140"
+    template = "The driver of Postgres is missing ({reason}): pip install 'kantan-agents[postgres]'"
+    reason: str
+
+
+class NotInPostgresError(KantanAgentsError):
+    """Something that a file can do is not possible in Postgres.
+
+    Attributes:
+        what: What was asked for.
+        reason: The reason, and what to do instead.
+    """
+
+    code = "E141"
+    template = "{what} is not possible in Postgres: {reason}"
+    what: str
+    reason: str
+
+
+class TraceCopyError(KantanAgentsError):
+    """Traces cannot be copied from one database to another.
+
+    Attributes:
+        source: Where they are.
+        target: Where they should go.
+        reason: The reason.
+    """
+
+    code = "E142"
+    template = "Traces cannot be copied from {source} to {target}: {reason}"
+    source: str
+    target: str
+    reason: str

@@ -1,0 +1,141 @@
+"""``PostgresUrl``: where a trace database in Postgres is. It takes the place of the path of a file."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Final, cast
+from urllib.parse import unquote, urlsplit
+
+import attrs
+
+from kantan_agents.errors import InvalidOptionError
+
+_SCHEMES: Final = ("postgresql://", "postgres://")
+_HIDDEN: Final = "***"
+_PASSWORD_OPTION: Final = re.compile(r"(?i)([?&](?:ssl)?password=)[^&]*")
+
+
+@attrs.frozen(repr=False)
+class PostgresUrl:
+    """The URL of a database in Postgres.
+
+    ``str`` and ``repr`` do not contain the password, so it is in no message, log line or trace.
+
+    Attributes:
+        secret: The URL as it was given, with the password.
+    """
+
+    secret: str
+
+    def __str__(self) -> str:
+        return self.masked(self.secret)
+
+    def __repr__(self) -> str:
+        return f"PostgresUrl({str(self)!r})"
+
+    def masked(self, text: str) -> str:
+        """Return a text, such as the driver's message, without the URL and the passwords in it."""
+        shown = _hidden(self.secret)
+        text = text.replace(self.secret, shown)
+        for password in self._passwords():
+            text = text.replace(password, _HIDDEN)
+        return text
+
+    def _passwords(self) -> list[str]:
+        found = [one for one in (_login(self.secret).partition(":")[2], *_options(self.secret)) if one]
+        # A message has it as it was given, or decoded.
+        both = {*found, *map(unquote, found)}
+        return sorted((one for one in both if one != _HIDDEN), key=len, reverse=True)
+
+    @property
+    def database(self) -> str:
+        """The name of the database; empty if the URL names none."""
+        return unquote(urlsplit(self.secret).path.lstrip("/"))
+
+    @property
+    def stem(self) -> str:
+        """The name of the database, as the name of a file without its ending."""
+        return self.database
+
+    def exists(self) -> bool:
+        """Return True: only the server knows, and says so when it is asked."""
+        return True
+
+    def is_dir(self) -> bool:
+        """Return False: it is a database."""
+        return False
+
+    def resolve(self) -> PostgresUrl:
+        """Return itself: a URL has no links."""
+        return self
+
+    def absolute(self) -> PostgresUrl:
+        """Return itself: a URL has no working directory."""
+        return self
+
+
+def is_url(place: object) -> bool:
+    """Return whether this is the URL of a database, and not the path of a file."""
+    return isinstance(place, PostgresUrl) or (isinstance(place, str) and place.startswith(_SCHEMES))
+
+
+def as_url(place: object, option: str = "path") -> PostgresUrl:
+    """Return the URL of a database.
+
+    Raises:
+        InvalidOptionError: E75, it names no database, or is not a URL.
+    """
+    if isinstance(place, PostgresUrl):
+        return place
+    if not isinstance(place, str) or not place.startswith(_SCHEMES):
+        raise InvalidOptionError(option=option, reason="must be a URL such as postgresql://user@host/traces")
+    url = PostgresUrl(place)
+    try:
+        database, parts = url.database, urlsplit(place)
+        _ = parts.port
+    except ValueError as error:
+        raise InvalidOptionError(option=option, reason=f"{url}: {url.masked(str(error))}") from None
+    if "\0" in place or not database:
+        reason = f"{url} must name a database, such as postgresql://user@host/traces"
+        raise InvalidOptionError(option=option, reason=reason)
+    return url
+
+
+def as_place(place: str | os.PathLike[str] | PostgresUrl) -> Path:
+    """Return the URL of a database, or the absolute path of a file.
+
+    Both are named ``Path`` in signatures: the code for evaluations, rollouts and pages only passes it on to
+    ``reading`` and ``changing``.
+    """
+    if isinstance(place, PostgresUrl) or is_url(place):
+        return cast("Path", as_url(place))
+    return Path(place).absolute()  # independent of later changes of the working directory
+
+
+def url_of(path: object) -> PostgresUrl | None:
+    """Return the URL if this is one, and None if it is the path of a file."""
+    return path if isinstance(path, PostgresUrl) else None
+
+
+def is_server(connection: object) -> bool:
+    """Return whether a connection is one to Postgres."""
+    return url_of(getattr(connection, "url", None)) is not None
+
+
+def _login(url: str) -> str:
+    netloc = url.partition("://")[2].partition("/")[0]
+    return netloc.rpartition("@")[0] if "@" in netloc else ""
+
+
+def _options(url: str) -> list[str]:
+    query = url.partition("?")[2]
+    return [part.partition("=")[2] for part in query.split("&") if _PASSWORD_OPTION.match(f"?{part}")]
+
+
+def _hidden(url: str) -> str:
+    login = _login(url)
+    if login.partition(":")[2]:
+        url = url.replace(f"{login}@", f"{login.partition(':')[0]}:{_HIDDEN}@", 1)
+    return _PASSWORD_OPTION.sub(rf"\g<1>{_HIDDEN}", url)

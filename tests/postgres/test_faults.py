@@ -1,0 +1,214 @@
+"""What is lost, and what is not, when servers, connections and processes end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kantan_agents import TraceStore
+from kantan_agents.tracing.database_url import as_url
+from kantan_agents.tracing.recorder.server_database import ServerDatabase
+from tests.postgres.conftest import Start
+from tests.postgres.spans import names, record
+from tests.postgres_server import execute, fresh_database, own_server
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def until(condition: Callable[[], bool], seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        threading.Event().wait(0.02)
+    return True
+
+
+def test_nothing_is_lost_while_the_server_is_away(start: Start, caplog: pytest.LogCaptureFixture) -> None:
+    with own_server() as server, fresh_database(server.url) as url:
+        recorder = start(url)
+        record(recorder, "before")
+        assert recorder.force_flush(10)
+        server.stop("immediate")
+        for number in range(20):
+            record(recorder, f"meanwhile {number}")
+        assert not recorder.force_flush(10)
+        assert recorder.stats().queued == 20
+        assert "E62" in caplog.text
+        server.start()
+        assert until(lambda: recorder.force_flush(1))
+        assert names(TraceStore(url)) == ["before", *(f"meanwhile {number}" for number in range(20))]
+        assert recorder.stats().dropped == recorder.stats().failed == 0
+        recorder.shutdown()
+
+
+def test_beyond_the_queue_the_oldest_are_dropped_counted_and_logged(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    with own_server() as server, fresh_database(server.url) as url:
+        recorder = start(url, max_queue=10)
+        assert recorder.force_flush(10)
+        server.stop("immediate")
+        for number in range(30):
+            record(recorder, f"run {number}")
+        assert "E63" in caplog.text
+        server.start()
+        assert until(lambda: recorder.force_flush(1))
+        stats = recorder.stats()
+        assert stats.dropped > 0
+        assert stats.written + stats.dropped == 30
+        assert TraceStore(url).traces(limit=1)[0].spans == 1
+        recorder.shutdown()
+
+
+def test_an_empty_replica_gets_the_tables_and_all_later_traces(postgres_server: str, start: Start) -> None:
+    with fresh_database(postgres_server) as url:
+        recorder = start(url)
+        record(recorder, "lost with the first")
+        assert recorder.force_flush(10)
+        execute(url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        execute(
+            url,
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid != pg_backend_pid()",
+        )
+        record(recorder, "kept")
+        assert until(lambda: recorder.force_flush(1))
+        assert names(TraceStore(url)) == ["kept"]
+        recorder.shutdown()
+
+
+def test_a_batch_whose_commit_was_not_answered_is_counted_once(postgres_url: str) -> None:
+    from kantan_agents.tracing.recorder.rows import SpanRow
+    from kantan_agents.tracing.schema import COLUMNS
+
+    database = ServerDatabase(as_url(postgres_url))
+    values = dict.fromkeys(COLUMNS["spans"][:-1])
+    values |= {"id": "span_1", "trace_id": "trace_1", "raw_json": "{}", "error_json": "null"}
+    row = SpanRow((*values.values(),), {"input_tokens": 5})
+    trace = ("trace_1", "w", None, "{}")
+    database.open()
+    connection = database._connection
+    assert connection is not None
+    execute_it = connection.execute
+
+    def cut(sql: str, *values: Any) -> Any:
+        result = execute_it(sql, *values)
+        if sql == "COMMIT":
+            from kantan_agents.tracing.postgres.server_error import ServerError
+
+            raise ServerError("server closed the connection unexpectedly")
+        return result
+
+    connection.execute = cut  # type: ignore[method-assign, assignment]
+    with pytest.raises(Exception, match="closed the connection"):
+        database.write([trace], [row])
+    database.write([trace], [row])
+    database.write([], [])
+    database.close()
+    metadata = execute(postgres_url, "SELECT metadata_json FROM traces")
+    assert metadata == [('{"usage_total": {"input_tokens": 5}}',)]
+    assert execute(postgres_url, "SELECT count(*) FROM spans") == [(1,)]
+
+
+WRITER = """
+import os, signal, sys
+from kantan_agents import record_traces
+from tests.postgres.spans import record
+recorder = record_traces(sys.argv[1], flush_interval=float(sys.argv[2]))
+record(recorder, "written")
+assert recorder.force_flush(10)
+record(recorder, "waiting")
+print("ready", flush=True)
+if sys.argv[3] == "wait":
+    signal.pause()
+"""
+
+
+def writer(url: str, interval: float, ending: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, url, str(interval), ending]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_a_killed_writer_loses_only_what_was_not_written(postgres_url: str) -> None:
+    with writer(postgres_url, 60, "wait") as process:
+        process.kill()
+    assert names(TraceStore(postgres_url)) == ["written"]
+
+
+@pytest.mark.parametrize("ending", ["exit", "sigterm"])
+def test_a_writer_that_ends_writes_what_waits(postgres_url: str, ending: str) -> None:
+    with writer(postgres_url, 60, "wait" if ending == "sigterm" else "") as process:
+        if ending == "sigterm":
+            process.send_signal(signal.SIGTERM)
+    assert names(TraceStore(postgres_url)) == ["written", "waiting"]
+
+
+def test_a_forked_child_records_on_its_own_connection(postgres_url: str, start: Start) -> None:
+    recorder = start(postgres_url)
+    record(recorder, "parent before")
+    assert recorder.force_flush(10)
+    pid = os.fork()
+    if not pid:
+        record(recorder, "child")
+        os._exit(0 if recorder.force_flush(10) else 1)
+    record(recorder, "parent after")
+    assert recorder.force_flush(10)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert sorted(names(TraceStore(postgres_url))) == ["child", "parent after", "parent before"]
+
+
+def _start_and_record(url: str, number: int) -> None:
+    from kantan_agents.tracing.recorder.postgres_recorder import PostgresRecorder
+
+    recorder = PostgresRecorder(url, flush_on_sigterm=False)
+    for place in range(5):
+        record(recorder, f"{number}-{place}")
+    if not recorder.force_flush(30):
+        os._exit(1)
+    recorder.shutdown()
+
+
+def test_services_that_start_at_once_make_the_tables_once(postgres_url: str) -> None:
+    context = multiprocessing.get_context("forkserver")
+    processes = [
+        context.Process(target=_start_and_record, args=(postgres_url, number)) for number in range(4)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0] * 4
+    found = names(TraceStore(postgres_url))
+    assert sorted(found) == sorted(f"{number}-{place}" for number in range(4) for place in range(5))
+    assert execute(postgres_url, "SELECT version FROM kantan_agents_schema") == [(1,)]
+
+
+def test_what_a_reader_follows_is_complete_with_two_writers(postgres_url: str, start: Start) -> None:
+    one, two = start(postgres_url), start(postgres_url)
+    assert one.force_flush(10)
+    store = TraceStore(postgres_url)
+    follower = store._follower(None)
+    recorded = [record((one, two)[number % 2], f"run {number}") for number in range(20)]
+    seen: list[str] = []
+
+    def all_seen() -> bool:
+        seen.extend(trace.trace_id for trace in follower.poll())
+        return len(seen) == len(recorded)
+
+    assert until(all_seen)
+    follower.close()
+    assert sorted(seen) == sorted(recorded)
