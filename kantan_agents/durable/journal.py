@@ -145,7 +145,7 @@ class Journal:
             return None  # this form was refused before the one that was answered: it is refused again
         failed = kept.get("failed", {}).get(_name_of(model))
         if failed is not None:
-            # Another model has answered for this one, at another price: `Fallback` has to come to it again.
+            # Another model has answered for this one, at another price: `Fallback` has to ask that one again.
             raise error_of(RecordedError(**failed))
         return kept
 
