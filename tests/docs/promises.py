@@ -27,6 +27,54 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "`kill -9`": ("otel/test_sending.py::test_kill_9_loses_only_what_was_not_sent",),
         "a fork": ("otel/test_sending.py::test_forked_children_send_their_own_spans_only",),
     },
+    ("docs/guides/durable-runs.md", "What is promised", "If"): {
+        "a process is killed": (
+            "durable/test_killed.py::test_a_run_that_is_killed_at_any_write_ends_as_if_it_had_not_been",
+            "durable/test_calls.py::test_a_call_in_flight_is_made_again_with_the_same_key",
+            "durable/test_any_run.py::test_any_run_that_is_killed_anywhere_ends_as_an_uninterrupted_one",
+        ),
+        "a run ends each process that makes it": (
+            "durable/test_ends.py::test_a_run_that_ends_each_process_is_parked",
+        ),
+        "the tool rules are tightened meanwhile": (
+            "durable/test_rules.py::test_a_tightened_rule_refuses_a_call_in_flight",
+            "durable/test_rules.py::test_a_tightened_rule_withholds_the_result_of_a_finished_call",
+        ),
+        "a model call failed and was retried": (
+            "durable/test_limits.py::test_failed_attempts_do_not_disturb_what_is_found_again",
+        ),
+        "a budget or a deadline was set": (
+            "durable/test_limits.py::test_a_limit_counts_what_was_spent_before_the_kill",
+            "durable/test_limits.py::test_a_deadline_counts_the_time_without_a_process",
+        ),
+        "two processes make the same run": (
+            "durable/test_ownership.py::test_a_process_that_was_stopped_finds_out_that_its_run_was_taken",
+            "durable/test_ownership.py::test_two_processes_that_recover_at_once_make_each_run_once",
+        ),
+        "two clocks differ": (
+            "durable/test_workers.py::test_a_clock_that_is_wrong_by_an_hour_takes_no_run_away",
+            "durable/test_limits.py::test_clocks_that_differ_by_hours_do_not_matter",
+        ),
+        "another version of your code goes on": (
+            "durable/test_versions.py::test_another_prompt_other_tools_or_another_model_go_on_with_what_was_done",
+        ),
+        "a caller cancels a run": (
+            "durable/test_ends.py::test_a_run_whose_caller_cancels_it_is_not_taken_up_again",
+            "durable/test_ends.py::test_a_run_can_be_cancelled_from_elsewhere_and_resumed",
+        ),
+    },
+    ("docs/guides/scaling.md", "If something is away", "Away"): {
+        "a worker": (
+            "durable/test_workers.py::test_all_runs_end_although_a_worker_is_killed_every_second",
+            "cli/test_worker.py::test_another_worker_finishes_the_run_of_one_that_is_killed",
+        ),
+        "all workers": ("durable/test_queues.py::test_a_queued_run_is_made_by_whoever_has_its_queue",),
+        "Postgres, for up to a minute": (
+            "durable/test_database_away.py::test_a_run_waits_until_the_server_is_back",
+            "durable/test_database_away.py::test_a_run_goes_on_later_if_the_server_stays_away",
+        ),
+        "the model": ("durable/test_limits.py::test_failed_attempts_do_not_disturb_what_is_found_again",),
+    },
     ("docs/guides/page.md", "Who can see it", "Situation"): {
         "a model, a tool or a file says something in HTML, Markdown or JavaScript": (
             "page/test_runs_view.py::test_hostile_texts_are_texts",
