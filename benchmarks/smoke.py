@@ -32,6 +32,7 @@ COMMANDS = (
     ("evaluation.py", "--quick"),
     ("statistics.py", "--quick", "--repeats", "2"),
     ("rollout.py", "--quick"),
+    ("durable.py", "--quick"),
     ("postgres.py", "--quick"),
     ("telemetry.py", "--quick"),
 )

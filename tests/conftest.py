@@ -68,6 +68,15 @@ PROVIDER_PREFIXES = (
 )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of stores in Postgres. What runs and survives in durable runs depends on the SDK too."""
+    for item in items:
+        place = item.path.parts
+        is_parameter = "postgres" in getattr(getattr(item, "callspec", None), "id", "")
+        if "durable" not in place and ("postgres" in place or is_parameter):
+            item.add_marker(pytest.mark.postgres)
+
+
 @pytest.fixture(autouse=True)
 def _no_remembered_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget what servers have refused: servers of two tests may have the same port, and so the same URL."""

@@ -16,6 +16,7 @@ from kantan_agents.telemetry.seen import Seen
 from kantan_agents.telemetry.values import attribute_value, json_text, text_value
 from kantan_agents.tracing.final_span import GenerationSpanData
 from kantan_agents.tracing.metadata import JUDGE_SPAN, RUN_SPAN, STOP_SPAN
+from kantan_agents.tracing.replayed import REPLAYED
 
 _NAMED_BY = {
     names.CHAT: names.REQUEST_MODEL,
@@ -124,7 +125,10 @@ class Ends:
             opened.attributes[names.TOOL_CALL_ID] = text_value(call_id)
         if opened.error is None:  # a refusal is known already
             _fail(opened, seen)
-        self._measurements.tool(opened)
+        if hasattr(data, REPLAYED):  # an earlier process has made this call, sent its span and measured it
+            opened.attributes[names.REPLAYED] = True
+        else:
+            self._measurements.tool(opened)
 
     def _agent(self, _data: Any, seen: Seen, opened: Open, is_own: bool) -> None:
         kind = seen.data.get("output_type")

@@ -92,4 +92,4 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, postgres_url: 
                 worker.kill()
                 worker.wait()
     assert runs.count("finished") == 20
-    assert traces.count("clerk") == 20
+    assert traces.count("Where is order") == 20
