@@ -69,8 +69,8 @@ def newest_sdk(session: nox.Session) -> None:
     session.install("--upgrade", "openai-agents", "openai>=3")
     session.install("--no-deps", "kantan-llm")
     session.run("python", "-c", _SHOW_VERSIONS)
-    # A browser sees what the page's API answers, whatever SDK has recorded it; the tests of the API run here. The
-    # SQL of traces in Postgres is the same too; what durable runs store there is tested here.
+    # A browser sees what the page's API answers, whatever SDK has recorded it; the tests of the API run here.
+    # The SQL of traces in Postgres is the same too; what durable runs store there is tested here.
     session.run(*SUITE, "-m", "not browser and not postgres", *session.posargs)
 
 
