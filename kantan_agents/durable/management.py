@@ -3,32 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, TypeVar
 
-import anyio.to_thread
-
+from kantan_agents.durable.answering import Answering
 from kantan_agents.durable.engines.dbos_engine import RESUMED
-from kantan_agents.durable.engines.engine import Engine, EngineRun, Job
+from kantan_agents.durable.engines.engine import EngineRun, Job
 from kantan_agents.durable.kept_events import ENDS
 from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
-from kantan_agents.durable.storage.approvals import Approvals, WaitingCall
-from kantan_agents.durable.storage.database import Database
-from kantan_agents.durable.storage.events import Events, StoredEvent
-from kantan_agents.durable.storage.steps import Steps
-from kantan_agents.durable.stored_run import StoredRun
-from kantan_agents.durable.waiting import job_of
+from kantan_agents.durable.storage.events import StoredEvent
+from kantan_agents.durable.stored_run import StoredRun, stored_context
 from kantan_agents.errors import (
-    ApprovalAnswerError,
     DurableRunFailedError,
-    DurableRunNotFoundError,
     InvalidOptionError,
     RunMovedError,
 )
-from kantan_agents.middleware.approve.calls import Approved, Decision, Rejected
 
 T = TypeVar("T")
 
@@ -39,28 +31,8 @@ _ENDED = ("finished", "failed", "cancelled", "parked")
 STATUSES = ("queued", "running", "waiting", *_ENDED)
 
 
-class Management:
-    """What can be asked of the durable runs of a database, started or not.
-
-    Args:
-        database: The database.
-        engine: Its engine.
-        approvals: Its waiting runs.
-        steps: Its steps.
-    """
-
-    def __init__(self, database: Database, engine: Engine, approvals: Approvals, steps: Steps) -> None:
-        self._database = database
-        self._engine = engine
-        self._approvals = approvals
-        self._steps = steps
-        self._events = Events(database)
-        self._is_open = False
-
-    @property
-    def database(self) -> str:
-        """The URL of the database, without a password."""
-        return self._database.shown
+class Management(Answering):
+    """What can be asked of the durable runs of a database, started or not."""
 
     async def list_runs(
         self, *, status: str | None = None, queue: str | None = None, limit: int = 100
@@ -80,10 +52,16 @@ class Management:
         if status is not None and status not in STATUSES:
             reason = f"must be one of {', '.join(STATUSES)}, not {status!r}"
             raise InvalidOptionError(option="status", reason=reason)
-        own = "finished" if status == "waiting" else status
-        found = await self._in_thread(lambda: self._engine.runs(own, queue, limit))
-        shown = await self._in_thread(lambda: self._shown(list(found)))
-        return [run for run in shown if status is None or run.status == status]
+
+        def found() -> list[DurableRun]:
+            if status == "waiting":
+                runs = self._engine.these(self._approvals.waiting(limit))
+            else:
+                runs = self._engine.runs(status, queue, limit)
+            shown = self._shown([run for run in runs if queue is None or run.queue == queue])
+            return [run for run in shown if status is None or run.status == status]
+
+        return await self._in_thread(found)
 
     def _shown(self, runs: list[EngineRun]) -> list[DurableRun]:
         ended = [run.run_id for run in runs if run.status == "finished"]
@@ -100,7 +78,7 @@ class Management:
         """
         return (await self._in_thread(lambda: self._shown([self._found(run_id)])))[0]
 
-    async def result(self, run_id: str, *, timeout: float | None = None) -> DurableOutcome:  # noqa: ASYNC109
+    async def result(self, run_id: str, *, timeout: float | None = None) -> DurableOutcome:
         """Wait until a run has ended, wherever it is made, and return its outcome.
 
         If it waits for people, this waits for the run that goes on with it.
@@ -212,70 +190,6 @@ class Management:
 
         return await self._in_thread(prune)
 
-    async def list_approvals(self, *, answered: bool = False, run_id: str | None = None) -> list[WaitingCall]:
-        """Return the calls that wait for a person, the oldest first.
-
-        Args:
-            answered: Whether to return those too that were answered.
-            run_id: Only those of this run.
-        """
-        return await self._in_thread(lambda: self._approvals.calls(answered=answered, run_id=run_id))
-
-    async def approve(
-        self, run_id: str, call_id: str | None = None, *, by: str, arguments: Any = None
-    ) -> None:
-        """Approve a call that waits. When all calls of a run are answered, a free process goes on with it.
-
-        Args:
-            run_id: Id of the run.
-            call_id: Id of the call; None if only one waits.
-            by: Who approves it; stored with the answer.
-            arguments: Arguments that replace the model's, as for ``Approved``.
-
-        Raises:
-            ApprovalAnswerError: E158, no such call waits, or it was answered before.
-            InvalidOptionError: E75, ``arguments`` is not a JSON object, or ``by`` names nobody.
-        """
-        await self._answer(run_id, call_id, Approved(arguments), by)
-
-    async def reject(
-        self, run_id: str, call_id: str | None = None, *, by: str, reason: str | None = None
-    ) -> None:
-        """Reject a call that waits; the model gets the reason as its result. Otherwise as ``approve``."""
-        await self._answer(run_id, call_id, Rejected() if reason is None else Rejected(reason), by)
-
-    async def _answer(self, run_id: str, call_id: str | None, decision: Decision, by: str) -> None:
-        if not isinstance(by, str) or not by.strip():
-            raise InvalidOptionError(option="by", reason=f"must say who answers, not {by!r}")
-
-        def answer() -> None:
-            self._approvals.answer(run_id, call_id or self._only_call(run_id), decision, by)
-            with suppress(Exception):  # a process that is started looks for answers too
-                self.go_on_answered()
-
-        await self._in_thread(answer)
-
-    def _only_call(self, run_id: str) -> str:
-        waiting = self._approvals.calls(run_id=run_id)
-        if len(waiting) == 1:
-            return waiting[0].call_id
-        ids = ", ".join(call.call_id for call in waiting)
-        reason = f"{len(waiting)} calls wait, name one: {ids}" if waiting else "none of its calls waits"
-        raise ApprovalAnswerError(run_id=run_id, call_id="", reason=reason)
-
-    def go_on_answered(self) -> int:
-        """Queue the runs whose calls have all been answered; return how many these are."""
-        answered = self._approvals.answered()
-        for run_id in answered:
-            waiting = self._approvals.find(run_id)
-            # The engine finds the runs of its application only. Those of others go on there.
-            if waiting is not None and self._engine.find(run_id) is not None:
-                # First queued, then noted: a process that ends between the two leaves it to the next look,
-                # and a run of the same id is not queued twice.
-                next_id = self._engine.enqueue_now(job_of(waiting, RESUMED))
-                self._approvals.goes_on(run_id, next_id)
-        return len(answered)
-
     async def events(self, run_id: str, *, after: int = 0, follow: bool = True) -> AsyncIterator[StoredEvent]:
         """Yield the stored events of a run as they come, until it has ended.
 
@@ -330,8 +244,14 @@ class Management:
 
         Raises:
             InvalidOptionError: E75, the expression or the time zone is not valid.
+            NotStorableError: E151, the context is not JSON data.
         """
-        stored = StoredRun(agent=agent, input=input, context=dict(context or {})).to_json()
+        if not isinstance(agent, str) or not isinstance(input, str):
+            raise InvalidOptionError(
+                option="agent", reason="must be the name of an agent, and its input a str"
+            )
+        checked = stored_context(agent, context or {}, lambda value: value, may_leave_out=False)
+        stored = StoredRun(agent=agent, input=input, **checked).to_json()
 
         def schedule() -> None:
             try:
@@ -348,26 +268,6 @@ class Management:
     async def enqueue(self, job: Job) -> str:
         """Put a stored run into a queue; return its id. ``Agent.enqueue`` makes the job."""
         return await self._in_thread(lambda: self._engine.enqueue_now(job))
-
-    def _found(self, run_id: str) -> EngineRun:
-        found = self._engine.find(run_id)
-        if found is None:
-            raise DurableRunNotFoundError(run_id=run_id, database=self._database.shown)
-        return found
-
-    async def _in_thread(self, function: Callable[[], T]) -> T:
-        def opened() -> T:
-            from sqlalchemy.exc import DBAPIError
-
-            if not self._is_open:
-                self._database.open()
-                self._is_open = True
-            try:
-                return function()
-            except DBAPIError as error:  # of the engine, which has connections of its own
-                raise self._database.unusable(error) from error
-
-        return await anyio.to_thread.run_sync(opened)
 
 
 _HAS = {

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from kantan_agents.errors import (
     DurableRunNotFoundError,
     RunMovedError,
 )
+from kantan_agents.middleware import Approve
 from kantan_agents.testing import OfflineServer, function_call
 from tests.durable.conftest import Scene
 
@@ -197,3 +201,32 @@ def test_threads_of_the_event_loop_work_after_the_end(database: str) -> None:
                 assert await asyncio.to_thread(lambda: "works") == "works"
 
     asyncio.run(use())
+
+
+def test_only_what_has_ended_is_pruned(database: str) -> None:
+    async def prune() -> None:
+        replies = ["Fine.", [function_call("pay", {}, call_id="c1")]]
+        with OfflineServer(replies) as server:
+
+            async def pay() -> str:
+                """Pay."""
+                return "paid"
+
+            finished = _agent(server)
+            asked = finished.clone(tools=[pay], middleware=[Approve("pay"), Durable()])
+            async with DurableRuns(database, agents=[finished], keep_events=True) as runs:
+                await finished.run_async("Go.")
+            async with DurableRuns(database, agents=[asked]) as runs:
+                await asked.run_async("Go.")
+                await asyncio.sleep(0.01)
+                assert [one.status for one in await runs.list_runs()] == ["waiting", "finished"]
+                assert await runs.prune(older_than=timedelta(hours=1)) == 0
+                assert await runs.prune(older_than=timedelta(0)) == 1
+                assert [one.status for one in await runs.list_runs(status="waiting", limit=1)] == ["waiting"]
+                assert len(await runs.list_runs()) == 1
+        with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as connection:
+            for table in ("steps", "events", "runs"):
+                query = f"SELECT COUNT(DISTINCT run_id) FROM kantan_agents_durable_{table}"
+                assert connection.execute(query).fetchone()[0] == (0 if table == "events" else 1), table
+
+    asyncio.run(prune())

@@ -110,6 +110,23 @@ def resume(
 
 
 @app.command()
+def prune(
+    older_than: Annotated[
+        str, typer.Option("--older-than", metavar="AGE", help="How long ago they ended, such as 12h or 30d.")
+    ],
+    application: ApplicationOption = APPLICATION,
+    db: DurableDatabaseOption = DURABLE_DATABASE,
+) -> None:
+    """Delete what is stored of runs that have ended. Waiting and parked runs stay.
+
+    Exit codes: 0 deleted, 2 bad arguments, or the database cannot be used.
+    """
+    from kantan_agents.cli.runs.steer import prune_runs
+
+    prune_runs(db, application, older_than=older_than)
+
+
+@app.command()
 def events(
     run: RunArgument,
     after: Annotated[

@@ -1,4 +1,4 @@
-"""``kantan-agents runs cancel`` and ``resume``."""
+"""``kantan-agents runs cancel``, ``resume`` and ``prune``."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import typer
 
 from kantan_agents.cli.terminal.durable_runs import with_runs
 from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.read_quantities import read_duration
 
 
 def cancel_run(database: str, application: str, run_id: str) -> None:
@@ -30,3 +31,15 @@ def resume_run(database: str, application: str, run_id: str, *, queue: str | Non
     """
     with_runs(database, lambda runs: runs.resume(run_id, queue=queue), application)
     typer.echo(one_line(f"{run_id}: queued again"))
+
+
+def prune_runs(database: str, application: str, *, older_than: str) -> None:
+    """Delete what is stored of runs that have ended long ago.
+
+    Raises:
+        InvalidOptionError: E75, ``older_than`` is not a duration.
+        DurableDatabaseError: E156, the database cannot be used.
+    """
+    age = read_duration(older_than, "--older-than")
+    count = with_runs(database, lambda runs: runs.prune(older_than=age), application)
+    typer.echo(f"{count} runs deleted")

@@ -237,8 +237,15 @@ class DBOSEngine:
 
     def find(self, run_id: str) -> EngineRun | None:
         """Return a run; None if there is none of this id."""
-        rows = self._client().list_workflows(workflow_ids=[run_id], name=WORKFLOW)
-        return _engine_run(rows[0]) if rows else None
+        found = self.these([run_id])
+        return found[0] if found else None
+
+    def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
+        """Return the runs of these ids, newest first."""
+        if not run_ids:
+            return []
+        rows = self._client().list_workflows(workflow_ids=list(run_ids), name=WORKFLOW, sort_desc=True)
+        return [_engine_run(row) for row in rows]
 
     def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
         """Return the newest runs, newest first."""

@@ -154,6 +154,10 @@ class Engine(Protocol):
         """Return a run; None if there is none of this id."""
         ...
 
+    def these(self, run_ids: Sequence[str]) -> Sequence[EngineRun]:
+        """Return the runs of these ids, newest first."""
+        ...
+
     def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
         """Return the newest runs, newest first."""
         ...

@@ -213,6 +213,21 @@ class Approvals:
             ).scalar()
         return None if found is None else str(found)
 
+    def waiting(self, limit: int) -> list[str]:
+        """Return the newest runs that wait for people, newest first."""
+        from sqlalchemy import text
+
+        with self._database.read() as connection:
+            return list(
+                connection.execute(
+                    text(
+                        "SELECT run_id FROM kantan_agents_durable_waiting WHERE next_id IS NULL "
+                        "ORDER BY run_id DESC LIMIT :limit"
+                    ),
+                    {"limit": limit},
+                ).scalars()
+            )
+
     def waiting_among(self, run_ids: Sequence[str]) -> set[str]:
         """Return those of these runs that wait for people."""
         from sqlalchemy import bindparam, text
