@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -13,14 +12,9 @@ import anyio
 import anyio.to_thread
 
 from kantan_agents.durable.formats import dump, load
+from kantan_agents.durable.patience import patiently
 from kantan_agents.durable.storage.steps import Begun, Steps
 from kantan_agents.errors import DurableDatabaseError, RunMovedError
-from kantan_agents.support.log import get_logger
-
-_log = get_logger("kantan_agents.durable")
-_PATIENCE = 60.0
-_FIRST_PAUSE = 0.1
-_LONGEST_PAUSE = 2.0
 
 
 class Execution:
@@ -123,21 +117,12 @@ class Execution:
             raise RunMovedError(run_id=self.root_id, reason=MOVED)
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        """Call a function of the database; while the database is away, try again for up to a minute.
-
-        Each function changes nothing if it is called again.
-        """
-        end, pause = time.monotonic() + _PATIENCE, _FIRST_PAUSE
-        while True:
-            try:
-                return await anyio.to_thread.run_sync(function)
-            except DurableDatabaseError as error:
-                if not error.is_away or time.monotonic() + pause > end:
-                    self.lose(error)
-                    raise
-                _log.warning("database of durable runs is away, trying again", reason=error.reason)
-            await anyio.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
+        """Call a function of the database, which changes nothing if it is called again."""
+        try:
+            return await patiently(lambda: anyio.to_thread.run_sync(function))
+        except DurableDatabaseError as error:
+            self.lose(error)
+            raise
 
     def lose(self, failure: DurableDatabaseError | None = None) -> None:
         """End this attempt: the run belongs to another one, or to none, or cannot be stored any more."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -11,46 +10,30 @@ import anyio
 import anyio.to_thread
 from typing_extensions import Self
 
-from kantan_agents.context import check_context
 from kantan_agents.durable.again import Again
 from kantan_agents.durable.checked import checked_agents, checked_queues
 from kantan_agents.durable.engines.dbos_engine import RESUMED, DBOSEngine
 from kantan_agents.durable.engines.engine import Engine, Limits
 from kantan_agents.durable.engines.installed import check_installed
-from kantan_agents.durable.execution import Execution, current_execution
-from kantan_agents.durable.journal import Journal
 from kantan_agents.durable.kept_events import EventKeeper
-from kantan_agents.durable.management import Management
-from kantan_agents.durable.middleware import Durable
-from kantan_agents.durable.outcome import outcome_text
+from kantan_agents.durable.making import Making
 from kantan_agents.durable.overseer import Overseer
-from kantan_agents.durable.session import DurableSession, check_session
 from kantan_agents.durable.started import Started
 from kantan_agents.durable.storage.alive import alive_in
 from kantan_agents.durable.storage.approvals import Approvals
 from kantan_agents.durable.storage.database import Database
 from kantan_agents.durable.storage.steps import Steps
-from kantan_agents.durable.stored_run import stored_run
-from kantan_agents.durable.waiting import store_waiting
 from kantan_agents.errors import (
     DurableNotStartedError,
     InvalidOptionError,
-    NotStorableError,
-    RunMovedError,
-    StoredStepError,
-    UnknownDurableAgentError,
 )
-from kantan_agents.interception import redacted_error
-from kantan_agents.pipeline import Next, Run
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
-from kantan_agents.tracing.recorder import sigterm
-from kantan_agents.tracing.spans import record_recovery
 
 _log = get_logger("kantan_agents.durable")
 
 
-class DurableRuns(Management):
+class DurableRuns(Making):
     """The durable runs of a database.
 
         async with DurableRuns("sqlite:///runs.sqlite3", agents=[support]) as runs:
@@ -192,117 +175,6 @@ class DurableRuns(Management):
         traceback: TracebackType | None,
     ) -> None:
         await self.stop()
-
-    async def begin(self, durable: Durable, run: Run, call_next: Next) -> None:
-        """Make a run that begins here. For ``Durable``."""
-        self._check_agent(run)
-        check_context(run.context)
-        check_session(run.agent.name, run.options.get("session"), durable.session)
-        stored = stored_run(run, may_leave_out=durable.reload is not None).to_json()
-        execution = Execution(run.id, self._steps, durable.once)
-
-        async def live() -> str:
-            token = current_execution.set(execution)
-            try:
-                return await self._execute(execution, run, call_next)
-            finally:
-                current_execution.reset(token)
-
-        self._live[run.id] = live
-        try:
-            await self._engine.run(run.id, stored)
-        except asyncio.CancelledError:
-            if execution.failure is not None:
-                self._overseer.leave(run.id)
-                raise execution.failure from None
-            if execution.is_lost:
-                raise RunMovedError(run_id=run.id, reason=self._overseer.reason_of(run.id)) from None
-            if not self._overseer.is_stopping and not sigterm.is_shutting_down():
-                await self._cancelled(run.id)
-            raise
-        finally:
-            self._live.pop(run.id, None)
-
-    async def inside(self, execution: Execution, durable: Durable, run: Run, call_next: Next) -> None:
-        """Make a run that belongs to a durable one: a recovered one, or one that a tool of it has begun."""
-        execution.once |= durable.once
-        if run.id == execution.root_id:
-            execution.outcome = await self._execute(execution, run, call_next)
-        else:
-            self._keep(run, Journal(execution, run))
-            await call_next(run)
-
-    def _keep(self, run: Run, journal: Journal) -> None:
-        run.journal = journal
-        session = run.options.get("session")
-        if session is not None and not isinstance(session, DurableSession):
-            run.options["session"] = DurableSession(session, journal)
-
-    async def _execute(self, execution: Execution, run: Run, call_next: Next) -> str:
-        if not execution.is_open:
-            await execution.begin()
-        self._keep(run, Journal(execution, run))
-        if execution.attempt > 1:
-            record_recovery(run, execution.attempt, execution.stored, execution.elapsed)
-            _log.info("run goes on", run_id=run.id, attempt=execution.attempt, steps=execution.stored)
-        try:
-            with self._overseer.watching(execution):
-                await call_next(run)
-                if getattr(run.result, "interruptions", None):
-                    await store_waiting(run, self._approvals)
-                return outcome_text(run)
-        except Exception as error:
-            failure = redacted_error(run, error)  # the engine stores it
-            if failure is error:
-                raise
-        finally:
-            execution.is_open = False
-        raise failure  # here, as in the `except` block the original would become its context
-
-    async def _make(self, run_id: str, stored: str) -> str:
-        """Make a run for the engine: the one that has begun in this process, or one from its stored text."""
-        live = self._live.pop(run_id, None)
-        if live is not None:
-            return str(await live())
-        self._overseer.wait_for(asyncio.current_task())
-        execution = Execution(run_id, self._steps, frozenset())
-        token = current_execution.set(execution)
-        try:
-            await execution.begin()
-            await self._again.run(execution, stored)
-        except (UnknownDurableAgentError, StoredStepError, NotStorableError) as error:
-            await anyio.to_thread.run_sync(self._set_aside, run_id, error)
-            raise
-        finally:
-            current_execution.reset(token)
-            execution.is_open = False
-            if execution.failure is not None:
-                self._overseer.leave(run_id)
-        return execution.outcome
-
-    def _set_aside(self, run_id: str, error: Exception) -> None:
-        """Cancel a run that this process cannot make, so that it can be resumed in one that can."""
-        self._engine.cancel(run_id)
-        self._steps.release(run_id)
-        self._steps.set_aside(run_id, str(error))
-        _log.error("durable run cancelled, because it cannot be made here", run_id=run_id, error=str(error))
-
-    async def _cancelled(self, run_id: str) -> None:
-        """Let nobody go on with a run whose caller has cancelled it."""
-        with anyio.CancelScope(shield=True):
-            try:
-                await self.cancel(run_id)
-            except Exception as error:  # noqa: BLE001 - the cancellation itself must reach the caller
-                _log.warning("cancelled run not marked", run_id=run_id, error=str(error))
-
-    def _check_agent(self, run: Run) -> None:
-        known = self._agents.get(run.agent.name)
-        chosen_by = None if run.agent.arm_of is None else run.agent.arm_of()
-        if known is None or known not in (run.agent, chosen_by):
-            reason = (
-                "it is not one of the agents= of the DurableRuns that is started, or another of its name is"
-            )
-            raise DurableNotStartedError(agent=run.agent.name, reason=reason)
 
     def __repr__(self) -> str:
         state = "started" if Started.runs is self else "not started"

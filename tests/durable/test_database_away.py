@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kantan_agents import Agent, Durable, DurableRuns
-from kantan_agents.durable import execution
+from kantan_agents.durable import patience
 from kantan_agents.errors import DurableDatabaseError
 from kantan_agents.testing import OfflineServer, function_call
 from tests.postgres_server import OwnServer, own_server
@@ -47,7 +47,7 @@ def test_a_run_waits_until_the_server_is_back() -> None:
 
 
 def test_a_run_goes_on_later_if_the_server_stays_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "_PATIENCE", 0.3)
+    monkeypatch.setattr(patience, "PATIENCE", 0.3)
 
     async def run() -> None:
         called = asyncio.Event()
@@ -60,6 +60,21 @@ def test_a_run_goes_on_later_if_the_server_stays_away(monkeypatch: pytest.Monkey
                 run_id = (await runs.list_runs())[0].run_id
                 assert (await runs.result(run_id, timeout=30)).output == "Done."
             assert len(server.requests) == 2
+
+    asyncio.run(run())
+
+
+def test_a_run_that_begins_meanwhile_waits_too() -> None:
+    async def run() -> None:
+        with own_server() as postgres, OfflineServer(["Fine."]) as server:
+            agent = Agent("a", "Help.", model=server.bundle(), middleware=[Durable()])
+            async with DurableRuns(postgres.url, agents=[agent], look_interval=0.1):
+                await asyncio.to_thread(postgres.stop)
+                task = asyncio.create_task(agent.run_async("Go."))
+                await asyncio.sleep(0.5)
+                assert not task.done()
+                await asyncio.to_thread(postgres.start)
+                assert (await task)["result"].final_output == "Fine."
 
     asyncio.run(run())
 

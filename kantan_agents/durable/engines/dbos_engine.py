@@ -128,6 +128,7 @@ class DBOSEngine:
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome."""
         from dbos import DBOSContextEnsure, SetWorkflowID
+        from sqlalchemy.exc import DBAPIError
 
         self._executors.remember()
         self._errors[run_id] = None
@@ -138,6 +139,8 @@ class DBOSEngine:
                 return str(await self._workflow(stored))
         except _EndedError as ended:
             error = self._errors[run_id] or ended
+        except DBAPIError as failure:  # of the engine itself, as errors of the run are others
+            error = self._database.unusable(failure)
         finally:
             del self._errors[run_id]
         raise error  # here, as in the `except` block the one for DBOS would become its context
