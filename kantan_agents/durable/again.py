@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-import anyio.to_thread
 from agents import RunConfig
 
+from kantan_agents.bridge import context_of
 from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.session import check_session
 from kantan_agents.durable.storage.approvals import Approvals
 from kantan_agents.durable.stored_run import StoredRun, loaded_context
-from kantan_agents.errors import StoredStepError, UnknownDurableAgentError
+from kantan_agents.errors import KantanAgentsError, StoredStepError, UnknownDurableAgentError
 from kantan_agents.middleware.approve.calls import Edit
 from kantan_agents.middleware.approve.state import decide
 from kantan_agents.middleware.approve.stored import state_from
@@ -45,16 +46,23 @@ class Again:
         if agent is None:
             known = ", ".join(sorted(self._agents)) or "no agents"
             raise UnknownDurableAgentError(run_id=execution.root_id, agent=stored.agent, known=known)
+        execution.queue, execution.tenant = stored.queue, stored.tenant
         durable = durable_of(agent) or Durable()
         options = {**stored.options, "run_config": RunConfig(**stored.config)}
-        if stored.session is not None:
-            opens = check_session(stored.agent, stored.session, durable.session)
-            options["session"] = opens(stored.session)
-        given, context = await self._input(execution, agent, stored)
-        if context is not None and stored.left_out and durable.reload is not None:
-            made = durable.reload(context)
-            if inspect.isawaitable(made):
-                await made
+        try:
+            if stored.session is not None:
+                opens = check_session(stored.agent, stored.session, durable.session)
+                options["session"] = opens(stored.session)
+            given, context = await self._input(execution, agent, stored)
+            if stored.left_out and durable.reload is not None:
+                made = durable.reload(context_of(given) if context is None else context)
+                if inspect.isawaitable(made):
+                    await made
+        except KantanAgentsError:
+            raise
+        except Exception as error:
+            reason = f"it cannot be begun again: {type(error).__name__}: {error}"
+            raise StoredStepError(run_id=execution.root_id, step="begin", reason=reason) from error
         token = next_identity.set(Identity(execution.root_id, execution.elapsed))
         try:
             if stored.streamed:
@@ -69,11 +77,11 @@ class Again:
     async def _input(self, execution: Execution, agent: Any, stored: StoredRun) -> tuple[Any, Any]:
         """Return the input of a run and its context; None for the one that a state has."""
         if stored.waited_for is not None:
-            waited = await anyio.to_thread.run_sync(self._approvals.find, stored.waited_for)
+            waited = await execution.call(partial(self._approvals.find, stored.waited_for))
             if waited is None:
                 reason = f"the run {stored.waited_for} that it goes on with is not stored any more"
                 raise StoredStepError(run_id=execution.root_id, step="begin", reason=reason)
-            key = await anyio.to_thread.run_sync(self._approvals.key)
+            key = await execution.call(self._approvals.key)
             return await decide(agent, waited.state, waited.answers, key=key), None
         if stored.state is None:
             return stored.input, loaded_context(stored)

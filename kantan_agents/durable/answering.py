@@ -5,12 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from kantan_agents.durable.engines.dbos_engine import RESUMED
 from kantan_agents.durable.opened import Opened
 from kantan_agents.durable.storage.approvals import WaitingCall
 from kantan_agents.durable.waiting import job_of
-from kantan_agents.errors import ApprovalAnswerError, InvalidOptionError
+from kantan_agents.errors import ApprovalAnswerError, InvalidOptionError, KantanAgentsError
 from kantan_agents.middleware.approve.calls import Approved, Decision, Rejected
+from kantan_agents.support.log import get_logger
+
+_log = get_logger("kantan_agents.durable")
 
 
 class Answering(Opened):
@@ -69,13 +71,19 @@ class Answering(Opened):
 
     def go_on_answered(self) -> int:
         """Queue the runs whose calls have all been answered; return how many these are."""
-        answered = self._approvals.answered()
-        for run_id in answered:
-            waiting = self._approvals.find(run_id)
-            # The engine finds the runs of its application only. Those of others go on there.
-            if waiting is not None and self._engine.find(run_id) is not None:
-                # First queued, then noted: a process that ends between the two leaves it to the next look,
-                # and a run of the same id is not queued twice.
-                next_id = self._engine.enqueue_now(job_of(waiting, RESUMED))
-                self._approvals.goes_on(run_id, next_id)
-        return len(answered)
+        return sum(self._goes_on(run_id) for run_id in self._approvals.answered())
+
+    def _goes_on(self, run_id: str) -> bool:
+        waiting = self._approvals.find(run_id)
+        # The engine finds the runs of its application only. Those of others go on there.
+        if waiting is None or self._engine.find(run_id) is None:
+            return False
+        try:
+            job = job_of(waiting)
+        except KantanAgentsError as error:  # of a later version: it must not keep the others waiting
+            _log.warning("answered run does not go on", run_id=run_id, error=str(error))
+            return False
+        # First queued, then noted: a process that ends between the two leaves it to the next look, and a run
+        # of the same id is not queued twice.
+        self._approvals.goes_on(run_id, self._engine.enqueue_now(job))
+        return True

@@ -31,6 +31,9 @@ class Execution:
         once: Names of the tools whose calls may be made only once.
         is_open: Whether the run has not ended yet.
         outcome: How it has ended, as JSON text.
+        queue: The queue that the run came from.
+        tenant: Whose limits apply there.
+        is_begun_here: Whether somebody awaits the run in this process.
     """
 
     def __init__(self, root_id: str, steps: Steps, once: frozenset[str]) -> None:
@@ -44,6 +47,9 @@ class Execution:
         self.failure: DurableDatabaseError | None = None
         self.is_open = False
         self.outcome = ""
+        self.queue: str | None = None
+        self.tenant: str | None = None
+        self.is_begun_here = True
         self._steps = steps
         self._known: dict[tuple[str, str], dict[str, Any] | None] = {}
 
@@ -61,9 +67,9 @@ class Execution:
                 self._known[run_id, step] = None if text is None else load(run_id, step, text)
             return begun
 
-        begun = await self._in_thread(begin)
-        self.attempt, self.elapsed = begun.attempt, begun.elapsed
         self.task, self.is_open = asyncio.current_task(), True
+        begun = await self.call(begin)
+        self.attempt, self.elapsed = begun.attempt, begun.elapsed
 
     @property
     def stored(self) -> int:
@@ -88,7 +94,7 @@ class Execution:
         Raises:
             RunMovedError: E157, it does not any more.
         """
-        self._check(await self._in_thread(lambda: self._steps.owns(self.root_id, self.id)))
+        self._check(await self.call(lambda: self._steps.owns(self.root_id, self.id)))
 
     async def start(self, run_id: str, step: str) -> None:
         """Note that a step begins, so that another process knows it even if it does not end.
@@ -96,7 +102,7 @@ class Execution:
         Raises:
             RunMovedError: E157, the run does not belong to this attempt any more.
         """
-        self._check(await self._in_thread(lambda: self._steps.start(self.root_id, self.id, run_id, step)))
+        self._check(await self.call(lambda: self._steps.start(self.root_id, self.id, run_id, step)))
 
     async def finish(self, run_id: str, step: str, body: dict[str, Any]) -> None:
         """Store what a step has returned, also if the run is cancelled meanwhile.
@@ -106,9 +112,7 @@ class Execution:
         """
         text = dump(body)
         with anyio.CancelScope(shield=True):
-            is_ours = await self._in_thread(
-                lambda: self._steps.finish(self.root_id, self.id, run_id, step, text)
-            )
+            is_ours = await self.call(lambda: self._steps.finish(self.root_id, self.id, run_id, step, text))
         self._check(is_ours)
 
     def _check(self, is_ours: bool) -> None:
@@ -116,7 +120,7 @@ class Execution:
             self.lose()
             raise RunMovedError(run_id=self.root_id, reason=MOVED)
 
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+    async def call(self, function: Callable[[], Any]) -> Any:
         """Call a function of the database, which changes nothing if it is called again."""
         try:
             return await patiently(lambda: anyio.to_thread.run_sync(function))
@@ -128,8 +132,16 @@ class Execution:
         """End this attempt: the run belongs to another one, or to none, or cannot be stored any more."""
         if self.is_open and not self.is_lost:
             self.is_lost, self.failure = True, failure
-            if self.task is not None:
+            # The task of the run itself gets the error. Any other one may lose it, as the SDK may.
+            if self.task is not None and not _is_current(self.task):
                 self.task.get_loop().call_soon_threadsafe(self.task.cancel)
+
+
+def _is_current(task: asyncio.Task[Any]) -> bool:
+    try:
+        return asyncio.current_task() is task
+    except RuntimeError:  # in a thread without an event loop
+        return False
 
 
 MOVED = "another process has taken it over, or it was cancelled. `kantan-agents runs list` shows its state"

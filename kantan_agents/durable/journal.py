@@ -35,8 +35,7 @@ from kantan_agents.models import origin_of
 from kantan_agents.pipeline import Run
 from kantan_agents.replay.answers import model_response, stream_events
 from kantan_agents.replay.failures import error_of
-from kantan_agents.replay.tape import is_part_of_run
-from kantan_agents.running.identity import Identity, next_identity
+from kantan_agents.running.identity import InnerIdentities, next_identity
 from kantan_agents.structured.requests.final_tool import is_final_tool
 from kantan_agents.structured.requests.request import Request
 from kantan_agents.support.log import get_logger
@@ -219,7 +218,7 @@ class Journal:
         else:
             await self._execution.check()
         try:
-            result = await self._made(call, made)
+            result = await self._made(step, made)
         except Exception as error:
             if not isinstance(error, KantanAgentsError) or error.code != "E157":
                 await self.keep(step, error_body(error))
@@ -246,13 +245,19 @@ class Journal:
     def _step_of_tool(self, call: ToolCall) -> str:
         return f"tool/{call.name}/{call.path}"
 
-    async def _made(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
-        if not is_part_of_run(call.tool):
-            return await made()
-        # The run that it starts has the same id in each process, so that its own calls are found again.
-        token = next_identity.set(Identity(inner_id(self._run.id, call.path)))
+    async def _made(self, step: str, made: Callable[[], Awaitable[Any]]) -> Any:
+        # The runs that it starts have the same ids in each process, so that their calls are found again.
+        identities = InnerIdentities(
+            lambda number: inner_id(self._run.id, step if number == 1 else f"{step}#{number}")
+        )
+        token = next_identity.set(identities)
         try:
             return await made()
+        except SystemExit as error:
+            if self._execution.is_begun_here:
+                raise
+            # It would end the event loop that makes the queued runs, and not the process.
+            raise RuntimeError(f"the tool has called sys.exit({error.code!r})") from error
         finally:
             next_identity.reset(token)
 

@@ -63,6 +63,8 @@ class EventKeeper:
     def __call__(self, event: Event) -> None:
         """Receive an event. The run does not wait for its storage."""
         execution, run = current_execution.get(), current_run.get()
+        if execution is not None and execution.is_lost:
+            return  # the run goes on elsewhere, where these happen again, or otherwise
         if run is not None and is_redacted(run):
             # A reader of the run's stream may see what `Redact(restore=True)` has put back. The database not.
             event = _redacted(event, run)
@@ -123,12 +125,14 @@ class EventKeeper:
 
     def _store(self, root: str, reel: _Reel) -> None:
         rows: list[tuple[int, str | None, str]] = []
+        last = reel.last
         if reel.last is None:
             reel.last, reel.known = self._events.known(root)
             if reel.attempt > 1:
                 body = {"type": WENT_ON, "run_id": root, "attempt": reel.attempt}
                 reel.last += 1
                 rows.append((reel.last, f"{WENT_ON}/{reel.attempt}", json.dumps(body)))
+        seen = reel.seen.copy()
         with self._lock:
             taken, reel.waiting = reel.waiting, []
         for event in taken:
@@ -141,8 +145,7 @@ class EventKeeper:
             self._events.add(root, rows)
         except BaseException:
             with self._lock:  # numbered again at the next attempt
-                reel.waiting, reel.last = [*taken, *reel.waiting], None
-                reel.seen.clear()
+                reel.waiting, reel.last, reel.seen = [*taken, *reel.waiting], last, seen
             raise
         with self._lock:
             if reel.is_over and not reel.waiting:

@@ -13,7 +13,7 @@ from kantan_agents.durable.again import Again
 from kantan_agents.durable.execution import Execution, current_execution
 from kantan_agents.durable.journal import Journal
 from kantan_agents.durable.management import Management
-from kantan_agents.durable.middleware import Durable
+from kantan_agents.durable.middleware import Durable, durable_of
 from kantan_agents.durable.outcome import outcome_text
 from kantan_agents.durable.overseer import Overseer
 from kantan_agents.durable.patience import patiently
@@ -89,9 +89,7 @@ class Making(Management):
             tries += 1
             if tries > 1 and await self._in_thread(lambda: self._engine.find(run_id)) is not None:
                 del self._live[run_id]  # stored, although the answer was lost: it goes on as a recovered one
-                reason = (
-                    "it went away while the run began; the run goes on, and DurableRuns.result waits for it"
-                )
+                reason = "it went away as the run began, which goes on: DurableRuns.result waits for it"
                 raise DurableDatabaseError(database=self._database.shown, reason=reason)
             await self._engine.run(run_id, stored)
 
@@ -123,7 +121,9 @@ class Making(Management):
             with self._overseer.watching(execution):
                 await call_next(run)
                 if getattr(run.result, "interruptions", None):
-                    await store_waiting(run, self._approvals)
+                    durable = durable_of(run.agent)
+                    may_leave_out = durable is not None and durable.reload is not None
+                    await store_waiting(run, self._approvals, execution, may_leave_out=may_leave_out)
                 return outcome_text(run)
         except Exception as error:
             failure = redacted_error(run, error)  # the engine stores it
@@ -140,6 +140,7 @@ class Making(Management):
             return str(await live())
         self._overseer.wait_for(asyncio.current_task())
         execution = Execution(run_id, self._steps, frozenset())
+        execution.is_begun_here = False
         token = current_execution.set(execution)
         try:
             await execution.begin()
@@ -147,6 +148,11 @@ class Making(Management):
         except (UnknownDurableAgentError, StoredStepError, NotStorableError) as error:
             await anyio.to_thread.run_sync(self._set_aside, run_id, error)
             raise
+        except asyncio.CancelledError as error:
+            if execution.is_lost or self._overseer.is_stopping or _is_cancelled():
+                raise
+            # Without this, the run would be nobody's: this process is alive, and does not make it.
+            raise RuntimeError("it was cancelled from inside") from error
         finally:
             current_execution.reset(token)
             execution.is_open = False
@@ -177,3 +183,10 @@ class Making(Management):
                 "it is not one of the agents= of the DurableRuns that is started, or another of its name is"
             )
             raise DurableNotStartedError(agent=run.agent.name, reason=reason)
+
+
+def _is_cancelled() -> bool:
+    """Return whether somebody has cancelled this task; True on Python 3.10, which cannot say."""
+    task = asyncio.current_task()
+    cancelling = getattr(task, "cancelling", None)
+    return cancelling is None or bool(cancelling())

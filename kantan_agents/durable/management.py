@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, TypeVar
 
 from kantan_agents.durable.answering import Answering
-from kantan_agents.durable.engines.dbos_engine import RESUMED
-from kantan_agents.durable.engines.engine import EngineRun, Job
+from kantan_agents.durable.engines.engine import EngineRun, Job, agent_in, resumed_queue
 from kantan_agents.durable.kept_events import ENDS
 from kantan_agents.durable.outcome import DurableOutcome, DurableRun, outcome_of
+from kantan_agents.durable.storage.approvals import CLOSED
 from kantan_agents.durable.storage.events import StoredEvent
 from kantan_agents.durable.stored_run import StoredRun, stored_context
 from kantan_agents.errors import (
@@ -65,10 +65,10 @@ class Management(Answering):
 
     def _shown(self, runs: list[EngineRun]) -> list[DurableRun]:
         ended = [run.run_id for run in runs if run.status == "finished"]
-        waiting = self._approvals.waiting_among(ended) if ended else set()
+        waited = self._approvals.waited_among(ended) if ended else {}
         cancelled = [run.run_id for run in runs if run.status == "cancelled"]
         reasons = self._steps.reasons(cancelled) if cancelled else {}
-        return [_durable_run(run, reasons.get(run.run_id), is_waiting=run.run_id in waiting) for run in runs]
+        return [_durable_run(run, reasons.get(run.run_id), waited.get(run.run_id, "")) for run in runs]
 
     async def get(self, run_id: str) -> DurableRun:
         """Return a run.
@@ -101,6 +101,9 @@ class Management(Answering):
                 if not outcome.waiting:
                     return outcome
                 next_id = await self._in_thread(partial(self._approvals.next_of, run_id))
+                if next_id == CLOSED:
+                    reason = "while it waited for people"
+                    raise DurableRunFailedError(run_id=run_id, status=_HAS["cancelled"], reason=reason)
                 if next_id is not None:
                     run_id = next_id
                     continue
@@ -134,6 +137,8 @@ class Management(Answering):
 
         def cancel() -> None:
             found = self._found(run_id)
+            if self._approvals.close(run_id):
+                return
             if found.status in _ENDED and found.status != "parked":
                 reason = f"it has {_HAS[found.status]} already, so there is nothing to cancel"
                 raise RunMovedError(run_id=run_id, reason=reason)
@@ -160,7 +165,8 @@ class Management(Answering):
             if found.status not in ("cancelled", "parked"):
                 reason = f"it is {found.status}; only runs that were cancelled or parked can be resumed"
                 raise RunMovedError(run_id=run_id, reason=reason)
-            self._engine.resume(run_id, queue or found.queue or RESUMED)
+            own = StoredRun.of_json(run_id, found.stored or "").queue
+            self._engine.resume(run_id, queue or found.queue or own or resumed_queue(agent_in(found.stored)))
 
         await self._in_thread(resume)
 
@@ -180,7 +186,7 @@ class Management(Answering):
                 found = [
                     run for run in self._engine.ended_before(moment, _PRUNED + len(kept)) if run not in kept
                 ]
-                kept |= self._approvals.waiting_among(found) if found else set()
+                kept |= self._kept(found) if found else set()
                 ended = [run for run in found if run not in kept]
                 if not ended:
                     return count
@@ -189,6 +195,15 @@ class Management(Answering):
                 count += len(ended)
 
         return await self._in_thread(prune)
+
+    def _kept(self, run_ids: Sequence[str]) -> set[str]:
+        """Return those of these runs that wait, or that a run goes on with which has not ended."""
+        kept = set()
+        for run_id, next_id in self._approvals.waited_among(run_ids).items():
+            following = None if next_id in (None, CLOSED) else self._engine.find(next_id)
+            if next_id is None or (following is not None and following.status not in _ENDED):
+                kept.add(run_id)
+        return kept
 
     async def events(self, run_id: str, *, after: int = 0, follow: bool = True) -> AsyncIterator[StoredEvent]:
         """Yield the stored events of a run as they come, until it has ended.
@@ -251,7 +266,7 @@ class Management(Answering):
                 option="agent", reason="must be the name of an agent, and its input a str"
             )
         checked = stored_context(agent, context or {}, lambda value: value, may_leave_out=False)
-        stored = StoredRun(agent=agent, input=input, **checked).to_json()
+        stored = StoredRun(agent=agent, input=input, queue=queue, **checked).to_json()
 
         def schedule() -> None:
             try:
@@ -278,11 +293,11 @@ _HAS = {
 }
 
 
-def _durable_run(run: EngineRun, reason: str | None, *, is_waiting: bool) -> DurableRun:
+def _durable_run(run: EngineRun, reason: str | None, waited: str | None) -> DurableRun:
     agent = "?"
     with suppress(Exception):  # damaged, or of a later version: it is listed all the same
         agent = StoredRun.of_json(run.run_id, run.stored or "").agent
-    status: Any = "waiting" if is_waiting else run.status
+    status: Any = "waiting" if waited is None else "cancelled" if waited == CLOSED else run.status
     return DurableRun(
         run.run_id, agent, status, run.queue, run.created_at, run.updated_at, run.error or reason
     )

@@ -64,6 +64,12 @@ class Overseer:
             thread.join(10.0)
         self._alive.release()
 
+    def forget(self) -> None:
+        """In a forked child: nothing is made here, and the parent is not shown as alive by this process."""
+        self._thread = None
+        self._active.clear()
+        self._alive.forget()
+
     @contextmanager
     def watching(self, execution: Execution) -> Iterator[None]:
         """Inside the block, end the execution when its run belongs to another one."""
@@ -121,7 +127,7 @@ class Overseer:
 
     def look(self) -> None:
         """Look once. What fails is logged and tried again at the next look."""
-        for act in (self._give_left, self._take_over, self._end_lost, self._go_on):
+        for act in (self._alive.keep, self._give_left, self._take_over, self._end_lost, self._go_on):
             self._try(act)
 
     def _try(self, act: Callable[[], object]) -> None:

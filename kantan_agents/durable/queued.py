@@ -63,6 +63,8 @@ def queued_job(
         **stored,
         options=checked_options(agent.name, run_options),
         session=None if session is None else getattr(session, "session_id", str(session)),
+        queue=queue,
+        tenant=tenant,
     )
     return Job(
         new_run_id(),

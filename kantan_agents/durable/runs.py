@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
-import anyio
 import anyio.to_thread
 from typing_extensions import Self
 
 from kantan_agents.durable.again import Again
 from kantan_agents.durable.checked import checked_agents, checked_queues
-from kantan_agents.durable.engines.dbos_engine import RESUMED, DBOSEngine
-from kantan_agents.durable.engines.engine import Engine, Limits
+from kantan_agents.durable.engines.dbos_engine import DBOSEngine
+from kantan_agents.durable.engines.engine import Engine, Limits, resumed_queue
 from kantan_agents.durable.engines.installed import check_installed
 from kantan_agents.durable.kept_events import EventKeeper
 from kantan_agents.durable.making import Making
@@ -29,6 +30,8 @@ from kantan_agents.errors import (
 )
 from kantan_agents.support.arguments import checked_bool, checked_int, checked_number
 from kantan_agents.support.log import get_logger
+from kantan_agents.support.waiting import wait_for_end
+from kantan_agents.tracing.recorder import sigterm
 
 _log = get_logger("kantan_agents.durable")
 
@@ -105,8 +108,18 @@ class DurableRuns(Making):
             reason = "a process can have one DurableRuns started, and another one is"
             raise DurableNotStartedError(agent=", ".join(self._agents), reason=reason)
         Started.runs = self
+        # A server that is told to end cancels its requests first. These runs are to go on elsewhere.
+        sigterm.flush_on_sigterm()
+        task = asyncio.create_task(_in_thread(self._start))
         try:
-            await anyio.to_thread.run_sync(self._start)
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            with suppress(asyncio.CancelledError):
+                await wait_for_end(task)
+            if task.exception() is None:
+                await _in_thread(self._stop)
+            Started.runs = None
+            raise
         except BaseException:
             Started.runs = None
             raise
@@ -118,7 +131,8 @@ class DurableRuns(Making):
             if self._keeper is not None:
                 self._keeper.start()
                 self._subscriptions = [agent.subscribe(self._keeper) for agent in self._agents.values()]
-            self._engine.start(self._make, {**self._queues, RESUMED: Limits()})
+            resumed = {resumed_queue(name): Limits() for name in self._agents}
+            self._engine.start(self._make, {**self._queues, **resumed})
         except BaseException:
             self._end()
             raise
@@ -135,14 +149,25 @@ class DurableRuns(Making):
             timeout: Seconds to wait for the runs that are being made.
         """
         if Started.runs is not self:
-            await anyio.to_thread.run_sync(self._close)
+            await _in_thread(self._close)
             return
-        with anyio.CancelScope(shield=True):
-            # Otherwise a full queue would keep it busy until the time is over.
-            await anyio.to_thread.run_sync(self._engine.take_no_more)
-            await self._overseer.wait_for_end(timeout)
-            self._overseer.is_stopping = True
-            await anyio.to_thread.run_sync(self._stop)
+        task = asyncio.create_task(self._wait_and_stop(timeout))
+        try:
+            await asyncio.shield(task)
+        finally:
+            await wait_for_end(task)
+
+    async def _wait_and_stop(self, timeout: float) -> None:  # noqa: ASYNC109 - as above
+        # Otherwise a full queue would keep it busy until the time is over.
+        await _in_thread(self._engine.take_no_more)
+        await self._overseer.wait_for_end(timeout)
+        self._overseer.is_stopping = True
+        await _in_thread(self._stop)
+
+    def forget(self) -> None:
+        """In a forked child: leave everything to the parent."""
+        self._overseer.forget()
+        self._database.forget()
 
     def _stop(self) -> None:
         try:
@@ -179,3 +204,7 @@ class DurableRuns(Making):
     def __repr__(self) -> str:
         state = "started" if Started.runs is self else "not started"
         return f"DurableRuns({self._database.shown!r}, agents={list(self._agents)}, {state})"
+
+
+async def _in_thread(function: Callable[[], None]) -> None:
+    await anyio.to_thread.run_sync(function)

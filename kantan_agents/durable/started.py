@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from kantan_agents.errors import DurableNotStartedError
@@ -27,3 +28,13 @@ def started_runs(agent: str) -> Any:
         reason = "no DurableRuns is started; write `async with DurableRuns(URL, agents=[...]):` around it"
         raise DurableNotStartedError(agent=agent, reason=reason)
     return Started.runs
+
+
+def _forget_after_fork() -> None:
+    runs, Started.runs = Started.runs, None
+    if runs is not None:
+        runs.forget()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)

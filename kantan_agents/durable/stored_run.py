@@ -49,6 +49,8 @@ class StoredRun:
         config: Fields of the ``RunConfig``.
         session: Id of the session; None without one.
         streamed: Whether models stream their answers.
+        queue: The queue that it was put into; None for one that was begun where it was asked for.
+        tenant: Whose limits apply in the queue.
     """
 
     agent: str
@@ -63,6 +65,8 @@ class StoredRun:
     config: Mapping[str, Any] = attrs.field(factory=dict)
     session: str | None = None
     streamed: bool = False
+    queue: str | None = None
+    tenant: str | None = None
 
     def to_json(self) -> str:
         """Return it as JSON text."""

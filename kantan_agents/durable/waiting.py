@@ -2,52 +2,77 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-import anyio.to_thread
+import attrs
 
-from kantan_agents.durable.engines.engine import Job
+from kantan_agents.durable.engines.engine import Job, resumed_queue
+from kantan_agents.durable.execution import Execution
 from kantan_agents.durable.journal import inner_id
 from kantan_agents.durable.storage.approvals import Approvals, WaitingRun
-from kantan_agents.durable.stored_run import StoredRun, checked_options
+from kantan_agents.durable.stored_run import StoredRun, stored_run
 from kantan_agents.interception import redacted_data
 from kantan_agents.middleware.approve.state import pending
 from kantan_agents.middleware.approve.stored import text_of
 from kantan_agents.pipeline import Run
 
 
-async def store_waiting(run: Run, approvals: Approvals) -> None:
+async def store_waiting(run: Run, approvals: Approvals, execution: Execution, *, may_leave_out: bool) -> None:
     """Store a run whose result waits for approval of calls.
 
+    Args:
+        run: The run.
+        approvals: Where it is stored.
+        execution: Its execution.
+        may_leave_out: Whether values of the context may be missing, because they are made again.
+
     Raises:
-        ApprovalStateError: E85, its context has a value that JSON cannot represent.
+        NotStorableError: E151, its context has a value that JSON cannot represent, or that is redacted.
+        ApprovalStateError: E85, the SDK cannot represent the run as JSON.
     """
-    key = await anyio.to_thread.run_sync(approvals.key)
-    calls = [redacted_call(run, call) for call in pending(run.context)]
-    given = dict(run.options)
-    session: Any = given.pop("session", None)
-    options = StoredRun(
-        agent=run.agent.name,
-        options=checked_options(run.agent.name, given),
-        session=None if session is None else str(session.session_id),
-        streamed=run.is_streamed,
-        config={} if run.run_config.group_id is None else {"group_id": run.run_config.group_id},
+    key = await execution.call(approvals.key)
+    calls = [_redacted(run, call) for call in pending(run.context)]
+    # Everything but the conversation, which the signed text has.
+    options = attrs.evolve(
+        stored_run(attrs.evolve(run, input=""), may_leave_out=may_leave_out),
+        context={},
+        permissions={},
+        queue=execution.queue,
+        tenant=execution.tenant,
     )
-    waiting = WaitingRun(run.id, run.agent.name, text_of(run.context, [key]), options.to_json(), None, {})
-    await anyio.to_thread.run_sync(approvals.wait, waiting, calls)
+    with _without(run.context, options.left_out):
+        text = text_of(run.context, [key])
+    waiting = WaitingRun(run.id, run.agent.name, text, options.to_json(), execution.queue, {})
+    await execution.call(lambda: approvals.wait(waiting, calls))
 
 
-def redacted_call(run: Run, call: Any) -> Any:
+@contextmanager
+def _without(context: dict[str, Any], keys: tuple[str, ...]) -> Iterator[None]:
+    """Take keys out of a context for a moment, in which nothing else runs."""
+    items = list(context.items())
+    for key in keys:
+        del context[key]
+    try:
+        yield
+    finally:
+        context.clear()
+        context.update(items)
+
+
+def _redacted(run: Run, call: Any) -> Any:
     """Return a call as the people who are asked may see it."""
-    import attrs
-
     return attrs.evolve(call, arguments=redacted_data(run, call.arguments))
 
 
-def job_of(waiting: WaitingRun, queue: str) -> Job:
-    """Return the run that goes on with one whose calls have been answered."""
-    import attrs
+def job_of(waiting: WaitingRun) -> Job:
+    """Return the run that goes on with one whose calls have been answered.
 
+    Raises:
+        StoredStepError: E155, it cannot be read.
+    """
     stored = StoredRun.of_json(waiting.run_id, waiting.options)
-    next_id = inner_id(waiting.run_id, "goes on")
-    return Job(next_id, attrs.evolve(stored, waited_for=waiting.run_id).to_json(), waiting.queue or queue)
+    text = attrs.evolve(stored, waited_for=waiting.run_id).to_json()
+    queue = waiting.queue or resumed_queue(waiting.agent)
+    return Job(inner_id(waiting.run_id, "goes on"), text, queue, tenant=stored.tenant)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 
 import attrs
@@ -20,13 +21,35 @@ class Identity:
     elapsed: float = 0.0
 
 
-next_identity: ContextVar[Identity | None] = ContextVar("kantan_agents_next_identity", default=None)
-"""What the next run in this context is, if it was begun before."""
+@attrs.define
+class InnerIdentities:
+    """What the runs are that begin inside a call, one after the other.
+
+    Attributes:
+        id_of: Returns the id of the run of a number, from 1.
+    """
+
+    id_of: Callable[[int], str]
+    _begun: int = 0
+
+    def take(self) -> Identity:
+        """Return what the next one is."""
+        self._begun += 1
+        return Identity(self.id_of(self._begun))
+
+
+next_identity: ContextVar[Identity | InnerIdentities | None] = ContextVar(
+    "kantan_agents_next_identity", default=None
+)
+"""What the next runs in this context are, if they were begun before."""
 
 
 def take_identity() -> Identity | None:
-    """Return what the run is that begins now, if it was begun before. Later runs are new ones."""
+    """Return what the run is that begins now, if it was begun before."""
     given = next_identity.get()
-    if given is not None:
-        next_identity.set(None)
+    if given is None:
+        return None
+    if isinstance(given, InnerIdentities):
+        return given.take()
+    next_identity.set(None)  # later runs are new ones
     return given

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from kantan_agents.testing import OfflineServer, function_call
+from kantan_agents.testing.recorded_request import RecordedRequest
 from tests.durable.conftest import Scene
 
 _PAY = """
@@ -68,3 +71,40 @@ def test_the_tool_of_a_slash_command_is_not_run_again(scene: Scene) -> None:
         ended = scene.killed(code, server)
     assert ended["output"] == "saw a"
     assert scene.effects == ["look a"]
+
+
+def test_runs_that_a_tool_starts_go_on_too(scene: Scene) -> None:
+    code = """
+    async def book(flight: str) -> str:
+        "Book."
+        effect(f"book {flight}")
+        return f"booked {flight}"
+
+    helper = Agent("helper", "You book.", model="gpt-6.1-terra", tools=[book], middleware=[Durable()])
+
+    async def travel() -> str:
+        "Travel."
+        made = []
+        for flight in ("NH1", "NH2"):
+            context = await helper.run_async(flight)
+            made.append(context["result"].final_output)
+        die_first()
+        return ", ".join(made)
+
+    agent = Agent("a", "Help.", model="gpt-6.1-terra", tools=[travel], middleware=[Durable()])
+    """
+
+    def answer(request: RecordedRequest) -> Any:
+        last = request.input[-1]
+        if "You book" in (request.system_instructions or ""):
+            if last.get("type") == "function_call_output":
+                return last["output"]
+            return [function_call("book", {"flight": last["content"]}, call_id="b1")]
+        is_done = last.get("type") == "function_call_output"
+        return last["output"] if is_done else [function_call("travel", {}, call_id="c1")]
+
+    with OfflineServer(answer) as server:
+        ended = scene.killed(code, server)
+    assert ended["output"] == "booked NH1, booked NH2"
+    assert scene.effects == ["book NH1", "book NH2"]
+    assert len(server.requests) == 6

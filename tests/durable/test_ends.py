@@ -230,3 +230,59 @@ def test_only_what_has_ended_is_pruned(database: str) -> None:
                 assert connection.execute(query).fetchone()[0] == (0 if table == "events" else 1), table
 
     asyncio.run(prune())
+
+
+def test_a_queued_run_survives_a_tool_that_exits_and_so_do_the_next_ones(database: str) -> None:
+    async def leave() -> str:
+        """Leave."""
+        raise SystemExit(3)
+
+    async def use() -> None:
+        with OfflineServer([[function_call("leave", {}, call_id="c1")]] * 2 + ["Fine."]) as server:
+            agent = _agent(server, tools=[leave])
+            async with DurableRuns(database, agents=[agent], queues=["q"], look_interval=0.05) as runs:
+                for _ in range(2):
+                    with pytest.raises(DurableRunFailedError, match=r"sys\.exit\(3\)"):
+                        await runs.result(await agent.enqueue("Go.", queue="q"), timeout=20)
+                outcome = await runs.result(await agent.enqueue("Go.", queue="q"), timeout=20)
+                assert outcome.output == "Fine."
+
+    asyncio.run(use())
+
+
+def test_a_start_that_is_cancelled_leaves_nothing_started(database: str) -> None:
+    async def use() -> None:
+        with OfflineServer(["Fine."]) as server:
+            agent = _agent(server)
+            runs = DurableRuns(database, agents=[agent])
+            task = asyncio.create_task(runs.start())
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            async with DurableRuns(database, agents=[agent]):
+                context = await agent.run_async("Go.")
+                assert context["result"].final_output == "Fine."
+
+    asyncio.run(use())
+
+
+def test_a_waiting_run_can_be_cancelled(database: str) -> None:
+    async def use() -> None:
+        def pay() -> str:
+            """Pay."""
+            return "paid"
+
+        with OfflineServer([[function_call("pay", {}, call_id="c1")]]) as server:
+            agent = _agent(server).clone(tools=[pay], middleware=[Approve("pay"), Durable()])
+            async with DurableRuns(database, agents=[agent]) as runs:
+                await agent.run_async("Go.")
+                run_id = (await runs.list_runs(status="waiting"))[0].run_id
+                await runs.cancel(run_id)
+                assert (await runs.get(run_id)).status == "cancelled"
+                assert await runs.list_approvals() == []
+                with pytest.raises(DurableRunFailedError, match="while it waited for people"):
+                    await runs.result(run_id, timeout=5)
+
+    asyncio.run(use())

@@ -10,7 +10,14 @@ import pytest
 
 from kantan_agents import Agent
 from kantan_agents.durable import Durable, DurableRuns, Limits
-from kantan_agents.errors import DurableNotStartedError, InputTypeError, InvalidOptionError, NotStorableError
+from kantan_agents.errors import (
+    DurableNotStartedError,
+    DurableRunFailedError,
+    InputTypeError,
+    InvalidOptionError,
+    NotStorableError,
+    RunMovedError,
+)
 from kantan_agents.testing import OfflineServer, function_call
 
 pytestmark = pytest.mark.anyio
@@ -86,6 +93,8 @@ async def test_each_tenant_has_its_own_limit(database: str) -> None:
         running[tenant] = running.get(tenant, 0) + 1
         most[tenant] = max(most.get(tenant, 0), running[tenant])
         together = max(together, sum(running.values()))
+        while together < 2:  # noqa: ASYNC110 - until a run of the other tenant is there
+            await asyncio.sleep(0.01)
         await asyncio.sleep(0.05)
         running[tenant] -= 1
         return "done"
@@ -144,3 +153,64 @@ async def test_what_cannot_be_queued_is_refused(tmp_path: Path) -> None:
             with pytest.raises(NotStorableError, match="the option hooks"):
                 await agent.enqueue("Hi", queue="q", hooks=object())
             assert await runs.list_runs() == []
+
+
+async def test_a_worker_without_the_agent_sets_a_run_aside(database: str) -> None:
+    with OfflineServer(lambda request: "ok") as server:
+        agent, other = _durable(server), _durable(server).clone(name="other")
+        async with DurableRuns(database, agents=[other]):
+            run_id = await other.enqueue("Hi", queue="support")
+        async with DurableRuns(database, agents=[agent], queues=["support"], look_interval=0.05) as runs:
+            with pytest.raises(DurableRunFailedError, match="E152"):
+                await runs.result(run_id, timeout=20)
+            await runs.resume(run_id)
+            await asyncio.sleep(0.2)
+        async with DurableRuns(database, agents=[other], queues=["support"], look_interval=0.05) as runs:
+            if (await runs.get(run_id)).status == "cancelled":  # the first worker was quicker once more
+                await runs.resume(run_id)
+            assert (await runs.result(run_id, timeout=20)).output == "ok"
+
+
+async def test_a_process_without_agents_leaves_the_runs_to_others(database: str) -> None:
+    begun = asyncio.Event()
+    is_first = True
+
+    async def wait() -> str:
+        """Wait the first time."""
+        nonlocal is_first
+        was_first, is_first = is_first, False
+        begun.set()
+        await asyncio.sleep(30 if was_first else 0)
+        return "done"
+
+    with OfflineServer([[function_call("wait", {}, call_id="c1")], "ok"]) as server:
+        agent = _durable(server, tools=[wait])
+        runs = DurableRuns(database, agents=[agent], look_interval=0.05)
+        await runs.start()
+        task = asyncio.create_task(agent.run_async("Hi"))
+        await begun.wait()
+        await runs.stop(timeout=0.05)
+        with pytest.raises(RunMovedError):
+            await task
+        async with DurableRuns(database, look_interval=0.05) as front:
+            await asyncio.sleep(0.5)
+            run = (await front.list_runs())[0]
+            assert run.status in ("running", "queued")
+        async with DurableRuns(database, agents=[agent], look_interval=0.05) as runs:
+            assert (await runs.result(run.run_id, timeout=20)).output == "ok"
+
+
+async def test_limits_are_checked_and_may_be_below_the_usual_ones(database: str) -> None:
+    with pytest.raises(InvalidOptionError, match="total"):
+        Limits(total=0)
+    with pytest.raises(InvalidOptionError, match="period"):
+        Limits(period=0)
+    with OfflineServer(lambda request: "ok") as server:
+        agent = _durable(server)
+        queues = {"a": Limits(total=1), "b": Limits(total=2, per_tenant=3)}
+        async with DurableRuns(database, agents=[agent], queues=queues, look_interval=0.05) as runs:
+            for queue in queues:
+                run_id = await agent.enqueue("Hi", queue=queue, tenant="acme")
+                assert (await runs.result(run_id, timeout=20)).output == "ok"
+            with pytest.raises(InvalidOptionError, match="dedup_key"):
+                await agent.enqueue("Hi", queue="b", dedup_key="x")

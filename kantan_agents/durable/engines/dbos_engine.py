@@ -6,6 +6,7 @@ a run may begin in another order. They are in ``durable.storage.steps``.
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -13,10 +14,24 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from kantan_agents.durable.engines.default_executor import DefaultExecutors
-from kantan_agents.durable.engines.engine import Body, EngineRun, Job, Limits, plain
+from kantan_agents.durable.engines.engine import (
+    RESUMED,
+    Body,
+    EngineRun,
+    Job,
+    Limits,
+    agent_in,
+    plain,
+    resumed_queue,
+)
 from kantan_agents.durable.formats import message_of
 from kantan_agents.durable.storage.database import Database
-from kantan_agents.errors import DurableDatabaseError, DurableRunNotFoundError
+from kantan_agents.errors import (
+    DurableDatabaseError,
+    DurableNotStartedError,
+    DurableRunNotFoundError,
+    InvalidOptionError,
+)
 
 if TYPE_CHECKING:
     from dbos import DBOSClient
@@ -26,8 +41,6 @@ SCHEDULED: Final = "kantan_agents.scheduled_run"
 # The workflows of the library, not those of the application: what has changed in an agent must not keep a
 # worker from the runs that another version has begun.
 _VERSION: Final = "kantan-agents-1"
-RESUMED: Final = "kantan_agents_resumed"
-"""The queue of runs that go on and came from none: recovered ones, and those that people have answered."""
 _INTERNAL: Final = "_dbos_internal_queue"
 _POLLING_SECONDS: Final = 0.5
 _STATUS: Final = {
@@ -72,13 +85,15 @@ class DBOSEngine:
         self._errors: dict[str, Exception | None] = {}
         self._lock = Lock()
         self._executors = DefaultExecutors()
+        self._own_queue = RESUMED
 
     def start(self, body: Body, queues: Mapping[str, Limits]) -> None:
         """Begin to make runs of these queues, and those that are recovered."""
-        from dbos import DBOS, DBOSPortableJSONSerializer
+        from dbos import DBOS, DBOSPortableJSONSerializer, _dbos
 
-        # A process has one DBOS, whose workflows are registered before it is launched.
-        DBOS.destroy(destroy_registry=True)
+        if _dbos._dbos_global_instance is not None:
+            reason = "this process has a DBOS of its own; start DurableRuns in another process"
+            raise DurableNotStartedError(agent="DurableRuns", reason=reason)
         try:
             DBOS(
                 config={
@@ -93,6 +108,7 @@ class DBOSEngine:
                 }
             )
             self._workflow = _register(self._keeping_error(body), self._max_recoveries, self.enqueue_now)
+            self._own_queue = next((name for name in queues if name.startswith(RESUMED)), RESUMED)
             DBOS.listen_queues(list(queues))
             DBOS.migrate(self._database.url)
             # Before the launch: DBOS looks for new queues only once a second.
@@ -149,6 +165,12 @@ class DBOSEngine:
         async def keeping(run_id: str, stored: str) -> str:
             try:
                 return await body(run_id, stored)
+            except DurableDatabaseError as error:
+                if run_id in self._errors:
+                    self._errors[run_id] = error
+                if error.is_away:  # the run has not ended: DBOS leaves a cancelled one as it is
+                    raise asyncio.CancelledError from error
+                text = message_of(error)
             except Exception as error:  # noqa: BLE001 - raised again for the caller of the run
                 if run_id in self._errors:
                     self._errors[run_id] = error
@@ -164,6 +186,9 @@ class DBOSEngine:
         client = self._client()
         queue = client.retrieve_queue(job.queue)
         by_tenant = queue is not None and queue._has_partition_limits()  # DBOS has no public question
+        if by_tenant and job.dedup_key is not None:
+            reason = f"cannot be used in the queue {job.queue!r}, which has limits for each tenant"
+            raise InvalidOptionError(option="dedup_key", reason=reason)
         options: dict[str, Any] = {
             "workflow_name": WORKFLOW,
             "queue_name": job.queue,
@@ -172,7 +197,7 @@ class DBOSEngine:
             "serialization_type": WorkflowSerializationFormat.PORTABLE,
             "priority": job.priority,
             "delay_seconds": job.delay,
-            "deduplication_id": None if by_tenant else job.dedup_key,
+            "deduplication_id": job.dedup_key,
             "queue_partition_key": (job.tenant or "default") if by_tenant else None,
         }
         given: Any = {name: value for name, value in options.items() if value is not None}
@@ -209,22 +234,27 @@ class DBOSEngine:
 
     def recover(self, executors: Sequence[str]) -> int:
         """Give the runs of processes that have ended to others; return how many these are."""
-        from dbos._dbos import _get_dbos_instance
-
-        # DBOS recovers the runs of other processes only for its Conductor, so these names are private. The
-        # runs are put into a queue of this library, because that of DBOS is looked at less often.
-        system = _get_dbos_instance()._sys_db
-        return sum(
-            system.reenqueue_for_recovery(pending.workflow_id, [executor], RESUMED)
-            for executor in executors
-            for pending in system.get_pending_workflows(executor, _VERSION)
+        rows = self._client().list_workflows(
+            status="PENDING", name=WORKFLOW, executor_id=list(executors), load_output=False
         )
+        return sum(self._recover(row) for row in rows)
 
     def recover_one(self, run_id: str) -> None:
         """Give a run of this process to any process, if it has not ended."""
-        from dbos._dbos import _get_dbos_instance  # as in `recover`
+        for row in self._client().list_workflows(workflow_ids=[run_id], name=WORKFLOW, load_output=False):
+            if row.executor_id == self.executor:
+                self._recover(row)
 
-        _get_dbos_instance()._sys_db.reenqueue_for_recovery(run_id, [self.executor], RESUMED)
+    def _recover(self, row: Any) -> bool:
+        from dbos._dbos import _get_dbos_instance
+
+        # DBOS recovers the runs of other processes only for its Conductor, so this name is private. The run
+        # is put into a queue of this library: any process takes from that of DBOS, also without the agent.
+        agent = agent_in(_engine_run(row).stored)
+        # What cannot be read belongs to nobody: this process takes it, and sets it aside with the reason.
+        queue = resumed_queue(agent) if agent else self._own_queue
+        system = _get_dbos_instance()._sys_db
+        return bool(system.reenqueue_for_recovery(row.workflow_id, [row.executor_id], queue))
 
     def cancel(self, run_id: str) -> None:
         """Let nobody begin or go on with a run."""
@@ -324,10 +354,12 @@ def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:
 
 
 def _queue_options(limits: Limits) -> dict[str, Any]:
+    # DBOS refuses a limit of a part that is above that of the whole.
+    most = limits.total or max(limits.concurrency, limits.per_tenant or 0)
     options: dict[str, Any] = {
-        "worker_concurrency": limits.concurrency,
+        "worker_concurrency": min(limits.concurrency, most),
         "global_concurrency": limits.total,
-        "partition_concurrency": limits.per_tenant,
+        "partition_concurrency": None if limits.per_tenant is None else min(limits.per_tenant, most),
     }
     if limits.rate is not None:
         options["limiter"] = {"limit": limits.rate, "period": limits.period}
@@ -341,7 +373,7 @@ def _engine_run(row: Any) -> EngineRun:
     return EngineRun(
         run_id=row.workflow_id,
         status=_STATUS.get(row.status, row.status.lower()),
-        queue=None if row.queue_name in (None, RESUMED, _INTERNAL) else row.queue_name,
+        queue=None if (row.queue_name or RESUMED).startswith((RESUMED, _INTERNAL)) else row.queue_name,
         executor=row.executor_id,
         created_at=_moment(row.created_at),
         updated_at=_moment(row.updated_at),

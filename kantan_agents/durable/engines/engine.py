@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import attrs
 
+from kantan_agents.support.arguments import checked_int, checked_number
+
 Body = Callable[[str, str], Awaitable[str]]
 """Makes a run: takes its id and what was stored of it, returns its outcome, both as JSON texts."""
+
+
+def _seconds(value: Any) -> float:
+    return checked_number("period", value, above_zero=True)
+
+
+def _at_least_one(_limits: Any, attribute: Any, value: Any) -> None:
+    if value is not None or attribute.name == "concurrency":
+        checked_int(attribute.name, value, 1)
 
 
 @attrs.frozen
@@ -23,14 +35,17 @@ class Limits:
         period: Seconds.
         per_tenant: Runs at once for each tenant; None without a limit.
         tenant_rate: Runs of each tenant that may begin in ``period`` seconds; None without a limit.
+
+    Raises:
+        InvalidOptionError: E75, a number is less than 1.
     """
 
-    concurrency: int = 10
-    total: int | None = None
-    rate: int | None = None
-    period: float = 60.0
-    per_tenant: int | None = None
-    tenant_rate: int | None = None
+    concurrency: int = attrs.field(default=10, validator=_at_least_one)
+    total: int | None = attrs.field(default=None, validator=_at_least_one)
+    rate: int | None = attrs.field(default=None, validator=_at_least_one)
+    period: float = attrs.field(default=60.0, converter=_seconds)
+    per_tenant: int | None = attrs.field(default=None, validator=_at_least_one)
+    tenant_rate: int | None = attrs.field(default=None, validator=_at_least_one)
 
     @property
     def by_tenant(self) -> bool:
@@ -161,6 +176,25 @@ class Engine(Protocol):
     def runs(self, status: str | None, queue: str | None, limit: int) -> Sequence[EngineRun]:
         """Return the newest runs, newest first."""
         ...
+
+
+RESUMED: Final = "kantan_agents_resumed"
+
+
+def resumed_queue(agent: str) -> str:
+    """Return the queue of runs of an agent that go on and came from none: recovered ones, and approved ones.
+
+    Only processes that have the agent take from it.
+    """
+    return f"{RESUMED}/{agent}"
+
+
+def agent_in(stored: str | None) -> str:
+    """Return the agent in what is stored of a run; empty if that cannot be read."""
+    try:
+        return str(json.loads(stored or "")["agent"])
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return ""
 
 
 def plain(value: Any) -> str | None:

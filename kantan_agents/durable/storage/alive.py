@@ -29,6 +29,14 @@ class Alive(Protocol):
         """Show it no longer."""
         ...
 
+    def keep(self) -> None:
+        """Show it again, if that was lost."""
+        ...
+
+    def forget(self) -> None:
+        """In a forked child: do not show that the parent is alive."""
+        ...
+
     def ended(self, executors: list[str]) -> list[str]:
         """Return those of other processes that have ended."""
         ...
@@ -78,6 +86,15 @@ class _Files:
                 held[1].unlink()
             os.close(held[0])
 
+    def keep(self) -> None:
+        """Do nothing: the system takes a lock only from a process that has ended."""
+
+    def forget(self) -> None:
+        """In a forked child: close the file, which the parent keeps locked."""
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held[0])
+
     def ended(self, executors: list[str]) -> list[str]:
         """Return the processes whose file is missing or not locked."""
         own = None if self._held is None else self._held[1].name
@@ -122,6 +139,7 @@ class _Advisory:
         self._database = database
         self._connection: Any = None
         self._executor: str | None = None
+        self._is_held = False
         self._lock = Lock()
         self._seen: set[str] = set()
 
@@ -141,9 +159,11 @@ class _Advisory:
                 self._connection.exec_driver_sql("SET tcp_keepalives_idle = 5")
                 self._connection.exec_driver_sql("SET tcp_keepalives_interval = 2")
                 self._connection.exec_driver_sql("SET tcp_keepalives_count = 3")
-                self._connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({_number(self._executor)})")
-            else:
-                self._connection.exec_driver_sql("SELECT 1")
+                self._is_held = False
+            # Another process may just look, or the server may not know yet that an old connection has ended.
+            statement = f"SELECT pg_try_advisory_lock({_number(self._executor)})"
+            found = self._connection.exec_driver_sql("SELECT 1" if self._is_held else statement).scalar()
+            self._is_held = bool(found)
         except DBAPIError:
             broken, self._connection = self._connection, None
             if broken is not None:
@@ -161,13 +181,25 @@ class _Advisory:
                 held.invalidate()
                 held.close()
 
+    def keep(self) -> None:
+        """Take the lock again, if the connection was lost."""
+        with self._lock:
+            if self._executor is not None:
+                self._take()
+
+    def forget(self) -> None:
+        """In a forked child: leave the parent's connection open there, and closed here."""
+        held, self._connection, self._executor = self._connection, None, None
+        if held is not None:
+            _forgotten.append(held)  # its destructor would end the session of the parent
+            with suppress(Exception), open(os.devnull, "rb") as null:  # noqa: PTH123
+                os.dup2(null.fileno(), held.connection.driver_connection.fileno())
+
     def ended(self, executors: list[str]) -> list[str]:
         """Return the processes whose lock was free at two looks: one may just be connecting again."""
         from sqlalchemy import text
 
-        with self._lock:
-            if self._executor is not None:
-                self._take()
+        self.keep()
         free: set[str] = set()
         with self._database.read() as connection:
             for one in executors:
@@ -182,6 +214,9 @@ class _Advisory:
         ended = [one for one in executors if one in free and one in self._seen]
         self._seen = free
         return ended
+
+
+_forgotten: list[Any] = []
 
 
 def _number(executor: str | None) -> int:

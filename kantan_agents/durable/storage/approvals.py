@@ -63,6 +63,9 @@ class WaitingRun:
     answers: Mapping[str, Decision]
 
 
+CLOSED = "cancelled"
+"""Stands for the run that goes on with one that was cancelled while it waited."""
+
 _COLUMNS = "run_id, call_id, agent, tool, arguments, asked_at, answer, answered_by, answered_at"
 
 
@@ -228,20 +231,39 @@ class Approvals:
                 ).scalars()
             )
 
-    def waiting_among(self, run_ids: Sequence[str]) -> set[str]:
-        """Return those of these runs that wait for people."""
+    def waited_among(self, run_ids: Sequence[str]) -> dict[str, str | None]:
+        """Return those of these runs that have waited, each with the one that goes on, or None."""
         from sqlalchemy import bindparam, text
 
         with self._database.read() as connection:
-            return set(
+            rows = connection.execute(
+                text(
+                    "SELECT run_id, next_id FROM kantan_agents_durable_waiting WHERE run_id IN :ids"
+                ).bindparams(bindparam("ids", expanding=True)),
+                {"ids": list(run_ids)},
+            ).all()
+        return {row.run_id: row.next_id for row in rows}
+
+    def close(self, run_id: str) -> bool:
+        """Let a run wait no longer, as it was cancelled; return False if it does not wait."""
+        from sqlalchemy import text
+
+        with self._database.write() as connection:
+            closed = connection.execute(
+                text(
+                    "UPDATE kantan_agents_durable_waiting SET next_id = :closed "
+                    "WHERE run_id = :run AND next_id IS NULL"
+                ),
+                {"closed": CLOSED, "run": run_id},
+            ).rowcount
+            if closed:
                 connection.execute(
                     text(
-                        "SELECT run_id FROM kantan_agents_durable_waiting "
-                        "WHERE next_id IS NULL AND run_id IN :ids"
-                    ).bindparams(bindparam("ids", expanding=True)),
-                    {"ids": list(run_ids)},
-                ).scalars()
-            )
+                        "DELETE FROM kantan_agents_durable_approvals WHERE run_id = :run AND answer IS NULL"
+                    ),
+                    {"run": run_id},
+                )
+        return bool(closed)
 
     def find(self, run_id: str) -> WaitingRun | None:
         """Return a run that waits or waited, with the answers."""

@@ -79,6 +79,12 @@ class Database:
             for table in _TABLES:
                 connection.exec_driver_sql(table)
 
+    def forget(self) -> None:
+        """In a forked child: leave the connections to the parent."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.dispose(close=False)
+
     def close(self) -> None:
         """Close all connections. The next use opens new ones."""
         with self._lock:
