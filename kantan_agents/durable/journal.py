@@ -187,7 +187,9 @@ class Journal:
     def _inside(self) -> str:
         # Agents of the SDK as tools belong to the run. Those of one name may be asked at the same time.
         outer = current_tool_call.get()
-        return "" if outer is None or outer.run is not self._run else f"{outer.path}/"
+        if outer is None or outer.run is not self._run:
+            return ""
+        return f"{outer.path}{f'~{outer.tries}' if outer.tries > 1 else ''}/"
 
     async def tool(self, call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         """Return what a call has returned or raised before, or make it and keep that.
@@ -197,8 +199,12 @@ class Journal:
         """
         step = self._step_of_tool(call)
         self._tries[step] += 1
-        if self._tries[step] > 1:  # a middleware tries it again: what an earlier try has returned is not its
-            step = f"{step}~{self._tries[step]}"
+        tries = self._tries[step]
+        outer = current_tool_call.get()
+        if outer is not None:
+            outer.tries = tries  # the calls inside this one have places of their own in each try
+        if tries > 1:  # a middleware tries it again: what an earlier try has returned is not its
+            step = f"{step}~{tries}"
         kept = self.known(step)
         if kept is not None:
             mark_replayed(agents.get_current_span())

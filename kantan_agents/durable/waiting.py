@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -42,23 +40,9 @@ async def store_waiting(run: Run, approvals: Approvals, execution: Execution, *,
         queue=execution.queue,
         tenant=execution.tenant,
     )
-    with _without(run.context, options.left_out):
-        text = text_of(run.context, [key])
+    text = text_of(run.context, [key], options.left_out)
     waiting = WaitingRun(run.id, run.agent.name, text, options.to_json(), execution.queue, {})
     await execution.call(lambda: approvals.wait(waiting, calls))
-
-
-@contextmanager
-def _without(context: dict[str, Any], keys: tuple[str, ...]) -> Iterator[None]:
-    """Take keys out of a context for a moment, in which nothing else runs."""
-    items = list(context.items())
-    for key in keys:
-        del context[key]
-    try:
-        yield
-    finally:
-        context.clear()
-        context.update(items)
 
 
 def _redacted(run: Run, call: Any) -> Any:

@@ -118,6 +118,7 @@ class ToolCall:
         again: How many calls of the run have had the same ``call_id`` before. Counted in durable runs.
         inside: Ids of the calls of the run that this one is inside of, each with a slash, if an agent of the
             SDK as a tool makes it. Set in durable runs.
+        tries: How often middleware has made the call, with this time. Counted in durable runs.
     """
 
     run: Run
@@ -132,6 +133,7 @@ class ToolCall:
     record: Any = None
     again: int = 0
     inside: str = ""
+    tries: int = 1
 
     @property
     def idempotency_key(self) -> str:

@@ -7,6 +7,7 @@ a run may begin in another order. They are in ``durable.storage.steps``.
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
@@ -95,6 +96,7 @@ class DBOSEngine:
             reason = "this process has a DBOS of its own; start DurableRuns in another process"
             raise DurableNotStartedError(agent="DurableRuns", reason=reason)
         try:
+            _forget_closed_streams()
             DBOS(
                 config={
                     "name": self._application,
@@ -328,6 +330,14 @@ class DBOSEngine:
             has_tables = inspect(connection).has_table("workflow_status", schema=schema)
         if not has_tables:
             DBOS.migrate(self._database.url)
+
+
+def _forget_closed_streams() -> None:
+    """Remove handlers of DBOS whose stream is closed: DBOS would fail when it flushes them."""
+    logger = logging.getLogger("dbos")
+    for handler in [*logger.handlers]:
+        if getattr(getattr(handler, "stream", None), "closed", False):
+            logger.removeHandler(handler)
 
 
 def _register(body: Body, max_recoveries: int, enqueue: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -31,8 +32,13 @@ class NamedAgent(Protocol):
         ...
 
 
-def text_of(context: Mapping[str, Any], keys: Sequence[bytes]) -> str:
+def text_of(context: Mapping[str, Any], keys: Sequence[bytes], leave_out: Sequence[str] = ()) -> str:
     """Return the paused run in a context as a text, signed with the first of ``keys``.
+
+    Args:
+        context: The context.
+        keys: The keys.
+        leave_out: Keys of the context that the text is not to have.
 
     Raises:
         ApprovalStateError: E85, the context holds a value that JSON cannot represent.
@@ -42,11 +48,20 @@ def text_of(context: Mapping[str, Any], keys: Sequence[bytes]) -> str:
         # The state of an agent used as a tool holds the caller's context, whose result is not JSON.
         with without_result(context):
             state = result.to_state()
+            if leave_out:
+                state = _with_less(state, leave_out)
             text = json.dumps(state_data(state), default=as_json, separators=(",", ":"))
     except (AgentsException, TypeError, ValueError) as error:
         raise ApprovalStateError(reason=f"the run cannot be stored as JSON: {error}") from error
     # The SDK has no public access to the agent that started the run.
     return signed(state._starting_agent.name, text, keys[0])
+
+
+def _with_less(state: RunState[Any, Any], leave_out: Sequence[str]) -> RunState[Any, Any]:
+    less, given = copy.copy(state), context_of(state)
+    less._context = copy.copy(state._context)  # the SDK has no public way to change the context of a state
+    less._context.context = {key: value for key, value in given.items() if key not in leave_out}  # type: ignore[union-attr]
+    return less
 
 
 async def state_of(

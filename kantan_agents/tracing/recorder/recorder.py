@@ -190,7 +190,7 @@ class SQLiteRecorder(TracingProcessor):
 
     def on_span_end(self, span: Any) -> None:
         """Record a span, unless it is one of a call that an earlier process has made and recorded."""
-        if hasattr(span.span_data, REPLAYED):
+        if hasattr(getattr(span, "span_data", None), REPLAYED):
             return
         size = settled_size(span) if self._redact is None else 0
         if size:
