@@ -58,6 +58,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "another version of your code goes on": (
             "durable/test_versions.py::test_another_prompt_other_tools_or_another_model_go_on_with_what_was_done",
         ),
+        "a server is told to end, and cancels its requests": (
+            "durable/test_deploys.py::test_a_request_that_a_server_cancels_at_its_end_goes_on",
+        ),
+        "a process is forked": (
+            "durable/test_deploys.py::test_a_forked_child_does_not_keep_its_parent_alive",
+        ),
         "a caller cancels a run": (
             "durable/test_ends.py::test_a_run_whose_caller_cancels_it_is_not_taken_up_again",
             "durable/test_ends.py::test_a_run_can_be_cancelled_from_elsewhere_and_resumed",

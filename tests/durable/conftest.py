@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -83,7 +84,13 @@ class Scene:
         self._log = folder / "log"
 
     def run(
-        self, code: str, server: OfflineServer, *, first: bool, dies: bool | None = None
+        self,
+        code: str,
+        server: OfflineServer,
+        *,
+        first: bool,
+        dies: bool | None = None,
+        ends_by: Sequence[int] = (),
     ) -> list[dict[str, Any]]:
         """Run the code as a program, and return what it has printed, a line each.
 
@@ -92,11 +99,12 @@ class Scene:
             server: The scripted model.
             first: Whether it is the first of the two programs, which is killed.
             dies: Whether it kills itself; None means that the first one does.
+            ends_by: Its possible exit statuses, if it ends otherwise.
         """
         program = self.begin(code, server, first=first)
         stdout, stderr = program.communicate(120)
         expected = -9 if (first if dies is None else dies) else 0
-        assert program.returncode == expected, (program.returncode, stdout, stderr)
+        assert program.returncode in (ends_by or (expected,)), (program.returncode, stdout, stderr)
         return [json.loads(line) for line in stdout.splitlines() if line.startswith("{")]
 
     def begin(self, code: str, server: OfflineServer, *, first: bool) -> Program:

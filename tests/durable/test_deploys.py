@@ -1,0 +1,102 @@
+"""Servers that end, and processes that fork, with durable runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from kantan_agents.testing import OfflineServer, function_call
+from tests.durable.conftest import Scene
+
+_REPLIES = [[function_call("wait", {}, call_id="c1")], "Done."]
+
+_SERVER = """
+from contextlib import asynccontextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+async def wait() -> str:
+    "Wait, the first time until the end of the process."
+    effect("wait")
+    if FIRST:
+        os.kill(os.getpid(), signal.SIGTERM)
+        await asyncio.sleep(60)
+    return "waited"
+
+agent = Agent("a", "Help.", model="gpt-6.1-terra", tools=[wait], middleware=[Durable()])
+
+async def first(runs):
+    raise AssertionError("the server starts it")
+
+@asynccontextmanager
+async def lifespan(app):
+    async with DurableRuns(DB, agents=[agent], look_interval=0.05):
+        yield
+
+app = FastAPI(lifespan=lifespan)
+
+@app.post("/")
+async def ask() -> str:
+    context = await agent.run_async("Go.")
+    return str(context["result"].final_output)
+
+def serve():
+    import socket, threading, urllib.request
+    listener = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+    def post():
+        try:
+            urllib.request.urlopen(urllib.request.Request(url, method="POST"), timeout=30)
+        except Exception as error:
+            effect(type(error).__name__)
+
+    threading.Thread(target=post, daemon=True).start()
+    config = uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1)
+    uvicorn.Server(config).run(sockets=[listener])
+
+if FIRST:
+    serve()
+    die()  # uvicorn has sent itself the signal again, unless a handler of ours has let it end
+"""
+
+
+def test_a_request_that_a_server_cancels_at_its_end_goes_on(scene: Scene) -> None:
+    with OfflineServer(_REPLIES) as server:
+        scene.run(_SERVER, server, first=True, ends_by=(-signal.SIGKILL, -signal.SIGTERM))
+        ended = scene.run(_SERVER, server, first=False)
+    assert [run["output"] for run in ended] == ["Done."]
+    assert scene.effects.count("wait") == 2
+    assert len(server.requests) == 2
+
+
+_FORKED = """
+async def wait() -> str:
+    "Fork a child that outlives this process."
+    if FIRST:
+        child = os.fork()
+        if child == 0:
+            import time
+            from kantan_agents.durable.started import Started
+            effect(f"child {os.getpid()} {Started.runs}")
+            os.close(1)
+            os.close(2)
+            time.sleep(60)
+            os._exit(0)
+        while not os.path.exists(LOG):
+            await asyncio.sleep(0.01)
+        die()
+    return "waited"
+
+agent = Agent("a", "Help.", model="gpt-6.1-terra", tools=[wait], middleware=[Durable()])
+"""
+
+
+def test_a_forked_child_does_not_keep_its_parent_alive(scene: Scene) -> None:
+    with OfflineServer(_REPLIES) as server:
+        ended = scene.killed(_FORKED, server)
+    _, child, started = scene.effects[0].split()
+    os.kill(int(child), signal.SIGKILL)
+    assert started == "None"
+    assert ended["output"] == "Done."
