@@ -108,7 +108,7 @@ class DurableRuns(Making):
             reason = "a process can have one DurableRuns started, and another one is"
             raise DurableNotStartedError(agent=", ".join(self._agents), reason=reason)
         Started.runs = self
-        # A server that is told to end cancels its requests first. These runs are to go on elsewhere.
+        # A server that is asked to end cancels its requests first. These runs are to go on elsewhere.
         sigterm.flush_on_sigterm()
         task = asyncio.create_task(_in_thread(self._start))
         try:

@@ -25,6 +25,7 @@ from kantan_agents.durable.engines.engine import (
     plain,
     resumed_queue,
 )
+from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.formats import message_of
 from kantan_agents.durable.storage.database import Database
 from kantan_agents.errors import (
@@ -97,6 +98,7 @@ class DBOSEngine:
             raise DurableNotStartedError(agent="DurableRuns", reason=reason)
         try:
             _forget_closed_streams()
+            give_clock()
             DBOS(
                 config={
                     "name": self._application,
@@ -308,6 +310,7 @@ class DBOSEngine:
         with self._lock:
             if self._made is None:
                 try:
+                    give_clock()
                     self._create_tables()
                     self._made = DBOSClient(
                         system_database_url=self._database.url,
