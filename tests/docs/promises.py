@@ -58,7 +58,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "another version of your code goes on": (
             "durable/test_versions.py::test_another_prompt_other_tools_or_another_model_go_on_with_what_was_done",
         ),
-        "a server is told to end, and cancels its requests": (
+        "a server is asked to end, and cancels its requests": (
             "durable/test_deploys.py::test_a_request_that_a_server_cancels_at_its_end_goes_on",
         ),
         "a process is forked": (

@@ -27,7 +27,7 @@ from kantan_agents.durable.engines.engine import (
 )
 from kantan_agents.durable.engines.old_sqlite import give_clock
 from kantan_agents.durable.formats import message_of
-from kantan_agents.durable.storage.database import Database
+from kantan_agents.durable.storage.database import Database, close_with
 from kantan_agents.errors import (
     DurableDatabaseError,
     DurableNotStartedError,
@@ -318,6 +318,7 @@ class DBOSEngine:
                         serializer=DBOSPortableJSONSerializer(),
                         retry_connection_errors=False,
                     )
+                    close_with(self, self._made.destroy)
                 except Exception as error:
                     reason = _first_line(error)
                     raise DurableDatabaseError(database=self._database.shown, reason=reason) from error

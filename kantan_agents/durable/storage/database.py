@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -134,6 +136,7 @@ class Database:
         with self._lock:
             if self._engine is None:
                 self._engine = self._new_engine()
+                close_with(self, self._engine.dispose)
             return self._engine
 
     def _new_engine(self) -> Engine:
@@ -153,6 +156,16 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")  # of the file: readers and writers do not wait
 
         return engine
+
+
+def close_with(owner: Any, close: Callable[[], None]) -> None:
+    """Close connections when their owner is collected: a process that only enqueues may never stop it."""
+    weakref.finalize(owner, _close_own, close, os.getpid()).atexit = False
+
+
+def _close_own(close: Callable[[], None], process: int) -> None:
+    if os.getpid() == process:  # those of a forked child belong to its parent
+        close()
 
 
 def _checked_url(url: Any) -> str:

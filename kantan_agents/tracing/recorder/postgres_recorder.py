@@ -23,10 +23,9 @@ class PostgresRecorder(SQLiteRecorder):
     to one database, and start at the same time.
 
     Args:
-        path: The URL of the database, such as ``postgresql://user@host/traces``. Its tables are created in
-        the
-            first schema of the user's ``search_path``. The password is in no log line, error or ``repr``;
-            better leave it out of the URL, and use ``PGPASSWORD`` or a password file.
+        path: The URL of the database, such as ``postgresql://user@host/traces``. Its tables are
+            created in the first schema of the user's ``search_path``. The password is in no log line, error
+            or ``repr``; better leave it out of the URL, and use ``PGPASSWORD`` or a password file.
         max_queue: As for ``SQLiteRecorder``, with a larger default for the time that a server is away.
         **options: As for ``SQLiteRecorder``. ``adopt`` is about a schema that has tables of another program.
             ``search_index`` creates an index with the extension ``pg_trgm`` for new tables; without the
