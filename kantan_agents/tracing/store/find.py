@@ -25,7 +25,7 @@ from kantan_agents.tracing.store.candidates import NEWEST, newest_first
 from kantan_agents.tracing.store.filters import Filters
 from kantan_agents.tracing.store.runs import traces_with_inner_runs
 from kantan_agents.tracing.store.span_records import KantanSearch, mapping_of
-from kantan_agents.tracing.store.summarise import has_failed
+from kantan_agents.tracing.store.summarise import ended_as_wanted
 from kantan_agents.tracing.store.tables import create_views, storable_json, storable_text, valid_json
 from kantan_agents.tracing.trigrams import fold, needs_case_folding
 
@@ -116,7 +116,7 @@ def _find(connection: sqlite3.Connection, wanted: _Search, limit: int | None, tz
     if query is None:
         with closing(_candidates(connection, filters, newest)) as candidates:
             ids = (row["id"] for row in candidates)
-            return [*islice(_ended_as_wanted(connection, ids, filters), limit)]
+            return [*islice(ended_as_wanted(connection, ids, filters.has_failed), limit)]
     with (
         closing(_Window(connection, inner_runs=bool(filters.metadata))) as window,
         closing(_candidates(connection, filters, newest)) as candidates,
@@ -125,16 +125,7 @@ def _find(connection: sqlite3.Connection, wanted: _Search, limit: int | None, tz
         # For a common filter the first traces suffice; a larger window would be read in vain.
         first = _FIRST_WINDOW if limit is None else min(max(limit, 1), _FIRST_WINDOW)
         found = _passing(candidates, window, search, query, first)
-        return [*islice(_ended_as_wanted(connection, found, filters), limit)]
-
-
-def _ended_as_wanted(
-    connection: sqlite3.Connection, trace_ids: Iterator[str], filters: Filters
-) -> Iterator[str]:
-    """Yield the traces that failed, or those that did not; which error ended a run is not found by SQL."""
-    for trace_id in trace_ids:
-        if filters.has_failed is None or filters.has_failed == has_failed(connection, trace_id):
-            yield trace_id
+        return [*islice(ended_as_wanted(connection, found, filters.has_failed), limit)]
 
 
 def _passing(

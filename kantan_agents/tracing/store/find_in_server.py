@@ -19,7 +19,7 @@ from kantan_agents.tracing.postgres.connection import ServerConnection, server_o
 from kantan_agents.tracing.postgres.dialect import PREFIX
 from kantan_agents.tracing.postgres.schema import has_trigrams
 from kantan_agents.tracing.store.filters import Filters
-from kantan_agents.tracing.store.summarise import has_failed
+from kantan_agents.tracing.store.summarise import ended_as_wanted
 from kantan_agents.tracing.trigrams import LENGTH, fold, needs_case_folding
 
 _FIRST_WINDOW: Final = 256
@@ -95,19 +95,10 @@ def find_in_server(
     connection.execute("BEGIN")  # the index and the traces must be read in the same state
     try:
         found = _passing(server, filters, limit, tz, newest)
-        return [*islice(_ended_as_wanted(connection, found, filters), limit)]
+        return [*islice(ended_as_wanted(connection, found, filters.has_failed), limit)]
     finally:
         if connection.in_transaction:
             connection.execute("COMMIT")
-
-
-def _ended_as_wanted(
-    connection: sqlite3.Connection, trace_ids: Iterator[str], filters: Filters
-) -> Iterator[str]:
-    """Yield the traces that failed, or those that did not; which error ended a run is not found by SQL."""
-    for trace_id in trace_ids:
-        if filters.has_failed is None or filters.has_failed == has_failed(connection, trace_id):
-            yield trace_id
 
 
 def _passing(

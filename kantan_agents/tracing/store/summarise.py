@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kantan_llm.tracing import SpanRecord, TraceRecord
@@ -85,6 +85,15 @@ def has_failed(connection: sqlite3.Connection, trace_id: str) -> bool:
         return False
     spans = light_spans(connection, trace_id, texts=False)
     return _input_output_error(TraceRuns(mapping_of(row["metadata_json"]), spans), spans)[2] is not None
+
+
+def ended_as_wanted(
+    connection: sqlite3.Connection, trace_ids: Iterator[str], failed: bool | None
+) -> Iterator[str]:
+    """Yield the traces that failed, or those that did not; which error ended a run is not found by SQL."""
+    for trace_id in trace_ids:
+        if failed is None or failed == has_failed(connection, trace_id):
+            yield trace_id
 
 
 def summarise(trace: TraceRecord, spans: Sequence[SpanRecord]) -> TraceSummary:
