@@ -71,9 +71,7 @@ def newest_sdk(session: nox.Session) -> None:
     session.run("python", "-c", _SHOW_VERSIONS)
     # A browser sees what the page's API answers, whatever SDK has recorded it; the tests of the API run here.
     # The SQL of traces in Postgres is the same too.
-    # Durable runs are not tested here yet: on Python 3.13 their tests leave connections and threads.
-    left = ("--ignore=tests/durable", "--ignore=tests/durable_http")
-    session.run(*SUITE, "-m", "not browser and not postgres", *left, *session.posargs)
+    session.run(*SUITE, "-m", "not browser and not postgres", *session.posargs)
 
 
 @nox.session(python=PYTHONS[1:2] or None)

@@ -111,7 +111,8 @@ class OtelExporter(TracingProcessor):
         if self._own is not None:
             self._own.before_flush = self._later.do_now
         tool_call_notes.append(_noting(self))
-        weakref.finalize(self, _end, self._later, self._own).atexit = False
+        self._ending = weakref.finalize(self, _end, self._later, self._own)
+        self._ending.atexit = False
         registry.register_exporter(self)
         lifecycle.watch_process()
         # After the hooks of the application's providers, which are called later and send what is done here.

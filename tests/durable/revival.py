@@ -90,6 +90,13 @@ class Case:
             **options,
         )
 
+    def start_anew(self) -> None:
+        """Forget what has happened: one process of the suite may make the cases of a module twice."""
+        for known in attrs.fields(Case):
+            if known.name not in _GIVEN:
+                default: Any = known.default
+                setattr(self, known.name, default.factory() if hasattr(default, "factory") else default)
+
     def effect(self, line: str) -> None:
         """Note something that a tool has done."""
         self.effects.append(line)
@@ -116,6 +123,9 @@ class Case:
     def answers(self) -> list[str]:
         """The results of tools in the last request of the second process."""
         return results(self.requests[1][-1])
+
+
+_GIVEN = ("build", "replies", "input", "context", "options", "begin", "ends")
 
 
 def results(request: RecordedRequest) -> list[str]:
@@ -146,8 +156,9 @@ def revive(
         **options: For ``DurableRuns``.
     """
     database = f"sqlite:///{folder / 'runs.sqlite3'}"
-
     given = {"look_interval": 0.02, **options}
+    for case in cases.values():
+        case.start_anew()
     with served(cases):
         asyncio.run(make(database, cases, between, given, goes_on=goes_on))
     return database

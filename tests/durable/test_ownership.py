@@ -139,11 +139,16 @@ def _wait_until(is_so: Callable[[], bool]) -> None:
 
 def test_two_processes_that_recover_at_once_make_each_run_once(scene: Any) -> None:
     code = """
+    paying = []
+
     async def pay(amount: int) -> str:
         "Pay."
         effect(f"pay {amount} {os.getpid() if not FIRST else 'first'}")
-        if amount == 1:
-            die_first()
+        if FIRST:
+            paying.append(amount)
+            if len(paying) == 5:
+                die()
+            await asyncio.sleep(60)  # until all are stored and pay
         return "paid"
 
     agent = Agent("a", "Help.", model="gpt-6.1-terra", tools=[pay], middleware=[Durable()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,9 @@ def _with_session(case: Case) -> Agent[Any]:
 
 
 def _session(name: str) -> Any:
-    return _SESSIONS.setdefault(name, SQLiteSession(name))
+    if name not in _SESSIONS:
+        _SESSIONS[name] = SQLiteSession(name)
+    return _SESSIONS[name]
 
 
 _SESSIONS: dict[str, SQLiteSession] = {}
@@ -160,10 +163,13 @@ RESTORING = {
 
 
 @pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("redaction")
     revive(folder, PLAIN, keep_events=True)
-    return folder
+    yield folder
+    for session in _SESSIONS.values():
+        session.close()
+    _SESSIONS.clear()
 
 
 @pytest.fixture(scope="module")

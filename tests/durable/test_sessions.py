@@ -17,6 +17,7 @@ from tests.durable.revival import Case, KilledError, call, revive
 
 _REPLIES = {0: [call("look", "c1")], 1: [call("look", "c2")], 2: "Done."}
 _SESSIONS: dict[str, Killing] = {}
+_UNKNOWN: list[SQLiteSession] = []
 
 
 class Killing(SQLiteSession):
@@ -67,6 +68,13 @@ async def _talk(agent: Agent[Any], case: Case) -> None:
     await agent.run_async(case.input, session=session)
 
 
+def _unknown() -> SQLiteSession:
+    """Return a session that the agent's ``Durable`` cannot open."""
+    session = SQLiteSession("x")
+    _UNKNOWN.append(session)
+    return session
+
+
 def _case(kill: str, **context: Any) -> Case:
     return Case(lambda case: _agent(case, kill), _REPLIES, begin=_talk, context=context)
 
@@ -85,11 +93,11 @@ CASES = {
     **REPEATED,
     "not_opened": Case(
         lambda case: case.agent(),
-        begin=lambda agent, case: agent.run_async("Go.", session=SQLiteSession("x")),
+        begin=lambda agent, case: agent.run_async("Go.", session=_unknown()),
     ),
     "not_opened_later": Case(
         lambda case: case.agent(),
-        begin=lambda agent, case: agent.enqueue("Go.", queue="q", session=SQLiteSession("x")),
+        begin=lambda agent, case: agent.enqueue("Go.", queue="q", session=_unknown()),
     ),
 }
 
@@ -98,7 +106,7 @@ CASES = {
 def _made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     revive(tmp_path_factory.mktemp("sessions"), CASES)
     yield
-    for session in _SESSIONS.values():
+    for session in (*_SESSIONS.values(), *_UNKNOWN):
         session.close()
 
 

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import threading
+import time
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import pytest
@@ -9,9 +11,11 @@ from agents import set_trace_processors
 
 from kantan_agents import Agent, OtelExporter
 from kantan_agents.testing import OfflineServer
+from kantan_agents.tracing.registry import exporters
 from tests.otel.receiver import Receiver, receiving
 
 FLUSH = 30.0
+_THREADS = ("Otel", "kantan-agents-otel")
 
 
 @pytest.fixture(autouse=True)
@@ -22,26 +26,37 @@ def _no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
-    """A collector, to which the environment sends everything."""
+    """A collector, to which the environment sends everything. Afterwards, all exporters have ended."""
+    before = set(threading.enumerate())
     with receiving() as receiver:
         monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.url)
         yield receiver
+        receiver.status = 200
+        _end_exporters(before)
+
+
+def _end_exporters(earlier: Collection[threading.Thread]) -> None:
+    """Wait for threads that would disturb later tests when they try to reach a collector that has gone."""
+    set_trace_processors([])
+    for exporter in exporters():
+        if isinstance(exporter, OtelExporter):
+            exporter._ending()  # as when it is collected
+    end = time.monotonic() + FLUSH
+    for thread in set(threading.enumerate()) - set(earlier):
+        if thread.name.startswith(_THREADS):
+            thread.join(max(0.0, end - time.monotonic()))
 
 
 @pytest.fixture
-def export(receiver: Receiver) -> Iterator[Callable[..., OtelExporter]]:
-    """``export(...)``: an exporter that receives all traces. Afterwards, everything is sent."""
-    made: list[OtelExporter] = []
+def export(receiver: Receiver) -> Callable[..., OtelExporter]:
+    """``export(...)``: an exporter that receives all traces."""
 
     def make(**options: Any) -> OtelExporter:
         exporter = OtelExporter(flush_on_sigterm=False, **options)
         set_trace_processors([exporter])
-        made.append(exporter)
         return exporter
 
-    yield make
-    for exporter in made:
-        exporter.shutdown()
+    return make
 
 
 @pytest.fixture

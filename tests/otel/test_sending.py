@@ -215,7 +215,7 @@ def test_a_flush_waits_no_longer_than_it_may(
     export: Export, monkeypatch: pytest.MonkeyPatch, silent: str
 ) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", silent)
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "3")
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "1")
     exporter = export()
     spans("a")
     assert exporter.force_flush(0.01) is False
