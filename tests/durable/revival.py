@@ -231,7 +231,9 @@ async def _end(runs: DurableRuns, case: Case, run_id: str) -> None:
     case.run_id = run_id
     try:
         known = await runs.get(run_id)
-        is_waiting = known.status == "queued" and known.queue is not None  # for a worker, of which there is none
+        is_waiting = (
+            known.status == "queued" and known.queue is not None
+        )  # for a worker, of which there is none
         if case.ends or (known.status in ("queued", "running") and not is_waiting):
             case.outcome = await runs.result(run_id, timeout=20)
     except Exception as error:  # noqa: BLE001 - the test looks at it

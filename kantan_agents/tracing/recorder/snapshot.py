@@ -1,7 +1,7 @@
 """Snapshots: immutable copies of ended spans and traces, made in the thread that ends them.
 
-That thread pays for the SDK's ``export`` and one copy as JSON, and of a settled span not even for these. The
-writer's thread does the rest.
+That thread pays for the SDK's ``export`` and one copy as JSON; for a settled span, it pays at most for a copy
+of the contents. The writer's thread does the rest.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from kantan_agents.tracing.recorder.private_errors import (
     records_sensitive_data,
 )
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact, placement
+from kantan_agents.tracing.recorder.settled import data_of
 
 # Span types whose data the SDK fills with strings and integers only.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
@@ -97,15 +98,17 @@ class SpanSnapshot:
 
 @attrs.define(eq=False)
 class SettledSpan:
-    """A span that has ended and does not change any more, so that it is copied when it is written.
+    """A span that has ended and does not change any more, so that it is encoded when it is written.
 
     Attributes:
         size: The bytes that the span takes in the queue.
+        contents: Its contents as ``copied_contents`` returns them, if only they may change.
     """
 
     span: Any
     size: int
     queued_at: float
+    contents: bytes | None = None
 
     @property
     def id(self) -> str:
@@ -121,9 +124,22 @@ class SettledSpan:
         """
         # As it was when the span ended: without an error.
         exported = {**(recorded_export(self.span) or {}), "error": None}
-        snapshot = _snapshot(exported)
-        if snapshot.derived is None:
+        snapshot = self._copied(exported) or _snapshot(exported)
+        if snapshot.derived is None and snapshot.exported is None:
             snapshot.exported = exported
+        return snapshot
+
+    def _copied(self, exported: dict[str, Any]) -> SpanSnapshot | None:
+        """Return the snapshot of the copied contents; None if there are none, or objects among them."""
+        if self.contents is None:
+            return None
+        data = data_of(self.contents)
+        copied = {**exported, "span_data": data}
+        try:
+            snapshot = SpanSnapshot(exported["id"], _packed(copied, data))
+        except (ValueError, TypeError, RecursionError):
+            return None
+        snapshot.exported = copied
         return snapshot
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import threading
+from array import array
+from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from agents import custom_span, function_span, generation_span, trace
 from agents.tracing import AgentSpanData, get_trace_provider
 
 from kantan_agents.tracing.recorder import SQLiteRecorder, batches, figure_keeper, writer
-from kantan_agents.tracing.recorder.settled import settled_size
+from kantan_agents.tracing.recorder import recorder as recorders
+from kantan_agents.tracing.recorder.settled import copied_contents, settled_size, size_of_copied
 from kantan_agents.tracing.store import TraceStore
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.processes import wait_until
@@ -78,6 +82,85 @@ def test_spans_that_may_change_after_their_end_are_recorded_as_they_were(
     stored = str(TraceStore(file.path).trace(found.trace_id).spans)
     assert "before" in stored
     assert "after" not in stored
+
+
+class _Text(str):
+    __slots__ = ()
+
+
+VALUES = [
+    0.1 + 0.2,
+    1e22,
+    float("nan"),
+    2**70,
+    "\ud83d half",
+    ("a", 1),
+    OrderedDict(a=1),
+    {1: "a", None: "b"},
+    _Text("text"),
+    np.float64(0.5),
+    np.arange(3),
+    b"bytes",
+    bytearray(b"bytes"),
+    {"set"},
+    1j,
+    ...,
+    array("d", [0.5]),
+    (lambda: None).__code__,
+]
+
+
+def _stored(recorder: SQLiteRecorder, file: DatabaseFile, value: Any) -> list[tuple[Any, ...]]:
+    with (
+        trace("w"),
+        generation_span(
+            input=[{"role": "user", "content": value}],
+            output=[{"content": "é", "value": value}],
+            model="m",
+            model_config={"value": value},
+            usage={"input_tokens": 1, "value": value},
+        ),
+    ):
+        pass
+    assert recorder.force_flush(10)
+    return file.rows(
+        "SELECT span_type, input, output, usage_json, error_json FROM spans ORDER BY rowid DESC LIMIT 1"
+    )
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_value_of_any_type_is_stored_as_if_it_had_been_encoded_at_once(
+    recorder_at: RecorderAt, file: DatabaseFile, monkeypatch: pytest.MonkeyPatch, value: Any
+) -> None:
+    recorder = recorder_at(file.path)
+    copied = _stored(recorder, file, value)
+    monkeypatch.setattr(recorders, "copied_contents", lambda _: None)
+    assert copied == _stored(recorder, file, value)
+
+
+@pytest.mark.parametrize("depth", [50, 900])
+def test_contents_that_are_nested_deeply_are_recorded(
+    recorder_at: RecorderAt, file: DatabaseFile, depth: int
+) -> None:
+    recorder = recorder_at(file.path)
+    nested: list[Any] = []
+    for _ in range(depth):
+        nested = [nested]
+    with trace("w"), generation_span(input=[{"content": "found"}, {"content": nested}]):
+        pass
+    assert recorder.force_flush(10)
+    assert file.count() == 1
+
+
+def test_long_contents_are_not_kept_twice() -> None:
+    with trace("w"):
+        with generation_span(input=[{"content": "x" * 100_000}]) as long:
+            pass
+        with generation_span(input=[{"content": "x"}]) as short:
+            pass
+    assert copied_contents(long) is None
+    contents = copied_contents(short)
+    assert contents is not None and size_of_copied(contents) > len(contents)
 
 
 def test_only_spans_of_texts_count_as_settled_and_with_their_texts() -> None:
