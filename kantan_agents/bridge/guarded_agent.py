@@ -72,15 +72,15 @@ class RuledAgent(agents.Agent[Any]):
         """Its model, in an ``ObservedModel`` while a run is active that is observed, captured or replayed."""
         # The SDK reads this property eight times a turn, so it must stay cheap.
         model, run = self.__dict__.get("model"), current_run.get()
-        if run is None or not (
-            run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once
-        ):
+        if run is None:
             return model
-        key = id(model), self.name
-        known = run.observed.get(key)
-        if known is None or known[0] is not model:
-            known = run.observed[key] = model, observed(model, self.name)
-        return known[1]
+        known = run.observed.get(id(self))
+        if known is not None and known[0] is self and known[1] is model:
+            return known[2]
+        if run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once:
+            known = run.observed[id(self)] = self, model, observed(model, self.name)
+            return known[2]
+        return model
 
     @model.setter
     def model(self, model: Any) -> None:

@@ -330,6 +330,26 @@ def test_values_in_json_are_changed_by_their_key_and_alike_if_streamed(value: An
     assert "".join(redaction.feed(text[a:b]) for a, b in pairwise(borders)) + redaction.end() == whole
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("03-1234-5678,090-1111-2222", "[phone],[phone]"),
+        ("0312345678,09011112222", "[phone],[phone]"),
+        ("03-1234-5678.03-1234-5678", "[phone].[phone]"),
+        ("03-1234-5678.0312345678", "[phone].[phone]"),
+        ("4111111111111111,5500005555555559", "[card],[card]"),
+        ("id,3.0123456789", "id,3.0123456789"),
+        ("12345.0123456789", "12345.0123456789"),
+        ("0.4111111111111111", "0.4111111111111111"),
+        ("1,012,345,678 and 1,0123456789", "1,012,345,678 and 1,0123456789"),
+        ("7.02-03-2024", "7.02-03-2024"),
+    ],
+)
+def test_each_number_of_a_list_is_found_and_no_part_of_another_number(text: str, expected: str) -> None:
+    assert redacted(text) == expected
+    assert redacted(text, list(range(len(text)))) == expected
+
+
 def test_digits_within_an_id_are_no_card_number() -> None:
     for text in ("01a20508e4111111111111111a4786d", "sha256:0f4111111111111111b2"):
         assert redacted(text) == text

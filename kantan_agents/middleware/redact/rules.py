@@ -53,7 +53,7 @@ class SignsRule:
     """Finds data of bounded length that consists of a small set of characters.
 
     Args:
-        pattern: Matches candidates; it may look at one character before and after the match.
+        pattern: Matches candidates; it may look at a few characters before the match and at one after it.
         signs: All characters that the pattern can match.
         longest: Maximum number of characters that the pattern can match and look at.
         check: Returns the length of the actual match within a candidate, 0 if there is no match.
@@ -213,17 +213,22 @@ class SecretRule:
 
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
+# A fraction, or a group of thousands. More digits before a comma are the end of another entry in a list.
+_NO_NUMBER_BEFORE = r"(?<!\d\.)(?<!(?<!\d\d\d)\d,)"
+_NATIONAL = r"\(?0\d(?:[ .()-]{0,2}\d){7,9}"
 _PHONE = "|".join(
     (
         r"(?<!\d)\+\d(?:[ .()-]{0,2}\d){6,14}(?!\d)",  # with country code
-        rf"{_NO_WORD_BEFORE}(?<!\d[.,])\(?0\d(?:[ .()-]{{0,2}}\d){{7,9}}{_NO_WORD_AFTER}",
+        rf"{_NO_WORD_BEFORE}{_NO_NUMBER_BEFORE}{_NATIONAL}{_NO_WORD_AFTER}",
+        # After a dot: behind another phone number, or with hyphens, which no fraction has.
+        rf"(?:(?<=-\d\d\d\d\.){_NATIONAL}|(?<=\d\.)0\d{{1,4}}-\d{{1,4}}-\d{{3,4}}){_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
     )
 )
 # Digits between the letters a to f belong to an id or a hash.
 _CARD = (
-    r"(?<!\d)(?<!\d[.,])[2-6](?:(?<![a-f].)\d{12,18}(?!\d)|\d{12,18}(?![0-9a-f])"
+    rf"(?<!\d){_NO_NUMBER_BEFORE}[2-6](?:(?<![a-f].)\d{{12,18}}(?!\d)|\d{{12,18}}(?![0-9a-f])"
     r"|\d{3}(?:[ .-]\d{2,7}){2,5}(?!\d))"
 )
 

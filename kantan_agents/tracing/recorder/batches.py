@@ -22,7 +22,8 @@ from kantan_agents.tracing.recorder.index_keeper import IndexKeeper
 from kantan_agents.tracing.recorder.masking import is_length_limited
 from kantan_agents.tracing.recorder.rows import SpanRow, span_row, trace_row
 from kantan_agents.tracing.recorder.run_rows import RunRow, RunRows, RunSnapshot
-from kantan_agents.tracing.recorder.snapshot import SettledSpan, SpanSnapshot, TraceSnapshot
+from kantan_agents.tracing.recorder.settled import SettledSpan
+from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot, snapshot_settled
 from kantan_agents.tracing.recorder.span_queue import SPANS, FlushMarker, Item, SpanQueue
 
 _log = get_logger("kantan_agents.tracing")
@@ -135,7 +136,7 @@ class BatchWriter:
                 if isinstance(item, TraceSnapshot):
                     rows.append((item, trace_row(item)))
                 elif isinstance(item, (SpanSnapshot, SettledSpan)):
-                    snapshot = item.snapshot() if isinstance(item, SettledSpan) else item
+                    snapshot = snapshot_settled(item) if isinstance(item, SettledSpan) else item
                     row = span_row(snapshot, limited=limited)
                     rows.append((item, row))
                     size += _size_of(row, snapshot)

@@ -32,9 +32,8 @@ from kantan_agents.tracing.recorder.redaction import Redact
 from kantan_agents.tracing.recorder.run_redaction import redact_run
 from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
-from kantan_agents.tracing.recorder.settled import copied_contents, settled_size, size_of_copied
+from kantan_agents.tracing.recorder.settled import settled_span
 from kantan_agents.tracing.recorder.snapshot import (
-    SettledSpan,
     snapshot_span,
     snapshot_trace,
     withheld_span,
@@ -192,7 +191,9 @@ class SQLiteRecorder(TracingProcessor):
         """Record a span, unless it is one of a call that an earlier process has made and recorded."""
         if hasattr(getattr(span, "span_data", None), REPLAYED):
             return
-        if self._redact is None and self._put_settled(span):
+        settled = settled_span(span) if self._redact is None else None
+        if settled is not None:
+            self._put(settled)
             return
         try:
             snapshot = snapshot_span(span, self._redact)
@@ -206,18 +207,6 @@ class SQLiteRecorder(TracingProcessor):
             self._put(snapshot)
         if ending.get() is not None:
             self._put_run(span.span_id)
-
-    def _put_settled(self, span: Any) -> bool:
-        """Record a span whose export can wait; return False if it cannot."""
-        size = settled_size(span)
-        if size:
-            self._put(SettledSpan(span, size, monotonic()))
-            return True
-        contents = copied_contents(span)
-        if contents is None:
-            return False
-        self._put(SettledSpan(span, size_of_copied(contents), monotonic(), contents))
-        return True
 
     def _put_run(self, record_id: str) -> None:
         """Record the run whose trace or span has this id, if it is one of a run that is just ending."""

@@ -9,9 +9,11 @@ from __future__ import annotations
 import marshal
 from collections.abc import Callable
 from sys import getsizeof
+from time import monotonic
 from typing import Any
 
 import agents
+import attrs
 from agents import (
     AgentSpanData,
     FunctionSpanData,
@@ -35,44 +37,61 @@ _LONGEST_COPIED = 65_536
 _FORMAT = 2
 
 
-def settled_size(span: Any) -> int:
-    """Return the bytes that a span takes; 0 if it may change, or may hold other values.
+@attrs.define(eq=False)
+class SettledSpan:
+    """A span that has ended and does not change any more, so that it is encoded when it is written.
+
+    Attributes:
+        size: The bytes that the span takes in the queue.
+        contents: A copy of its contents, if only they may change.
+    """
+
+    span: Any
+    size: int
+    queued_at: float
+    contents: bytes | None = None
+
+    @property
+    def id(self) -> str:
+        """Id of the span."""
+        span_id: str = self.span.span_id
+        return span_id
+
+
+def settled_span(span: Any) -> SettledSpan | None:
+    """Return a span that does not change any more; None if it may, or may hold other values.
 
     Only the SDK's own classes are known well enough: a subclass, or a span with an error, is not settled.
     """
     # Every run waits for this several times.
-    if type(span) is not SpanImpl:
-        return 0
-    data = span.span_data
-    size_of = _SIZES.get(type(data))
-    if size_of is None or span.error is not None:
-        return 0
-    return size_of if isinstance(size_of, int) else size_of(data)
-
-
-def copied_contents(span: Any) -> bytes | None:
-    """Return a copy of the contents of a model call's span.
-
-    Returns None if they are long, or are not only data, or if the call has failed.
-
-    Objects with a buffer, such as bytes or a number of numpy, are copied as bytes.
-    """
-    # Every run waits for this, and nothing else in Python copies data as fast.
     if type(span) is not SpanImpl or span.error is not None:
         return None
     data = span.span_data
-    if type(data) is not agents.GenerationSpanData:
+    kind = type(data)
+    if kind is agents.GenerationSpanData:
+        contents = copied_contents(data)
+        if contents is None:
+            return None
+        return SettledSpan(span, _SPAN_BYTES + _TIMES_COPIED * len(contents), monotonic(), contents)
+    size_of = _SIZES.get(kind)
+    if size_of is None:
         return None
+    size = size_of if isinstance(size_of, int) else size_of(data)
+    return SettledSpan(span, size, monotonic()) if size else None
+
+
+def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
+    """Return a copy of what the span of a model call has; None if that is long, or not only data.
+
+    Objects with a buffer, such as bytes or a number of numpy, are copied as bytes.
+    """
+    # Nothing else in Python copies data as fast.
     try:
-        copied = marshal.dumps((data.input, data.output, data.model, data.model_config, data.usage), _FORMAT)
+        fields: Any = (data.input, data.output, data.model, data.model_config, data.usage)
+        copied = marshal.dumps(fields, _FORMAT)
     except ValueError:  # an object of another type, or nested too deeply
         return None
     return copied if len(copied) <= _LONGEST_COPIED else None
-
-
-def size_of_copied(contents: bytes) -> int:
-    """Return the bytes that a span with copied contents takes."""
-    return _SPAN_BYTES + _TIMES_COPIED * len(contents)
 
 
 def data_of(contents: bytes) -> dict[str, Any]:

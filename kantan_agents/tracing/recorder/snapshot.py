@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from sys import getsizeof
 from typing import Any
 
@@ -23,7 +24,7 @@ from kantan_agents.tracing.recorder.private_errors import (
     records_sensitive_data,
 )
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact, placement
-from kantan_agents.tracing.recorder.settled import data_of
+from kantan_agents.tracing.recorder.settled import SettledSpan, data_of
 
 # Span types whose data the SDK fills with strings and integers only.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
@@ -96,51 +97,22 @@ class SpanSnapshot:
             self.size += self.derived.size()
 
 
-@attrs.define(eq=False)
-class SettledSpan:
-    """A span that has ended and does not change any more, so that it is encoded when it is written.
+def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
+    """Return a snapshot of a span as it was when it ended: without an error.
 
-    Attributes:
-        size: The bytes that the span takes in the queue.
-        contents: Its contents as ``copied_contents`` returns them, if only they may change.
+    Raises:
+        Exception: The span's ``export`` raised.
     """
-
-    span: Any
-    size: int
-    queued_at: float
-    contents: bytes | None = None
-
-    @property
-    def id(self) -> str:
-        """Id of the span."""
-        span_id: str = self.span.span_id
-        return span_id
-
-    def snapshot(self) -> SpanSnapshot:
-        """Return its snapshot.
-
-        Raises:
-            Exception: The span's ``export`` raised.
-        """
-        # As it was when the span ended: without an error.
-        exported = {**(recorded_export(self.span) or {}), "error": None}
-        snapshot = self._copied(exported) or _snapshot(exported)
-        if snapshot.derived is None and snapshot.exported is None:
-            snapshot.exported = exported
-        return snapshot
-
-    def _copied(self, exported: dict[str, Any]) -> SpanSnapshot | None:
-        """Return the snapshot of the copied contents; None if there are none, or objects among them."""
-        if self.contents is None:
-            return None
-        data = data_of(self.contents)
+    exported = {**(recorded_export(settled.span) or {}), "error": None}
+    if settled.contents is not None:
+        data = data_of(settled.contents)
         copied = {**exported, "span_data": data}
-        try:
-            snapshot = SpanSnapshot(exported["id"], _packed(copied, data))
-        except (ValueError, TypeError, RecursionError):
-            return None
-        snapshot.exported = copied
-        return snapshot
+        with suppress(ValueError, TypeError, RecursionError):  # there are objects among them
+            return SpanSnapshot(exported["id"], _packed(copied, data), exported=copied)
+    snapshot = _snapshot(exported)
+    if snapshot.derived is None:
+        snapshot.exported = exported
+    return snapshot
 
 
 def snapshot_trace(trace: Any, redact: Redact | None) -> TraceSnapshot | None:

@@ -17,7 +17,8 @@ import attrs
 
 from kantan_agents.tracing.recorder.run_rows import RunSnapshot
 from kantan_agents.tracing.recorder.sections import Sections
-from kantan_agents.tracing.recorder.snapshot import SettledSpan, SpanSnapshot, TraceSnapshot
+from kantan_agents.tracing.recorder.settled import SettledSpan
+from kantan_agents.tracing.recorder.snapshot import SpanSnapshot, TraceSnapshot
 
 # At least this many traces whose spans were dropped are kept: they are small, and needed to find other spans.
 _TRACES_KEPT = 10_000

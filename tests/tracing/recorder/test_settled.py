@@ -14,9 +14,8 @@ import pytest
 from agents import custom_span, function_span, generation_span, trace
 from agents.tracing import AgentSpanData, get_trace_provider
 
-from kantan_agents.tracing.recorder import SQLiteRecorder, batches, figure_keeper, writer
-from kantan_agents.tracing.recorder import recorder as recorders
-from kantan_agents.tracing.recorder.settled import copied_contents, settled_size, size_of_copied
+from kantan_agents.tracing.recorder import SQLiteRecorder, batches, figure_keeper, settled, writer
+from kantan_agents.tracing.recorder.settled import settled_span
 from kantan_agents.tracing.store import TraceStore
 from tests.tracing.recorder.database_file import DatabaseFile
 from tests.tracing.recorder.processes import wait_until
@@ -134,7 +133,7 @@ def test_a_value_of_any_type_is_stored_as_if_it_had_been_encoded_at_once(
 ) -> None:
     recorder = recorder_at(file.path)
     copied = _stored(recorder, file, value)
-    monkeypatch.setattr(recorders, "copied_contents", lambda _: None)
+    monkeypatch.setattr(settled, "copied_contents", lambda _: None)
     assert copied == _stored(recorder, file, value)
 
 
@@ -158,9 +157,15 @@ def test_long_contents_are_not_kept_twice() -> None:
             pass
         with generation_span(input=[{"content": "x"}]) as short:
             pass
-    assert copied_contents(long) is None
-    contents = copied_contents(short)
-    assert contents is not None and size_of_copied(contents) > len(contents)
+    assert settled_span(long) is None
+    copied = settled_span(short)
+    assert copied is not None and copied.contents is not None
+    assert copied.size > len(copied.contents)
+
+
+def _size(span: Any) -> int:
+    found = settled_span(span)
+    return 0 if found is None else found.size
 
 
 def test_only_spans_of_texts_count_as_settled_and_with_their_texts() -> None:
@@ -168,14 +173,14 @@ def test_only_spans_of_texts_count_as_settled_and_with_their_texts() -> None:
         spans = get_trace_provider().create_span
         long = function_span("f", LONG, LONG)
         short = function_span("f", "a", "b")
-        assert settled_size(long) - settled_size(short) == 2 * (len(LONG) - 1)
-        assert settled_size(function_span("f", "a", None)) == 0
-        assert settled_size(custom_span("c", {})) == 0
-        assert settled_size(spans(AgentSpanData("a", tools=["t"]))) > 0
-        assert settled_size(spans(AgentSpanData("a", metadata={"k": []}))) == 0
+        assert _size(long) - _size(short) == 2 * (len(LONG) - 1)
+        assert _size(function_span("f", "a", None)) == 0
+        assert _size(custom_span("c", {})) == 0
+        assert _size(spans(AgentSpanData("a", tools=["t"]))) > 0
+        assert _size(spans(AgentSpanData("a", metadata={"k": []}))) == 0
         with function_span("f", "a", "b") as failed:
             failed.set_error({"message": "m", "data": None})
-        assert settled_size(failed) == 0
+        assert _size(failed) == 0
 
 
 def test_a_span_of_an_unknown_class_is_not_settled() -> None:
@@ -183,7 +188,7 @@ def test_a_span_of_an_unknown_class_is_not_settled() -> None:
         pass
 
     with trace("w"):
-        assert settled_size(get_trace_provider().create_span(Own("a"))) == 0
+        assert _size(get_trace_provider().create_span(Own("a"))) == 0
 
 
 def test_a_busy_writer_stores_figures_when_it_has_time(
