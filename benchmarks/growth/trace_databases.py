@@ -83,26 +83,34 @@ def _traces(file: Path) -> int:
 
 @asynccontextmanager
 async def search(size: int, folder: Path) -> AsyncIterator[Sides]:
-    """Yield the search for the newest traces with a word that every trace contains."""
+    """Yield the search for the newest traces with a word that every trace contains; the file is open."""
+    file = await _indexed(size, folder)
+    with TraceStore(file) as store, _tracer(file) as tracer:
+        yield _searches(store, tracer, FREQUENT, LIMIT)
+
+
+@asynccontextmanager
+async def search_opened(size: int, folder: Path) -> AsyncIterator[Sides]:
+    """Yield the same search; our side opens the file each time."""
     file = await _indexed(size, folder)
     with _tracer(file) as tracer:
-        yield _searches(file, tracer, FREQUENT, LIMIT)
+        yield _searches(TraceStore(file), tracer, FREQUENT, LIMIT)
 
 
 @asynccontextmanager
 async def search_read(size: int, folder: Path) -> AsyncIterator[Sides]:
     """Yield the same search; kantan-llm's side reads the spans found, for what a summary has."""
     file = await _indexed(size, folder)
-    with _tracer(file) as tracer:
-        yield _searches(file, tracer, FREQUENT, LIMIT, reads_spans=True)
+    with TraceStore(file) as store, _tracer(file) as tracer:
+        yield _searches(store, tracer, FREQUENT, LIMIT, reads_spans=True)
 
 
 @asynccontextmanager
 async def rare_search(size: int, folder: Path) -> AsyncIterator[Sides]:
     """Yield the search for a word that only the oldest trace contains."""
     file = await _indexed(size, folder)
-    with _tracer(file) as tracer:
-        yield _searches(file, tracer, RARE, 1)
+    with TraceStore(file) as store, _tracer(file) as tracer:
+        yield _searches(store, tracer, RARE, 1)
 
 
 @contextmanager
@@ -115,9 +123,8 @@ def _tracer(file: Path) -> Iterator[SQLiteTracer]:
 
 
 def _searches(
-    file: Path, tracer: SQLiteTracer, word: str, expected: int, *, reads_spans: bool = False
+    store: TraceStore, tracer: SQLiteTracer, word: str, expected: int, *, reads_spans: bool = False
 ) -> Sides:
-    store = TraceStore(file)
     query = TraceQuery(keywords=[word], limit=LIMIT)
 
     def ours() -> None:
@@ -190,6 +197,17 @@ DATABASE_CURVES = (
         quick_sizes=(_SPANS_TO_FIND, 10_000),
         sides=search,
         other=_THEIR_SEARCH,
+    ),
+    Curve(
+        name="search-opened",
+        title=f"Search for the newest {LIMIT} traces with a word, and open the file for it",
+        x="spans in the file",
+        per="search",
+        sizes=(_SPANS_TO_FIND, 10_000, 100_000, 1_000_000),
+        quick_sizes=(_SPANS_TO_FIND, 10_000),
+        sides=search_opened,
+        other=f"{_THEIR_SEARCH}, which is open",
+        is_published=False,
     ),
     Curve(
         name="search-read",

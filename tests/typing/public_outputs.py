@@ -28,6 +28,7 @@ from kantan_agents import (
     ToolCall,
     ToolNext,
     TraceStore,
+    TraceSummary,
     agent_of,
     replay,
     replay_async,
@@ -204,6 +205,10 @@ async def stored(store: TraceStore) -> None:
         assert_type(verdict.rubric, dict[str, Any])
         assert_type(verdict.trace_id, str)
     assert_type(await store.failed_async(), list[JudgeSpan])
+    with store as entered:
+        assert_type(entered, TraceStore)
+    async with store as entered:
+        assert_type(await entered.traces_async(), list[TraceSummary])
 
 
 async def replays(store: TraceStore, agent: Agent[Report], replayed: Replayed) -> None:

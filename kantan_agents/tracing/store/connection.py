@@ -12,11 +12,17 @@ from stat import S_ISDIR, S_ISREG
 from kantan_agents.errors import TraceDatabaseError
 from kantan_agents.tracing.database_url import PostgresUrl, url_of
 from kantan_agents.tracing.schema import may_write
+from kantan_agents.tracing.store.kept_connections import KeptConnections
 from kantan_agents.tracing.store.tables import check_tables, create_views, prepare
 
 # Without a write-ahead log, kantan-llm's tracer locks the file for each span.
 _READ_WAIT_SECONDS = 10.0
 _CHANGE_WAIT_SECONDS = 30.0
+_IMMUTABLE = "immutable=1"
+
+
+class ImmutableConnection(sqlite3.Connection):
+    """A connection to a file that SQLite takes for immutable: it sees no change."""
 
 
 @contextmanager
@@ -51,6 +57,37 @@ def reading(
             yield connection
         finally:
             connection.close()
+
+
+@contextmanager
+def reading_again(path: Path, kept: KeptConnections) -> Iterator[sqlite3.Connection]:
+    """Do the same as ``reading`` without views, on a connection that was used before, if there is one.
+
+    The block must leave the connection as it is, but may define functions.
+    """
+    identity = kept.identity()
+    connection = kept.take(identity)
+    may_keep = True
+    try:
+        if connection is None:
+            connection = open_to_read(path, any_thread=True)
+            prepare(connection, by_trace=True)
+            may_keep = not isinstance(connection, ImmutableConnection) and not _has_views(connection)
+        yield connection
+    except BaseException as error:
+        if connection is not None:
+            connection.close()
+        if isinstance(error, sqlite3.Error):
+            raise TraceDatabaseError(path=str(path), reason=str(error)) from error
+        raise
+    if may_keep:
+        kept.give_back(connection, identity)
+    else:
+        connection.close()
+
+
+def _has_views(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM temp.sqlite_master").fetchone() is not None
 
 
 @contextmanager
@@ -122,7 +159,7 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
     if not may_write(path) and not _is_open(path):
         # For a read-only file, SQLite would create a read-only log, which would still block writing when the
         # file becomes writable again.
-        return _opened(path, "immutable=1", any_thread=any_thread)
+        return _opened(path, _IMMUTABLE, any_thread=any_thread)
     # Opened for writing, although a read-only file can then only be read: in mode "ro", SQLite would create a
     # log that it could not delete.
     mode = "mode=ro" if keep_wal and _size(path, "-wal") else "mode=rw"
@@ -133,7 +170,7 @@ def open_to_read(path: Path, *, any_thread: bool = False, keep_wal: bool = False
         if not protected or _size(path, "-wal") or _size(path, "-journal"):
             raise
         # In a read-only directory, SQLite opens a database in WAL mode only if it is declared immutable.
-        return _opened(path, "immutable=1", any_thread=any_thread)
+        return _opened(path, _IMMUTABLE, any_thread=any_thread)
 
 
 def _server(url: PostgresUrl, wait: float) -> sqlite3.Connection:
@@ -225,6 +262,7 @@ def _connect(path: Path, mode: str, wait: float, *, any_thread: bool = False) ->
         timeout=wait,
         isolation_level=None,
         check_same_thread=not any_thread,
+        factory=ImmutableConnection if mode == _IMMUTABLE else sqlite3.Connection,
     )
     connection.row_factory = sqlite3.Row
     return connection

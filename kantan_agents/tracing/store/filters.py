@@ -68,6 +68,11 @@ class Filters:
         """Whether SQLite cannot look up one of the metadata keys."""
         return any(_ESCAPED_IN_JSON.search(key) for key in self.metadata)
 
+    @property
+    def needs_views(self) -> bool:
+        """Whether the search creates views on its connection."""
+        return self.has_failed is not None or self.query() is not None
+
     def query(self) -> TraceQuery | None:
         """Return the query for kantan-llm's search, without keywords; None if it would match every trace."""
         query = TraceQuery(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from pydantic_core import from_json
+import msgspec
 
 from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.records import TraceSummary
@@ -34,6 +34,9 @@ GROUP BY t.id
 HAVING COUNT(CASE WHEN {_ENDING} THEN 1 END) = 1 AND COUNT(CASE WHEN {_IS_SPECIAL} THEN 1 END) = 0"""  # noqa: S608
 
 
+_decode = msgspec.json.Decoder().decode
+
+
 def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
     """Return the summaries of those of the traces that are plain, by trace id."""
     query = _PLAIN.format(ids=",".join("?" * len(trace_ids)))
@@ -53,26 +56,23 @@ def _summary(
     answer: str | None,
 ) -> TraceSummary | None:
     try:
-        metadata, *usages = from_json(metadata_and_usages)
-    except ValueError:  # something that SQLite can read and this cannot
+        metadata, *usages = _decode(metadata_and_usages)
+    except (ValueError, RecursionError):  # something that SQLite can read and this cannot
         return None
     if not isinstance(metadata, dict) or not is_run(metadata):
         return None
-    tokens = used_tokens(usages)
     return TraceSummary(
-        trace_id=trace_id,
-        workflow_name=workflow_name or "",
-        group_id=group_id,
-        metadata=metadata,
-        started_at=parse_time(first),
-        ended_at=parse_time(last),
-        spans=spans,
-        input=given,
-        output=answer,
-        error=None,
-        failed_spans=0,
-        rubric=None,
-        input_tokens=tokens["input_tokens"],
-        output_tokens=tokens["output_tokens"],
-        total_tokens=tokens["total_tokens"],
+        trace_id,
+        workflow_name or "",
+        group_id,
+        metadata,
+        parse_time(first),
+        parse_time(last),
+        spans,
+        given,
+        answer,
+        None,  # no error
+        0,  # no failed spans
+        None,  # no verdict
+        *used_tokens(usages).values(),
     )

@@ -108,7 +108,9 @@ class TraceReader(PromptReader):
             started_from=started_from,
             started_to=started_to,
         )
-        with self._reading(with_views=False) as connection:
+        # A search that needs views would leave them on the connection.
+        opened = self._reading(with_views=False) if filters.needs_views else self._reading_again()
+        with opened as connection:
             newest = NEWEST if before is None else self._position(connection, before) - 1
             found = find(connection, filters, limit, self.default_tz, newest=newest)
             return read_summaries(connection, found)

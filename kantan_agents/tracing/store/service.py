@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timezone, tzinfo
 from os import PathLike
+from threading import Lock
+from typing import Any
 
 from kantan_llm.tracing import SpanQuery, SpanRecord, TraceQuery, TraceRecord, TraceSearchCapabilities
+from typing_extensions import Self
 
-from kantan_agents.tracing.database_url import PostgresUrl, as_place
+from kantan_agents.tracing.database_url import PostgresUrl, as_place, url_of
 from kantan_agents.tracing.registry import flush_recorders
-from kantan_agents.tracing.store.connection import check_path, reading
+from kantan_agents.tracing.store.connection import check_path, reading, reading_again
+from kantan_agents.tracing.store.kept_connections import KeptConnections
 from kantan_agents.tracing.store.span_records import KantanSearch
+
+# Of all stores, as they are copied and pickled.
+_lock = Lock()
 
 
 class SearchService:
     """kantan-llm's own search over a trace database; each call opens the file again."""
+
+    _kept: KeptConnections | None = None
+    _entered = 0
 
     def __init__(self, path: str | PathLike[str] | PostgresUrl) -> None:
         self.path = as_place(path)
@@ -30,6 +40,31 @@ class SearchService:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "default_tz": self.default_tz}
+
+    def __enter__(self) -> Self:
+        """Keep the file open until the end of the block, so that ``traces`` takes a fraction of its time.
+
+        Other methods open it again. While it is open, its write-ahead log stays beside it, as for any program
+        that has it open. A file that is replaced meanwhile is noticed. Without effect for Postgres.
+        """
+        with _lock:
+            self._entered += 1
+            if self._kept is None and url_of(self.path) is None:
+                self._kept = KeptConnections(self.path)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the file, at the end of the outermost of several blocks."""
+        with _lock:
+            self._entered -= 1
+            if self._entered:
+                return
+            kept, self._kept = self._kept, None
+        if kept is not None:
+            kept.close()
 
     def search_traces(self, *, query: TraceQuery) -> list[TraceRecord]:
         """Search traces as kantan-llm does, by id descending; ``%`` and ``_`` in keywords are wildcards."""
@@ -70,6 +105,14 @@ class SearchService:
     def _searching(self, *, by_trace: bool = True) -> Iterator[KantanSearch]:
         with self._reading(by_trace=by_trace) as connection:
             yield KantanSearch(connection, self.default_tz)
+
+    def _reading_again(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Open the database as ``_reading`` without views, or take a connection that is kept."""
+        kept = self._kept
+        if kept is None:
+            return self._reading(with_views=False)
+        flush_recorders(self.path)
+        return reading_again(self.path, kept)
 
     @contextmanager
     def _reading(self, *, by_trace: bool = True, with_views: bool = True) -> Iterator[sqlite3.Connection]:

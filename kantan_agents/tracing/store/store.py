@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 from anyio.from_thread import check_cancelled
 from anyio.to_thread import run_sync
-from typing_extensions import Unpack
+from typing_extensions import Self, Unpack
 
 from kantan_agents.capture import PromptRecord
 from kantan_agents.tracing.store.filters import Filters, TraceFilters, check_limit, checked_filters
@@ -29,9 +29,9 @@ class TraceStore(TraceReader):
     """Reads a trace database, whether ``SQLiteRecorder`` or kantan-llm's own tracer wrote it.
 
     kantan-llm's search decides which traces match, apart from keywords, and kantan-llm accepts a store as
-    ``TraceSearchService``. Every call opens the file again, so threads can share a store. Recorders of this
-    process that write to the file are flushed first. The methods ending in ``_async`` do the same work in a
-    worker thread.
+    ``TraceSearchService``. Every call opens the file again, so threads can share a store; in a block of
+    ``with store:`` or ``async with store:``, ``traces`` uses what is open. Recorders of this process that
+    write to the file are flushed first. The methods ending in ``_async`` do the same work in a worker thread.
 
     Args:
         path: The file; it is never created.
@@ -44,6 +44,15 @@ class TraceStore(TraceReader):
     Raises:
         TraceDatabaseError: E60, the file does not exist or is not a trace database.
     """
+
+    async def __aenter__(self) -> Self:
+        """Do the same as ``with``."""
+        return self.__enter__()
+
+    async def __aexit__(self, *_: object) -> None:
+        """Close the file; SQLite may move the content of its write-ahead log first."""
+        with anyio.CancelScope(shield=True):
+            await run_sync(self.__exit__)
 
     async def traces_async(
         self, *, limit: int | None = 20, before: str | None = None, **filters: Unpack[TraceFilters]

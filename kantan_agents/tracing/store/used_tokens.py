@@ -11,16 +11,20 @@ TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
 def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
     """Return the tokens of model calls by kind; what is not a usage, such as None, has none."""
-    tokens = dict.fromkeys(TOKENS, 0)
+    given, answered, total = 0, 0, 0
     for usage in usages:
         if isinstance(usage, dict):
-            for kind in TOKENS:
-                tokens[kind] += whole_number(usage.get(kind))
-    return tokens
+            find = usage.get
+            given += whole_number(find("input_tokens"))
+            answered += whole_number(find("output_tokens"))
+            total += whole_number(find("total_tokens"))
+    return {"input_tokens": given, "output_tokens": answered, "total_tokens": total}
 
 
 def whole_number(value: Any) -> int:
     """Return a recorded count as an int; 0 if it is not a finite number."""
+    if type(value) is int:  # as almost all are, and a search has many
+        return value
     if isinstance(value, float):
         return int(value) if math.isfinite(value) else 0
     return int(value) if isinstance(value, int) else 0

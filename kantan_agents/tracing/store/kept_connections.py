@@ -1,0 +1,73 @@
+"""``KeptConnections``: connections to one file that are used again, while a ``with`` block keeps it open."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections import deque
+from contextlib import suppress
+from pathlib import Path
+
+_MOST = 8
+
+Identity = tuple[int, int]
+"""Device and inode of a file."""
+
+
+class KeptConnections:
+    """Connections to one file that no search is using now. Any thread may take one.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._process = os.getpid()
+        self._is_open = True
+        self._idle: deque[tuple[sqlite3.Connection, Identity]] = deque()
+
+    def identity(self) -> Identity | None:
+        """Return which file is at the path now; None if there is none."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def take(self, identity: Identity | None) -> sqlite3.Connection | None:
+        """Return a connection to this file, and close those to a file that it has replaced.
+
+        Returns None if there is none, as in a forked child, which can neither use nor close its parent's.
+        """
+        if os.getpid() != self._process:
+            return None
+        with suppress(IndexError):  # none is left
+            while True:
+                connection, known = self._idle.pop()
+                if known == identity:
+                    return connection
+                connection.close()
+        return None
+
+    def give_back(self, connection: sqlite3.Connection, identity: Identity | None) -> None:
+        """Keep a connection until the next search.
+
+        Args:
+            connection: It was opened in this process.
+            identity: The file that was at the path before it was opened.
+        """
+        if identity is None or len(self._idle) >= _MOST:
+            connection.close()
+            return
+        self._idle.append((connection, identity))
+        if not self._is_open:  # closed meanwhile, by another thread
+            self.close()
+
+    def close(self) -> None:
+        """Close the connections; those in use are closed when they are given back."""
+        self._is_open = False
+        if os.getpid() == self._process:
+            with suppress(IndexError):
+                while True:
+                    self._idle.pop()[0].close()
