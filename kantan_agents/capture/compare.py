@@ -209,9 +209,15 @@ def _input(before: Any, after: Any) -> Iterator[Difference]:
 def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Difference]:
     """Yield the items that differ; those in between that are equal may be at other places."""
     old, new = [*map(canonical, before)], [*map(canonical, after)]
-    for change, i, i_end, j, j_end in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    # What both begin and end with is no difference, also if it occurs in between: the matcher looks for the
+    # longest part in common.
+    first = _in_common(old, new)
+    last = _in_common(old[first:][::-1], new[first:][::-1])
+    middle = SequenceMatcher(None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False)
+    for change, *ends in middle.get_opcodes():
         if change == "equal":
             continue
+        i, i_end, j, j_end = (first + end for end in ends)
         changed = min(i_end - i, j_end - j)
         for at in range(changed):
             yield Difference(f"{part}[{i + at}]", before[i + at], after[j + at])
@@ -219,3 +225,9 @@ def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[D
             yield Difference(f"{part}[{at}]", before[at], None, "removed")
         for at in range(j + changed, j_end):
             yield Difference(f"{part}[{at}]", None, after[at], "added")
+
+
+def _in_common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    """Return how many values at the beginning are the same."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))

@@ -51,7 +51,8 @@ async def call_sdk(run: Run, call_next: Next) -> None:
                 # Here, as a function of its own would be one more frame in each step of the run.
                 observe_models(run.run_config, agent.name)
                 async with tracked_calls(run):
-                    run.result = await _run_by_sdk(run, _observed_options(run))
+                    options = run.options if run.events is None else _observed_options(run)
+                    run.result = await _run_by_sdk(run, options)
             else:
                 run.result = await _run_by_sdk(run, run.options)
         except Exception as error:

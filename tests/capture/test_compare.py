@@ -31,6 +31,12 @@ def test_exactly_the_changed_part_is_named(case: tuple[ModelRequest, ModelReques
     assert len(differences(other, request)) == 1
 
 
+def test_a_changed_item_is_one_difference_although_the_next_one_is_what_it_was() -> None:
+    one = ModelRequest(None, [ASKED, ASKED])
+    (found,) = differences(one, attrs.evolve(one, input=[ANSWERED, ASKED]))
+    assert found == Difference("input[0]", ASKED, ANSWERED)
+
+
 @given(requests, requests)
 def test_requests_differ_exactly_if_their_hashes_do(one: ModelRequest, other: ModelRequest) -> None:
     assert bool(differences(one, other)) == (one.hash != other.hash)

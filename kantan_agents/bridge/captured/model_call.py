@@ -39,26 +39,34 @@ class ModelCallCapture:
         """Capture the answer, with its tokens if the provider has reported any usage."""
         self.data["seconds"] = perf_counter() - self._begun
         try:
-            self.data["answer"] = self._answer_data(answer, reports_usage=reports_usage)
+            self._add_answer(answer, reports_usage=reports_usage)
         except Exception as error:  # noqa: BLE001 - recording must not make a run fail
             self._capture.failed("an answer", error)
 
-    def _answer_data(self, answer: ModelResponse, *, reports_usage: bool) -> dict[str, Any]:
-        requests = self._capture.requests
-        if is_redacted(self._capture.run):
-            output = redacted_data(self._capture.run, [_item_data(item) for item in answer.output])
-            requests.answered = [encode(item) for item in output]
-        else:
-            requests.answered = [_packed_item(item) for item in answer.output]
-        requests.answered_by = self._place
-        requests.size += sum(map(len, requests.answered))
+    def _add_answer(self, answer: ModelResponse, *, reports_usage: bool) -> None:
+        # Every run waits for this: one loop, as each comprehension would be a call.
+        requests, run = self._capture.requests, self._capture.run
+        items: Any = answer.output
+        encode_item: Any = _packed_item
+        if is_redacted(run):
+            items = redacted_data(run, [_item_data(item) for item in items])
+            encode_item = encode
+        packed, output, size = [], [], 0
+        for item in items:
+            one = encode_item(item)
+            packed.append(one)
+            output.append(shared_item(one))
+            size += len(one)
+        requests.answered, requests.answered_by = packed, self._place
+        requests.size += size
+        usage = answer.usage
         data: dict[str, Any] = {
-            "output": [shared_item(item) for item in requests.answered],
-            "usage": _usage_data(answer.usage) if reports_usage else {"requests": answer.usage.requests},
+            "output": output,
+            "usage": _usage_data(usage) if reports_usage else {"requests": usage.requests},
         }
         if answer.response_id:
             data["response_id"] = answer.response_id
-        return data
+        self.data["answer"] = data
 
     def failed(self, error: BaseException, *, has_begun: bool = False) -> None:
         """Capture the error, also that of a cancellation, and whether a part of the answer was streamed."""

@@ -33,8 +33,8 @@ _NAME_BYTES = 16
 _TIMES_COPIED = 2
 # Of longer ones, only the copy is kept.
 _LONGEST_COPIED = 65_536
-# The oldest format for texts of any kind. It looks for no object that occurs twice, which would take longer.
-_FORMAT = 2
+# Stores a text that occurs more than once, such as a key, only once.
+_FORMAT = 4
 
 
 @attrs.define(eq=False)

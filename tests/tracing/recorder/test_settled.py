@@ -151,6 +151,17 @@ def test_contents_that_are_nested_deeply_are_recorded(
     assert file.count() == 1
 
 
+def test_contents_with_a_circle_are_recorded(recorder_at: RecorderAt, file: DatabaseFile) -> None:
+    recorder = recorder_at(file.path)
+    item: dict[str, Any] = {"content": "found"}
+    item["itself"] = [item]
+    with trace("w"), generation_span(input=[item]):
+        pass
+    assert recorder.force_flush(10)
+    ((stored,),) = file.rows("SELECT input FROM spans")
+    assert "found" in stored
+
+
 def test_long_contents_are_not_kept_twice() -> None:
     with trace("w"):
         with generation_span(input=[{"content": "x" * 100_000}]) as long:
