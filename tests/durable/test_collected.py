@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import time
+import weakref
 from pathlib import Path
 
-from sqlalchemy import event
+from sqlalchemy import Connection, event
 from sqlalchemy.engine import Engine
 
 from kantan_agents.durable import DurableRuns
@@ -38,3 +39,27 @@ def test_connections_are_closed_when_nobody_has_stopped_it(tmp_path: Path) -> No
     finally:
         event.remove(Engine, "connect", note_opened)
         event.remove(Engine, "close", note_closed)
+
+
+def test_what_was_stopped_keeps_none_of_its_connections(tmp_path: Path) -> None:
+    engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+    used: list[int] = []
+
+    def note(connection: Connection) -> None:
+        used.append(id(connection.engine))
+        engines.add(connection.engine)
+
+    async def start_and_stop() -> None:
+        for _ in range(3):
+            async with runs:
+                assert await runs.list_runs() == []
+
+    runs = DurableRuns(f"sqlite:///{tmp_path / 'runs.db'}")
+    event.listen(Engine, "engine_connect", note)
+    try:
+        asyncio.run(start_and_stop())
+    finally:
+        event.remove(Engine, "engine_connect", note)
+    gc.collect()
+    assert used
+    assert [*engines] == []

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+import weakref
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from threading import Lock
@@ -84,6 +85,7 @@ class DBOSEngine:
         self.executor = f"{application}-{uuid.uuid4().hex}"
         self._workflow: Any = None
         self._made: DBOSClient | None = None
+        self._closing: weakref.finalize[..., DBOSEngine] | None = None
         self._errors: dict[str, Exception | None] = {}
         self._lock = Lock()
         self._executors = DefaultExecutors()
@@ -141,9 +143,10 @@ class DBOSEngine:
             self._executors.give_back()
             DBOS.destroy(destroy_registry=True)
         with self._lock:
-            client, self._made = self._made, None
-        if client is not None:
-            client.destroy()
+            self._made = None
+            closing, self._closing = self._closing, None
+        if closing is not None:
+            closing()
 
     async def run(self, run_id: str, stored: str) -> str:
         """Make a run here, in this task, and return its outcome."""
@@ -318,7 +321,7 @@ class DBOSEngine:
                         serializer=DBOSPortableJSONSerializer(),
                         retry_connection_errors=False,
                     )
-                    close_with(self, self._made.destroy)
+                    self._closing = close_with(self, self._made.destroy)
                 except Exception as error:
                     reason = _first_line(error)
                     raise DurableDatabaseError(database=self._database.shown, reason=reason) from error

@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kantan_agents.errors import DurableDatabaseError
 
@@ -59,6 +59,7 @@ class Database:
         self.now = _SQLITE_NOW if self.is_sqlite else _POSTGRES_NOW
         """An SQL expression: seconds since 1970 by the clock of the database, which all processes share."""
         self._engine: Engine | None = None
+        self._closing: weakref.finalize[..., Database] | None = None
         self._lock = Lock()
 
     @property
@@ -84,15 +85,18 @@ class Database:
     def forget(self) -> None:
         """In a forked child: leave the connections to the parent."""
         engine, self._engine = self._engine, None
-        if engine is not None:
+        closing, self._closing = self._closing, None
+        if engine is not None and closing is not None:
+            closing.detach()
             engine.dispose(close=False)
 
     def close(self) -> None:
         """Close all connections. The next use opens new ones."""
         with self._lock:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.dispose()
+            self._engine = None
+            closing, self._closing = self._closing, None
+        if closing is not None:
+            closing()
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -136,7 +140,7 @@ class Database:
         with self._lock:
             if self._engine is None:
                 self._engine = self._new_engine()
-                close_with(self, self._engine.dispose)
+                self._closing = close_with(self, self._engine.dispose)
             return self._engine
 
     def _new_engine(self) -> Engine:
@@ -158,9 +162,18 @@ class Database:
         return engine
 
 
-def close_with(owner: Any, close: Callable[[], None]) -> None:
-    """Close connections when their owner is collected: a process that only enqueues may never stop it."""
-    weakref.finalize(owner, _close_own, close, os.getpid()).atexit = False
+_Owner = TypeVar("_Owner")
+
+
+def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[..., _Owner]:
+    """Close connections when their owner is collected: a process that only enqueues may never stop it.
+
+    Returns:
+        What closes them before that when it is called, and then keeps nothing of them.
+    """
+    closing = weakref.finalize(owner, _close_own, close, os.getpid())
+    closing.atexit = False
+    return closing
 
 
 def _close_own(close: Callable[[], None], process: int) -> None:
