@@ -75,11 +75,11 @@ class RuledAgent(agents.Agent[Any]):
         if run is None:
             return model
         known = run.observed.get(id(self))
-        if known is not None and known[0] is self and known[1] is model:
-            return known[2]
+        if known is not None and known[0] is self and known[1] is model and known[2] == self.name:
+            return known[3]
         if run.events or run.capture or run.tape or run.journal or run.model_calls or run.sends_once:
-            known = run.observed[id(self)] = self, model, observed(model, self.name)
-            return known[2]
+            known = run.observed[id(self)] = self, model, self.name, observed(model, self.name)
+            return known[3]
         return model
 
     @model.setter

@@ -209,7 +209,7 @@ def _input(before: Any, after: Any) -> Iterator[Difference]:
 def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[Difference]:
     """Yield the items that differ; those in between that are equal may be at other places."""
     old, new = [*map(canonical, before)], [*map(canonical, after)]
-    # What both begin and end with is no difference, also if it occurs in between: the matcher looks for the
+    # What both begin and end with has not changed, also if it occurs in between: the matcher looks for the
     # longest part in common.
     first = _in_common(old, new)
     last = _in_common(old[first:][::-1], new[first:][::-1])

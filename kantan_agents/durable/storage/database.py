@@ -169,7 +169,7 @@ def close_with(owner: _Owner, close: Callable[[], None]) -> weakref.finalize[...
     """Close connections when their owner is collected: a process that only enqueues may never stop it.
 
     Returns:
-        What closes them before that when it is called, and then keeps nothing of them.
+        A finalizer. Calling it closes the connections at once and releases them.
     """
     closing = weakref.finalize(owner, _close_own, close, os.getpid())
     closing.atexit = False

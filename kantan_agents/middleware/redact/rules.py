@@ -213,15 +213,15 @@ class SecretRule:
 
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
-# A fraction, or a group of thousands. More digits before a comma are the end of another entry in a list.
-_NO_NUMBER_BEFORE = r"(?<!\d\.)(?<!(?<!\d\d\d)\d,)"
+# A fraction, or a group of thousands. Behind many digits, or behind a phone number, another entry begins.
+_NO_NUMBER_BEFORE = r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d-\d{3}[.,])|(?<=\d-\d{4}[.,]))"
 _NATIONAL = r"\(?0\d(?:[ .()-]{0,2}\d){7,9}"
 _PHONE = "|".join(
     (
         r"(?<!\d)\+\d(?:[ .()-]{0,2}\d){6,14}(?!\d)",  # with country code
         rf"{_NO_WORD_BEFORE}{_NO_NUMBER_BEFORE}{_NATIONAL}{_NO_WORD_AFTER}",
-        # After a dot: behind another phone number, or with hyphens, which no fraction has.
-        rf"(?:(?<=-\d\d\d\d\.){_NATIONAL}|(?<=\d\.)0\d{{1,4}}-\d{{1,4}}-\d{{3,4}}){_NO_WORD_AFTER}",
+        # Behind any number: no fraction and no group of thousands has hyphens.
+        rf"(?<=\d[.,])0(?:\d{{1,4}}-\d{{1,4}}-\d{{4}}|\d{{3}}-\d{{3}}-\d{{3}}){_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}(?:1[ .-])?\(?[2-9]\d{{2}}\)?[ .-]{{1,2}}\d{{3}}[ .-]\d{{4}}{_NO_WORD_AFTER}",
         rf"{_NO_WORD_BEFORE}1\d{{2}}[ -]\d{{4}}[ -]\d{{4}}{_NO_WORD_AFTER}",
     )

@@ -29,12 +29,13 @@ from kantan_agents.tracing.final_span import GenerationSpanData
 # What a span and its data take beside the texts of the data.
 _SPAN_BYTES = 1_024
 _NAME_BYTES = 16
-# The messages of a model call, which the span still has, and their copy.
+# Contents are counted twice: the span still has them, beside the copy.
 _TIMES_COPIED = 2
-# Of longer ones, only the copy is kept.
+# Longer contents are encoded at once instead.
 _LONGEST_COPIED = 65_536
-# Stores a text that occurs more than once, such as a key, only once.
-_FORMAT = 4
+_MOST_MESSAGES = 100
+# Later formats store an object that occurs twice only once, so that their length says nothing.
+_FORMAT = 2
 
 
 @attrs.define(eq=False)
@@ -86,10 +87,12 @@ def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
     Objects with a buffer, such as bytes or a number of numpy, are copied as bytes.
     """
     # Nothing else in Python copies data as fast.
+    if data.input is not None and len(data.input) > _MOST_MESSAGES:
+        return None
     try:
         fields: Any = (data.input, data.output, data.model, data.model_config, data.usage)
         copied = marshal.dumps(fields, _FORMAT)
-    except ValueError:  # an object of another type, or nested too deeply
+    except (ValueError, TypeError):  # an object of another type, nested too deeply, or no messages
         return None
     return copied if len(copied) <= _LONGEST_COPIED else None
 

@@ -24,7 +24,7 @@ from kantan_agents.tracing.recorder.private_errors import (
     records_sensitive_data,
 )
 from kantan_agents.tracing.recorder.redaction import Redact, call_redact, placement
-from kantan_agents.tracing.recorder.settled import SettledSpan, data_of
+from kantan_agents.tracing.recorder.settled import SettledSpan, copied_contents, data_of
 
 # Span types whose data the SDK fills with strings and integers only.
 _TEXT_ONLY_TYPES = frozenset({"agent", "guardrail", "handoff", "mcp_tools"})
@@ -109,6 +109,9 @@ def snapshot_settled(settled: SettledSpan) -> SpanSnapshot:
         copied = {**exported, "span_data": data}
         with suppress(ValueError, TypeError, RecursionError):  # there are objects among them
             return SpanSnapshot(exported["id"], _packed(copied, data), exported=copied)
+        # The copy of an object is bytes, so the span itself is better, as long as nobody has changed it.
+        if copied_contents(settled.span.span_data) != settled.contents:
+            return _snapshot(copied)
     snapshot = _snapshot(exported)
     if snapshot.derived is None:
         snapshot.exported = exported

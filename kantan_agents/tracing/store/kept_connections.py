@@ -7,8 +7,11 @@ import sqlite3
 from collections import deque
 from contextlib import suppress
 from pathlib import Path
+from weakref import WeakSet
 
 _MOST = 8
+
+_all: WeakSet[KeptConnections] = WeakSet()
 
 Identity = tuple[int, int]
 """Device and inode of a file."""
@@ -23,9 +26,9 @@ class KeptConnections:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._process = os.getpid()
         self._is_open = True
         self._idle: deque[tuple[sqlite3.Connection, Identity]] = deque()
+        _all.add(self)
 
     def identity(self) -> Identity | None:
         """Return which file is at the path now; None if there is none."""
@@ -36,12 +39,7 @@ class KeptConnections:
         return found.st_dev, found.st_ino
 
     def take(self, identity: Identity | None) -> sqlite3.Connection | None:
-        """Return a connection to this file, and close those to a file that it has replaced.
-
-        Returns None if there is none, as in a forked child, which can neither use nor close its parent's.
-        """
-        if os.getpid() != self._process:
-            return None
+        """Return a connection to this file, or None; close those to a file that it has replaced."""
         with suppress(IndexError):  # none is left
             while True:
                 connection, known = self._idle.pop()
@@ -54,7 +52,7 @@ class KeptConnections:
         """Keep a connection until the next search.
 
         Args:
-            connection: It was opened in this process.
+            connection: The connection.
             identity: The file that was at the path before it was opened.
         """
         if identity is None or len(self._idle) >= _MOST:
@@ -62,12 +60,25 @@ class KeptConnections:
             return
         self._idle.append((connection, identity))
         if not self._is_open:  # closed meanwhile, by another thread
-            self.close()
+            self.close_idle()
 
     def close(self) -> None:
         """Close the connections; those in use are closed when they are given back."""
         self._is_open = False
-        if os.getpid() == self._process:
-            with suppress(IndexError):
-                while True:
-                    self._idle.pop()[0].close()
+        self.close_idle()
+
+    def close_idle(self) -> None:
+        """Close the connections that nobody uses now."""
+        with suppress(IndexError):  # none is left
+            while True:
+                self._idle.pop()[0].close()
+
+
+def _close_before_fork() -> None:
+    # In the child, SQLite would take the parent's locks for its own, and write without any.
+    for kept in [*_all]:
+        kept.close_idle()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_before_fork)

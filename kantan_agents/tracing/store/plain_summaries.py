@@ -61,18 +61,21 @@ def _summary(
         return None
     if not isinstance(metadata, dict) or not is_run(metadata):
         return None
+    tokens = used_tokens(usages)
     return TraceSummary(
-        trace_id,
-        workflow_name or "",
-        group_id,
-        metadata,
-        parse_time(first),
-        parse_time(last),
-        spans,
-        given,
-        answer,
-        None,  # no error
-        0,  # no failed spans
-        None,  # no verdict
-        *used_tokens(usages).values(),
+        trace_id=trace_id,
+        workflow_name=workflow_name or "",
+        group_id=group_id,
+        metadata=metadata,
+        started_at=parse_time(first),
+        ended_at=parse_time(last),
+        spans=spans,
+        input=given,
+        output=answer,
+        error=None,
+        failed_spans=0,
+        rubric=None,
+        input_tokens=tokens["input_tokens"],
+        output_tokens=tokens["output_tokens"],
+        total_tokens=tokens["total_tokens"],
     )

@@ -42,13 +42,14 @@ class SearchService:
         return f"{type(self).__name__}({str(self.path)!r})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "default_tz": self.default_tz}
+        return {name: value for name, value in vars(self).items() if name not in ("_kept", "_entered")}
 
     def __enter__(self) -> Self:
-        """Keep the file open until the end of the block, so that ``traces`` takes a fraction of its time.
+        """Keep the file open until the end of the block, so that ``traces`` takes a fraction of the time.
 
         Other methods open it again. While it is open, its write-ahead log stays beside it, as for any program
-        that has it open. A file that is replaced meanwhile is noticed. Without effect for Postgres.
+        that has it open. A file that is moved to the path meanwhile is noticed; one that is overwritten in
+        place is not. Has no effect for Postgres.
         """
         with _lock:
             self._entered += 1

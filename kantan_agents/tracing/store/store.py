@@ -30,8 +30,9 @@ class TraceStore(TraceReader):
 
     kantan-llm's search decides which traces match, apart from keywords, and kantan-llm accepts a store as
     ``TraceSearchService``. Every call opens the file again, so threads can share a store; in a block of
-    ``with store:`` or ``async with store:``, ``traces`` uses what is open. Recorders of this process that
-    write to the file are flushed first. The methods ending in ``_async`` do the same work in a worker thread.
+    ``with store:`` or ``async with store:``, ``traces`` reuses open connections. Recorders of this process
+    that write to the file are flushed first. The methods ending in ``_async`` do the same work in a worker
+    thread.
 
     Args:
         path: The file; it is never created.

@@ -137,6 +137,34 @@ def test_a_value_of_any_type_is_stored_as_if_it_had_been_encoded_at_once(
     assert copied == _stored(recorder, file, value)
 
 
+@pytest.mark.parametrize("image", [b"png", np.float64(0.5), {"set"}], ids=lambda value: type(value).__name__)
+def test_messages_with_an_object_that_change_after_the_end_are_recorded_as_they_were(
+    held: Any, file: DatabaseFile, image: Any
+) -> None:
+    items: list[dict[str, Any]] = [{"content": "before", "image": image}]
+    with trace("w"), generation_span(input=items):
+        pass
+    items[0]["content"] = "after"
+    items.append({"content": "after"})
+    held.release()
+    assert held.force_flush(10)
+    ((stored,),) = file.rows("SELECT input FROM spans")
+    assert "before" in stored
+    assert "after" not in stored
+
+
+def test_a_text_that_many_messages_share_counts_as_often_as_it_is_written() -> None:
+    text = "x" * 10_000
+    with trace("w"), generation_span(input=[{"content": text}] * 6) as span:
+        pass
+    found = settled_span(span)
+    assert found is not None
+    assert found.size > 6 * len(text)
+    with trace("w"), generation_span(input=[{"content": text}] * 7) as longer:
+        pass
+    assert settled_span(longer) is None
+
+
 @pytest.mark.parametrize("depth", [50, 900])
 def test_contents_that_are_nested_deeply_are_recorded(
     recorder_at: RecorderAt, file: DatabaseFile, depth: int

@@ -148,27 +148,74 @@ def test_a_connection_that_would_see_no_changes_is_not_kept(
         assert _inputs(store, "question") == ["second question", "first question"]
 
 
-def test_a_store_is_pickled_without_its_connections(path: Path) -> None:
-    with TraceStore(path) as store:
+class _Named(TraceStore):
+    name = ""
+
+
+def test_a_store_is_pickled_without_its_connections_and_with_everything_else(path: Path) -> None:
+    store = _Named(path)
+    store.name = "mine"
+    with store:
         assert _inputs(store, "first") == ["first question"]
-        assert _inputs(pickle.loads(pickle.dumps(store)), "first") == ["first question"]
+        copied = pickle.loads(pickle.dumps(store))
+        assert _inputs(copied, "first") == ["first question"]
+    assert copied.name == "mine"
+    with copied:
+        assert _inputs(copied, "first") == ["first question"]
+        assert _open_files(path) == 1
+    assert _open_files(path) == 0
 
 
 _FORKS = """
-import os, sys
+import os, sys, warnings
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, about forks of a process with threads
 from kantan_agents import TraceStore
-with TraceStore(sys.argv[1]) as store:
+from kantan_agents.tracing.recorder import SQLiteRecorder
+from agents import custom_span, set_trace_processors, trace
+
+def files():
+    links = [os.path.join("/proc/self/fd", name) for name in os.listdir("/proc/self/fd")]
+    return sum(os.path.realpath(link) == sys.argv[1] for link in links)
+
+first, left = os.pipe(), os.pipe()
+recorder = SQLiteRecorder(sys.argv[1])
+set_trace_processors([recorder])
+store = TraceStore(sys.argv[1])
+with store:
     assert len(store.traces()) == 1
     child = os.fork()
-    assert len(store.traces()) == 1
-if not child:
-    os._exit(0)
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    if child:
+        os.read(first[0], 1)
+        assert len(store.traces()) == 2
+if child:
+    assert files() <= 1, files()  # the recorder's
+    recorder.shutdown()
+    os.write(left[1], b"x")
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+status = 1
+try:
+    with store:
+        for _ in range(5):
+            assert len(store.traces()) == 1
+        assert files() == 1, files()
+        with trace("one"), custom_span("a"):
+            pass
+        assert recorder.force_flush(20)
+        os.write(first[1], b"x")
+        os.read(left[0], 1)  # the parent has closed the file
+        with trace("two"), custom_span("a"):
+            pass
+        assert recorder.force_flush(20)
+        assert len(store.traces()) == 3
+    status = 0
+finally:
+    os._exit(status)
 """
 
 
-def test_a_forked_child_uses_connections_of_its_own(path: Path) -> None:
+def test_a_forked_child_has_connections_and_locks_of_its_own(path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", _FORKS, str(path)], capture_output=True, encoding="utf-8", check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+    assert len(TraceStore(path).traces()) == 3
