@@ -7,7 +7,7 @@ import os
 import sqlite3
 import stat
 import sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -130,8 +130,10 @@ class TestUnwritable:
         path = folder / "traces.sqlite3"
 
         def put_a_directory_there(_request: Any) -> str:
-            path.unlink()
-            path.mkdir()
+            while not path.is_dir():  # the recorder may make the file at the same moment
+                path.unlink(missing_ok=True)
+                with suppress(FileExistsError):
+                    path.mkdir()
             return "ok"
 
         with OfflineServer(put_a_directory_there) as server:

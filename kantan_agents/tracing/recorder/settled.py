@@ -87,12 +87,12 @@ def copied_contents(data: agents.GenerationSpanData) -> bytes | None:
     Objects with a buffer, such as bytes or a number of numpy, are copied as bytes.
     """
     # Nothing else in Python copies data as fast.
-    if data.input is not None and len(data.input) > _MOST_MESSAGES:
-        return None
     try:
+        if data.input is not None and len(data.input) > _MOST_MESSAGES:
+            return None
         fields: Any = (data.input, data.output, data.model, data.model_config, data.usage)
         copied = marshal.dumps(fields, _FORMAT)
-    except (ValueError, TypeError):  # an object of another type, nested too deeply, or no messages
+    except Exception:  # noqa: BLE001 - an object of another type, nested too deeply, or no messages
         return None
     return copied if len(copied) <= _LONGEST_COPIED else None
 
