@@ -214,7 +214,9 @@ class SecretRule:
 _NO_WORD_BEFORE = r"(?<![A-Za-z0-9_])"
 _NO_WORD_AFTER = r"(?![A-Za-z0-9_])"
 # A fraction, or a group of thousands. Behind many digits, or behind a phone number, another entry begins.
-_NO_NUMBER_BEFORE = r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d-\d{3}[.,])|(?<=\d-\d{4}[.,]))"
+_NO_NUMBER_BEFORE = (
+    r"(?:(?<!\d[.,])|(?<=\d{8},)|(?<=\d[ -]\d{3},)|(?<=\d[ -]\d{4},)|(?<=\d-\d{3}\.)|(?<=\d-\d{4}\.))"
+)
 _NATIONAL = r"\(?0\d(?:[ .()-]{0,2}\d){7,9}"
 _PHONE = "|".join(
     (
