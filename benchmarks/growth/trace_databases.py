@@ -109,8 +109,8 @@ async def search_read(size: int, folder: Path) -> AsyncIterator[Sides]:
 async def rare_search(size: int, folder: Path) -> AsyncIterator[Sides]:
     """Yield the search for a word that only the oldest trace contains."""
     file = await _indexed(size, folder)
-    with TraceStore(file) as store, _tracer(file) as tracer:
-        yield _searches(store, tracer, RARE, 1)
+    with _tracer(file) as tracer:
+        yield _searches(TraceStore(file), tracer, RARE, 1)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -47,6 +48,16 @@ def digest(canonical_json: bytes) -> bytes:
 def content_hash(value: Any) -> str:
     """Return the SHA-256 of JSON data as 64 hexadecimal digits, the same for equal data."""
     return digest(canonical(value)).hex()
+
+
+def in_common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
+    """Return how many contents at the beginning are the same, as JSON."""
+    count = 0
+    for left, right in zip(one, other, strict=False):
+        if left != right:
+            break
+        count += 1
+    return count
 
 
 def decode(text: str | bytes) -> Any:

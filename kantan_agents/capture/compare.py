@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import attrs
 
-from kantan_agents.capture.canonical import canonical
+from kantan_agents.capture.canonical import canonical, in_common
 from kantan_agents.capture.diff_text import ABSENT, short_diff
 from kantan_agents.capture.json_values import JSONValue
 from kantan_agents.capture.model_calls import ModelAnswer, ModelRequest, OutputRequest
@@ -211,8 +211,8 @@ def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[D
     old, new = [*map(canonical, before)], [*map(canonical, after)]
     # What both begin and end with has not changed, also if it occurs in between: the matcher looks for the
     # longest part in common.
-    first = _in_common(old, new)
-    last = _in_common(old[first:][::-1], new[first:][::-1])
+    first = in_common(old, new)
+    last = in_common(old[first:][::-1], new[first:][::-1])
     middle = SequenceMatcher(None, old[first : len(old) - last], new[first : len(new) - last], autojunk=False)
     for change, *ends in middle.get_opcodes():
         if change == "equal":
@@ -225,9 +225,3 @@ def _items(part: str, before: Sequence[Any], after: Sequence[Any]) -> Iterator[D
             yield Difference(f"{part}[{at}]", before[at], None, "removed")
         for at in range(j + changed, j_end):
             yield Difference(f"{part}[{at}]", None, after[at], "added")
-
-
-def _in_common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
-    """Return how many values at the beginning are the same."""
-    pairs = zip(one, other, strict=False)
-    return next((at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other)))

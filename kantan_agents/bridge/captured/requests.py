@@ -18,7 +18,7 @@ from kantan_agents.bridge.captured.definitions import (
 from kantan_agents.bridge.captured.models import shared_model
 from kantan_agents.bridge.captured.request import sent_options
 from kantan_agents.bridge.captured.tool_lists import shared_tools
-from kantan_agents.capture.canonical import decode
+from kantan_agents.capture.canonical import decode, in_common
 from kantan_agents.capture.shared import Shared, shared_item
 from kantan_agents.interception import is_redacted, redacted_data
 from kantan_agents.pipeline import Run
@@ -125,8 +125,8 @@ class Requests:
         if not self._items:
             new = items
         else:
-            kept = _in_common(self._items, items)
-            answered = _in_common(self.answered, items[kept:])
+            kept = in_common(self._items, items)
+            answered = in_common(self.answered, items[kept:])
             if self.cancelled:
                 self._add_results(given[kept + answered :])
             if kept:
@@ -144,13 +144,3 @@ class Requests:
             if isinstance(item, dict) and item.get("call_id") in self.cancelled and "output" in item:
                 call = self.cancelled.pop(item["call_id"])
                 call["output"] = msgspec.Raw(encode(item["output"]))
-
-
-def _in_common(before: list[bytes], now: list[bytes]) -> int:
-    """Return how many items at the beginning are the same."""
-    count = 0
-    for one, other in zip(before, now, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count

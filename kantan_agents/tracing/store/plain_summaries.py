@@ -9,8 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-import msgspec
-
+from kantan_agents.capture.canonical import decode
 from kantan_agents.tracing.metadata import JUDGE_SPAN
 from kantan_agents.tracing.store.records import TraceSummary
 from kantan_agents.tracing.store.runs import is_run
@@ -34,9 +33,6 @@ GROUP BY t.id
 HAVING COUNT(CASE WHEN {_ENDING} THEN 1 END) = 1 AND COUNT(CASE WHEN {_IS_SPECIAL} THEN 1 END) = 0"""  # noqa: S608
 
 
-_decode = msgspec.json.Decoder().decode
-
-
 def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
     """Return the summaries of those of the traces that are plain, by trace id."""
     query = _PLAIN.format(ids=",".join("?" * len(trace_ids)))
@@ -56,7 +52,7 @@ def _summary(
     answer: str | None,
 ) -> TraceSummary | None:
     try:
-        metadata, *usages = _decode(metadata_and_usages)
+        metadata, *usages = decode(metadata_and_usages)
     except (ValueError, RecursionError):  # something that SQLite can read and this cannot
         return None
     if not isinstance(metadata, dict) or not is_run(metadata):
