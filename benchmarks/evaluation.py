@@ -7,6 +7,10 @@ agent with one evaluator. Both are recorded in the same way, and a model takes 5
 the ratios of neighbouring batches, and ``A/A`` the runs against themselves. Then an evaluation with 100,000
 finished cases is started again.
 
+Runs that start together stay in step: all wait for their models, and then all have work. An evaluation starts
+its first runs a millisecond apart, so that some work while others wait, which the first row includes. In the
+second row, which has no goal, the runs start apart too.
+
 ``python benchmarks/statistics.py`` measures comparisons. Missed goals are listed at the end, and the exit
 code is then 1, except with ``--quick``.
 """
@@ -82,26 +86,29 @@ async def _measure(report: Report, recorder: SQLiteRecorder, *, quick: bool) -> 
     agent = Agent("support", prompt, model=TracedModel("It is sunny.", seconds=MODEL_SECONDS))
     runs = QUICK_RUNS if quick else RUNS
     report.begin(f"{AT_ONCE} at a time, a run", "runs", "evaluation")
-    bare = _bare(agent, recorder, runs)
-    await report.row("a case with one evaluator", bare, _evaluated(agent, recorder, runs), 1, goal=OVERHEAD)
+    evaluated = _evaluated(agent, recorder, runs)
+    await report.row("a case with one evaluator", _bare(agent, recorder, runs), evaluated, 1, goal=OVERHEAD)
+    apart = _bare(agent, recorder, runs, seconds_apart=0.001)
+    await report.row("beside runs that start apart", apart, evaluated, 1)
     await _resume(report, agent, recorder.path, QUICK_FINISHED if quick else FINISHED)
 
 
-def _bare(agent: Agent, recorder: SQLiteRecorder, runs: int) -> Measure:
+def _bare(agent: Agent, recorder: SQLiteRecorder, runs: int, *, seconds_apart: float = 0.0) -> Measure:
     async def batch(_count: int) -> float:
         recorder.force_flush(60)
         gc.collect()
         start = time.perf_counter()
         questions = iter(range(runs))
         async with anyio.create_task_group() as group:
-            for _ in range(AT_ONCE):
-                group.start_soon(_ask, agent, questions)
+            for number in range(AT_ONCE):
+                group.start_soon(_ask, agent, questions, number * seconds_apart)
         return (time.perf_counter() - start) / runs
 
     return batch
 
 
-async def _ask(agent: Agent, questions: Iterator[int]) -> None:
+async def _ask(agent: Agent, questions: Iterator[int], delay: float) -> None:
+    await anyio.sleep(delay)
     for number in questions:
         await agent.run_async(f"Question {number}", {})
 

@@ -62,7 +62,7 @@ def _plain_settings() -> dict[str, Any]:
 
 
 class QuickSettings(ModelSettings):
-    """``ModelSettings`` whose identity costs nothing to compute.
+    """``ModelSettings`` whose identity costs nothing to compute, and that are quick to combine with others.
 
     The SDK computes the identity of each agent twice a run and copies all thirty fields of its settings for
     it, which takes a sixth of a one-turn run. It identifies callables by their name alone, so these settings
@@ -83,6 +83,24 @@ class QuickSettings(ModelSettings):
         plain = ModelSettings.__new__(ModelSettings)
         plain.__dict__.update(vars(self))
         return plain
+
+    def resolve(self, override: ModelSettings | dict[str, Any] | None) -> ModelSettings:
+        """Return these settings with those of ``override``, as the SDK's method does.
+
+        The SDK does this up to three times a turn if the ``RunConfig`` has settings, and validates all fields
+        again. Fields that both have set are left to it, as it combines some of them, and so are
+        ``extra_args``, of which it copies even a single one.
+        """
+        if type(override) not in (ModelSettings, QuickSettings):
+            return super().resolve(override)
+        own = vars(self)
+        changes = {name: value for name, value in vars(override).items() if value is not None}
+        has_args = "extra_args" in changes or own["extra_args"] is not None
+        if has_args or any(own[name] is not None for name in changes):
+            return super().resolve(override)
+        resolved = QuickSettings.__new__(QuickSettings)
+        vars(resolved).update(own, **changes)
+        return resolved
 
     def __eq__(self, other: object) -> bool:
         # A dataclass equals only instances of its own class, but the SDK compares settings with its defaults.

@@ -84,7 +84,7 @@ def evaluate(
         evaluators: What gives the scores: evaluators, or functions of a ``FinishedCase``.
         agent: The agent that prompts are given to.
         repeats: How often each case is run.
-        concurrency: How many runs are made at the same time.
+        concurrency: How many runs are made at the same time. The first begin a millisecond apart.
         name: Name of the evaluation; by default made of the names of the dataset and the variants.
         store: The trace database, or its path; by default the one of ``record_traces``. If nothing in this
             process records to it, the evaluation does.

@@ -27,6 +27,11 @@ _log = get_logger("kantan_agents.evaluation")
 # Results that are read again at once, to be scored by other evaluators.
 _AT_ONCE = 256
 
+# Seconds from the start of one worker to that of the next. Workers that start together stay together: all
+# wait for their models at the same time, and then all have work at the same time. Apart, some work while
+# others wait.
+_START_APART = 0.001
+
 
 class Work:
     """The runs of an evaluation that are still to be made or scored.
@@ -94,8 +99,8 @@ class Work:
             if self._spending.is_limited:
                 units = await self._explored(units)
             async with anyio.create_task_group() as group:
-                for _ in range(workers):
-                    group.start_soon(self._worker, units)
+                for number in range(min(workers, len(self._units))):
+                    group.start_soon(self._worker, units, number * _START_APART)
         finally:
             self._keeper.close()
 
@@ -109,7 +114,8 @@ class Work:
                 left.append(unit)
         return iter(left)
 
-    async def _worker(self, units: Iterator[Unit]) -> None:
+    async def _worker(self, units: Iterator[Unit], delay: float) -> None:
+        await anyio.sleep(delay)
         for unit in units:
             if self.stopped is not None:
                 return
