@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from functools import cache
 
 from kantan_agents.capture.canonical import decode
 from kantan_agents.tracing.metadata import JUDGE_SPAN
@@ -15,7 +16,7 @@ from kantan_agents.tracing.store.records import TraceSummary
 from kantan_agents.tracing.store.runs import is_run
 from kantan_agents.tracing.store.span_records import parse_time
 from kantan_agents.tracing.store.tables import valid_json
-from kantan_agents.tracing.store.used_tokens import used_tokens
+from kantan_agents.tracing.store.used_tokens import summed_tokens
 
 _ENDING = "s.span_type = 'generation' AND s.name IS NULL AND s.parent_id IS NULL"
 _IS_SPECIAL = f"""s.error_json != 'null' OR s.span_type = 'custom' AND s.name = '{JUDGE_SPAN}'
@@ -35,9 +36,13 @@ HAVING COUNT(CASE WHEN {_ENDING} THEN 1 END) = 1 AND COUNT(CASE WHEN {_IS_SPECIA
 
 def read_plain(connection: sqlite3.Connection, trace_ids: Sequence[str]) -> dict[str, TraceSummary]:
     """Return the summaries of those of the traces that are plain, by trace id."""
-    query = _PLAIN.format(ids=",".join("?" * len(trace_ids)))
-    found = (_summary(*row) for row in connection.execute(query, trace_ids))
+    found = [_summary(*row) for row in connection.execute(_query(len(trace_ids)), trace_ids)]
     return {summary.trace_id: summary for summary in found if summary is not None}
+
+
+@cache
+def _query(count: int) -> str:
+    return _PLAIN.format(ids=",".join("?" * count))
 
 
 def _summary(
@@ -57,7 +62,7 @@ def _summary(
         return None
     if not isinstance(metadata, dict) or not is_run(metadata):
         return None
-    tokens = used_tokens(usages)
+    input_tokens, output_tokens, total_tokens = summed_tokens(usages)
     return TraceSummary(
         trace_id=trace_id,
         workflow_name=workflow_name or "",
@@ -71,7 +76,7 @@ def _summary(
         error=None,
         failed_spans=0,
         rubric=None,
-        input_tokens=tokens["input_tokens"],
-        output_tokens=tokens["output_tokens"],
-        total_tokens=tokens["total_tokens"],
+        input_tokens=input_tokens,
+        output_tokens=output_tokens,
+        total_tokens=total_tokens,
     )

@@ -99,7 +99,8 @@ def utc(time: datetime | None) -> datetime | None:
 def parse_time(text: str | None) -> datetime | None:
     """Return a stored time in UTC; None if it is missing or invalid."""
     try:
-        return utc(datetime.fromisoformat(text)) if text else None
+        time = datetime.fromisoformat(text) if text else None
+        return time if time is None or time.tzinfo is timezone.utc else utc(time)
     except (ValueError, TypeError, OverflowError):
         return None
 

@@ -11,6 +11,11 @@ TOKENS = ("input_tokens", "output_tokens", "total_tokens")
 
 def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
     """Return the tokens of model calls by kind; what is not a usage, such as None, has none."""
+    return dict(zip(TOKENS, summed_tokens(usages), strict=True))
+
+
+def summed_tokens(usages: Iterable[Any]) -> tuple[int, int, int]:
+    """Return the input, output and total tokens of model calls."""
     given, answered, total = 0, 0, 0
     for usage in usages:
         if isinstance(usage, dict):
@@ -18,7 +23,7 @@ def used_tokens(usages: Iterable[Any]) -> dict[str, int]:
             given += whole_number(find("input_tokens"))
             answered += whole_number(find("output_tokens"))
             total += whole_number(find("total_tokens"))
-    return {"input_tokens": given, "output_tokens": answered, "total_tokens": total}
+    return given, answered, total
 
 
 def whole_number(value: Any) -> int:
