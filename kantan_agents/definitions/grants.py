@@ -11,12 +11,17 @@ import attrs
 
 from kantan_agents.definitions.definition import AgentDefinition
 from kantan_agents.tool_rules import NO_RULES, ToolRules
-from kantan_agents.tool_rules.calls import is_call_pattern, parse_call_pattern
+from kantan_agents.tool_rules.calls import (
+    as_path_or_host,
+    is_about_path_or_host,
+    is_call_pattern,
+    parse_call_pattern,
+)
 
 TASK_NAMES = ("Task", "Agent")
 """Names of the delegation tool in subagent files, whatever its name in the program."""
 
-# For these tools the parentheses hold a path, a path pattern or a site, which tool rules cannot express.
+# For these tools the parentheses hold a path, a path pattern or a site. Rules check those of the toolkit.
 _PATH_AND_SITE_TOOLS = frozenset(
     {
         *("read", "write", "edit", "multiedit", "notebookread", "notebookedit", "glob", "grep", "ls"),
@@ -109,6 +114,8 @@ def _call_entries(entry: str) -> list[str]:
     if tool.strip() in TASK_NAMES and entry.endswith(")"):
         types = [name.strip() for name in argument.split(",")]
         entries = [f"{name}({kind})" for kind in types for name in TASK_NAMES]
+    elif argument.strip() != _EVERY and entry.endswith(")") and is_about_path_or_host(tool, argument):
+        entries = [f"{tool}({as_path_or_host(tool, argument)})"]
     elif argument.strip() != _EVERY and (
         tool.strip().casefold() in _PATH_AND_SITE_TOOLS or _KEY_AND_VALUE.match(argument)
     ):

@@ -1,8 +1,12 @@
 """The entry form ``Tool(param pattern)`` in allow and deny: some calls of a tool instead of all.
 
 ``Bash(git status)`` matches exactly that call, ``Bash(git:*)`` every call that begins with the word ``git``,
-``Bash(*)`` any call. There is no other wildcard: an entry that only looks like a pattern is refused, so that
-it does not silently match nothing.
+``Bash(*)`` any call. There is no other wildcard for commands: an entry that only looks like a pattern is
+refused, so that it does not silently match nothing.
+
+``Read(src/**)``, ``Read(path:notes.txt)`` and ``WebFetch(domain:example.com)`` are about paths and hosts.
+They need a tool that declares what its parameter is. Of any other tool, such an entry of deny covers every
+call, and one of allow covers none.
 """
 
 from __future__ import annotations
@@ -10,11 +14,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import attrs
 
 from kantan_agents.tool_rules.commands import SEPARATOR, holds_command, readings, without_quotes
+from kantan_agents.tool_rules.domain_patterns import PREFIX, checked_domain, denies_domain, grants_domain
+from kantan_agents.tool_rules.path_patterns import (
+    check_path_pattern,
+    denies_path,
+    grants_path,
+    is_path_pattern,
+)
 
 _FORM = re.compile(r"(?P<tool>[^()]+)\((?P<argument>.*)\)", re.DOTALL)
 _ANY = "*"
@@ -25,8 +36,16 @@ _PREFIX = ":*"
 _CHAINS = re.compile(r"[;&|<>`\r\n()]")
 _EXPANSION = "${"
 
+COMMAND: Final = "command"
+PATH: Final = "path"
+DOMAIN: Final = "domain"
+
+_PATH_TOOLS = frozenset({"read", "write", "edit", "multiedit", "glob", "grep", "ls"})
+_DOMAIN_TOOLS = frozenset({"webfetch"})
+_PATH_PREFIX = "path:"
 
 Fold = Callable[[str], str]
+Checked = TypeVar("Checked")
 
 
 @attrs.frozen(slots=False)
@@ -36,8 +55,9 @@ class CallPattern:
     Attributes:
         entry: The entry as the user wrote it.
         tool: Name of the tool, possibly a glob pattern.
-        argument: The value that the matched parameter must equal or begin with; repeated blanks are one.
-        form: ``"any"``, ``"prefix"`` or ``"exact"``.
+        argument: The value that the matched parameter must equal or begin with, or the pattern of a path or
+            of a host; repeated blanks are one.
+        form: ``"any"``, ``"prefix"``, ``"exact"``, ``"path"`` or ``"domain"``.
     """
 
     entry: str
@@ -45,31 +65,58 @@ class CallPattern:
     argument: str
     form: str
 
-    def grants(self, values: list[str], fold: Fold | None = None) -> bool:
+    def grants(self, values: list[str], fold: Fold | None = None, kind: str = COMMAND) -> bool:
         """Return whether all ``values`` are covered; a prefix never covers a chained command.
 
         Args:
             values: The values of the parameter in the call.
             fold: Maps equivalent values to the same value.
+            kind: What the values are: ``"command"``, ``"path"`` or ``"domain"``.
         """
+        if not self._is_about(kind):
+            return False
+        if kind == PATH:
+            return bool(values) and all(grants_path(self._path, value) for value in values)
+        if kind == DOMAIN:
+            return bool(values) and all(grants_domain(self.argument, value) for value in values)
         return bool(values) and all(
             self._covers(value) or (fold is not None and self._is_equivalent_to(value, fold))
             for value in values
         )
 
-    def denies(self, values: list[str], fold: Fold | None = None) -> bool:
+    def denies(self, values: list[str], fold: Fold | None = None, kind: str = COMMAND) -> bool:
         """Return whether one of ``values``, or a command contained in one, is covered.
 
-        Several values may also be the words of one command, so they are checked joined as well.
+        Several values may also be the words of one command, so they are checked joined as well. A denied
+        folder covers what is in it.
 
         Args:
             values: The values of the parameter in the call.
             fold: Maps equivalent values to the same value.
+            kind: What the values are: ``"command"``, ``"path"`` or ``"domain"``.
         """
+        if not self._is_about(kind):
+            return True
+        if kind == PATH:
+            return any(denies_path(self._path, value) for value in values)
+        if kind == DOMAIN:
+            return any(denies_domain(self.argument, value) for value in values)
         if fold is not None and any(self._is_equivalent_to(value, fold) for value in values):
             return True
         whole = [" ".join(values)] if len(values) > 1 else []
         return any(self._covers(value) or self._is_contained_in(value) for value in [*values, *whole])
+
+    def _is_about(self, kind: str) -> bool:
+        """Return whether the entry says something about values of this kind."""
+        if self.form == "any":
+            return True
+        if kind == DOMAIN:
+            return self.form == DOMAIN
+        return self.form != DOMAIN and (kind == PATH or self.form != PATH)
+
+    @property
+    def _path(self) -> str:
+        return {"any": "**", "prefix": f"{self.argument}/**"}.get(self.form, self.argument)
 
     def _is_equivalent_to(self, value: str, fold: Fold) -> bool:
         return self.form == "exact" and fold(value) == fold(self.argument)
@@ -118,6 +165,12 @@ def parse_call_pattern(entry: str) -> CallPattern:
     form = "exact"
     if argument == _ANY:
         form = "any"
+    elif tool.casefold() in _DOMAIN_TOOLS and argument.startswith(PREFIX):
+        return CallPattern(entry, tool, _checked(entry, checked_domain, argument), DOMAIN)
+    elif tool.casefold() in _PATH_TOOLS and _is_path(argument):
+        path = argument.removeprefix(_PATH_PREFIX)
+        _checked(entry, check_path_pattern, path)
+        return CallPattern(entry, tool, path, PATH)
     elif argument.endswith(_PREFIX):
         form, argument = "prefix", argument[: -len(_PREFIX)].rstrip()
     if not tool or not argument:
@@ -129,6 +182,32 @@ def parse_call_pattern(entry: str) -> CallPattern:
     if form == "prefix" and _is_chained(argument):
         raise ValueError(f"{entry!r}: a prefix covers no chained command, so it cannot hold one")
     return CallPattern(entry, tool, argument, form)
+
+
+def is_about_path_or_host(tool: str, argument: str) -> bool:
+    """Return whether the entry of a file, which says nothing else of this tool, is about a path or a host."""
+    name = tool.strip().casefold()
+    return name in _PATH_TOOLS or (name in _DOMAIN_TOOLS and argument.strip().startswith(PREFIX))
+
+
+def as_path_or_host(tool: str, argument: str) -> str:
+    """Return the argument of such an entry in a form that is about nothing else."""
+    argument = argument.strip()
+    if tool.strip().casefold() in _DOMAIN_TOOLS or _is_path(argument):
+        return argument
+    return f"{_PATH_PREFIX}{argument}"
+
+
+def _is_path(argument: str) -> bool:
+    is_words = argument.endswith(_PREFIX)
+    return argument.startswith(_PATH_PREFIX) or (is_path_pattern(argument) and not is_words)
+
+
+def _checked(entry: str, check: Callable[[str], Checked], argument: str) -> Checked:
+    try:
+        return check(argument)
+    except ValueError as error:
+        raise ValueError(f"{entry!r} {error}") from None
 
 
 def texts_to_match(value: Any) -> list[str] | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import attrs
 
 from kantan_agents.errors import KantanAgentsError, ToolNotAllowedError
-from kantan_agents.tool_rules.calls import texts_to_match
+from kantan_agents.tool_rules.calls import COMMAND, PATH, texts_to_match
 from kantan_agents.tool_rules.names import EVERY
 from kantan_agents.tool_rules.origins import Origin
 from kantan_agents.tool_rules.parameters import Breach
@@ -29,6 +29,9 @@ class ToolFacts:
         received: Returns each way to read the arguments that the tool's function receives in a call; None if
             the function is unknown.
         origin: The server that offers the tool; None for a local tool.
+        kind: What ``parameter`` is: ``"command"``, ``"path"`` or ``"domain"``.
+        canonical: Returns a path or an address as it is compared: relative to the root of the tool, or the
+            host. It returns None for a value that the tool refuses.
     """
 
     names: tuple[str, ...]
@@ -40,11 +43,27 @@ class ToolFacts:
         default=None, eq=False, repr=False
     )
     origin: Origin | None = attrs.field(default=None, eq=False, repr=False)
+    kind: str = COMMAND
+    canonical: Callable[[str], str | None] | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
     def name(self) -> str:
         """The name the model sees."""
         return self.names[0]
+
+    def texts(self, arguments: Mapping[str, Any]) -> list[str] | None:
+        """Return the texts that patterns are matched with; None if the call has none that can be matched.
+
+        A parameter that a tool of files does not get is its root.
+        """
+        if self.parameter is None:
+            return None
+        value = arguments.get(self.parameter)
+        if self.canonical is None:
+            return texts_to_match(value)
+        given = texts_to_match("" if value is None and self.kind == PATH else value)
+        texts = [self.canonical(text) for text in given or ()]
+        return None if not texts or None in texts else cast("list[str]", texts)
 
     def for_arguments(self, arguments: Mapping[str, Any]) -> ToolFacts:
         """Return the facts with ``parameter`` taken from a call, if only the name of the tool is known."""
@@ -167,14 +186,15 @@ def _decide_entries(
     rules: ToolRules, tool: ToolFacts, arguments: Mapping[str, Any], decision: Decision
 ) -> Decision:
     """Turn a decision about the tool into one about a call, by allow and deny only."""
-    texts = texts_to_match(arguments.get(tool.parameter)) if tool.parameter is not None else None
-    for call in rules.denied_calls(tool.names):
+    denied, only_some = rules.denied_calls(tool.names), _only_some_calls(rules, tool)
+    texts = tool.texts(arguments) if denied or only_some else None
+    for call in denied:
         # A call without a text to match may be one that is denied.
-        if texts is None or call.denies(texts, tool.fold):
+        if texts is None or call.denies(texts, tool.fold, tool.kind):
             return _refused(tool, "deny", call.entry)
-    if _only_some_calls(rules, tool):
+    if only_some:
         for call in rules.allowed_calls(tool.names, tool.origin):
-            if texts is not None and call.grants(texts, tool.fold):
+            if texts is not None and call.grants(texts, tool.fold, tool.kind):
                 return Decision(allowed=True, key="allow", entry=call.entry)
         return _refused(tool, "allow", None)
     return decision

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from agents import (
     ApplyPatchTool,
@@ -20,6 +20,7 @@ from agents import (
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.interception import ToolCall
 from kantan_agents.tool_rules import ToolFacts
+from kantan_agents.tool_rules.calls import COMMAND
 from kantan_agents.tools.received import received_by
 from kantan_agents.tools.server_names import (
     HOSTED,
@@ -39,6 +40,7 @@ _MARK = "__kantan_rule_parameter__"
 _NAMES = "__kantan_names__"
 _FOLD = "__kantan_fold__"
 _AROUND = "__kantan_around__"
+_MATCHED = "__kantan_matched__"
 _names_declared: set[str] = set()  # usually empty; then no tool needs to be checked
 
 # Kinds of tools that operators also write by names other than the SDK's.
@@ -84,6 +86,30 @@ def rule_parameter(name: str) -> Callable[[ToolT], ToolT]:
         return tool
 
     return declare
+
+
+def declare_match(
+    tool: FunctionTool,
+    parameter: str,
+    kind: Literal["path", "domain"],
+    canonical: Callable[[str], str | None],
+) -> None:
+    """Declare that the pattern of ``Tool(param pattern)`` rules is that of a path or of a host.
+
+    Args:
+        tool: The tool.
+        parameter: The parameter that it is matched with.
+        kind: ``"path"`` for entries such as ``Read(src/**)``, ``"domain"`` for
+            ``WebFetch(domain:example.com)``.
+        canonical: Returns a value as it is compared: a path relative to the root of the tool, with slashes
+            and ``""`` for the root itself, or a host in lower case and ASCII. It returns None for a value
+            that the tool refuses; an entry of deny then covers the call, and one of allow does not. It must
+            not block.
+    """
+    rule_parameter(parameter)(tool)
+    for place in (tool, implementation_of(tool)):
+        if place is tool or inspect.isfunction(place):
+            setattr(place, _MATCHED, (kind, canonical))
 
 
 def declare_names(tool: FunctionTool, names: tuple[str, ...], fold: Callable[[str], str]) -> None:
@@ -156,6 +182,7 @@ def _function_facts(tool: FunctionTool, around: Surroundings | None) -> ToolFact
         own = _name_on_server(tool)
         names += (own, *names_in_rules(server, own))
         origin = origin_of(server, own, tool.name, getattr(tool, _AROUND, around))
+    kind, canonical = _matched(tool)
     return ToolFacts(
         tuple(dict.fromkeys(names)),
         _pattern_parameter(tool, schema),
@@ -163,6 +190,8 @@ def _function_facts(tool: FunctionTool, around: Surroundings | None) -> ToolFact
         fold=getattr(tool, _FOLD, None),
         origin=origin,
         received=received_by(tool),
+        kind=kind,
+        canonical=canonical,
     )
 
 
@@ -213,11 +242,18 @@ def _pattern_parameter(tool: FunctionTool, schema: Mapping[str, Any]) -> str | N
 
 
 def _declared(tool: FunctionTool) -> str | None:
-    for place in (tool, implementation_of(tool), getattr(tool, "__wrapped__", None)):
-        mark: str | None = getattr(place, _MARK, None)
-        if mark is not None:
-            return mark
-    return None
+    mark: str | None = _mark_on(tool, _MARK)
+    return mark
+
+
+def _matched(tool: FunctionTool) -> tuple[str, Callable[[str], str | None] | None]:
+    found = _mark_on(tool, _MATCHED) if _names_declared else None
+    return (COMMAND, None) if found is None else found
+
+
+def _mark_on(tool: FunctionTool, name: str) -> Any:
+    places = (tool, implementation_of(tool), getattr(tool, "__wrapped__", None))
+    return next((mark for mark in (getattr(place, name, None) for place in places) if mark is not None), None)
 
 
 def _is_text(schema: Any) -> bool:

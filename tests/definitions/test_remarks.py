@@ -92,7 +92,7 @@ def test_a_key_that_reading_has_reported_is_not_remarked_again() -> None:
 
 
 def test_entries_of_tools_that_grant_nothing_are_remarked() -> None:
-    assert [key for key, _ in remarks("tools: Read(src/**)", "disallowedTools: Edit(x)")] == [
+    assert [key for key, _ in remarks("tools: NotebookRead(src/**)", "disallowedTools: NotebookEdit(x)")] == [
         "tools",
         "disallowedTools",
     ]

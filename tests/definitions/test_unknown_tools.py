@@ -30,7 +30,7 @@ def define(tools: Any) -> AgentDefinition:
         (("s*", "x*"), ["search"], ["x*"]),
         (("mcp__github", "mcp__github__*", "mcp__a__b"), [], []),
         (("Task", "Agent", "Task(a, b)", "agent"), [], []),
-        (("WebFetch(domain:example.com)",), [], []),
+        (("WebFetch(domain:example.com)", "Read(src/**)"), [], ["WebFetch", "Read"]),
         (("read",), ["Read"], ["read"]),
     ],
 )

@@ -1250,6 +1250,17 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "tool_rules/test_calls.py::test_a_prefix_ends_at_the_end_of_a_word",
         ),
         "`bash(*)`": ("tool_rules/test_calls.py::test_a_star_grants_every_call_and_needs_no_arguments",),
+        "`Read(src/**)`, `Edit(*.md)`": (
+            "tool_rules/test_paths_and_hosts.py::test_an_entry_of_allow_covers_paths",
+            "tool_rules/test_paths_and_hosts.py::test_deny_covers_what_is_below_or_refused",
+        ),
+        "`Read(path:notes.txt)`": (
+            "tool_rules/test_paths_and_hosts.py::test_an_entry_of_allow_covers_paths",
+            "tool_rules/test_paths_and_hosts.py::test_in_another_tool_allow_covers_nothing_and_deny_all",
+        ),
+        "`WebFetch(domain:example.com)`": (
+            "tool_rules/test_paths_and_hosts.py::test_a_host_is_granted_exactly_and_denied_with_its_subdomains",
+        ),
     },
     ("docs/guides/tool-rules.md", "When a call is refused", "`Agent(on_rule_violation=...)`"): {
         '`"feedback"`, the default': (
