@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
+import anyio
 import attrs
 from agents import RunContextWrapper, SpanError
 from agents.tracing import mcp_tools_span
@@ -17,6 +18,7 @@ from kantan_agents.mcp.connection import Connection
 from kantan_agents.mcp.failure_policy import MCPFailurePolicy, choice_for
 from kantan_agents.mcp.failures import text_of
 from kantan_agents.mcp.known_connections import connection_of
+from kantan_agents.mcp.twins import has_session
 from kantan_agents.mcp.unavailable import UnavailableError
 from kantan_agents.pipeline import Run, current_run
 from kantan_agents.support.log import get_logger
@@ -50,6 +52,11 @@ class Tended:
         self._inner = inner
         self._last_tools: Sequence[Any] | None = None
         self._agent_name = agent_name
+
+    @property
+    def wrapped(self) -> Any:
+        """The server object, or the one that it wraps."""
+        return self._inner
 
     @property
     def connection(self) -> Connection:
@@ -99,6 +106,23 @@ class Served:
         return self.is_away and self.server.last_tools is None
 
 
+@attrs.frozen(eq=False)
+class _Answer:
+    """What a server has answered: its tools, or an error with its text for people."""
+
+    tools: Sequence[Any] = ()
+    error: KantanAgentsError | None = None
+    message: str = ""
+    reason: str = ""
+
+    def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
+        """Return whether the run ends with the error."""
+        if self.error is None:
+            return False
+        is_unavailable = isinstance(self.error, MCPServerUnavailableError)
+        return not is_unavailable or choice_for(policy, tended.server.name) == "raise"
+
+
 async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy) -> list[Served]:
     """Return what the MCP servers of an agent offer now.
 
@@ -111,42 +135,80 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
         MCPServerUnavailableError: E28, a server cannot be used, and the policy says "raise".
         MCPServerLoopError: E37, its connection is on an event loop that cannot make progress.
     """
-    tended: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
+    tended = _tended(agent)
+    # One that is slow to start or to answer must not keep the others waiting. An object of another class may
+    # connect itself, in this task, and has to be disconnected in it.
+    together = [one for one in tended if has_session(one.wrapped)]
+    answers: dict[Tended, _Answer] = {}
+
+    async def answer_of(one: Tended) -> None:
+        answers[one] = await _ask(one, agent, wrapper)
+        if answers[one].ends_run(one, policy):
+            tasks.cancel_scope.cancel()
+
+    if len(together) > 1:
+        async with anyio.create_task_group() as tasks:
+            for one in together:
+                tasks.start_soon(answer_of, one)
+    for one, answer in answers.items():
+        if answer.ends_run(one, policy):
+            await _settle(one, agent, policy, answer)
     served: list[Served] = []
     away: set[str] = set()
-    for server in agent.mcp_servers:
-        known = tended.get(id(server))
-        if known is None or known.server is not server:
-            known = tended[id(server)] = Tended(server, agent.name)
-        one = await _list_server(known, agent, wrapper, policy)
-        if one.is_away:
-            away.add(server.name)
-        served.append(one)
+    for one in tended:
+        answer = answers[one] if one in answers else await _ask(one, agent, wrapper)
+        settled = await _settle(one, agent, policy, answer)
+        if settled.is_away:
+            away.add(one.server.name)
+        served.append(settled)
     servers_away.set(frozenset(away))
     return served
 
 
-async def _list_server(
-    tended: Tended, agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
-) -> Served:
+def _tended(agent: Any) -> list[Tended]:
+    known: dict[int, Tended] = vars(agent).setdefault(TENDED, {})
+    found = []
+    for server in agent.mcp_servers:
+        one = known.get(id(server))
+        if one is None or one.server is not server:
+            one = known[id(server)] = Tended(server, agent.name)
+        found.append(one)
+    return found
+
+
+async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _Answer:
+    """Return the tools of a server, or the error of the listing."""
     server, run = tended.server, current_run.get()
     with mcp_tools_span(server=shown_name(server)) as span:
         try:
             tools = await _listed(tended, agent, wrapper, run)
-        except KantanAgentsError:
-            raise
+        except KantanAgentsError as error:
+            return _Answer(error=error, message="")
         except Exception as error:  # noqa: BLE001 - whatever a server raises, it has not listed its tools
             reason = str(error) if isinstance(error, UnavailableError) else text_of(error)
             failure = MCPServerUnavailableError(server=shown_name(server), agent=agent.name, reason=reason)
+            failure.__cause__ = error.__cause__ or error
             message = str(failure) if run is None else error_message(run, failure)
             span.set_error(SpanError(message=message, data=None))
-            if run is not None and run.capture is not None:
-                run.capture.listed(server.name, None, reason)
-            if choice_for(policy, server.name) == "raise":
-                raise failure from (error.__cause__ or error)
-            await _note_left_out(run, agent, tended, failure, message)
-            return Served(tended, tended.last_tools or (), is_away=True)
+            return _Answer(error=failure, message=message, reason=reason)
         span.span_data.result = [tool.name for tool in tools]
+    return _Answer(tools)
+
+
+async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: _Answer) -> Served:
+    """Note what a server has answered, in the order of the servers."""
+    server, run = tended.server, current_run.get()
+    failure = answer.error
+    if failure is not None:
+        if not isinstance(failure, MCPServerUnavailableError):
+            raise failure
+        if run is not None and run.capture is not None:
+            run.capture.listed(server.name, None, answer.reason)
+        if answer.ends_run(tended, policy):
+            raise failure
+        await _note_left_out(run, agent, tended, failure, answer.message)
+        return Served(tended, tended.last_tools or (), is_away=True)
+    tools = answer.tools
     tended.remember(tools)
     if run is not None and run.capture is not None:
         run.capture.listed(server.name, tools)
