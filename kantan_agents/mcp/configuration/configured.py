@@ -117,6 +117,11 @@ class ConfiguredServers:
         """The names of the servers."""
         return tuple(entry.name for entry in self._entries)
 
+    @property
+    def entries(self) -> tuple[ServerEntry, ...]:
+        """What is configured for each server."""
+        return self._entries
+
     def __len__(self) -> int:
         return len(self._entries)
 
@@ -136,12 +141,13 @@ class ConfiguredServers:
         """
         return self._server(self._find(name))
 
-    def for_definition(self, definition: AgentDefinition) -> list[MCPServer]:
+    def for_definition(self, definition: AgentDefinition, *, known_only: bool = False) -> list[MCPServer]:
         """Return the servers that ``mcpServers`` of a subagent file asks for.
 
         Args:
             definition: The definition. A server that the file configures itself must be trusted as one of a
                 configuration file.
+            known_only: Whether to leave out a name that no configured server has.
 
         Raises:
             InvalidMCPConfigurationError: E181, ``mcpServers`` has mistakes, or gives a server the name of
@@ -149,10 +155,18 @@ class ConfiguredServers:
             UnknownMCPServerError: E184, no server has one of the names.
             MCPNotTrustedError, MCPVariablesError: E183, E182, as for a server by its name.
         """
-        return [self._server(entry) for entry in self.entries_for(definition)]
+        return [self._server(entry) for entry in self.entries_for(definition, known_only=known_only)]
 
-    def entries_for(self, definition: AgentDefinition) -> list[ServerEntry]:
-        """Return what is configured for the servers of a subagent file; raises E181 and E184."""
+    def entries_for(self, definition: AgentDefinition, *, known_only: bool = False) -> list[ServerEntry]:
+        """Return what is configured for the servers of a subagent file; starts and checks nothing.
+
+        Args:
+            definition: As for ``for_definition``.
+            known_only: As for ``for_definition``.
+
+        Raises:
+            InvalidMCPConfigurationError, UnknownMCPServerError: E181, E184, as for ``for_definition``.
+        """
         wanted = wanted_servers(definition)
         own = {entry.name: entry for entry in wanted.entries}
         problems = [
@@ -163,7 +177,8 @@ class ConfiguredServers:
         ]
         if problems:
             raise InvalidMCPConfigurationError(path=str(definition.path), problems=problems)
-        return [own[name] if name in own else self._find(name) for name in wanted.names]
+        names = [name for name in wanted.names if not known_only or name in own or self._may_use(name)]
+        return [own[name] if name in own else self._find(name) for name in names]
 
     async def aclose(self) -> None:
         """End the connections of all servers. A later run would connect them again."""
@@ -183,6 +198,10 @@ class ConfiguredServers:
         # Also if the block was cancelled: otherwise the processes would go on.
         with anyio.CancelScope(shield=True):
             await self.aclose()
+
+    def _may_use(self, name: str) -> bool:
+        entry = self.configuration.find(name)
+        return entry is not None and not entry.is_disabled
 
     def _find(self, name: str) -> ServerEntry:
         entry = self.configuration.find(name)

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from kantan_agents.mcp.configuration.variables import Expanded
-from kantan_agents.support.secrets import MASK, is_named_secret, mask
+from kantan_agents.support.secrets import MASK, mask
+from kantan_agents.support.secrets.names import secret_name
 
+_LONG = 16
 _SHORTEST = 4  # a shorter value would be masked in every word that contains it
 
 
@@ -24,7 +26,7 @@ class Masking:
 
     @classmethod
     def of(cls, expanded: Expanded) -> Masking:
-        """Return the values of variables, and what a name in ``env`` or ``headers`` says is a secret."""
+        """Return the values of variables, and what looks like a secret in ``env`` or ``headers``."""
         values = {*expanded.values, *_named(expanded.env), *_named(expanded.headers)}
         return cls(tuple(sorted(filter(_is_long, values), key=len, reverse=True)))
 
@@ -37,9 +39,15 @@ class Masking:
 
 def _named(values: Mapping[str, str]) -> Iterable[str]:
     for name, value in values.items():
-        if is_named_secret(name, value):
+        # A mask too many hides a word of a message; one too few shows a secret.
+        if secret_name(name) is not None or _looks_random(value):
             yield value
             yield value.rpartition(" ")[2]  # of `Bearer TOKEN`
+
+
+def _looks_random(value: str) -> bool:
+    is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+    return len(value) >= _LONG and is_mixed and "/" not in value
 
 
 def _is_long(value: str) -> bool:

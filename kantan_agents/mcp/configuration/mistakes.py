@@ -167,7 +167,8 @@ def _seconds_mistakes(options: Mapping[str, Any], key: str) -> Iterator[str]:
     value = options.get(key, 1)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if not is_number or not 0 < value <= _LONGEST_SECONDS:
-        yield f".{key}: must be a number of seconds up to {_LONGEST_SECONDS}, not {value!r:.60}"
+        shown = f"not {value!r:.20}" if is_number else not_a(value)
+        yield f".{key}: must be a number of seconds up to {_LONGEST_SECONDS}, {shown}"
 
 
 def _pairs(options: Mapping[str, Any], key: str) -> Sequence[tuple[Any, Any]]:
