@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
 from kantan_agents.errors.root import KantanAgentsError
@@ -71,16 +72,19 @@ class MCPNotTrustedError(KantanAgentsError):
         server: Name of the server.
         path: The file.
         reason: Why it is not trusted.
+        hint: What to do.
     """
 
     code = "E183"
-    template = (
-        "MCP server {server} is not started: {path} {reason}. Read the file, then run: "
-        "kantan-agents mcp trust {path}"
-    )
+    template = "MCP server {server} is not started: {path} {reason}. {hint}"
     server: str
     path: str
     reason: str
+    hint: str
+
+    def __init__(self, *, server: str, path: str, reason: str, hint: str | None = None) -> None:
+        hint = hint or f"Read the file, then run: kantan-agents mcp trust {shlex.quote(path)}"
+        super().__init__(server=server, path=path, reason=reason, hint=hint)
 
 
 class UnknownMCPServerError(KantanAgentsError):

@@ -45,18 +45,10 @@ class Tended:
     """
 
     def __init__(self, server: Any, agent_name: str) -> None:
-        inner = server
-        while getattr(inner, "wrapped_server", None) is not None:
-            inner = inner.wrapped_server
         self.server = server
-        self._inner = inner
+        self._inner = _innermost(server)
         self._last_tools: Sequence[Any] | None = None
         self._agent_name = agent_name
-
-    @property
-    def wrapped(self) -> Any:
-        """The server object, or the one that it wraps."""
-        return self._inner
 
     @property
     def connection(self) -> Connection:
@@ -137,8 +129,8 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
     """
     tended = _tended(agent)
     # One that is slow to start or to answer must not keep the others waiting. An object of another class may
-    # connect itself, in this task, and has to be disconnected in it.
-    together = [one for one in tended if has_session(one.wrapped)]
+    # connect itself, and has to do so in this task.
+    together = [one for one in tended if is_of_sdk(one.server)]
     answers: dict[Tended, _Answer] = {}
 
     async def answer_of(one: Tended) -> None:
@@ -245,6 +237,17 @@ async def _note_left_out(
         await run.events.emit(
             MCPServerLeftOut, agent=agent.name, server=failure.server, code=failure.code, message=message
         )
+
+
+def is_of_sdk(server: Any) -> bool:
+    """Return whether the library connects a server object, so that it may be asked in any task."""
+    return has_session(_innermost(server))
+
+
+def _innermost(server: Any) -> Any:
+    while getattr(server, "wrapped_server", None) is not None:
+        server = server.wrapped_server
+    return server
 
 
 async def ask_server(server: Any, question: Callable[[], Awaitable[T]], agent_name: str) -> T:

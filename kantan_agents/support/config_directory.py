@@ -1,4 +1,4 @@
-"""The directory of the user's own configuration."""
+"""The configuration directory of the user."""
 
 from __future__ import annotations
 

@@ -114,6 +114,39 @@ def test_check_lists_the_tools_with_the_verdicts_of_the_rules(
     assert SECRET not in outcome.stdout
 
 
+def test_trust_shows_everything_that_a_file_starts_and_no_secret(
+    kantan_agents: Any, configured: Project
+) -> None:
+    configured.servers["long"] = {
+        "command": "sh",
+        "args": ["-c", f"true {'x' * 2000}; \x1b[2Kevil\u202e\n--end"],
+        "env": {"NODE_OPTIONS": "--require evil", "API_TOKEN": SECRET, "KEY": "${GITHUB_TOKEN}"},
+        "cwd": "sub",
+    }
+    configured.write()
+    shown = kantan_agents("mcp", "trust", ".mcp.json").stdout
+    assert "evil\\n--end'" in shown  # the end of a long argument, on one line
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "    env: NODE_OPTIONS=--require evil API_TOKEN=*** KEY=${GITHUB_TOKEN}\n" in shown
+    assert "    cwd: sub\n" in shown
+    assert "    reads: GITHUB_TOKEN\n" in shown
+    assert SECRET not in shown
+
+
+def test_tools_of_the_same_name_on_two_servers_have_verdicts_of_their_own(
+    kantan_agents: Any, configured: Project, project: Path
+) -> None:
+    del configured.servers["github"]
+    configured.add("mail", "noisy")
+    (project / "rules.json").write_text('{"allow": ["mcp__mail__read"]}')
+    kantan_agents("mcp", "trust", ".mcp.json")
+    outcome = kantan_agents("mcp", "check", "--rules", "rules.json", "--json")
+    files, mail = json.loads(outcome.stdout)["servers"]
+    assert [tool["name"] for tool in files["tools"] if tool["allowed"]] == []
+    assert [tool["name"] for tool in mail["tools"] if tool["allowed"]] == ["read"]
+
+
 def test_check_of_one_server(kantan_agents: Any, configured: Project) -> None:
     kantan_agents("mcp", "trust", ".mcp.json")
     outcome = kantan_agents("mcp", "check", "files")

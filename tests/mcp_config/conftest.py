@@ -1,4 +1,4 @@
-"""Configuration files of real servers, and a user without any of his own files."""
+"""Configuration files of real servers, and a user without files."""
 
 from __future__ import annotations
 

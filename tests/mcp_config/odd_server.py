@@ -65,7 +65,7 @@ def today() -> str:
 
 
 def speak_nonsense() -> None:
-    """Write what is no message, for as long as somebody listens."""
+    """Write lines that are not messages, for as long as somebody listens."""
     for line in ("Hello!", "{", '{"jsonrpc": "2.0"}', "[1, 2", "\x00\xff", '{"id": 1, "result": []}'):
         sys.stdout.buffer.write(line.encode("latin-1", "replace") + b"\n")
         sys.stdout.buffer.flush()

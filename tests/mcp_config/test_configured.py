@@ -361,6 +361,10 @@ async def test_a_server_that_a_file_configures_itself_must_be_trusted(project: P
     one = definition(project, [{"own": project.server("good")}])
     with pytest.raises(MCPNotTrustedError, match=r"lead\.md is not trusted yet"):
         servers_of(one, configured_servers(project.path, names=[]))
+    text = AgentDefinition.loads(one.dump())  # of no file
+    with pytest.raises(MCPNotTrustedError, match="Pass trusted=True if the text is yours"):
+        servers_of(text, configured_servers(project.path))
+    assert servers_of(text, trusted(project)) == ["own"]
 
 
 async def test_a_file_must_not_take_the_name_of_a_configured_server(project: Project) -> None:

@@ -36,7 +36,7 @@ def serve(project: Project, preloaded: Preloaded) -> Iterator[Serve]:
         folder = project.folder / transport
         folder.mkdir()
         log = files.enter_context((folder / "output").open("wb"))
-        command = [SCRIPT, transport, folder, str(port)]
+        command = [str(SCRIPT), transport, str(folder), str(port)]
         programs.append(preloaded.popen(command, stdout=log, stderr=log))
         return port
 

@@ -212,7 +212,7 @@ def test_no_message_about_a_wrong_value_shows_it(key: str, value: Any) -> None:
     if key == "type":
         return  # its value is shown: it is one of a few words
     shown = " ".join(problems_of({"command": "x", key: value}))
-    wrong_name = isinstance(value, dict) and SECRET in value  # a name is no secret
+    wrong_name = isinstance(value, dict) and SECRET in value  # a name is not a secret
     assert wrong_name or SECRET not in shown
 
 

@@ -84,6 +84,8 @@ def test_servers_are_chosen_by_name_and_an_unknown_one_is_e184(tmp_path: Path) -
     path = write(tmp_path, github="x", files="y")
     assert configured_servers(path, names=["files"]).names == ("files",)
     assert configured_servers(path, names=[]).names == ()
+    with pytest.raises(UnknownMCPServerError, match=r"\(configured: files\)"):
+        configured_servers(path, names=["files"], trusted=True)["github"]
     with pytest.raises(UnknownMCPServerError) as caught:
         configured_servers(path, names=["githib"])
     assert "; the nearest name is 'github' (configured: github, files)" in str(caught.value)

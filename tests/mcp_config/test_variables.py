@@ -65,6 +65,7 @@ def test_a_value_that_would_break_a_header_is_refused_without_being_shown() -> N
     web = ServerEntry("w", "http", SOURCE, url="https://x", headers={"A": "${T}"})
     missing = missing_variables(web, {"T": f"{SECRET}\r\nX: y"}, {"T"})
     assert missing == ("a value for headers.A has a control character",)
+    assert missing_variables(web, {"T": f"{SECRET}\u00e4"}, {"T"}) == ("a value for headers.A is not ASCII",)
 
 
 def test_the_error_names_every_variable_and_how_to_allow_it_and_shows_no_value(

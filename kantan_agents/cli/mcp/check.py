@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -145,7 +146,7 @@ async def _check(servers: ConfiguredServers, result: Checked, seconds: float) ->
 async def _number_of_resources(server: Any) -> int:
     count, cursor = 0, None
     for _ in range(_MOST_PAGES):
-        page = data_of(await ask_server(server, lambda at=cursor: server.list_resources(at), _ASKER))
+        page = data_of(await ask_server(server, partial(server.list_resources, cursor), _ASKER))
         count += len(page.get("resources", []))
         cursor = page.get("nextCursor")
         if not cursor:

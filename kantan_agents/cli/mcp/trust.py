@@ -9,11 +9,12 @@ from pathlib import Path
 
 import typer
 
-from kantan_agents.cli.terminal.plain import one_line
+from kantan_agents.cli.terminal.plain import one_line, printable
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.mcp.configuration.agent_file import source_of, wanted_servers
 from kantan_agents.mcp.configuration.entry import ServerEntry, Source
+from kantan_agents.mcp.configuration.masking import shown_value
 from kantan_agents.mcp.configuration.places import is_own_file
 from kantan_agents.mcp.configuration.read_file import read_file
 from kantan_agents.mcp.configuration.trust import TrustRecord
@@ -73,11 +74,23 @@ def ask_for_trust(entries: Iterable[ServerEntry]) -> None:
 
 
 def described(entries: Iterable[ServerEntry]) -> Iterator[str]:
-    """Yield a line for each server: what it starts or connects to, and the variables that it reads."""
+    """Yield lines about each server: what it starts or connects to, and with which variables and headers.
+
+    Nothing is cut short: the end of a long command matters as much as its beginning.
+    """
     for entry in entries:
-        names = [*variables_of(entry), *entry.env]
-        reads = f"  (variables: {', '.join(dict.fromkeys(names))})" if names else ""
-        yield f"  {one_line(f'{entry.name}: {entry.shown}{reads}')}"
+        yield f"  {_whole_line(f'{entry.name}: {entry.shown}')}"
+        details = {
+            "cwd": entry.cwd or "",
+            "env": " ".join(f"{name}={shown_value(name, value)}" for name, value in entry.env.items()),
+            "headers": ", ".join(entry.headers),
+            "reads": ", ".join(variables_of(entry)),
+        }
+        yield from (f"    {_whole_line(f'{label}: {text}')}" for label, text in details.items() if text)
+
+
+def _whole_line(text: str) -> str:
+    return printable(text.replace("\n", "\\n").replace("\t", " "))
 
 
 def _read(path: Path) -> tuple[Source, tuple[ServerEntry, ...]]:

@@ -61,7 +61,7 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
     from kantan_agents.mcp.configuration.configuration import read_configuration
     from kantan_agents.mcp.configuration.configured import ConfiguredServers
 
-    servers = ConfiguredServers(read_configuration(), ())
+    servers = ConfiguredServers(read_configuration())
     entries = servers.entries_for(definition, known_only=True)
     usable = {entry.name for entry in entries}
     for name in wanted_servers(definition).names:

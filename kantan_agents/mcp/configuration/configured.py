@@ -51,10 +51,10 @@ def configured_servers(
         path: A file like ``.mcp.json`` or ``kantan-agents.toml``, or several, in order of priority. None
             searches as the command line does: the user's own configuration, then the working directory up to
             the root of the repository.
-        names: The servers to use. None means all that are not disabled.
+        names: The servers that may be used. None means all that are not disabled.
         allow_env: Names of the environment variables that references such as ``${GITHUB_TOKEN}`` may read,
-            besides those in ``[mcp] allow_env`` of the user's own ``kantan-agents.toml``.
-        trusted: Whether you vouch for the files yourself. Otherwise a file outside of the user's own
+            besides those in ``[mcp] allow_env`` of the user's ``kantan-agents.toml``.
+        trusted: Whether you vouch for the files yourself. Otherwise a file that is not in the user's
             configuration directory must have been trusted with ``kantan-agents mcp trust``.
 
     Raises:
@@ -102,9 +102,10 @@ class ConfiguredServers:
         self._record = TrustRecord.of_user() if record is None else record
         self._lock = threading.Lock()
         self._made: list[tuple[ServerEntry, MCPServer]] = []
-        if names is None:
-            names = [entry.name for entry in configuration.entries if not entry.is_disabled]
-        self._entries = tuple(self._find(name) for name in dict.fromkeys(names))
+        self._usable = {entry.name: entry for entry in configuration.entries if not entry.is_disabled}
+        if names is not None:
+            self._usable = {name: self._find(name) for name in names}
+        self._entries = tuple(self._usable.values())
         # Now, and not in an event loop: this reads files.
         self._known_trusted = {
             entry.source.path: entry.source.digest
@@ -177,7 +178,7 @@ class ConfiguredServers:
         ]
         if problems:
             raise InvalidMCPConfigurationError(path=str(definition.path), problems=problems)
-        names = [name for name in wanted.names if not known_only or name in own or self._may_use(name)]
+        names = [name for name in wanted.names if not known_only or name in own or name in self._usable]
         return [own[name] if name in own else self._find(name) for name in names]
 
     async def aclose(self) -> None:
@@ -199,20 +200,16 @@ class ConfiguredServers:
         with anyio.CancelScope(shield=True):
             await self.aclose()
 
-    def _may_use(self, name: str) -> bool:
-        entry = self.configuration.find(name)
-        return entry is not None and not entry.is_disabled
-
     def _find(self, name: str) -> ServerEntry:
+        usable = self._usable.get(name)
+        if usable is not None:
+            return usable
         entry = self.configuration.find(name)
-        if entry is not None and not entry.is_disabled:
-            return entry
-        known = self.configuration.names
-        near = nearest(name, known)
+        near = nearest(name, self._usable)
         hint = f"; the nearest name is {near!r}" if near else ""
-        if entry is not None:
+        if entry is not None and entry.is_disabled:
             hint = f": {entry.source.path} says that it is disabled"
-        raise UnknownMCPServerError(server=name, known=known, hint=hint)
+        raise UnknownMCPServerError(server=name, known=tuple(self._usable), hint=hint)
 
     def _server(self, entry: ServerEntry) -> MCPServer:
         self._check(entry)
@@ -229,7 +226,9 @@ class ConfiguredServers:
         is_trusted = self._trusted or self._known_trusted.get(entry.source.path) == entry.source.digest
         reason = None if is_trusted else self._record.distrust(entry.source)
         if reason is not None:
-            raise MCPNotTrustedError(server=entry.name, path=str(entry.source.path), reason=reason)
+            # A definition that was read from a text has no file that could be trusted.
+            hint = None if entry.source.path.is_absolute() else "Pass trusted=True if the text is yours"
+            raise MCPNotTrustedError(server=entry.name, path=str(entry.source.path), reason=reason, hint=hint)
         missing = missing_variables(entry, os.environ, self._allowed)
         if missing:
             raise MCPVariablesError(server=entry.name, path=str(entry.source.path), problems=missing)

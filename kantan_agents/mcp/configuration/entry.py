@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -105,4 +106,4 @@ class ServerEntry:
         """What it starts or connects to, without secrets, for a person who decides about it."""
         if self.transport != "stdio":
             return shown_url(self.url)
-        return " ".join((mask(self.command), *shown_arguments(self.args)))
+        return shlex.join((mask(self.command), *shown_arguments(self.args)))

@@ -37,12 +37,22 @@ class Masking:
         return mask(text)
 
 
+def shown_value(name: str, value: str) -> str:
+    """Return a value of ``env`` or ``headers``, or a mask if it looks like a secret."""
+    return MASK if _is_secret(name, value) else mask(value)
+
+
 def _named(values: Mapping[str, str]) -> Iterable[str]:
     for name, value in values.items():
-        # A mask too many hides a word of a message; one too few shows a secret.
-        if secret_name(name) is not None or _looks_random(value):
+        if _is_secret(name, value):
             yield value
             yield value.rpartition(" ")[2]  # of `Bearer TOKEN`
+
+
+def _is_secret(name: str, value: str) -> bool:
+    # A mask too many hides a word of a message; one too few shows a secret.
+    is_reference = value.startswith("${")
+    return not is_reference and (secret_name(name) is not None or _looks_random(value))
 
 
 def _looks_random(value: str) -> bool:

@@ -34,7 +34,7 @@ def parse_servers(servers: Any, source: Source, place: str) -> Parsed:
 
     Args:
         servers: The mapping.
-        source: Where it stands.
+        source: Where it is written.
         place: Its place in the file, such as ``mcpServers``.
     """
     if not isinstance(servers, Mapping):

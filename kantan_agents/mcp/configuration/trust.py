@@ -93,7 +93,7 @@ class TrustRecord:
         return self.folder / f"{name}.json"
 
     def _known(self, path: Path) -> str | None:
-        """Return the hash that is recorded for a file; a damaged record, or one of others, is none."""
+        """Return the hash that is recorded for a file; None if it is damaged, or not the user's."""
         if self.folder is None:
             return None
         with suppress(OSError, ValueError):

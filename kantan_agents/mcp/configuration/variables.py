@@ -68,8 +68,13 @@ def _missing(entry: ServerEntry, environ: Mapping[str, str], allowed: Collection
             else:
                 continue
             usable = False
-        if usable and _CONTROL.search(_expanded(text, environ)) and not _CONTROL.search(text):
+        if not usable:
+            continue
+        value = _expanded(text, environ)
+        if _CONTROL.search(value) and not _CONTROL.search(text):
             yield f"a value for {place} has a control character"
+        if place.startswith("headers.") and not value.isascii():
+            yield f"a value for {place} is not ASCII"
 
 
 def expand(entry: ServerEntry, environ: Mapping[str, str]) -> Expanded:
