@@ -29,6 +29,7 @@ TENDED = "_kantan_tended_servers"
 """Attribute of an SDK agent for its ``Tended`` servers; left out of copies."""
 
 _LEFT_OUT = object()
+_NOT_WAITED_FOR = "another server ended the run before it had listed its tools"
 _log = get_logger("kantan_agents.mcp")
 
 servers_away: ContextVar[frozenset[str]] = ContextVar("kantan_agents_servers_away", default=frozenset())
@@ -100,19 +101,24 @@ class Served:
 
 @attrs.frozen(eq=False)
 class _Answer:
-    """What a server has answered: its tools, or an error with its text for people."""
+    """What a server has answered.
+
+    Attributes:
+        tools: Its tools.
+        failure: That it cannot be used, with ``message``, the text for people, and ``reason``.
+        error: Another error, which ends the run.
+    """
 
     tools: Sequence[Any] = ()
-    error: KantanAgentsError | None = None
+    failure: MCPServerUnavailableError | None = None
     message: str = ""
     reason: str = ""
+    error: KantanAgentsError | None = None
 
     def ends_run(self, tended: Tended, policy: MCPFailurePolicy) -> bool:
-        """Return whether the run ends with the error."""
-        if self.error is None:
-            return False
-        is_unavailable = isinstance(self.error, MCPServerUnavailableError)
-        return not is_unavailable or choice_for(policy, tended.server.name) == "raise"
+        """Return whether the run ends without the tools of the server."""
+        is_away = self.failure is not None
+        return self.error is not None or (is_away and choice_for(policy, tended.server.name) == "raise")
 
 
 async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy) -> list[Served]:
@@ -131,20 +137,7 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
     # One that is slow to start or to answer must not keep the others waiting. An object of another class may
     # connect itself, and has to do so in this task.
     together = [one for one in tended if is_of_sdk(one.server)]
-    answers: dict[Tended, _Answer] = {}
-
-    async def answer_of(one: Tended) -> None:
-        answers[one] = await _ask(one, agent, wrapper)
-        if answers[one].ends_run(one, policy):
-            tasks.cancel_scope.cancel()
-
-    if len(together) > 1:
-        async with anyio.create_task_group() as tasks:
-            for one in together:
-                tasks.start_soon(answer_of, one)
-    for one, answer in answers.items():
-        if answer.ends_run(one, policy):
-            await _settle(one, agent, policy, answer)
+    answers = await _ask_all(together, agent, wrapper, policy) if len(together) > 1 else {}
     served: list[Served] = []
     away: set[str] = set()
     for one in tended:
@@ -155,6 +148,37 @@ async def list_servers(agent: Any, wrapper: RunContextWrapper[Any], policy: MCPF
         served.append(settled)
     servers_away.set(frozenset(away))
     return served
+
+
+async def _ask_all(
+    servers: Sequence[Tended], agent: Any, wrapper: RunContextWrapper[Any], policy: MCPFailurePolicy
+) -> dict[Tended, _Answer]:
+    """Ask servers at the same time; if one of them ends the run, do not wait for the others.
+
+    Raises:
+        MCPServerUnavailableError, MCPServerLoopError: E28, E37, as ``list_servers``.
+    """
+    run = current_run.get()
+    is_played = run is not None and run.tape is not None
+    answers: dict[Tended, _Answer] = {}
+
+    async def ask(one: Tended) -> None:
+        answers[one] = await _ask(one, agent, wrapper)
+        if answers[one].ends_run(one, policy) and not is_played:
+            tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        for one in servers:
+            tasks.start_soon(ask, one)
+    ending = [one for one, answer in answers.items() if answer.ends_run(one, policy)]
+    if ending:
+        # The record must have something about each server that a replay will ask for.
+        for one in servers:
+            if one not in answers and run is not None and run.capture is not None:
+                run.capture.listed(one.server.name, None, _NOT_WAITED_FOR)
+        first = min(ending, key=lambda one: answers[one].reason == _NOT_WAITED_FOR)
+        await _settle(first, agent, policy, answers[first])
+    return answers
 
 
 def _tended(agent: Any) -> list[Tended]:
@@ -175,14 +199,14 @@ async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _
         try:
             tools = await _listed(tended, agent, wrapper, run)
         except KantanAgentsError as error:
-            return _Answer(error=error, message="")
+            return _Answer(error=error)
         except Exception as error:  # noqa: BLE001 - whatever a server raises, it has not listed its tools
             reason = str(error) if isinstance(error, UnavailableError) else text_of(error)
             failure = MCPServerUnavailableError(server=shown_name(server), agent=agent.name, reason=reason)
             failure.__cause__ = error.__cause__ or error
             message = str(failure) if run is None else error_message(run, failure)
             span.set_error(SpanError(message=message, data=None))
-            return _Answer(error=failure, message=message, reason=reason)
+            return _Answer(failure=failure, message=message, reason=reason)
         span.span_data.result = [tool.name for tool in tools]
     return _Answer(tools)
 
@@ -190,10 +214,10 @@ async def _ask(tended: Tended, agent: Any, wrapper: RunContextWrapper[Any]) -> _
 async def _settle(tended: Tended, agent: Any, policy: MCPFailurePolicy, answer: _Answer) -> Served:
     """Note what a server has answered, in the order of the servers."""
     server, run = tended.server, current_run.get()
-    failure = answer.error
+    if answer.error is not None:
+        raise answer.error
+    failure = answer.failure
     if failure is not None:
-        if not isinstance(failure, MCPServerUnavailableError):
-            raise failure
         if run is not None and run.capture is not None:
             run.capture.listed(server.name, None, answer.reason)
         if answer.ends_run(tended, policy):

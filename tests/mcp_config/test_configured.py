@@ -22,10 +22,12 @@ from kantan_agents.errors import (
 )
 from kantan_agents.events import Event
 from kantan_agents.mcp.configuration.servers import ConfiguredServer, configured_server
+from kantan_agents.replay import replay_async
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.mcp.processes import is_alive
 from tests.mcp_config.conftest import Project
 from tests.mcp_servers import RealServers
+from tests.replay.taping import Case, Tapes
 from tests.tools.conftest import outputs
 
 pytestmark = pytest.mark.anyio
@@ -153,6 +155,24 @@ async def test_a_server_that_ends_the_run_does_so_without_waiting_for_a_slow_one
     async with trusted(project) as servers:
         with anyio.fail_after(20), pytest.raises(MCPServerUnavailableError, match="MCP server missing"):
             await agent(servers).run_async("Go")
+
+
+async def test_a_recorded_run_that_a_server_ended_is_replayed_with_the_same_error(
+    project: Project, tmp_path: Path
+) -> None:
+    project.add("silent", "silent")
+    project.servers["missing"] = {"command": "no-such-program"}
+    project.write()
+    tapes = Tapes(tmp_path)
+    async with trusted(project) as servers:
+        clerk = agent(servers)
+        await tapes.run(Case(clerk))
+        recording = await anyio.to_thread.run_sync(tapes.newest)
+        started = len(project.pids("silent"))
+        error = (await replay_async(recording, clerk)).error
+        assert "MCP server missing" in str(error)
+        assert len(project.pids("silent")) == started
+    await anyio.to_thread.run_sync(tapes.recorder.shutdown)
 
 
 async def test_a_server_may_write_any_amount_to_standard_error_of_which_the_end_is_kept(
