@@ -220,6 +220,7 @@ def test_in_a_terminal_the_user_is_asked_once(
     assert outcome.code == code
     asked = outcome.stderr + outcome.stdout
     assert f"{configured.path} is not trusted yet. It starts or connects to:" in asked
+    assert "  github: https://mcp.example.com/mcp" in asked  # all of the file, as the file is trusted
     assert bool(configured.pids("good")) is (code == 0)
     again = kantan_agents("mcp", "check", "files", "--json")
     assert ("It starts or connects to:" in again.stderr + again.stdout) is (code != 0)

@@ -85,7 +85,7 @@ def check_servers(
     names = None if name is None else [name]
     # Asked before the record is read for the last time.
     wanted = ConfiguredServers(configuration, names).names
-    ask_for_trust(entry for entry in configuration.entries if entry.name in wanted)
+    ask_for_trust((entry for entry in configuration.entries if entry.name in wanted), configuration)
     servers = ConfiguredServers(configuration, names)
     with working(wide_terminal(stderr=True), "Starting servers ..."):
         checked = anyio.run(_checked, servers, rules, seconds)

@@ -13,6 +13,7 @@ from kantan_agents.cli.terminal.plain import one_line, printable
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.mcp.configuration.agent_file import source_of, wanted_servers
+from kantan_agents.mcp.configuration.configuration import Configuration
 from kantan_agents.mcp.configuration.entry import ServerEntry, Source
 from kantan_agents.mcp.configuration.masking import shown_value
 from kantan_agents.mcp.configuration.places import is_own_file
@@ -51,18 +52,24 @@ def forget_file(path: Path) -> None:
     typer.echo(f"{'no longer trusted' if was_trusted else 'was not trusted'}: {one_line(str(real))}")
 
 
-def ask_for_trust(entries: Iterable[ServerEntry]) -> None:
+def ask_for_trust(entries: Iterable[ServerEntry], configuration: Configuration) -> None:
     """In a terminal, ask about each file that is not trusted and configures one of the servers.
 
     If the answer is no, or there is no terminal, nothing is recorded.
+
+    Args:
+        entries: The servers that are to be started.
+        configuration: All that are configured. Trust is for a file, so all servers of the file are shown.
     """
     if not sys.stdin or not sys.stdin.isatty() or not sys.stderr.isatty():
         return
     record = TrustRecord.of_user()
-    files: dict[Source, list[ServerEntry]] = {}
-    for entry in entries:
-        files.setdefault(entry.source, []).append(entry)
-    for source, of_file in files.items():
+    wanted = list(entries)
+    configured = (*configuration.entries, *configuration.shadowed)
+    for source in dict.fromkeys(entry.source for entry in wanted):
+        # Those that a subagent file configures itself are wanted, all of them.
+        of_file = [one for one in configured if one.source == source]
+        of_file = of_file or [one for one in wanted if one.source == source]
         reason = record.distrust(source)
         if reason is None:
             continue

@@ -68,7 +68,7 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
         if name not in usable:
             sentence = f"mcpServers of agent {definition.name!r}: no MCP server {name!r} is configured"
             typer.echo(f"warning: {one_line(sentence)}; the agent runs without it", err=True)
-    ask_for_trust(entries)
+    ask_for_trust(entries, servers.configuration)
     return servers.for_definition(definition, known_only=True)
 
 
