@@ -39,6 +39,7 @@ class Keeper:
         self._closing = asyncio.Event()
         self._error: BaseException | None = None
         self._is_connecting = True
+        self._server = server
         self._task = start_task(self._keep(twin_of(server)))
 
     @property
@@ -70,7 +71,8 @@ class Keeper:
             raise ConnectionError("the connection ended while it was made")
         self._task.cancel()
         await asyncio.wait({self._task}, timeout=_CLEANUP_SECONDS)
-        raise TimeoutError(f"it did not accept the connection within {seconds:.0f} seconds")
+        note = getattr(self._server, "kantan_note", "")
+        raise TimeoutError(f"it did not accept the connection within {seconds:.3g} seconds{note}")
 
     async def close(self) -> None:
         """Close the connection and wait for the end of the task, from any event loop."""

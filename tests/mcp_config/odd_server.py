@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import select
 import sys
 import time
 from pathlib import Path
@@ -65,11 +66,14 @@ def today() -> str:
 
 
 def speak_nonsense() -> None:
-    """Write lines that are not messages, for as long as somebody listens."""
+    """Write lines that are not messages, until nobody listens any more or the file ``go`` exists."""
     for line in ("Hello!", "{", '{"jsonrpc": "2.0"}', "[1, 2", "\x00\xff", '{"id": 1, "result": []}'):
         sys.stdout.buffer.write(line.encode("latin-1", "replace") + b"\n")
         sys.stdout.buffer.flush()
-    sys.stdin.read()
+    while not (FOLDER / "go").exists():
+        readable, _, _ = select.select([sys.stdin], [], [], 0.01)
+        if readable and not os.read(0, 65_536):
+            return
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from kantan_agents.errors import (
     UnknownMCPServerError,
 )
 from kantan_agents.events import Event
-from kantan_agents.mcp.configuration.servers import ConfiguredServer, configured_server
+from kantan_agents.mcp.configuration.servers import ConfiguredServer, StdioServer, configured_server
 from kantan_agents.replay import replay_async
 from kantan_agents.testing import ScriptedModel, assistant_message, function_call
 from tests.mcp.processes import is_alive
@@ -135,6 +136,50 @@ async def test_slow_silent_broken_and_missing_servers_keep_no_other_waiting(proj
         await alone.run_async("Go")
         assert "content of a" in str(outputs(other))
     await project.all_ended()
+
+
+async def test_lines_that_are_not_messages_are_named_in_the_error_and_not_logged_one_by_one(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    project.add("nonsense", "nonsense")
+    errors: list[str] = []
+
+    async def run() -> None:
+        with pytest.raises(MCPServerUnavailableError) as caught:
+            await agent(servers).run_async("Go")
+        errors.append(str(caught.value))
+
+    with caplog.at_level("DEBUG"):
+        async with trusted(project) as servers, anyio.create_task_group() as tasks:
+            tasks.start_soon(run)
+            (server,) = servers
+            one = own(server)
+            assert isinstance(one, StdioServer)
+            with anyio.fail_after(60):
+                while True:
+                    if one.nonsense.count > 3:
+                        break
+                    await anyio.sleep(0.01)
+            project.let_go("nonsense")
+    assert "its standard output has lines that are not messages of MCP: 'Hello!'" in errors[0]
+    assert "Hello!" not in caplog.text
+    assert caplog.text.count("mcp_server_wrote_no_message") == 1
+
+
+async def test_the_package_mcp_logs_such_lines_of_other_servers_as_before(
+    project: Project, caplog: pytest.LogCaptureFixture
+) -> None:
+    project.add("nonsense", "nonsense", start_seconds=0.1)
+    async with trusted(project) as servers:
+        with pytest.raises(MCPServerUnavailableError):
+            await agent(servers).run_async("Go")
+    logger = logging.getLogger("mcp.client.stdio")
+    with caplog.at_level("ERROR"):
+        try:
+            raise ValueError("no message")
+        except ValueError:
+            logger.exception("Failed to parse JSONRPC message from server")
+    assert "Failed to parse JSONRPC message from server" in caplog.text
 
 
 async def test_the_servers_of_an_agent_are_started_at_the_same_time(project: Project) -> None:

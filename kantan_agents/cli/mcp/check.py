@@ -134,7 +134,8 @@ async def _check(servers: ConfiguredServers, result: Checked, seconds: float) ->
             if may_offer(server, "resources"):
                 result.resources = await _number_of_resources(server)
     except TimeoutError:
-        result.error = f"it has not answered within {seconds:g} seconds"
+        note = getattr(configured_server(server), "kantan_note", "")
+        result.error = f"it has not answered within {seconds:g} seconds{note}"
     except Exception as error:  # noqa: BLE001 - whatever a server does, the others are checked
         is_sentence = isinstance(error, KantanAgentsError | UnavailableError)
         result.error = str(error) if is_sentence else text_of(error)

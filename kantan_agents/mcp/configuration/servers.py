@@ -14,6 +14,7 @@ from mcp.client.stdio import stdio_client
 
 from kantan_agents.mcp.configuration.entry import ServerEntry
 from kantan_agents.mcp.configuration.masking import Masking
+from kantan_agents.mcp.configuration.nonsense import Nonsense
 from kantan_agents.mcp.configuration.stderr import StandardError
 from kantan_agents.mcp.configuration.variables import Expanded
 from kantan_agents.mcp.failures import text_of
@@ -53,6 +54,11 @@ class ConfiguredServer(_Base):
         """How long an attempt to connect may take; ``mcp/backoff.py`` reads it."""
         return self.entry.start_seconds
 
+    @property
+    def kantan_note(self) -> str:
+        """What may explain that it does not start, for the end of a message; ``mcp/keeper.py`` reads it."""
+        return ""
+
     def last_lines(self, most: int) -> list[str]:
         """Return the last lines on standard error, with secrets masked; none for a server elsewhere."""
         del most
@@ -72,8 +78,7 @@ class ConfiguredServer(_Base):
                 # Of the same type: no further attempt would help.
                 name = self.masking.masked(str(error.filename or ""))
                 raise type(error)(error.errno, error.strerror, name) from None
-            wrote = "".join(f"; it wrote: {line[:_LONGEST_LINE]}" for line in self.last_lines(1))
-            raise StartFailedError(f"{self.masking.masked(text_of(error))}{wrote}") from error
+            raise StartFailedError(f"{self.masking.masked(text_of(error))}{self.kantan_note}") from error
 
     async def list_tools(self, run_context: Any = None, agent: Any = None) -> Any:
         """Return the server's tools.
@@ -93,6 +98,7 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
     """A server that is a process of this machine."""
 
     standard_error: StandardError
+    nonsense: Nonsense
 
     def create_streams(self) -> Any:
         """Return the streams to a new process, whose standard error is kept."""
@@ -100,11 +106,21 @@ class StdioServer(ConfiguredServer, MCPServerStdio):
 
     @asynccontextmanager
     async def _streams(self) -> AsyncIterator[Any]:
+        self.nonsense.watch()
         async with AsyncExitStack() as stack:
             # The process has the file when it has been started; here it is closed then.
             with self.standard_error.receiving() as file:
                 streams = await stack.enter_async_context(stdio_client(self.params, errlog=file))
             yield streams
+
+    @property
+    def kantan_note(self) -> str:
+        """What it wrote to standard error, and to standard output besides messages."""
+        notes = [f"; it wrote: {line[:_LONGEST_LINE]}" for line in self.last_lines(1)]
+        if self.nonsense.count:
+            first = f": {self.masking.masked(self.nonsense.first)!r}" if self.nonsense.first else ""
+            notes.append(f"; its standard output has lines that are not messages of MCP{first}")
+        return "".join(notes)
 
     def last_lines(self, most: int) -> list[str]:
         """Return the last lines on standard error, with secrets masked."""
@@ -134,6 +150,7 @@ def make_server(entry: ServerEntry, expanded: Expanded) -> MCPServer:
     if entry.transport == "stdio":
         server = StdioServer(_process(entry, expanded), **options)
         server.standard_error = StandardError()
+        server.nonsense = Nonsense(entry.name)
     else:
         params: Any = {
             "url": expanded.url,
@@ -163,4 +180,6 @@ def _process(entry: ServerEntry, expanded: Expanded) -> Any:
         "args": list(expanded.args),
         "env": dict(expanded.env),
         "cwd": None if cwd is None else os.fspath(cwd),
+        # Otherwise one byte that is not UTF-8 would end the reading, without an error.
+        "encoding_error_handler": "replace",
     }
