@@ -34,7 +34,14 @@ if TYPE_CHECKING:
         judge_agent,
         judge_status,
     )
-    from kantan_agents.mcp import MCPPrompt, mcp_prompt, resource_text, with_resources
+    from kantan_agents.mcp import (
+        ConfiguredServers,
+        MCPPrompt,
+        configured_servers,
+        mcp_prompt,
+        resource_text,
+        with_resources,
+    )
     from kantan_agents.middleware import SlashCommands, UserRules
     from kantan_agents.pipeline import (
         Next,
@@ -100,6 +107,7 @@ __all__ = [
     "AgentDefinition",
     "AgentLoader",
     "AnthropicProvider",
+    "ConfiguredServers",
     "ConnectionStats",
     "ContentSegment",
     "CopyResult",
@@ -164,6 +172,7 @@ __all__ = [
     "WhatIf",
     "add_trace_processor",
     "agent_of",
+    "configured_servers",
     "connection_stats",
     "copy_traces",
     "detect_matched_rule",
@@ -207,6 +216,7 @@ _HOMES = {
     "AgentDefinition": "kantan_agents.definitions",
     "AgentLoader": "kantan_agents.definitions",
     "AnthropicProvider": "kantan_agents.protocol",
+    "ConfiguredServers": "kantan_agents.mcp",
     "ConnectionStats": "kantan_agents.support.http_pools",
     "ContentSegment": "kantan_agents.protocol",
     "CopyResult": "kantan_agents.tracing.copying",
@@ -271,6 +281,7 @@ _HOMES = {
     "WhatIf": "kantan_agents.rule_changes",
     "add_trace_processor": "agents",
     "agent_of": "kantan_agents.agent",
+    "configured_servers": "kantan_agents.mcp",
     "connection_stats": "kantan_agents.support.http_pools",
     "copy_traces": "kantan_agents.tracing.copying",
     "detect_matched_rule": "kantan_agents.judges",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import agents
 from agents import ModelProvider, ModelSettings
@@ -71,6 +71,9 @@ from kantan_agents.tools import (
 )
 from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run_metadata
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
+
+if TYPE_CHECKING:
+    from kantan_agents.mcp import ConfiguredServers
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
@@ -298,6 +301,7 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         tools: Iterable[Any] | None = (),
         model: object = None,
         models: Mapping[str, Any] | None = None,
+        mcp_configuration: ConfiguredServers | None = None,
         output_type: OutputType[_OutputT] | None = None,
         **options: Any,
     ) -> Agent[_OutputT]:
@@ -307,7 +311,9 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         limit. A tool that the file names and that does not exist is logged, or error E20 with ``strict``. The
         file's ``context`` is copied into the run's context, without replacing the caller's values,
         and shown to the model after the instructions. The file's ``maxTurns`` applies unless the caller
-        passes ``max_turns``. The other entries have no effect: no hook is run, no MCP server is started.
+        passes ``max_turns``. The other entries have no effect: no hook is run. No MCP server is started
+        either, unless you pass ``mcp_configuration``: then the agent has the servers that ``mcpServers`` of
+        the file asks for, and its first run starts them.
 
         Args:
             definition: The definition, as returned by ``AgentLoader.get_agent`` or ``AgentDefinition.load``.
@@ -316,16 +322,28 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
             models: Models for short names such as ``sonnet`` in files, each as for ``model``; None means the
                 argument ``model``. They override ``kantan_agents.definitions.MODELS``. Other names go to
                 kantan-llm.
+            mcp_configuration: What ``configured_servers`` returns: it says what the names in ``mcpServers``
+                mean, which files are trusted, and which environment variables may be read.
             output_type: As for ``Agent``.
             **options: As for ``Agent``.
 
         Raises:
             EmptyPromptTextError: E2, the file has no prompt.
+            KantanAgentsError: E181 to E184, ``mcpServers`` of the file has mistakes, a server is not
+                configured or not trusted, or a variable is missing; only with ``mcp_configuration``.
             InvalidToolRulesError: E20, the file names tools that do not exist, and ``strict`` is True.
             KantanAgentsError: Any error of ``Agent``.
         """
         all_options = {**options, "tools": tools, "output_type": output_type}
-        agent: Agent[Any] = cls(**agent_options(definition, model=model, models=models, options=all_options))
+        agent: Agent[Any] = cls(
+            **agent_options(
+                definition,
+                model=model,
+                models=models,
+                options=all_options,
+                mcp_configuration=mcp_configuration,
+            )
+        )
         bind_to_file(agent, definition, models, options)
         return agent
 

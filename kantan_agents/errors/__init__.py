@@ -45,6 +45,14 @@ from kantan_agents.errors.improve import (
     ReflectionFailedError,
     WorkingFolderError,
 )
+from kantan_agents.errors.mcp import (
+    InvalidMCPConfigurationError,
+    MCPFileError,
+    MCPNotTrustedError,
+    MCPTrustRecordError,
+    MCPVariablesError,
+    UnknownMCPServerError,
+)
 from kantan_agents.errors.middleware import (
     BudgetExceededError,
     DeadlineExceededError,
@@ -216,6 +224,7 @@ __all__ = [
     "InvalidChangeError",
     "InvalidDefinitionError",
     "InvalidJudgeRulesError",
+    "InvalidMCPConfigurationError",
     "InvalidOptionError",
     "InvalidProtocolValueError",
     "InvalidRolloutError",
@@ -223,8 +232,12 @@ __all__ = [
     "JudgeFailedError",
     "JudgementError",
     "KantanAgentsError",
+    "MCPFileError",
+    "MCPNotTrustedError",
     "MCPServerLoopError",
     "MCPServerUnavailableError",
+    "MCPTrustRecordError",
+    "MCPVariablesError",
     "MiddlewareResultError",
     "MissingUnitError",
     "ModelNotConfiguredError",
@@ -295,6 +308,7 @@ __all__ = [
     "UndefinedMarkerError",
     "UnknownCommandError",
     "UnknownDurableAgentError",
+    "UnknownMCPServerError",
     "UnknownRecordedToolError",
     "UnknownRetrievedToolError",
     "UnknownStageError",
