@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, Generic, overload
+from typing import TYPE_CHECKING, Any, Generic, overload
 
 import agents
 from agents import ModelProvider, ModelSettings
@@ -71,6 +71,9 @@ from kantan_agents.tools import (
 )
 from kantan_agents.tracing.metadata import origin_metadata, prompt_metadata, run_metadata
 from kantan_agents.tracing.sqlite import share_sqlite_tracers
+
+if TYPE_CHECKING:
+    from kantan_agents.skills import SkillLoader
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
@@ -298,6 +301,7 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         tools: Iterable[Any] | None = (),
         model: object = None,
         models: Mapping[str, Any] | None = None,
+        skills: SkillLoader | None = None,
         output_type: OutputType[_OutputT] | None = None,
         **options: Any,
     ) -> Agent[_OutputT]:
@@ -307,7 +311,8 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         limit. A tool that the file names and that does not exist is logged, or error E20 with ``strict``. The
         file's ``context`` is copied into the run's context, without replacing the caller's values,
         and shown to the model after the instructions. The file's ``maxTurns`` applies unless the caller
-        passes ``max_turns``. The other entries have no effect: no hook is run, no MCP server is started.
+        passes ``max_turns``. The file's ``skills`` apply if the caller passes ``skills``. The other entries
+        have no effect: no hook is run, no MCP server is started.
 
         Args:
             definition: The definition, as returned by ``AgentLoader.get_agent`` or ``AgentDefinition.load``.
@@ -316,6 +321,8 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
             models: Models for short names such as ``sonnet`` in files, each as for ``model``; None means the
                 argument ``model``. They override ``kantan_agents.definitions.MODELS``. Other names go to
                 kantan-llm.
+            skills: Where the skills are that the file names: the agent gets those, with ``skill_tools``. If
+                the file names none, but has the tool ``Skill`` in its list, it gets all of them; else none.
             output_type: As for ``Agent``.
             **options: As for ``Agent``.
 
@@ -325,8 +332,10 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
             KantanAgentsError: Any error of ``Agent``.
         """
         all_options = {**options, "tools": tools, "output_type": output_type}
-        agent: Agent[Any] = cls(**agent_options(definition, model=model, models=models, options=all_options))
-        bind_to_file(agent, definition, models, options)
+        agent: Agent[Any] = cls(
+            **agent_options(definition, model=model, models=models, skills=skills, options=all_options)
+        )
+        bind_to_file(agent, definition, models, skills, options)
         return agent
 
     @overload
@@ -362,8 +371,9 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
             Agent.__init__(copied, **options)
         else:
             stages = [*self._fixed_stages, *checked_items("middleware", options["middleware"])]
-            Agent.__init__(copied, **with_file(definition, {**options, "middleware": stages}))
-            bind_to_file(copied, definition, self.inherited["models"], options)
+            models, skills = self.inherited["models"], self.inherited["skills"]
+            Agent.__init__(copied, **with_file(definition, {**options, "middleware": stages}, skills))
+            bind_to_file(copied, definition, models, skills, options)
         if "tool_providers" not in changes:  # the only option that these rules depend on
             copied.standing_rules = limited(self.standing_rules, copied._choose)
         return copied

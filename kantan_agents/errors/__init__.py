@@ -109,6 +109,14 @@ from kantan_agents.errors.running import (
     UndefinedMarkerError,
     UnknownStageError,
 )
+from kantan_agents.errors.skills import (
+    CommandFileError,
+    InvalidSkillError,
+    ProjectInstructionsError,
+    SkillFileError,
+    SkillNotFoundError,
+    SkillPathError,
+)
 from kantan_agents.errors.specified import (
     PARAMETER_ERRORS,
     ClientLoopError,
@@ -181,6 +189,7 @@ __all__ = [
     "CallNextNotAwaitedError",
     "ClientLoopError",
     "CohortTooSmallError",
+    "CommandFileError",
     "CommandNotRunnableError",
     "CommandSyntaxError",
     "ConcurrentCallNextError",
@@ -219,6 +228,7 @@ __all__ = [
     "InvalidOptionError",
     "InvalidProtocolValueError",
     "InvalidRolloutError",
+    "InvalidSkillError",
     "InvalidToolRulesError",
     "JudgeFailedError",
     "JudgementError",
@@ -240,6 +250,7 @@ __all__ = [
     "OptimizerMissingError",
     "OutputSchemaError",
     "PostgresMissingError",
+    "ProjectInstructionsError",
     "PromptNotFetchedError",
     "PromptNotImprovableError",
     "PromptNotRecordedError",
@@ -263,6 +274,9 @@ __all__ = [
     "RunInCollectorError",
     "RunMovedError",
     "SealedDatasetError",
+    "SkillFileError",
+    "SkillNotFoundError",
+    "SkillPathError",
     "SpanNotRecordedError",
     "SpanNotTranslatedError",
     "SpansDroppedError",
