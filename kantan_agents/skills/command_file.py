@@ -162,14 +162,14 @@ def _from_fields(cls: type[CommandFile], name: str, fields: dict[str, Any]) -> C
         KEY_OF[field]: value for field, value in fields.items() if field in KEY_OF and field not in _OWN
     }
     hint = extra.pop("argument-hint", extra.pop("argument_hint", None))
-    # YAML reads `[issue] [priority]` as a list.
-    shown = hint if hint is None or isinstance(hint, str) else f"[{hint[0]}]" if _is_one(hint) else str(hint)
+    if isinstance(hint, list):  # as YAML reads `[issue]`
+        hint = f"[{', '.join(map(str, hint))}]"
     try:
         return cls(
             name=name,
             body=fields["system_prompt"],
             description=fields.get("description", ""),
-            argument_hint=shown,
+            argument_hint=hint if hint is None else str(hint),
             allowed_tools=fields.get("tools", ALL),
             disallowed_tools=fields.get("disallowed_tools", ()),
             model=fields.get("model"),
@@ -179,10 +179,6 @@ def _from_fields(cls: type[CommandFile], name: str, fields: dict[str, Any]) -> C
         )
     except CommandFileError as error:
         raise InvalidDefinitionError(path=error.path, problems=error.problems) from None
-
-
-def _is_one(hint: Any) -> bool:
-    return isinstance(hint, list) and len(hint) == 1
 
 
 def _value(number: str | None, arguments: str, words: list[str]) -> str:

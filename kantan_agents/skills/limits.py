@@ -106,6 +106,12 @@ def is_chosen(run: Run, name: str) -> bool:
     return name in run.state.get(_CHOSEN, {})
 
 
+def limit_of(skill: Skill) -> tuple[tuple[str, ToolRules], ...]:
+    """Return the limit that a skill alone sets, as a name and its rules; empty if it sets none."""
+    choices = [choice_of(skill)]
+    return ((limit_name(choices), rules_of_choices(choices)),) if skill.limits_tools else ()
+
+
 def limit_name(choices: list[Choice]) -> str:
     """Return the name of the limit of chosen skills, as explanations and traces show it."""
     names = ", ".join(choice.name for choice in choices)
