@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import attrs
 
-from kantan_agents.definitions.frontmatter.document import read_file
+from kantan_agents.definitions.frontmatter.document import decode, read_file
 from kantan_agents.definitions.frontmatter.keys import KEY_OF
 from kantan_agents.definitions.frontmatter.reading import read_definition
 from kantan_agents.definitions.frozen_data import freeze_data
@@ -21,6 +21,7 @@ from kantan_agents.definitions.problems import Problem
 from kantan_agents.definitions.tool_list_errors import allowed_list_error, denied_entry_error
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter, split_items
 from kantan_agents.errors import AgentFileError, InvalidDefinitionError, InvalidSkillError, SkillFileError
+from kantan_agents.skills.tool_notes import notes_on_tools
 from kantan_agents.support.arguments import checked_path, checked_text
 from kantan_agents.tool_rules import ToolRules
 
@@ -141,11 +142,14 @@ class Skill:
         if not isinstance(text, bytes):
             checked_text("text", text)
         try:
-            return read_definition(_from_fields, text, path)
+            skill = read_definition(_from_fields, text, path)
+            notes: Any = notes_on_tools(skill.allowed_tools, skill.disallowed_tools, decode(text, path), path)
         except AgentFileError as error:
             raise SkillFileError(path=error.path, line=error.line, reason=error.reason) from error
         except InvalidDefinitionError as error:
             raise InvalidSkillError(path=error.path, line=error.line, problems=error.problems) from error
+        all_notes: Any = (*skill.notes, *notes)
+        return attrs.evolve(skill, notes=all_notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON-like data, by attribute name, without ``path`` and ``notes``."""
