@@ -12,6 +12,7 @@ from kantan_agents.definitions.grants import grants_for
 from kantan_agents.definitions.skill_tools import SKILL_TOOLS
 from kantan_agents.definitions.tool_lists import ALL, ToolFilter
 from kantan_agents.pipeline import Run
+from kantan_agents.skills.command_file import CommandFile
 from kantan_agents.skills.skill import Skill
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolRules, merge
@@ -47,34 +48,34 @@ class Choice:
         return self.allowed is not None or bool(self.denied)
 
 
-def choice_of(skill: Skill) -> Choice:
-    """Return the choice of a skill."""
-    allowed = None if skill.allowed_tools == ALL else tuple(skill.allowed_tools)
-    return Choice(skill.name, allowed, skill.disallowed_tools)
+def choice_of(file: Skill | CommandFile) -> Choice:
+    """Return the choice of a skill or a command."""
+    allowed = None if file.allowed_tools == ALL else tuple(file.allowed_tools)
+    return Choice(file.name, allowed, file.disallowed_tools)
 
 
-def head_line(choice: Choice) -> str:
-    """Return the first line of what the model reads of a skill.
+def head_line(choice: Choice, key: str = "skill") -> str:
+    """Return the first line of what the model reads of a skill, or of another ``key``.
 
     It says all that the limit needs. So the limit can be set again from the items of a run that is resumed,
     even if the file of the skill has changed or is gone.
     """
     allowed = None if choice.allowed is None else list(choice.allowed)
-    said: dict[str, Any] = {"skill": choice.name, "allowed_tools": allowed}
+    said: dict[str, Any] = {key: choice.name, "allowed_tools": allowed}
     if choice.denied:
         said["disallowed_tools"] = list(choice.denied)
     return json.dumps(said, ensure_ascii=False)
 
 
-def choice_in(output: Any) -> Choice | None:
-    """Return the choice that an output of the tool ``Skill`` reports; None if it is another text."""
-    if not isinstance(output, str) or not output.startswith('{"skill": '):
+def choice_in(text: Any, key: str = "skill") -> Choice | None:
+    """Return the choice that the first line of a text states; None if it is another text."""
+    if not isinstance(text, str) or not text.startswith(f'{{"{key}": '):
         return None
     try:
-        said = json.loads(output.partition("\n")[0])
+        said = json.loads(text.partition("\n")[0])
     except (ValueError, RecursionError):
         return None
-    name, allowed, denied = said.get("skill"), said.get("allowed_tools"), said.get("disallowed_tools", [])
+    name, allowed, denied = said.get(key), said.get("allowed_tools"), said.get("disallowed_tools", [])
     if not isinstance(name, str) or not _is_names(denied) or not (allowed is None or _is_names(allowed)):
         return None
     return Choice(name, None if allowed is None else tuple(allowed), tuple(denied))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents import RunState, function_tool
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -117,9 +118,9 @@ def agent_of(folder: Path, *steps: Any, rules: Any = None, **options: Any) -> tu
 async def test_the_text_is_sent_to_the_model_under_the_limit_of_the_file(folder: Path) -> None:
     agent, model = agent_of(folder, call("shell", command="ls"), call("fill", form="A"))
     context = await agent.run_async("/review 12 {{$ctx.key}}", {"key": "s3cret"})
-    assert model.calls[0].input == [
-        {"role": "user", "content": "Review 12 with {{$ctx.key}} (12 {{$ctx.key}}).\n"}
-    ]
+    first = '{"command": "review", "allowed_tools": ["fill"]}'
+    text = f"{first}\n\nReview 12 with {{{{$ctx.key}}}} (12 {{{{$ctx.key}}}}).\n"
+    assert model.calls[0].input == [{"role": "user", "content": text}]
     assert shown(model, 0) == ["fill"]
     refused, filled = outputs(context)
     assert refused.startswith("[kantan-agents][E8] Tool is not allowed: shell")
@@ -146,6 +147,22 @@ async def test_arguments_that_look_like_a_command_are_not_run_even_if_the_run_is
     context = await agent.run_async("/say /shell ls")
     assert outputs(context) == []
     assert [one.input[0]["content"] for one in model.calls] == ["/shell ls"] * 2
+
+
+@pytest.mark.anyio
+async def test_a_resumed_run_is_under_the_limit_of_its_command(folder: Path) -> None:
+    model = ScriptedModel([call("sign"), call("shell", command="ls"), "Done."])
+    sign = function_tool(lambda: "signed", name_override="sign", needs_approval=True)
+    (folder / "contract.md").write_text("---\nallowed-tools: sign\n---\nSign.", encoding="utf-8")
+    commands = SlashCommands({"allow": "*"}, files=CommandLoader(folder))
+    agent = Agent("dev", "Help.", model=model, tools=[sign, shell], middleware=[commands])
+    text = (await agent.run_async("/contract"))["result"].to_state().to_string()
+    (folder / "contract.md").unlink()
+    state = await RunState.from_string(agent.sdk_agent, text)
+    state.approve(state.get_interruptions()[0])
+    made = outputs(await agent.run_async(state))
+    assert made[-2] == "signed"
+    assert made[-1].startswith("[kantan-agents][E8] Tool is not allowed: shell")
 
 
 @pytest.mark.anyio

@@ -10,9 +10,12 @@ from agents import RunConfig
 from kantan_agents.bridge import config_with_model
 from kantan_agents.commands import Command
 from kantan_agents.definitions import model_of
+from kantan_agents.definitions.grants import grants_for
+from kantan_agents.definitions.tool_lists import ALL
 from kantan_agents.interception import redacted_new_input
 from kantan_agents.pipeline import Run
 from kantan_agents.skills import CommandFile
+from kantan_agents.skills.limits import Choice, choice_in, choice_of, head_line
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
 
@@ -20,6 +23,7 @@ COMMAND_LIMIT: Final = "command "
 """Begins the name of the limit that the tool lists of a command set."""
 
 ARGUMENTS: Final = "arguments"
+_KEY: Final = "command"
 _log = get_logger("kantan_agents.commands")
 
 
@@ -53,12 +57,34 @@ def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping
     if model is not None:
         config: RunConfig = run.run_config
         run.run_config = config_with_model(config, model)
+    text = file.expand(arguments)
     if file.limits_tools:
-        run.limits = (*run.limits, (f"{COMMAND_LIMIT}{file.name}", file.rules))
+        choice = choice_of(file)
+        _limit(run, choice)
+        text = f"{head_line(choice, _KEY)}\n\n{text}"
     # Items and not a str, which could be read as a command again.
-    items: list[Any] = [{"role": "user", "content": file.expand(arguments)}]
+    items: list[Any] = [{"role": "user", "content": text}]
     run.input = redacted_new_input(run, items, f"the command {file.name}")
     _log.info("command sent", command=file.name, agent=run.agent.name)
+
+
+def restore_limit(run: Run) -> None:
+    """Put a run that goes on from a ``RunState`` under the limit of the command that has begun it.
+
+    The first line of its input states the limit. Whoever writes such a line himself only gets less.
+    """
+    items = getattr(run.input, "_original_input", None)
+    for item in reversed(items) if isinstance(items, list) else ():
+        if isinstance(item, dict) and item.get("role") == "user":
+            choice = choice_in(item.get("content"), _KEY)
+            if choice is not None and choice.limits_tools:
+                _limit(run, choice)
+            return
+
+
+def _limit(run: Run, choice: Choice) -> None:
+    rules = grants_for(ALL if choice.allowed is None else choice.allowed, choice.denied).rules
+    run.limits = (*run.limits, (f"{COMMAND_LIMIT}{choice.name}", rules))
 
 
 def _model_of(file: CommandFile, models: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio.lowlevel
 import anyio.to_thread
-from agents import FunctionTool, RunContextWrapper, RunResult, Tool
+from agents import FunctionTool, RunContextWrapper, RunResult, RunState, Tool
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.commands import (
@@ -40,7 +40,7 @@ from kantan_agents.interception import Middleware, ToolCall, emit_refusal, redac
 from kantan_agents.mcp import mcp_prompt
 from kantan_agents.mcp.served import ask_server
 from kantan_agents.middleware.slash_commands.calls import UserCall
-from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file
+from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file, restore_limit
 from kantan_agents.middleware.slash_commands.prompts import ServerPrompt, facts_of_command
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
@@ -136,6 +136,8 @@ class SlashCommands(Middleware):
         typed, _ = run.state.get(self, ("text", ""))
         if kind != typed:
             kind = "text"
+        if isinstance(run.input, RunState):
+            restore_limit(run)
         if kind == "escaped":
             run.state[_LITERAL] = True  # a retry must not parse it as a command
             run.input = run.input[len(self._prefix) :]
