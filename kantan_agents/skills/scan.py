@@ -48,7 +48,7 @@ def list_commands(directories: Iterable[AgentDirectory]) -> Listing:
 def _listed(directories: Iterable[AgentDirectory], choose: Choose) -> Listing:
     walk = _Walk(choose)
     for directory in directories:
-        # The directory itself may be a link: whoever named it decides what it leads to.
+        # The directory itself may be a link: the caller who named it decides what it leads to.
         walk.enter(os.path.realpath(directory.path), directory.scope)
     return Listing(tuple(walk.files), tuple(walk.problems), tuple(walk.watched), walk.racy)
 

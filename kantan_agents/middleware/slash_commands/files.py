@@ -71,7 +71,7 @@ def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping
 def restore_limit(run: Run) -> None:
     """Put a run that goes on from a ``RunState`` under the limit of the command that has begun it.
 
-    The first line of its input states the limit. Whoever writes such a line himself only gets less.
+    The first line of its input states the limit. A user who writes such a line only gets less.
     """
     items = getattr(run.input, "_original_input", None)
     for item in reversed(items) if isinstance(items, list) else ():

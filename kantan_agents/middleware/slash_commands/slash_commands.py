@@ -192,7 +192,7 @@ class SlashCommands(Middleware):
             reason = "a middleware has replaced the command that the user typed"
             raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
         if isinstance(found.target, CommandFile):
-            # It is no tool, so the rules for tools do not apply; what it may do then is limited by them.
+            # It is not a tool, so the rules for tools do not apply to it; they apply in its run.
             standing = NO_LAYERS
             layers = user_layers(self._rules, run.context, standing, aliases)
         guard = UserGuard(facts_of_command(found.target), None, self._rules, standing, aliases)
