@@ -97,6 +97,7 @@ class _Loader(ABC, Generic[CatalogT]):
         self._files: ParsedFiles[Any] = self._parsed_files(size)
         self._built = tuple(map(FileResult, self._builtin))
         self._last: tuple[list[Any], tuple[Problem, ...], CatalogT] | None = None
+        self._listing: tuple[tuple[str, ...], Listing] | None = None
         self._errors: frozenset[Problem] = frozenset()
         # Held while files are read, so it is never acquired on an event loop.
         self._work: SharedWork[CatalogT] = SharedWork(self._load, threading.Lock(), self._log_errors)
@@ -111,7 +112,7 @@ class _Loader(ABC, Generic[CatalogT]):
     def _catalog(self, results: Iterable[FileResult[Any]], problems: Iterable[Problem]) -> CatalogT: ...
 
     def _load(self) -> CatalogT:
-        listing: Listing = self._listed()
+        listing = self._current_listing()
         results = list(self._results(listing))
         problems = (*self._skipped, *listing.problems)
         self._files.keep_only(file.path for file in listing.files)
@@ -121,6 +122,16 @@ class _Loader(ABC, Generic[CatalogT]):
         catalog = self._catalog(results, problems)
         self._last = (results, problems, catalog)
         return catalog
+
+    def _current_listing(self) -> Listing:
+        """Return the last listing if a new one would be the same; that costs one ``stat`` per directory."""
+        roots = tuple(os.path.realpath(directory.path) for directory in self.directories)
+        known = self._listing
+        if known is not None and known[0] == roots and known[1].is_current():
+            return known[1]
+        listing: Listing = self._listed()
+        self._listing = (roots, listing)
+        return listing
 
     def _results(self, listing: Listing) -> Iterator[FileResult[Any]]:
         for file in listing.files:
