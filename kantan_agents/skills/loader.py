@@ -112,7 +112,7 @@ class _Loader(ABC, Generic[CatalogT]):
     def _catalog(self, results: Iterable[FileResult[Any]], problems: Iterable[Problem]) -> CatalogT: ...
 
     def _load(self) -> CatalogT:
-        listing = self._current_listing()
+        listing: Listing = self._current_listing()
         results = list(self._results(listing))
         problems = (*self._skipped, *listing.problems)
         self._files.keep_only(file.path for file in listing.files)

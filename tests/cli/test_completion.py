@@ -14,7 +14,19 @@ import pytest
 from tests.cli.conftest import PROGRAM
 
 COMMANDS = {
-    *("demo", "run", "completion", "agents", "approvals", "eval", "improve", "replay", "rollout", "runs"),
+    *(
+        "demo",
+        "run",
+        "completion",
+        "agents",
+        "approvals",
+        "eval",
+        "improve",
+        "replay",
+        "rollout",
+        "skills",
+        "runs",
+    ),
     *("tools", "traces", "worker"),
 }
 
