@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
 _LONGEST_PATH: Final = 1024
 _DEEPEST: Final = 32
+_MOST_ENTRIES: Final = 10_000
 _USES_DESCRIPTORS: Final = {os.open, os.stat} <= os.supports_dir_fd and os.scandir in os.supports_fd
 _NO_FOLLOW: Final = getattr(os, "O_NOFOLLOW", 0)
 _READ: Final = (
@@ -40,7 +42,7 @@ def read_below(folder: Path, path: str) -> str:
     """Return the text of a file below a folder.
 
     Args:
-        folder: The folder. Links in its own path are followed.
+        folder: The folder, which is not a link itself. Links above it are followed.
         path: The path relative to it, with ``/`` between the parts.
 
     Raises:
@@ -109,8 +111,9 @@ def list_below(folder: Path, most: int) -> tuple[list[str], bool]:
         parts = waiting.pop(0)
         try:
             with _opened(folder, list(parts)) as directory, os.scandir(directory) as entries:
-                listed = sorted((entry.name, entry.is_dir(follow_symlinks=False), entry) for entry in entries)
-                for name, is_directory, entry in listed:
+                some = list(islice(entries, _MOST_ENTRIES))
+                for entry in sorted(some, key=lambda one: one.name):
+                    name, is_directory = entry.name, entry.is_dir(follow_symlinks=False)
                     if name.startswith(".") or not _is_text(name):
                         continue
                     if is_directory and len(parts) < _DEEPEST:
@@ -147,7 +150,7 @@ def _is_text(name: str) -> bool:
 
 @contextmanager
 def _opened(folder: Path, parts: list[str]) -> Iterator[int]:
-    descriptor = os.open(folder, _DIRECTORY)
+    descriptor = os.open(folder, _DIRECTORY | _NO_FOLLOW)
     try:
         for part in parts:
             inner = os.open(part, _DIRECTORY | _NO_FOLLOW, dir_fd=descriptor)

@@ -85,10 +85,11 @@ def choose(run: Run, choice: Choice) -> None:
     """Put a run under the limit of a skill, besides those of the skills chosen before.
 
     A tool may be used if one of the chosen skills that have a list allows it, and none of them denies it. A
-    skill without a list sets no limit and lifts none.
+    skill without a list sets no limit and lifts none. A skill keeps the lists with which it was chosen first:
+    a tool may have changed its file since.
     """
     chosen: dict[str, Choice] = run.state.setdefault(_CHOSEN, {})
-    if chosen.get(choice.name) == choice:
+    if choice.name in chosen:
         return
     chosen[choice.name] = choice
     data = {"skill": choice.name, "allowed_tools": choice.allowed, "disallowed_tools": choice.denied}

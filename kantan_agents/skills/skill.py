@@ -124,7 +124,8 @@ class Skill:
             data = read_file(file)
         except AgentFileError as error:
             raise SkillFileError(path=file, line=error.line, reason=error.reason) from error
-        return cls.loads(data, path=Path(os.path.abspath(file)))  # noqa: PTH100 - a link is not followed
+        # The files beside it are read without following links, so the folder must not be one.
+        return cls.loads(data, path=Path(os.path.realpath(file.parent)) / file.name)
 
     @classmethod
     def loads(cls, text: str | bytes, *, path: Path | None = None) -> Skill:

@@ -250,11 +250,23 @@ def _text_of(skill: Skill, path: str) -> str:
 
 
 def restore(run: Run, items: Iterable[Any]) -> None:
-    """Put a run that goes on under the limits of the skills chosen in the items that it has made before."""
+    """Put a run that goes on under the limits of the skills chosen in the items that it has made before.
+
+    Only outputs of ``Skill`` count: limits add up, so another tool could lift one with such a text.
+    """
+    calls: set[Any] = set()
     for item in items:
-        choice = choice_in(getattr(item, "output", None))
+        call_id = _field(item, "call_id")
+        if _field(item, "type") == "function_call" and _field(item, "name") == READ:
+            calls.add(call_id)
+        choice = choice_in(getattr(item, "output", None)) if call_id in calls else None
         if choice is not None:
             choose(run, choice)
+
+
+def _field(item: Any, name: str) -> Any:
+    raw = getattr(item, "raw_item", None)
+    return raw.get(name) if isinstance(raw, dict) else getattr(raw, name, None)
 
 
 def _folded(name: str) -> str:

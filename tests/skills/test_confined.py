@@ -103,6 +103,16 @@ def test_a_folder_that_becomes_a_link_is_not_followed(tmp_path: Path) -> None:
         read_below(skill, "docs/file")
 
 
+def test_a_folder_that_is_a_link_itself_is_not_read(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "file").write_text("x", encoding="utf-8")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert read_below(tmp_path / "real", "file") == "x"
+    with pytest.raises(RefusedPathError):
+        read_below(tmp_path / "link", "file")
+    assert list_below(tmp_path / "link", 10) == ([], False)
+
+
 def test_files_are_listed_without_links_and_hidden_ones_up_to_a_limit(tree: Path, tmp_path: Path) -> None:
     assert list_below(tree, 100) == (
         ["a/b/file.txt", "a/b/~", "a/file.txt", "a/~", "file.txt", "~"],
