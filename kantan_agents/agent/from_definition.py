@@ -106,9 +106,8 @@ def bind_to_file(
         InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
     """
     rules = rules_of(definition)
-    if definition.skills and skills is not None and isinstance(definition.tools, tuple):
-        # Who names skills need not name the tools for them as well.
-        rules = rules.merge(ToolRules.parse({"allow": list(SKILL_TOOLS)}))
+    if skills is not None and isinstance(definition.tools, tuple):
+        rules = rules.merge(ToolRules.parse({"allow": _allowed_skill_tools(definition)}))
     agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules))
     finder = getattr(agent.sdk_agent.tool_index, "finder", None)
     existing = [*agent.inherited["tools"], *([] if finder is None else [finder])]
@@ -130,6 +129,14 @@ def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
 
     made = tools_of_file(skills, definition.skills or None)
     return made if definition.skills or SKILL_TOOLS[0] in local_tools(definition) else []
+
+
+def _allowed_skill_tools(definition: AgentDefinition) -> list[str]:
+    """Return the tools for skills that a file need not name as well, because it names the skills."""
+    if definition.skills:
+        return list(SKILL_TOOLS)
+    # `Skill(refunds)` is in the list of the file, and is the only skill whose files can be read.
+    return list(SKILL_TOOLS[1:]) if SKILL_TOOLS[0] in local_tools(definition) else []
 
 
 def checked_models(models: Any) -> Mapping[str, Any] | None:

@@ -59,8 +59,14 @@ async def test_without_a_loader_or_without_skills_there_are_no_tools_for_skills(
 async def test_a_file_with_the_tool_in_its_list_gets_all_skills_or_those_in_parentheses() -> None:
     _, model = await agent_run(definition(tools=("Skill",)), skills=LOADER)
     assert names_in(model) == ["charts", "forms", "zip"]
-    _, model = await agent_run(definition(tools=("Skill(zip)",)), skills=LOADER)
+    made, model = await agent_run(
+        definition(tools=("Skill(zip)",)),
+        call("Skill", name="zip"),
+        call("ReadSkillFile", skill="zip", path="a", offset=0),
+        skills=LOADER,
+    )
     assert names_in(model) == ["zip"]
+    assert "E190" in made[1]
 
 
 async def test_disallowed_tools_win_over_skills() -> None:
