@@ -19,7 +19,7 @@ _DEEPEST: Final = 5
 _MOST: Final = 10_000
 _NOT_FOLLOWED: Final = "is a link, and links are not followed; name its target as a directory of its own"
 
-Choose = Callable[[list[os.DirEntry[str]]], "tuple[list[str], bool]"]
+Choose = Callable[[list[os.DirEntry[str]]], tuple[list[str], bool]]
 """Takes the entries of a directory; returns the paths of the files, and whether to enter its directories."""
 
 

@@ -13,6 +13,7 @@ from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
 from kantan_agents.cli.terminal.plain import json_text, printable
+from kantan_agents.commands import PREFIX
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands, UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
@@ -62,7 +63,9 @@ def answer(
     middleware: list[Stage | Middleware] = [collect_runs(runs)]
     if commands:
         rules = context.get("tool_rules") if stated is None else stated
-        middleware.append(SlashCommands(_user_rules(rules), files=CommandLoader()))
+        # A question needs no working directory.
+        files = CommandLoader() if question.startswith(PREFIX) else None
+        middleware.append(SlashCommands(_user_rules(rules), files=files))
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:
