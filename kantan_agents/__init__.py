@@ -69,6 +69,7 @@ if TYPE_CHECKING:
     from kantan_agents.rubric import RUBRIC, judge
     from kantan_agents.rule_changes import Flip, FlipCounts, IncompleteTrace, UnjudgedCall, WhatIf, what_if
     from kantan_agents.running.stream import RunStream
+    from kantan_agents.skills import CommandLoader, Skill, SkillLoader, project_instructions, skill_tools
     from kantan_agents.stages import DEFAULT_STAGES
     from kantan_agents.structured import OutputAttempt, OutputMode, parse_structured_output
     from kantan_agents.support.http_pools import ConnectionStats, connection_stats
@@ -107,6 +108,7 @@ __all__ = [
     "AgentDefinition",
     "AgentLoader",
     "AnthropicProvider",
+    "CommandLoader",
     "ConfiguredServers",
     "ConnectionStats",
     "ContentSegment",
@@ -151,6 +153,8 @@ __all__ = [
     "RunResult",
     "RunStream",
     "SQLiteRecorder",
+    "Skill",
+    "SkillLoader",
     "SlashCommands",
     "Stage",
     "StageAttempt",
@@ -189,6 +193,7 @@ __all__ = [
     "mcp_trace_client",
     "mcp_trace_meta",
     "parse_structured_output",
+    "project_instructions",
     "record_traces",
     "redact_texts",
     "refresh_tool_providers",
@@ -199,6 +204,7 @@ __all__ = [
     "run_of",
     "run_result",
     "set_trace_processors",
+    "skill_tools",
     "subscribe",
     "task_tool",
     "to_provider_response",
@@ -209,6 +215,11 @@ __all__ = [
 ]
 
 _HOMES = {
+    "CommandLoader": "kantan_agents.skills",
+    "Skill": "kantan_agents.skills",
+    "SkillLoader": "kantan_agents.skills",
+    "project_instructions": "kantan_agents.skills",
+    "skill_tools": "kantan_agents.skills",
     "DEFAULT_STAGES": "kantan_agents.stages",
     "RUBRIC": "kantan_agents.rubric",
     "Agent": "kantan_agents.agent",

@@ -32,6 +32,11 @@ _warned: LRUCache[Any, None] = LRUCache(maxsize=1024)
 _log = get_logger("kantan_agents.run")
 
 
+def without_markers(text: str) -> str:
+    """Return a text in which no marker is filled: an invisible character follows the braces of each."""
+    return _MARKER.sub(lambda found: f"{{{{\u2060{found[0][2:]}", text)
+
+
 @attrs.frozen
 class Marker:
     """One ``{{ ... }}`` of a template: the source of its value and its text in the template."""

@@ -47,6 +47,7 @@ TESTED = {
     "a model's answer": "test_a_structured_answer_changes_no_rules",
     "the result of a tool": "test_the_result_of_an_mcp_server_changes_no_rules",
     "a [subagent file]": "test_a_subagent_file_changes_no_rules",
+    "a [skill]": "tests/skills/test_choosing.py: test_a_skill_never_allows_what_the_rules_refuse",
     "an agent that is delegated to": "test_a_delegated_agent_gets_no_more_than_its_parent",
     "the text of a user": "test_the_text_of_a_user_changes_no_rules",
     "a [stored run]": "test_a_stored_run_keeps_the_rules_it_had",

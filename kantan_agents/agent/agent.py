@@ -74,6 +74,7 @@ from kantan_agents.tracing.sqlite import share_sqlite_tracers
 
 if TYPE_CHECKING:
     from kantan_agents.mcp import ConfiguredServers
+    from kantan_agents.skills import SkillLoader
 
 _DEFAULT_PIPELINE = Pipeline(DEFAULT_STAGES)
 _OutputT = TypeVar("_OutputT", default=str)
@@ -302,6 +303,7 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         model: object = None,
         models: Mapping[str, Any] | None = None,
         mcp_configuration: ConfiguredServers | None = None,
+        skills: SkillLoader | None = None,
         output_type: OutputType[_OutputT] | None = None,
         **options: Any,
     ) -> Agent[_OutputT]:
@@ -311,9 +313,10 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
         limit. A tool that the file names and that does not exist is logged, or error E20 with ``strict``. The
         file's ``context`` is copied into the run's context, without replacing the caller's values,
         and shown to the model after the instructions. The file's ``maxTurns`` applies unless the caller
-        passes ``max_turns``. The other entries have no effect: no hook is run. No MCP server is started
-        either, unless you pass ``mcp_configuration``: then the agent has the servers that ``mcpServers`` of
-        the file asks for, and its first run starts them.
+        passes ``max_turns``. The file's ``skills`` apply if the caller passes ``skills``. The other entries
+        have no effect: no hook is run. No MCP server is started either, unless you pass
+        ``mcp_configuration``: then the agent has the servers that ``mcpServers`` of the file asks for, and
+        its first run starts them.
 
         Args:
             definition: The definition, as returned by ``AgentLoader.get_agent`` or ``AgentDefinition.load``.
@@ -324,6 +327,8 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
                 kantan-llm.
             mcp_configuration: What ``configured_servers`` returns: it says what the names in ``mcpServers``
                 mean, which files are trusted, and which environment variables may be read.
+            skills: Where the skills are that the file names: the agent gets those, with ``skill_tools``. If
+                the file names none, but has the tool ``Skill`` in its list, it gets all of them; else none.
             output_type: As for ``Agent``.
             **options: As for ``Agent``.
 
@@ -340,11 +345,12 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
                 definition,
                 model=model,
                 models=models,
+                skills=skills,
                 options=all_options,
                 mcp_configuration=mcp_configuration,
             )
         )
-        bind_to_file(agent, definition, models, options)
+        bind_to_file(agent, definition, models, skills, options)
         return agent
 
     @overload
@@ -380,8 +386,9 @@ class Agent(SDKView, ToolQuestions, Queueing, Generic[OutputT_co]):
             Agent.__init__(copied, **options)
         else:
             stages = [*self._fixed_stages, *checked_items("middleware", options["middleware"])]
-            Agent.__init__(copied, **with_file(definition, {**options, "middleware": stages}))
-            bind_to_file(copied, definition, self.inherited["models"], options)
+            models, skills = self.inherited["models"], self.inherited["skills"]
+            Agent.__init__(copied, **with_file(definition, {**options, "middleware": stages}, skills))
+            bind_to_file(copied, definition, models, skills, options)
         if "tool_providers" not in changes:  # the only option that these rules depend on
             copied.standing_rules = limited(self.standing_rules, copied._choose)
         return copied

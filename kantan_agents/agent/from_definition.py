@@ -11,7 +11,13 @@ from typing import Any
 from kantan_agents.agent.options import Renderer, checked_items, checked_renderer, standard_renderer
 from kantan_agents.context import store
 from kantan_agents.definitions import AgentDefinition, grants_of, model_of
-from kantan_agents.definitions.unknown_tools import UnknownTool, names_no_tool, unknown_tools
+from kantan_agents.definitions.skill_tools import SKILL_TOOLS, is_of_file
+from kantan_agents.definitions.unknown_tools import (
+    UnknownTool,
+    local_tools,
+    names_no_tool,
+    unknown_tools,
+)
 from kantan_agents.errors import EmptyPromptTextError, InvalidOptionError, InvalidToolRulesError
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.prompt import Prompt, hash_text
@@ -29,6 +35,7 @@ def agent_options(
     *,
     model: Any,
     models: Mapping[str, Any] | None,
+    skills: Any,
     options: dict[str, Any],
     mcp_configuration: Any = None,
 ) -> dict[str, Any]:
@@ -38,6 +45,7 @@ def agent_options(
         definition: The definition.
         model: The model if the definition names none.
         models: The user's short names of models.
+        skills: The ``SkillLoader`` for the skills that the definition names, or None.
         options: The user's other options of the agent.
         mcp_configuration: Where the definition's MCP servers are configured; None for no servers.
 
@@ -64,7 +72,7 @@ def agent_options(
     if mcp_configuration is not None:
         servers = checked_items("mcp_servers", options.get("mcp_servers"))
         result["mcp_servers"] = [*servers, *_servers_of(definition, mcp_configuration, servers)]
-    return with_file(definition, result)
+    return with_file(definition, result, skills)
 
 
 def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any]) -> list[Any]:
@@ -79,10 +87,14 @@ def _servers_of(definition: AgentDefinition, configuration: Any, given: list[Any
     return [server for server in found if not any(server is one for one in given)]
 
 
-def with_file(definition: AgentDefinition, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of an agent, with what applies the definition's context and turn limit."""
+def with_file(definition: AgentDefinition, options: Mapping[str, Any], skills: Any) -> dict[str, Any]:
+    """Return the options of an agent, with what applies the definition's context, turn limit and skills."""
     middleware = checked_items("middleware", options.get("middleware"))
-    result = {**options, "middleware": [*middleware, (DEFINITION, _stage(definition))]}
+    # A parent hands on all its tools, but not those for the skills of its own file.
+    tools = [tool for tool in checked_items("tools", options.get("tools")) if not is_of_file(tool)]
+    if skills is not None:
+        tools += _skill_tools(definition, skills)
+    result = {**options, "tools": tools, "middleware": [*middleware, (DEFINITION, _stage(definition))]}
     values = _context_of(definition)
     if values:
         standard = standard_renderer(
@@ -93,7 +105,11 @@ def with_file(definition: AgentDefinition, options: Mapping[str, Any]) -> dict[s
 
 
 def bind_to_file(
-    agent: Any, definition: AgentDefinition, models: Mapping[str, Any] | None, options: Mapping[str, Any]
+    agent: Any,
+    definition: AgentDefinition,
+    models: Mapping[str, Any] | None,
+    skills: Any,
+    options: Mapping[str, Any],
 ) -> None:
     """Put an agent under the limits of its definition.
 
@@ -101,12 +117,16 @@ def bind_to_file(
         agent: The Agent, created from ``with_file(definition, ...)``.
         definition: The definition.
         models: The user's short names of models.
+        skills: The ``SkillLoader``, or None.
         options: The user's options of the agent.
 
     Raises:
         InvalidToolRulesError: E20, the file names tools that do not exist, and the agent is strict.
     """
-    agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules_of(definition)))
+    rules = rules_of(definition)
+    if skills is not None and isinstance(definition.tools, tuple):
+        rules = rules.merge(ToolRules.parse({"allow": _allowed_skill_tools(definition)}))
+    agent.standing_rules = agent.standing_rules.with_limits((DEFINITION, rules))
     finder = getattr(agent.sdk_agent.tool_index, "finder", None)
     existing = [*agent.inherited["tools"], *([] if finder is None else [finder])]
     check_tools(definition, existing, strict=agent.strict)
@@ -115,10 +135,26 @@ def bind_to_file(
         "renderer": options.get("renderer"),
         "middleware": checked_items("middleware", options.get("middleware")),
     }
-    agent.inherited |= {"models": models, **own}
+    agent.inherited |= {"models": models, "skills": skills, **own}
     agent._given |= own
     agent._definition = definition
     agent.sdk_agent.turn_limit = definition.max_turns
+
+
+def _skill_tools(definition: AgentDefinition, skills: Any) -> list[Any]:
+    """Return the tools for the skills that a file names, or for all if it only names the tool ``Skill``."""
+    from kantan_agents.skills.tools import tools_of_file  # not at the top: few agents have skills
+
+    made = tools_of_file(skills, definition.skills or None)
+    return made if definition.skills or SKILL_TOOLS[0] in local_tools(definition) else []
+
+
+def _allowed_skill_tools(definition: AgentDefinition) -> list[str]:
+    """Return the tools for skills that a file need not name as well, because it names the skills."""
+    if definition.skills:
+        return list(SKILL_TOOLS)
+    # `Skill(refunds)` is in the list of the file, and is the only skill whose files can be read.
+    return list(SKILL_TOOLS[1:]) if SKILL_TOOLS[0] in local_tools(definition) else []
 
 
 def checked_models(models: Any) -> Mapping[str, Any] | None:

@@ -6,7 +6,7 @@ from kantan_agents.bridge.hooks import observing_hooks
 from kantan_agents.bridge.offered import list_servers, offers_of
 from kantan_agents.bridge.paused import context_of, guard_resumed
 from kantan_agents.bridge.quick_agents import QuickSettings
-from kantan_agents.bridge.run_config import config_for_delegated, effective_run_config
+from kantan_agents.bridge.run_config import config_for_delegated, config_with_model, effective_run_config
 from kantan_agents.bridge.sdk_agent import SDKAgent
 from kantan_agents.bridge.storable_results import detach_result, without_result
 from kantan_agents.bridge.streamed_run import StopAfterTurn, drain_streamed_run
@@ -19,6 +19,7 @@ __all__ = [
     "SDKAgent",
     "StopAfterTurn",
     "config_for_delegated",
+    "config_with_model",
     "context_of",
     "detach_result",
     "drain_streamed_run",

@@ -56,6 +56,19 @@ def changed_config(config: RunConfig, **changes: Any) -> RunConfig:
     return made
 
 
+def config_with_model(config: RunConfig, model: Any) -> RunConfig:
+    """Return a copy of the RunConfig of a run in which every agent has this model.
+
+    Args:
+        config: The RunConfig of the run.
+        model: As for ``Agent``.
+
+    Raises:
+        ModelNotFoundError: E19, the name is unknown.
+    """
+    return changed_config(config, model=structured(resolve_model(model).model))
+
+
 def config_for_delegated(run: Run | None, given: RunConfig | None) -> RunConfig | None:
     """Return the RunConfig for a delegated run: the caller's, without this library's additions.
 

@@ -22,6 +22,7 @@ from kantan_agents.cli.mcp.commands import app as mcp
 from kantan_agents.cli.replay.commands import app as replay
 from kantan_agents.cli.rollout.commands import app as rollout
 from kantan_agents.cli.runs.commands import app as runs
+from kantan_agents.cli.skills.commands import app as skills
 from kantan_agents.cli.terminal.completion import Shell, enable_completion, print_script
 from kantan_agents.cli.terminal.database import DATABASE, DatabaseOption, is_named, place_of
 from kantan_agents.cli.terminal.failures import EXIT_FAILED, EXIT_INTERRUPTED, describe, exit_code
@@ -233,6 +234,7 @@ app.add_typer(mcp, name="mcp")
 app.add_typer(replay, name="replay")
 app.add_typer(rollout, name="rollout")
 app.add_typer(runs, name="runs")
+app.add_typer(skills, name="skills")
 app.add_typer(tools, name="tools")
 app.add_typer(traces, name="traces")
 

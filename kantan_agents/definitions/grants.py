@@ -10,6 +10,7 @@ import re
 import attrs
 
 from kantan_agents.definitions.definition import AgentDefinition
+from kantan_agents.definitions.tool_lists import ToolFilter
 from kantan_agents.tool_rules import NO_RULES, ToolRules
 from kantan_agents.tool_rules.calls import (
     as_path_or_host,
@@ -54,9 +55,19 @@ def grants_of(definition: AgentDefinition) -> Grants:
     denies its whole tool. Entries of ``tools`` match names exactly. Those of ``disallowed_tools`` ignore case
     and separators, because names differ between programs: ``Bash`` denies ``bash``.
     """
+    return grants_for(definition.tools, definition.disallowed_tools)
+
+
+def grants_for(tools: ToolFilter, disallowed: tuple[str, ...] = ()) -> Grants:
+    """Return the rules for two tool lists of a file, as ``grants_of`` does.
+
+    Args:
+        tools: The tools that may be used.
+        disallowed: The tools that may not be used.
+    """
     remarks: list[str] = []
-    allow = _allowed(definition.tools, remarks) if isinstance(definition.tools, tuple) else None
-    deny = _denied(definition.disallowed_tools, remarks)
+    allow = _allowed(tools, remarks) if isinstance(tools, tuple) else None
+    deny = _denied(disallowed, remarks)
     if allow is None and not deny:
         return Grants(NO_RULES)
     rules = ToolRules.parse({"allow": allow, "deny": deny or None}, folds_denials=True)

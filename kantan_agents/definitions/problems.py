@@ -7,7 +7,16 @@ from typing import Literal
 
 import attrs
 
-from kantan_agents.errors import AgentFileError, InvalidDefinitionError
+from kantan_agents.errors import (
+    AgentFileError,
+    CommandFileError,
+    InvalidDefinitionError,
+    InvalidSkillError,
+    SkillFileError,
+)
+
+FileError = AgentFileError | InvalidDefinitionError | SkillFileError | InvalidSkillError | CommandFileError
+"""An error in a file that has a frontmatter."""
 
 
 @attrs.frozen
@@ -36,9 +45,9 @@ class Problem:
         return f"{self.path or '<text>'}:{self.line}: {self.message}"
 
 
-def unreadable(path: str, message: str) -> Problem:
+def unreadable(path: str, message: str, code: str = AgentFileError.code) -> Problem:
     """Return the problem of a file or directory that the system cannot read."""
-    return Problem(Path(path), 1, message, "error", AgentFileError.code)
+    return Problem(Path(path), 1, message, "error", code)
 
 
 def no_agent(path: str) -> Problem:
@@ -46,7 +55,7 @@ def no_agent(path: str) -> Problem:
     return Problem(Path(path), 1, "is not an agent: the file has no frontmatter", "warning")
 
 
-def problems_of(path: str, error: AgentFileError | InvalidDefinitionError) -> tuple[Problem, ...]:
+def problems_of(path: str, error: FileError) -> tuple[Problem, ...]:
     """Return one problem for each mistake that ``error`` reports."""
-    messages = (error.reason,) if isinstance(error, AgentFileError) else error.problems
+    messages = (error.reason,) if isinstance(error, AgentFileError | SkillFileError) else error.problems
     return tuple(Problem(Path(path), error.line, message, "error", error.code) for message in messages)

@@ -8,6 +8,7 @@ import attrs
 
 from kantan_agents.definitions.definition import AgentDefinition
 from kantan_agents.definitions.grants import TASK_NAMES, named_tools
+from kantan_agents.definitions.skill_tools import SKILL_TOOLS
 from kantan_agents.tool_rules.names import NamePatterns
 
 _MCP = "mcp__"
@@ -34,16 +35,21 @@ class UnknownTool:
 def local_tools(definition: AgentDefinition) -> tuple[str, ...]:
     """Return the tools in ``tools`` of a definition that must exist in the program itself.
 
-    Those of MCP servers, which may connect later, and the delegation tool are left out.
+    Those of MCP servers, which may connect later, and the delegation tool are left out. So are the tools for
+    skills, if the definition names skills.
     """
     if not isinstance(definition.tools, tuple):
         return ()
     names = (name for entry in definition.tools for name in named_tools(entry))
+    others = SKILL_TOOLS if definition.skills else ()
     return tuple(
         dict.fromkeys(
             name
             for name in names
-            if name != "*" and not name.lower().startswith(_MCP) and name.casefold() not in _TASK
+            if name != "*"
+            and not name.lower().startswith(_MCP)
+            and name.casefold() not in _TASK
+            and name not in others
         )
     )
 

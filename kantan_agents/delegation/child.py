@@ -25,6 +25,7 @@ from kantan_agents.delegation.parent import Parent
 from kantan_agents.errors import InvalidOptionError
 from kantan_agents.pipeline import Next, Run, calls_next_last
 from kantan_agents.retrieval.options import checked_retrieval
+from kantan_agents.skills import SkillLoader
 from kantan_agents.tool_rules import RuleLayers
 
 _CACHE_SIZE = 64
@@ -154,6 +155,7 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
     known = {
         *inspect.signature(Agent).parameters,
         *(field.name for field in dataclasses.fields(agents.Agent)),
+        "skills",
     }
     for option, value in options.items():
         if option == "allow_env" and value is not False:
@@ -167,7 +169,11 @@ def checked_child_options(options: Mapping[str, Any]) -> dict[str, Any]:
     # Build an agent now, so that the programmer sees the error and not a model. The tools are unknown
     # yet, so the tool names in `tool_retrieval` cannot be checked.
     checked_retrieval(options.get("tool_retrieval"))
-    tried = {name: value for name, value in options.items() if name != "tool_retrieval"}
+    skills = options.get("skills")
+    if not isinstance(skills, SkillLoader | None):
+        reason = f"must be a SkillLoader or None, not {type(skills).__name__}"
+        raise InvalidOptionError(option="skills", reason=reason)
+    tried = {name: value for name, value in options.items() if name not in ("tool_retrieval", "skills")}
     Agent("trial", "Try the options.", tool_providers=None, **tried)
     return dict(options)
 

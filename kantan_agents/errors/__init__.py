@@ -117,6 +117,14 @@ from kantan_agents.errors.running import (
     UndefinedMarkerError,
     UnknownStageError,
 )
+from kantan_agents.errors.skills import (
+    CommandFileError,
+    InvalidSkillError,
+    ProjectInstructionsError,
+    SkillFileError,
+    SkillNotFoundError,
+    SkillPathError,
+)
 from kantan_agents.errors.specified import (
     PARAMETER_ERRORS,
     ClientLoopError,
@@ -189,6 +197,7 @@ __all__ = [
     "CallNextNotAwaitedError",
     "ClientLoopError",
     "CohortTooSmallError",
+    "CommandFileError",
     "CommandNotRunnableError",
     "CommandSyntaxError",
     "ConcurrentCallNextError",
@@ -228,6 +237,7 @@ __all__ = [
     "InvalidOptionError",
     "InvalidProtocolValueError",
     "InvalidRolloutError",
+    "InvalidSkillError",
     "InvalidToolRulesError",
     "JudgeFailedError",
     "JudgementError",
@@ -253,6 +263,7 @@ __all__ = [
     "OptimizerMissingError",
     "OutputSchemaError",
     "PostgresMissingError",
+    "ProjectInstructionsError",
     "PromptNotFetchedError",
     "PromptNotImprovableError",
     "PromptNotRecordedError",
@@ -276,6 +287,9 @@ __all__ = [
     "RunInCollectorError",
     "RunMovedError",
     "SealedDatasetError",
+    "SkillFileError",
+    "SkillNotFoundError",
+    "SkillPathError",
     "SpanNotRecordedError",
     "SpanNotTranslatedError",
     "SpansDroppedError",

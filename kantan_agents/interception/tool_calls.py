@@ -23,6 +23,8 @@ current_tool_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_curre
 _checked_call: ContextVar[ToolCall | None] = ContextVar("kantan_agents_checked_call", default=None)
 """The tool call that the tool rules are checking in this task."""
 
+_NOTE = "_kantan_note_result"
+
 tool_call_notes: list[Callable[[str], None]] = []
 """Called with the id of each tool call that begins, in its task and inside the SDK's span. For telemetry."""
 
@@ -143,6 +145,22 @@ async def make_call(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
         call: The call.
         made: Runs the tool.
     """
+    result = await _made_or_kept(call, made)
+    note: Callable[[ToolCall, Any], None] | None = getattr(call.tool, _NOTE, None)
+    if note is not None:
+        note(call, result)
+    return result
+
+
+def note_results(tool: Any, note: Callable[[ToolCall, Any], None]) -> None:
+    """Call ``note`` with each result of a tool, also with one that was kept from an earlier process.
+
+    For tools whose calls change something in their run.
+    """
+    setattr(tool, _NOTE, note)
+
+
+async def _made_or_kept(call: ToolCall, made: Callable[[], Awaitable[Any]]) -> Any:
     tape = None if call.run is None else call.run.tape
     if tape is not None and not tape.lets_run(call):
         return await tape.tool(call)

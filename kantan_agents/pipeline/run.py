@@ -42,7 +42,8 @@ class Run:
         sends_once: Whether the clients of models must not retry by themselves, because ``Retry`` does.
         arm: Name of the arm that a ``Rollout`` has chosen; None without one.
         limits: Limits on the tools of all agents in the run, besides the rules of its context: pairs of a
-            name and its ``ToolRules``. They are those of the arm of a rollout.
+            name and its ``ToolRules``. They are those of the arm of a rollout, of the skills that were chosen
+            and of the command that began it. A limit is added by assigning a new tuple.
         delegation: Its place in the chain of delegating runs, with the rules that they impose on it.
         is_nested: Whether it began inside another run, for example in a tool; its input may then be a model's
             text rather than a user's.

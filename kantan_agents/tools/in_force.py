@@ -87,12 +87,14 @@ def rules_of_run(run: Run | None, context: Any, standing: RuleLayers) -> RuleLay
 
 def _limited(run: Run, layers: RuleLayers) -> RuleLayers:
     """Return layers with the limits of the run: the same object each time, as it keeps what is compiled."""
-    known: tuple[RuleLayers, RuleLayers] | None = run.state.get(_LIMITED)
-    if known is None or known[0] is not layers:
+    known: tuple[RuleLayers, Any, RuleLayers] | None = run.state.get(_LIMITED)
+    # A skill that the model chooses adds a limit during the run.
+    if known is None or known[0] is not layers or known[1] is not run.limits:
         # The agent with the arm has these limits itself; the other agents of the run have not.
         missing = [limit for limit in run.limits if not any(limit is one for one in layers.limits)]
-        known = run.state[_LIMITED] = (layers, layers.with_limits(*missing) if missing else layers)
-    return known[1]
+        narrowed = layers.with_limits(*missing) if missing else layers
+        known = run.state[_LIMITED] = (layers, run.limits, narrowed)
+    return known[2]
 
 
 class Ceiling(Protocol):

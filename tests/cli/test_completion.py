@@ -15,7 +15,7 @@ from tests.cli.conftest import PROGRAM
 
 COMMANDS = {
     *("demo", "run", "completion", "agents", "approvals", "eval", "improve", "mcp", "replay", "rollout"),
-    *("runs", "tools", "traces", "worker"),
+    *("runs", "skills", "tools", "traces", "worker"),
 }
 
 _COMPLETE = """\

@@ -92,6 +92,15 @@ def validate(
             show_default=False,
         ),
     ] = None,
+    skills: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option(
+            "--skills",
+            metavar="PATH",
+            help="Directory of the skills that the files may name; default: the usual directories.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Check agent files; print one line per problem: path, line, error or warning, message.
@@ -100,7 +109,7 @@ def validate(
     """
     from kantan_agents.cli.agents.validate import validate_agents
 
-    validate_agents(paths or (), strict=strict, as_json=as_json, tools=tools)
+    validate_agents(paths or (), strict=strict, as_json=as_json, tools=tools, skills=skills)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from kantan_agents.cli.agents.named import find_agent
 from kantan_agents.cli.agents.problems import path_text, problem_line
+from kantan_agents.cli.agents.skills_here import SkillsHere
 from kantan_agents.cli.agents.tools_here import ToolsHere
 from kantan_agents.cli.terminal.console import ACCENT, LABEL, NOTICE, plain, terminal
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
@@ -18,6 +19,7 @@ from kantan_agents.cli.terminal.rows import line_width, print_lines
 from kantan_agents.cli.traces.span_details import text_of
 from kantan_agents.cli.traces.span_tree import hanging
 from kantan_agents.definitions import AgentCatalog, AgentDefinition, AgentLoader
+from kantan_agents.definitions.effects import kept_without_effect
 from kantan_agents.definitions.frontmatter.keys import KEY_OF
 from kantan_agents.definitions.remarks import remarks_of
 from kantan_agents.errors import InvalidOptionError
@@ -25,6 +27,7 @@ from kantan_agents.support.provider_choice import declared_providers, permitted_
 
 _GAP = 2
 _MAX_LABEL = 20
+_KEPT = "kept, no effect here: "
 
 
 def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
@@ -41,8 +44,13 @@ def show_agent(name: str, *, only_prompt: bool, as_json: bool) -> None:
     definition = find_agent(catalog, name)
     if as_json:
         unknown = [tool.name for tool in ToolsHere().unknown_in(definition)]
-        providers = [*_provider_names()]
-        data = {**catalog.details(definition.name), "tool_providers": providers, "unknown_tools": unknown}
+        data = {
+            **catalog.details(definition.name),
+            "kept_without_effect": list(kept_without_effect(definition)),
+            "tool_providers": [*_provider_names()],
+            "unknown_tools": unknown,
+            "unknown_skills": [skill.name for skill in SkillsHere().unknown_in(definition)],
+        }
         typer.echo(json_text(data, default=str))
     elif not only_prompt:
         print_lines(terminal(), _lines(catalog, definition))
@@ -81,8 +89,10 @@ def _facts(catalog: AgentCatalog, definition: AgentDefinition) -> Iterator[tuple
             yield "providers", plain(", ".join(map(one_line, _provider_names())))
     for key, value in definition.extra.items():
         yield key, plain(text_of(value).strip())
-    unknown = ToolsHere().remark_on(definition)
-    for number, remark in enumerate([*remarks_of(definition), *([] if unknown is None else [unknown])]):
+    kept = kept_without_effect(definition)
+    yield "unused", plain(f"{_KEPT}{', '.join(map(one_line, kept))}" if kept else "")
+    unknown = (ToolsHere().remark_on(definition), SkillsHere().remark_on(definition))
+    for number, remark in enumerate([*remarks_of(definition), *filter(None, unknown)]):
         yield "" if number else "remarks", plain(one_line(remark.message), NOTICE)
     for number, repair in enumerate(definition.repairs):
         yield "" if number else "repairs", problem_line(repair)

@@ -1,4 +1,4 @@
-"""Which of the tools that a subagent file names exist here: those of the installed tool providers."""
+"""Which of the tools that a subagent file names exist here: those that a run gives it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from functools import cached_property
 from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.definitions import AgentDefinition
 from kantan_agents.definitions.remarks import Remark
+from kantan_agents.definitions.skill_tools import SKILL_TOOLS
 from kantan_agents.definitions.unknown_tools import (
     UnknownTool,
     local_tools,
@@ -16,18 +17,25 @@ from kantan_agents.definitions.unknown_tools import (
 )
 from kantan_agents.support.provider_choice import declared_providers, permitted_providers
 
+TOOLS_OF_RUN: frozenset[str] = frozenset(SKILL_TOOLS)
+"""The tools that ``kantan-agents run --agent`` gives an agent whose file names them, besides those of the
+installed tool providers and ``Task``."""
+
 _BROUGHT = "a program that runs the agent must bring"
 
 
 class ToolsHere:
-    """The tools that exist here. The providers are loaded only if a file names a tool.
+    """The tools that exist here: of ``run --agent``, of the installed providers, and those a program brings.
+
+    The providers are loaded only if a file names a tool.
 
     Args:
         brought: The tools that a program brings, by name.
+        of_run: The tools that ``run --agent`` gives, by name.
     """
 
-    def __init__(self, brought: Iterable[str] = ()) -> None:
-        self._brought = frozenset(brought)
+    def __init__(self, brought: Iterable[str] = (), *, of_run: Iterable[str] = TOOLS_OF_RUN) -> None:
+        self._brought = frozenset((*brought, *of_run))
 
     def remark_on(self, definition: AgentDefinition) -> Remark | None:
         """Return the remark on the tools that a definition names and that do not exist; None if all do."""

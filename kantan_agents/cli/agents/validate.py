@@ -9,6 +9,7 @@ import typer
 
 from kantan_agents.cli.agents.files import AgentFile, FoundFiles, find_files, read_files
 from kantan_agents.cli.agents.problems import counts_text, errors_in, path_text, problem_data, problem_line
+from kantan_agents.cli.agents.skills_here import SkillsHere
 from kantan_agents.cli.agents.tools_here import ToolsHere
 from kantan_agents.cli.terminal.console import wide_terminal
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
@@ -21,7 +22,14 @@ from kantan_agents.definitions.remarks import remarks_of
 from kantan_agents.definitions.tool_lists import split_text
 
 
-def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool, tools: str | None = None) -> None:
+def validate_agents(
+    paths: Sequence[Path],
+    *,
+    strict: bool,
+    as_json: bool,
+    tools: str | None = None,
+    skills: Path | None = None,
+) -> None:
     """Print the problems of the files at ``paths``, and a summary on stderr.
 
     Args:
@@ -29,15 +37,16 @@ def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool, tools
         strict: Whether warnings count as errors.
         as_json: Whether to print JSON.
         tools: Names of the tools that the user's program brings.
+        skills: The directory of the skills that the files may name.
 
     Raises:
-        FileArgumentError: E79, a path does not exist.
+        FileArgumentError: E79, a path does not exist, or ``skills`` is not a directory.
         Exit: With code 1, there are errors or, if ``strict``, warnings.
     """
     found = find_files(paths)
     files = list(read_files(found.files))
     here = ToolsHere(() if tools is None else split_text(tools))
-    problems = [*found.problems, *problems_in(files, here)]
+    problems = [*found.problems, *problems_in(files, here, SkillsHere(skills))]
     if as_json:
         errors = errors_in(problems)
         counts = {"files": len(files), "errors": errors, "warnings": len(problems) - errors}
@@ -49,7 +58,7 @@ def validate_agents(paths: Sequence[Path], *, strict: bool, as_json: bool, tools
         raise typer.Exit(EXIT_FAILED)
 
 
-def problems_in(files: Iterable[AgentFile], here: ToolsHere) -> Iterator[Problem]:
+def problems_in(files: Iterable[AgentFile], here: ToolsHere, skills: SkillsHere) -> Iterator[Problem]:
     """Yield the problems of files, in the order of the files and of their lines."""
     named: dict[tuple[Path, str], AgentFile] = {}
     for file in files:
@@ -57,8 +66,8 @@ def problems_in(files: Iterable[AgentFile], here: ToolsHere) -> Iterator[Problem
         definition = file.definition
         if definition is not None:
             problems += warnings_of(definition)
-            unknown = here.remark_on(definition)
-            remarks = [*remarks_of(definition), *([] if unknown is None else [unknown])]
+            unknown = (here.remark_on(definition), skills.remark_on(definition, file.tree))
+            remarks = [*remarks_of(definition), *filter(None, unknown)]
             problems += [
                 Problem(file.path, file.line_of(remark.key), remark.message, "warning") for remark in remarks
             ]

@@ -12,11 +12,13 @@ from kantan_agents.agent.from_definition import missing_tools
 from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.terminal.plain import one_line
 from kantan_agents.definitions import MODELS, AgentDefinition, AgentLoader
-from kantan_agents.definitions.unknown_tools import names_no_tool
+from kantan_agents.definitions.unknown_tools import UnknownTool, listed, names_no_tool
 from kantan_agents.delegation import task_tool
 from kantan_agents.errors import KantanAgentsError
 from kantan_agents.interception import Middleware
 from kantan_agents.pipeline import Next, Run, Stage
+from kantan_agents.skills import SkillCatalog, SkillLoader
+from kantan_agents.support.nearest import nearest
 
 
 def agent_from_file(
@@ -24,9 +26,9 @@ def agent_from_file(
 ) -> Agent[Any]:
     """Return the agent of a file, which may delegate to the others.
 
-    Tools that a file names and that do not exist are named on standard error, once for each agent. The agent
-    has the configured MCP servers that its file asks for; in a terminal, the user is asked to trust the files
-    that configure them.
+    It has the skills that its file names, of this project and its user, and the configured MCP servers that
+    the file asks for; in a terminal, the user is asked to trust the files that configure them. Tools, skills
+    and servers that a file names and that do not exist are named on standard error, once for each agent.
 
     Args:
         named: The agent.
@@ -36,6 +38,7 @@ def agent_from_file(
     Raises:
         KantanAgentsError: E180 to E183, an MCP server of the file cannot be used; any error of ``Agent``.
     """
+    skills = SkillLoader()
     agent: Agent[Any] = Agent.from_definition(
         named.definition,
         tools=[task_tool(named.loader)],
@@ -44,10 +47,13 @@ def agent_from_file(
         # Short names belong to one provider; --model replaces them, so that the files run on any provider.
         # Names such as `inherit` still mean the parent's model.
         models=None if model is None else {short: model for short, known in MODELS.items() if known},
+        skills=skills,
         allow_env=False,
-        middleware=[*middleware, _naming_missing_tools(named.loader)],
+        middleware=[*middleware, _naming_what_is_missing(named.loader, skills)],
     )
     _name_missing_tools(named.definition, agent)
+    if named.definition.skills:
+        _name_missing_skills(named.definition, skills.load_skills_now())
     return agent
 
 
@@ -72,11 +78,11 @@ def _servers_of(definition: AgentDefinition) -> list[Any]:
     return servers.for_definition(definition, known_only=True)
 
 
-def _naming_missing_tools(loader: AgentLoader) -> Stage:
-    """Return a stage that names the missing tools of each subagent on stderr, once."""
+def _naming_what_is_missing(loader: AgentLoader, skills: SkillLoader) -> Stage:
+    """Return a stage that names the missing tools and skills of each subagent on stderr, once."""
     named: set[str] = set()
 
-    async def name_missing_tools(run: Run, call_next: Next) -> None:
+    async def name_what_is_missing(run: Run, call_next: Next) -> None:
         name = run.agent.name
         if run.delegation is not None and name not in named:
             named.add(name)
@@ -86,9 +92,11 @@ def _naming_missing_tools(loader: AgentLoader) -> Stage:
                 pass  # its file has changed since it was read; the run goes on with what was read
             else:
                 _name_missing_tools(definition, run.agent)
+                if definition.skills:
+                    _name_missing_skills(definition, await skills.load_skills())
         await call_next(run)
 
-    return name_missing_tools
+    return name_what_is_missing
 
 
 def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
@@ -97,3 +105,15 @@ def _name_missing_tools(definition: AgentDefinition, agent: Agent[Any]) -> None:
         sentence = names_no_tool(unknown, where=f"of agent {definition.name!r}")
         pronoun = "it" if len(unknown) == 1 else "them"
         typer.echo(f"warning: {one_line(sentence)}; the agent runs without {pronoun}", err=True)
+
+
+def _name_missing_skills(definition: AgentDefinition, catalog: SkillCatalog) -> None:
+    names = catalog.names()
+    unknown = (name for name in definition.skills if catalog.find(name) is None)
+    missing = [UnknownTool(name, nearest(name, names)) for name in unknown]
+    if missing:
+        sentence = f"skills: no skill here is named {listed(missing)}"
+        pronoun = "it" if len(missing) == 1 else "them"
+        typer.echo(
+            f"warning: {one_line(sentence)}; agent {definition.name!r} runs without {pronoun}", err=True
+        )

@@ -13,10 +13,12 @@ from kantan_agents.cli.agents.named import NamedAgent
 from kantan_agents.cli.run.agent_from_file import agent_from_file
 from kantan_agents.cli.run.recording import Target, collect_runs, recording_to
 from kantan_agents.cli.terminal.plain import json_text, printable
+from kantan_agents.commands import PREFIX
 from kantan_agents.interception import Middleware
 from kantan_agents.middleware import SlashCommands, UserRules
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES
 from kantan_agents.pipeline import Run, Stage, run_result
+from kantan_agents.skills import CommandLoader
 from kantan_agents.stages.trim_history import output_text
 from kantan_agents.structured import json_data
 from kantan_agents.tool_rules import rules_of
@@ -43,7 +45,8 @@ def answer(
         context: The context of the run.
         target: The database that records the run, or None.
         as_json: Whether to print the completed context.
-        commands: Whether a question such as ``/read notes.txt`` runs a tool.
+        commands: Whether a question such as ``/read notes.txt`` runs a tool, or sends the text of a Markdown
+            file with this name.
 
     Raises:
         KantanAgentsError: E8, E54, E55, E56 for a command, E19, E47 for the model, E6, E18, E20 for the
@@ -60,7 +63,9 @@ def answer(
     middleware: list[Stage | Middleware] = [collect_runs(runs)]
     if commands:
         rules = context.get("tool_rules") if stated is None else stated
-        middleware.append(SlashCommands(_user_rules(rules)))
+        # A question needs no working directory.
+        files = CommandLoader() if question.startswith(PREFIX) else None
+        middleware.append(SlashCommands(_user_rules(rules), files=files))
     if isinstance(instructions, str):
         agent = Agent(AGENT_NAME, instructions, model=model, middleware=middleware)
     else:

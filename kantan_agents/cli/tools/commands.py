@@ -67,6 +67,15 @@ def explain(
             show_default=False,
         ),
     ] = None,
+    skill: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--skill",
+            metavar="NAME",
+            help="Explain it for the time after the agent has chosen this skill; needs --agent.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show whether a tool may be used, and which rule of which layer decides.
@@ -88,7 +97,7 @@ def explain(
 
     from kantan_agents.cli.tools.explain import explain_tool
 
-    explain_tool(name, called, explicit, agent=named, as_json=as_json)
+    explain_tool(name, called, explicit, agent=named, skill=skill, as_json=as_json)
 
 
 @app.command()

@@ -13,7 +13,9 @@ from kantan_agents.cli.terminal.console import suppress_output
 from kantan_agents.cli.terminal.failures import EXIT_FAILED
 from kantan_agents.cli.terminal.plain import json_text, one_line, printable
 from kantan_agents.delegation import task_tool
-from kantan_agents.errors import KantanAgentsError, ToolInputError
+from kantan_agents.errors import InvalidOptionError, KantanAgentsError, ToolInputError
+from kantan_agents.skills import SkillLoader
+from kantan_agents.skills.limits import limit_of
 from kantan_agents.testing import ScriptedModel
 from kantan_agents.tools import Explanation, explain, facts_of_listed
 
@@ -24,23 +26,31 @@ def explain_tool(
     rules: dict[str, Any] | None,
     *,
     agent: NamedAgent | None = None,
+    skill: str | None = None,
     as_json: bool,
 ) -> None:
     """Print the explanation for a tool, or for one call; for an agent from a file, as in its runs.
 
-    If its rules allow a tool that this agent does not have, a line on stderr says so.
+    If its rules allow a tool that this agent does not have, a line on stderr says so. With ``skill``, the
+    answer is that after the agent has chosen this skill.
 
     Raises:
-        KantanAgentsError: E7, E20, E22 for an installed provider.
+        KantanAgentsError: E7, E20, E22 for an installed provider; E189 for an unknown skill.
+        InvalidOptionError: E75, ``skill`` is given without ``agent``.
         Exit: With code 1, the tool or the call is refused.
     """
     missing = False
+    if skill is not None and agent is None:
+        raise InvalidOptionError(option="--skill", reason="needs --agent, which chooses the skill")
     with suppress_output():
         if agent is None:
             explanation = explain(name, arguments, tool_rules=rules)
         else:
             context = {} if rules is None else {"tool_rules": rules}
             explained = _agent_of(agent)
+            if skill is not None:
+                limit = limit_of(SkillLoader().get_skill_now(skill))
+                explained.standing_rules = explained.standing_rules.with_limits(*limit)
             explanation = explained.explain_tool(name, arguments, context)
             missing = explanation.allowed and not _has_tool(explained, name)
     typer.echo(json_text(as_data(explanation)) if as_json else printable(str(explanation)))
@@ -54,7 +64,9 @@ def explain_tool(
 def _agent_of(named: NamedAgent) -> Agent[Any]:
     """Return the agent as ``run --agent`` builds it, with a model that needs no key."""
     definition = attrs.evolve(named.definition, model=None)
-    return Agent.from_definition(definition, tools=[task_tool(named.loader)], model=ScriptedModel([]))
+    return Agent.from_definition(
+        definition, tools=[task_tool(named.loader)], skills=SkillLoader(), model=ScriptedModel([])
+    )
 
 
 def _has_tool(agent: Agent[Any], name: str) -> bool:

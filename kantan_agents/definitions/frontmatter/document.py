@@ -22,7 +22,9 @@ MAX_FRONTMATTER_CHARS: Final = 256 * 1024
 """A longer frontmatter is refused, so that one file cannot delay the loading of all others."""
 
 _BREAK: Final = r"(?:\r\n|\n|\r)"
-_OPENING: Final = re.compile(rf"(?:[ \t]*{_BREAK})*-{{3,}}[ \t]*({_BREAK}|\Z)")
+OPENING: Final = re.compile(rf"(?:[ \t]*{_BREAK})*-{{3,}}[ \t]*({_BREAK}|\Z)")
+"""The first line of a file with frontmatter."""
+
 _KEY: Final = re.compile(r"[ \t]*(?:name|description)[ \t]*:")
 _HEAD_BYTES: Final = 4096
 _CLOSING: Final = re.compile(rf"(?:\A|(?<=[\n\r]))-{{3,}}[ \t]*({_BREAK}|\Z)")
@@ -142,7 +144,7 @@ def lacks_frontmatter(data: bytes) -> bool:
     """
     head = data[:_HEAD_BYTES]
     text = head.decode("utf-8", "replace").removeprefix("\ufeff")
-    if b"\0" in head or _OPENING.match(text):
+    if b"\0" in head or OPENING.match(text):
         return False
     for number, line in enumerate(_LINE_END.split(text.lstrip())):
         if _KEY.match(line):
@@ -160,7 +162,7 @@ def split_document(text: str, path: Path | None) -> Document:
     Raises:
         AgentFileError: E30; the first line is not a line of dashes.
     """
-    opening = _OPENING.match(text)
+    opening = OPENING.match(text)
     if opening is None:
         raise AgentFileError(path=path, reason="has no frontmatter: its first line is not '---'")
     start = opening.end()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import attrs
@@ -62,8 +62,12 @@ class ParsedFields:
     warnings: list[tuple[int, str]] = attrs.field(factory=list)
 
 
-def parse_fields(entries: Iterable[Entry]) -> ParsedFields:
-    """Return the fields in the entries of one file, with all errors."""
+REQUIRED: Final = ("name", "description")
+"""The fields that a subagent file and a skill must have."""
+
+
+def parse_fields(entries: Iterable[Entry], required: Sequence[str] = REQUIRED) -> ParsedFields:
+    """Return the fields in the entries of one file, with all errors; those in ``required`` must exist."""
     parsed = ParsedFields()
     grouped: dict[str, list[Entry]] = {}
     entries = list(entries)
@@ -83,7 +87,7 @@ def parse_fields(entries: Iterable[Entry]) -> ParsedFields:
             parsed.errors.append((field, str(error)))
         except RefusedYamlError as error:
             parsed.errors.append((field, error.reason))
-    missing = [field for field in ("name", "description") if _is_missing(field, parsed)]
+    missing = [field for field in required if _is_missing(field, parsed)]
     parsed.errors[:0] = [(field, "is missing") for field in missing]
     return parsed
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -18,7 +18,7 @@ from kantan_agents.definitions.frontmatter.document import (
     split_document,
 )
 from kantan_agents.definitions.frontmatter.doubtful_grants import refuse_doubtful_grants
-from kantan_agents.definitions.frontmatter.entries import Entry, ParsedFields, parse_fields
+from kantan_agents.definitions.frontmatter.entries import REQUIRED, Entry, ParsedFields, parse_fields
 from kantan_agents.definitions.frontmatter.keys import FIELD_OF, KEY_OF, LIMITS, field_of
 from kantan_agents.definitions.frontmatter.limits import refuse_swallowed
 from kantan_agents.definitions.frontmatter.nodes import Fields, NotYamlError, RefusedYamlError, Scalar, parse
@@ -50,8 +50,16 @@ class ParsedFile:
     repairs: list[tuple[int, str]]
 
 
-def read_definition(cls: type[D], text: str | bytes, path: Path | None) -> D:
-    """Return the definition (an instance of ``cls``) in the text of a subagent file.
+def read_definition(
+    make: Callable[..., D], text: str | bytes, path: Path | None, required: Sequence[str] = REQUIRED
+) -> D:
+    """Return the definition in the text of a subagent file, or of another file with such a frontmatter.
+
+    Args:
+        make: Called with the fields by name; raises E31 for invalid ones. Usually a class.
+        text: The text, or its bytes.
+        path: The file, for messages.
+        required: The fields that must exist.
 
     Raises:
         AgentFileError: E30; the text cannot be read.
@@ -59,7 +67,7 @@ def read_definition(cls: type[D], text: str | bytes, path: Path | None) -> D:
     """
     parsed = parse_file(text, path)
     document = parsed.document
-    fields = parse_fields(parsed.entries)
+    fields = parse_fields(parsed.entries, required)
     if fields.errors:
         raise _definition_error(fields.errors, fields, document, path)
     notes = [
@@ -81,7 +89,7 @@ def read_definition(cls: type[D], text: str | bytes, path: Path | None) -> D:
         "notes": problems,
     }
     try:
-        return cls(**values)
+        return make(**values)
     except InvalidDefinitionError as error:
         parts = (problem.partition(": ") for problem in error.problems)
         errors = [(field, message) for field, _, message in parts]

@@ -103,7 +103,9 @@ class SearchPath:
     skipped: tuple[Problem, ...] = ()
 
 
-def default_directories(bases: BaseDirectories, environ: Mapping[str, str]) -> SearchPath:
+def default_directories(
+    bases: BaseDirectories, environ: Mapping[str, str], kind: str = _AGENTS
+) -> SearchPath:
     """Return the directories of a project and of its user (spec subagents, search order).
 
     Args:
@@ -112,20 +114,21 @@ def default_directories(bases: BaseDirectories, environ: Mapping[str, str]) -> S
             repository only the working directory is used. ``.kode`` and ``.claude`` in the home directory
             come after the project; without a home directory they are skipped.
         environ: ``KODE_CONFIG_DIR`` and ``CLAUDE_CONFIG_DIR`` replace the user's two directories.
+        kind: The name of the directory within each of them: ``agents``, ``skills`` or ``commands``.
 
     Raises:
         InvalidOptionError: E75, there is no working directory.
     """
     found: dict[Path, AgentDirectory] = {}
     skipped = []
-    for directory in _project_directories(bases.cwd):
+    for directory in _project_directories(bases.cwd, kind):
         found.setdefault(directory.path, directory)
     for base in _user_directories(environ):
         path = bases.absolute(base)
         if path is None:
-            skipped.append(_skipped(base))
+            skipped.append(_skipped(base, kind))
         else:
-            found.setdefault(path / _AGENTS, AgentDirectory(path / _AGENTS, "user"))
+            found.setdefault(path / kind, AgentDirectory(path / kind, "user"))
     return SearchPath(tuple(found.values()), tuple(skipped))
 
 
@@ -147,15 +150,15 @@ def _given(path: str, bases: BaseDirectories) -> Path:
     return absolute
 
 
-def _skipped(base: str) -> Problem:
+def _skipped(base: str, kind: str) -> Problem:
     message = "the directory is skipped: the user has no home directory, and HOME is not set"
-    return Problem(Path(base) / _AGENTS, 1, message, "warning")
+    return Problem(Path(base) / kind, 1, message, "warning")
 
 
-def _project_directories(cwd: Path) -> Iterator[AgentDirectory]:
-    for directory in _up_to_the_root(cwd):
+def _project_directories(cwd: Path, kind: str) -> Iterator[AgentDirectory]:
+    for directory in up_to_the_root(cwd):
         for _, name in _CONFIG_DIRS:
-            yield AgentDirectory(directory / name / _AGENTS, "project")
+            yield AgentDirectory(directory / name / kind, "project")
 
 
 def _user_directories(environ: Mapping[str, str]) -> Iterator[str]:
@@ -163,7 +166,8 @@ def _user_directories(environ: Mapping[str, str]) -> Iterator[str]:
         yield environ.get(variable) or f"~/{name}"
 
 
-def _up_to_the_root(cwd: Path) -> tuple[Path, ...]:
+def up_to_the_root(cwd: Path) -> tuple[Path, ...]:
+    """Return a directory and those above it up to the root of its repository; without one, only itself."""
     # The real path: the parents of a linked directory are those of its target.
     nearest = Path(os.path.realpath(cwd))
     upward = (nearest, *nearest.parents)

@@ -242,7 +242,7 @@ def _checked_definitions(builtin: Iterable[AgentDefinition]) -> tuple[AgentDefin
     return definitions
 
 
-def _if_named(name: str, result: FileResult | None) -> AgentDefinition | None:
+def _if_named(name: str, result: FileResult[AgentDefinition] | None) -> AgentDefinition | None:
     definition = None if result is None else result.definition
     return definition if definition is not None and name_key(definition.name) == name_key(name) else None
 

@@ -13,7 +13,9 @@ from kantan_agents.bridge import SDKAgent
 from kantan_agents.commands import Command
 from kantan_agents.mcp.offers import as_data, may_offer, reason_of
 from kantan_agents.mcp.served import ask_server, is_of_sdk
+from kantan_agents.middleware.slash_commands.files import facts_of_file
 from kantan_agents.pipeline import current_run
+from kantan_agents.skills import CommandFile
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import ToolFacts
 from kantan_agents.tool_rules.origins import SERVER_PREFIX, Origin
@@ -40,6 +42,8 @@ class ServerPrompt:
 
 def facts_of_command(target: Any) -> ToolFacts:
     """Return what the user rules need to know about the target of a command."""
+    if isinstance(target, CommandFile):
+        return facts_of_file(target)
     return target.facts if isinstance(target, ServerPrompt) else facts_of(target)
 
 

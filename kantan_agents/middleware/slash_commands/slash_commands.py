@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio.lowlevel
 import anyio.to_thread
-from agents import FunctionTool, RunContextWrapper, RunResult, Tool
+from agents import FunctionTool, RunContextWrapper, RunResult, RunState, Tool
 
 from kantan_agents.bridge import SDKAgent
 from kantan_agents.commands import (
@@ -32,6 +32,7 @@ from kantan_agents.context import check_context, fill_defaults
 from kantan_agents.errors import (
     CommandNotRunnableError,
     CommandSyntaxError,
+    InvalidOptionError,
     KantanAgentsError,
     ToolNotAllowedError,
 )
@@ -39,6 +40,7 @@ from kantan_agents.interception import Middleware, ToolCall, emit_refusal, redac
 from kantan_agents.mcp import mcp_prompt
 from kantan_agents.mcp.served import ask_server
 from kantan_agents.middleware.slash_commands.calls import UserCall
+from kantan_agents.middleware.slash_commands.files import ARGUMENTS, begin_with_file, restore_limit
 from kantan_agents.middleware.slash_commands.prompts import ServerPrompt, facts_of_command
 from kantan_agents.middleware.slash_commands.results import message_result, tool_result
 from kantan_agents.middleware.slash_commands.rules import UserGuard, user_layers
@@ -46,6 +48,7 @@ from kantan_agents.middleware.slash_commands.tools import AgentCommands, is_enab
 from kantan_agents.middleware.slash_commands.user_rules import USER_RULES, UserRules
 from kantan_agents.pipeline import Next, Run
 from kantan_agents.rubric import Rubric
+from kantan_agents.skills import CommandFile, CommandLoader
 from kantan_agents.support.log import get_logger
 from kantan_agents.tool_rules import Decision, RuleLayers, ToolRulesMode
 from kantan_agents.tools import NO_LAYERS, rules_in_force
@@ -66,7 +69,8 @@ class SlashCommands(Middleware):
     ``user_rules`` decide what users may run; the model's ``tool_rules`` do not apply. The output is a normal
     result, with entries in ``context["result"]``, the history and the trace. ``/mcp__SERVER__PROMPT`` sends a
     prompt of an MCP server to the model. ``/help`` lists the commands that the user may run, and ``//text``
-    sends the text ``/text`` to the model. Any other input goes to the model unchanged.
+    sends the text ``/text`` to the model. Any other input goes to the model unchanged. With ``files``,
+    ``/NAME`` also sends the text of a Markdown file to the model, with what was typed after the name.
 
     Only input from the application is parsed for commands: a str passed to an outermost run that starts
     outside of any open span. Input of nested runs (delegated agents, agents run by a tool, a guardrail or a
@@ -79,6 +83,10 @@ class SlashCommands(Middleware):
             single run and takes precedence.
         aliases: Additional command names: ``{"r": "read"}``.
         prefix: The prefix of commands. An input with a doubled prefix is sent to the model with one.
+        files: Where Markdown files with commands are found. ``user_rules`` decide which of them users may
+            run, by name. A file that has the name of another command is left out.
+        models: The models that the ``model`` of a file may name, each as for ``Agent``. Other names have no
+            effect.
 
     Raises:
         UnknownToolRulesModeError, ToolRulesTypeError, InvalidToolRulesError: E9, E18, E20, the rules are
@@ -92,11 +100,21 @@ class SlashCommands(Middleware):
         *,
         aliases: Mapping[str, str] | None = None,
         prefix: str = PREFIX,
+        files: CommandLoader | None = None,
+        models: Mapping[str, Any] | None = None,
     ) -> None:
         self._rules = (user_rules if isinstance(user_rules, UserRules) else UserRules(user_rules)).rules
         self._aliases = checked_aliases(aliases)
         self._prefix = checked_prefix(prefix)
-        self._commands = AgentCommands(self._aliases, self._prefix)
+        if not isinstance(files, CommandLoader | None):
+            reason = f"must be a CommandLoader or None, not {type(files).__name__}"
+            raise InvalidOptionError(option="files", reason=reason)
+        if not isinstance(models, Mapping | None):
+            reason = f"must be a mapping of names to models, not {type(models).__name__}"
+            raise InvalidOptionError(option="models", reason=reason)
+        self._files = files
+        self._models = dict(models or {})
+        self._commands = AgentCommands(self._aliases, self._prefix, files)
 
     def trace_metadata(self, run: Run) -> Mapping[str, Any]:
         """Mark the trace of a command as triggered by the user."""
@@ -118,6 +136,8 @@ class SlashCommands(Middleware):
         typed, _ = run.state.get(self, ("text", ""))
         if kind != typed:
             kind = "text"
+        if isinstance(run.input, RunState):
+            restore_limit(run)
         if kind == "escaped":
             run.state[_LITERAL] = True  # a retry must not parse it as a command
             run.input = run.input[len(self._prefix) :]
@@ -159,7 +179,8 @@ class SlashCommands(Middleware):
         }
         layers = user_layers(self._rules, run.context, standing, aliases)
         if found is None:
-            visible = await _visible_commands(registry, layers, wrapper, agent)
+            of_files = user_layers(self._rules, run.context, NO_LAYERS, aliases)
+            visible = await _visible_commands(registry, layers, of_files, wrapper, agent)
             get_help = partial(self._help, line, registry, visible)
             answer = (
                 get_help()
@@ -170,8 +191,15 @@ class SlashCommands(Middleware):
         if line.name != run.state[self][1]:
             reason = "a middleware has replaced the command that the user typed"
             raise CommandNotRunnableError(command=f"{self._prefix}{found.name}", reason=reason)
+        if isinstance(found.target, CommandFile):
+            # It is not a tool, so the rules for tools do not apply to it; they apply in its run.
+            standing = NO_LAYERS
+            layers = user_layers(self._rules, run.context, standing, aliases)
         guard = UserGuard(facts_of_command(found.target), None, self._rules, standing, aliases)
         await self._check_tool(run, found.target, guard, layers, wrapper)
+        if isinstance(found.target, CommandFile):
+            await self._begin_with_file(run, found.target, line.rest, guard, wrapper)
+            return None
         if isinstance(found.target, ServerPrompt):
             await self._send_prompt(run, found, found.target, line.rest, guard, wrapper)
             return None
@@ -211,6 +239,24 @@ class SlashCommands(Middleware):
         run.input = redacted_new_input(run, list(fetched.items), f"the prompt {command.name}")
         _log.info("prompt sent", command=command.name, agent=run.agent.name)
 
+    async def _begin_with_file(
+        self,
+        run: Run,
+        file: CommandFile,
+        rest: str,
+        guard: UserGuard,
+        wrapper: RunContextWrapper[Any],
+    ) -> None:
+        """Make the text of a Markdown file the input of the run."""
+        arguments = json.dumps({ARGUMENTS: rest}, ensure_ascii=False)
+        call = ToolCall(run, run.agent.name, None, guard.facts.name, arguments, "", wrapper)
+        try:
+            await guard.require(wrapper, arguments)
+        except KantanAgentsError as error:
+            await emit_refusal(call, error)
+            raise
+        begin_with_file(run, file, rest, self._models)
+
     def _help(self, line: CommandLine, registry: CommandRegistry, visible: dict[str, Command]) -> str:
         """Return the text of ``/help``; raise E54 if the input is an unknown command instead."""
         if line.name != HELP:
@@ -227,13 +273,13 @@ class SlashCommands(Middleware):
     async def _check_tool(
         self,
         run: Run,
-        target: Tool | ServerPrompt,
+        target: Tool | ServerPrompt | CommandFile,
         guard: UserGuard,
         layers: RuleLayers,
         wrapper: RunContextWrapper[Any],
     ) -> None:
         """Refuse a command that the user may not run at all, before reporting errors in the arguments."""
-        tool = None if isinstance(target, ServerPrompt) else target
+        tool = None if isinstance(target, (ServerPrompt, CommandFile)) else target
         try:
             if not layers.decide_tool(guard.facts).allowed:
                 await guard.require(wrapper, "")
@@ -253,7 +299,11 @@ class SlashCommands(Middleware):
 
 
 async def _visible_commands(
-    registry: CommandRegistry, layers: RuleLayers, wrapper: RunContextWrapper[Any], agent: SDKAgent
+    registry: CommandRegistry,
+    layers: RuleLayers,
+    of_files: RuleLayers,
+    wrapper: RunContextWrapper[Any],
+    agent: SDKAgent,
 ) -> dict[str, Command]:
     """Return the commands that this user may run, by name."""
     visible: dict[str, Command] = {}
@@ -261,11 +311,12 @@ async def _visible_commands(
         if number % _MAX_INLINE_COMMANDS == _MAX_INLINE_COMMANDS - 1:
             await anyio.lowlevel.checkpoint()  # there may be thousands of tools
         target = command.target
-        if not isinstance(target, (FunctionTool, ServerPrompt)):
+        if not isinstance(target, (FunctionTool, ServerPrompt, CommandFile)):
             continue
-        if not layers.decide_tool(facts_of_command(target)).allowed:
+        decided_by = of_files if isinstance(target, CommandFile) else layers
+        if not decided_by.decide_tool(facts_of_command(target)).allowed:
             continue
-        if isinstance(target, ServerPrompt) or await is_enabled(target, wrapper, agent):
+        if isinstance(target, (ServerPrompt, CommandFile)) or await is_enabled(target, wrapper, agent):
             visible[command.name] = command
     return visible
 

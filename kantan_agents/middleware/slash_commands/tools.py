@@ -13,9 +13,11 @@ import attrs
 from agents import FunctionTool, RunContextWrapper, Tool
 
 from kantan_agents.bridge import SDKAgent
-from kantan_agents.commands import Command, CommandRegistry
+from kantan_agents.commands import HELP, Command, CommandRegistry
 from kantan_agents.mcp.served import servers_away
+from kantan_agents.middleware.slash_commands.files import command_of_file
 from kantan_agents.middleware.slash_commands.prompts import prompt_commands
+from kantan_agents.skills import CommandFile, CommandLoader
 from kantan_agents.support.log import get_logger
 from kantan_agents.tools import facts_of
 
@@ -30,11 +32,14 @@ class AgentCommands:
     Args:
         aliases: Additional command names, each with the name it stands for.
         prefix: The prefix of commands.
+        files: Loads commands from Markdown files; None for none.
     """
 
-    def __init__(self, aliases: Mapping[str, str], prefix: str) -> None:
+    def __init__(self, aliases: Mapping[str, str], prefix: str, files: CommandLoader | None = None) -> None:
         self._aliases = aliases
         self._prefix = prefix
+        self._files = files
+        self._left_out: set[str] = set()
 
     async def of(self, owner: Any, wrapper: RunContextWrapper[Any], name: str | None) -> CommandRegistry:
         """Return the commands of an agent.
@@ -51,20 +56,22 @@ class AgentCommands:
         """
         agent: SDKAgent = owner.sdk_agent
         own = [unguarded(tool) for tool in agent.given_tools]
-        fingerprints = [_fingerprint(tool) for tool in own]
+        catalog = None if self._files is None else await self._files.load_commands()
+        files = () if catalog is None else tuple(catalog)
+        fingerprints = [*map(_fingerprint, own), catalog]
         # Stored on the agent to have the same lifetime: the tools may refer to the agent.
         registry: CommandRegistry
         cache: WeakKeyDictionary[Any, Any] = vars(owner).setdefault(_CACHE, WeakKeyDictionary())
         known = cache.get(self)
         if known is None or known[0] != fingerprints:
-            registry = await self._registry(own, (), allow_missing=bool(agent.mcp_servers))
+            registry = await self._registry(own, (), allow_missing=bool(agent.mcp_servers), files=files)
             known = cache[self] = (fingerprints, registry)
         registry = known[1]
         if not agent.mcp_servers or (name is not None and registry.find(name) is not None):
             return registry
         served = [unguarded(tool) for tool in await agent.get_mcp_tools(wrapper)]
         missing = bool(servers_away.get())  # an alias may be for a tool of such a server
-        return await self._registry(own, served, allow_missing=missing, prompts_of=agent)
+        return await self._registry(own, served, allow_missing=missing, prompts_of=agent, files=files)
 
     async def _registry(
         self,
@@ -73,12 +80,14 @@ class AgentCommands:
         *,
         allow_missing: bool,
         prompts_of: SDKAgent | None = None,
+        files: Sequence[CommandFile] = (),
     ) -> CommandRegistry:
         is_short = len(own) + len(served) <= _MAX_INLINE_COMMANDS
         list_commands = partial(self._commands, own, served)
         commands = list_commands() if is_short else await anyio.to_thread.run_sync(list_commands)
         if prompts_of is not None:
             commands += await prompt_commands(prompts_of, commands)
+        commands += self._of_files(files, commands)
         make = partial(
             CommandRegistry, commands, self._aliases, prefix=self._prefix, allow_missing=allow_missing
         )
@@ -89,6 +98,22 @@ class AgentCommands:
         for command in [*map(command_of, own), *filter(None, map(self._without_alias_conflicts, served))]:
             commands.setdefault(command.name, command)
         return list(commands.values())
+
+    def _of_files(self, files: Sequence[CommandFile], commands: Sequence[Command]) -> list[Command]:
+        """Return the commands of files; the name of another command is not taken."""
+        taken = {HELP, *self._aliases, *(name for one in commands for name in (one.name, *one.aliases))}
+        found: list[Command] = []
+        for file in files:
+            if file.name in taken:
+                if file.name not in self._left_out:  # once, as this happens in each run
+                    self._left_out.add(file.name)
+                    reason = "another command has this name"
+                    _log.warning(
+                        "command_file_left_out", command=file.name, path=str(file.path), reason=reason
+                    )
+                continue
+            found.append(command_of_file(file))
+        return found
 
     def _without_alias_conflicts(self, tool: Tool) -> Command | None:
         """Return a server's tool as a command; aliases take precedence over its names."""

@@ -1,0 +1,57 @@
+"""The options of ``kantan-agents skills``: lists and checks skills and commands in Markdown files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from kantan_agents.cli.terminal.new_app import new_app
+
+app = new_app()
+
+# Typer reads these annotations at run time; older versions do not support `X | None` on Python 3.10.
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.callback(invoke_without_command=True)
+def skills(context: typer.Context) -> None:
+    """Work with skills, and with slash commands in Markdown files: list, validate."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("list")
+def list_(as_json: JsonOption = False) -> None:
+    """List the skills and the Markdown commands of this project and its user.
+
+    Exit codes: 0 listed, even if there is none, 1 a file cannot be loaded.
+    """
+    from kantan_agents.cli.skills.list import list_skills
+
+    list_skills(as_json=as_json)
+
+
+@app.command()
+def validate(
+    paths: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Argument(
+            metavar="PATHS",
+            help="Files, or directories of skills or commands; by default the usual directories.",
+            readable=False,  # an unreadable file is reported like any other mistake in a file
+            show_default=False,
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Let warnings count as errors.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Check skills and commands; print one line per problem: path, line, error or warning, message.
+
+    A directory named commands holds commands, any other one skills.
+    Exit codes: 0 no errors, even if there is no file, 1 errors, 2 a path does not exist.
+    """
+    from kantan_agents.cli.skills.validate import validate_skills
+
+    validate_skills(paths or (), strict=strict, as_json=as_json)

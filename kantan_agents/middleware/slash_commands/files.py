@@ -1,0 +1,98 @@
+"""Commands from Markdown files: their text becomes the input of the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agents import RunConfig
+
+from kantan_agents.bridge import config_with_model
+from kantan_agents.commands import Command
+from kantan_agents.definitions import model_of
+from kantan_agents.definitions.grants import grants_for
+from kantan_agents.definitions.tool_lists import ALL
+from kantan_agents.interception import redacted_new_input
+from kantan_agents.pipeline import Run
+from kantan_agents.skills import CommandFile
+from kantan_agents.skills.limits import Choice, choice_in, choice_of, head_line
+from kantan_agents.support.log import get_logger
+from kantan_agents.tool_rules import ToolFacts
+
+COMMAND_LIMIT: Final = "command "
+"""Begins the name of the limit that the tool lists of a command set."""
+
+ARGUMENTS: Final = "arguments"
+_KEY: Final = "command"
+_log = get_logger("kantan_agents.commands")
+
+
+def command_of_file(file: CommandFile) -> Command:
+    """Return a Markdown file as a command, whose arguments are one text."""
+    schema = {
+        "type": "object",
+        "properties": {ARGUMENTS: {"type": "string", "description": file.argument_hint or ""}},
+    }
+    return Command(file.name, file.summary, schema, file)
+
+
+def facts_of_file(file: CommandFile) -> ToolFacts:
+    """Return what the user rules need to know about a command: its name and its arguments."""
+    return ToolFacts((file.name,), ARGUMENTS)
+
+
+def begin_with_file(run: Run, file: CommandFile, arguments: str, models: Mapping[str, Any]) -> None:
+    """Make the text of a command the input of a run, under the command's limit and with its model.
+
+    Args:
+        run: The run.
+        file: The command.
+        arguments: What was typed after its name.
+        models: The models that files may name. Another name has no effect: a file alone chooses no provider.
+
+    Raises:
+        ModelNotFoundError: E19, the model of the command is unknown.
+    """
+    model = _model_of(file, models)
+    if model is not None:
+        config: RunConfig = run.run_config
+        run.run_config = config_with_model(config, model)
+    text = file.expand(arguments)
+    if file.limits_tools:
+        choice = choice_of(file)
+        _limit(run, choice)
+        text = f"{head_line(choice, _KEY)}\n\n{text}"
+    # Items and not a str, which could be read as a command again.
+    items: list[Any] = [{"role": "user", "content": text}]
+    run.input = redacted_new_input(run, items, f"the command {file.name}")
+    _log.info("command sent", command=file.name, agent=run.agent.name)
+
+
+def restore_limit(run: Run) -> None:
+    """Put a run that goes on from a ``RunState`` under the limit of the command that has begun it.
+
+    The first line of its input states the limit. A user who writes such a line only gets less.
+    """
+    items = getattr(run.input, "_original_input", None)
+    for item in reversed(items) if isinstance(items, list) else ():
+        if isinstance(item, dict) and item.get("role") == "user":
+            choice = choice_in(item.get("content"), _KEY)
+            if choice is not None and choice.limits_tools:
+                _limit(run, choice)
+            return
+
+
+def _limit(run: Run, choice: Choice) -> None:
+    rules = grants_for(ALL if choice.allowed is None else choice.allowed, choice.denied).rules
+    run.limits = (*run.limits, (f"{COMMAND_LIMIT}{choice.name}", rules))
+
+
+def _model_of(file: CommandFile, models: Mapping[str, Any]) -> Any:
+    if file.model is None:
+        return None
+    name = file.model.strip()
+    if name in models:
+        return models[name]
+    if model_of(name) is not None:
+        _log.info("model of a command not used", command=file.name, model=name)
+    return None

@@ -1,0 +1,1 @@
+"""Skills, commands in Markdown files, and project instructions."""
