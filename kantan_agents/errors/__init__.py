@@ -50,6 +50,7 @@ from kantan_agents.errors.middleware import (
     DeadlineExceededError,
     MiddlewareResultError,
     RedactedContentBlockedError,
+    RequestTooLongError,
     UnknownUsageError,
 )
 from kantan_agents.errors.postgres import NotInPostgresError, PostgresMissingError, TraceCopyError
@@ -255,6 +256,7 @@ __all__ = [
     "ReplayBudgetError",
     "ReplayDifferenceError",
     "ReplayedFailureError",
+    "RequestTooLongError",
     "ResourceNotReadError",
     "RetrievalError",
     "RolloutConflictError",

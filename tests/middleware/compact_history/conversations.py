@@ -1,0 +1,169 @@
+"""Conversations for the tests of ``CompactHistory``, and what must hold of those that were shortened."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from agents import Usage
+from hypothesis import strategies as st
+
+from kantan_agents.middleware.compact_history.turns import CALLS
+from kantan_agents.testing import ScriptedModel
+from kantan_agents.testing.steps import RecordedCall
+
+_SCREENSHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}
+
+
+def user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str) -> dict[str, Any]:
+    return {"role": "assistant", "content": text}
+
+
+def looked_up(number: int, result: str) -> list[dict[str, Any]]:
+    """Return a call of a tool with its result."""
+    return [
+        {"type": "function_call", "call_id": f"c{number}", "name": "find", "arguments": f'{{"n": {number}}}'},
+        {"type": "function_call_output", "call_id": f"c{number}", "output": result},
+    ]
+
+
+def exchanges(count: int, result: str = "A line of what was found. " * 40) -> list[dict[str, Any]]:
+    """Return a conversation of questions, each with a call of a tool and an answer."""
+    items = []
+    for number in range(count):
+        items += [user(f"Question {number}?"), *looked_up(number, f"{number}: {result}"), assistant("Yes.")]
+    return items
+
+
+def texts(items: Any) -> str:
+    """Return all of a request as a text, to look for something in it."""
+    return str(items)
+
+
+class Answering(ScriptedModel):
+    """A model that answers and summarises, with a count of tokens that a test chooses."""
+
+    def __init__(
+        self, summary: Any = "What was said before.", *, tokens: Any = None, name: str = "m"
+    ) -> None:
+        super().__init__(self._reply)
+        self.name = name
+        self._summary = summary
+        self._tokens = tokens
+
+    def _reply(self, call: RecordedCall) -> Any:
+        if is_for_summary(call):
+            return self._summary(call) if callable(self._summary) else self._summary
+        if self._tokens is None:
+            return "Well."
+        read = self._tokens(call)
+        return {"text": "Well.", "usage": Usage(1, read, 5, read + 5)}
+
+    @property
+    def sent(self) -> list[Any]:
+        """The inputs of the calls that were not for a summary."""
+        return [call.input for call in self.calls if not is_for_summary(call)]
+
+    @property
+    def summarised(self) -> list[str]:
+        """The texts that were to be summarised."""
+        return [call.input[0]["content"] for call in self.calls if is_for_summary(call)]
+
+
+def is_for_summary(call: RecordedCall) -> bool:
+    return "summary only" in (call.system_instructions or "")
+
+
+# Generated conversations.
+
+_words = st.integers(0, 60).map(lambda count: "some words, " * count)
+_ids = st.sampled_from(["call_0", "call_1", "call_2", "call_3"])  # used again, as by some providers
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw calls that a model makes at once, with their results in any order."""
+    made, results = [], []
+    for call_id in draw(st.lists(_ids, min_size=1, max_size=3, unique=True)):
+        result = draw(st.sampled_from(sorted(set(CALLS) - {"mcp_approval_response"})))
+        text = draw(_words)
+        made.append({"type": CALLS[result], "call_id": call_id, "name": "t", "arguments": "{}"})
+        output: Any = text
+        if result == "shell_call_output":
+            output = [{"stdout": text, "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}]
+        elif result == "computer_call_output":
+            output = _SCREENSHOT
+        elif draw(st.booleans()) and result == "function_call_output":
+            output = [{"type": "input_text", "text": text}]
+        results.append({"type": result, "call_id": call_id, "output": output})
+    return [*made, *draw(st.permutations(results))]
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw what a model has written at once, with the results of its tools."""
+    items: list[dict[str, Any]] = []
+    if draw(st.booleans()):
+        items.append({"type": "reasoning", "id": f"rs_{draw(st.integers(0, 10**9))}", "summary": []})
+    kind = draw(st.sampled_from(["text", "calls", "hosted", "approval"]))
+    if kind == "text":
+        items.append(assistant(draw(_words) or "Yes."))
+    elif kind == "calls":
+        items += draw(calls())
+    elif kind == "hosted":
+        items.append(
+            {"type": "mcp_call", "id": draw(_ids), "name": "t", "arguments": "{}", "output": draw(_words)}
+        )
+    else:
+        number = f"r{draw(st.integers(0, 10**9))}"
+        items.append({"type": "mcp_approval_request", "id": number, "name": "t", "arguments": "{}"})
+        items.append({"type": "mcp_approval_response", "approval_request_id": number, "approve": True})
+    return items
+
+
+_pending = _ids.map(
+    lambda call_id: [{"type": "function_call", "call_id": f"p_{call_id}", "name": "pay", "arguments": "{}"}]
+)
+_instructions = st.just([{"role": "developer", "content": "Be kind."}])
+_messages = _words.map(lambda text: [user(text or "Go on.")])
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Draw a conversation that a provider would accept, apart from calls that wait for an approval."""
+    parts = st.one_of(_messages, answers(), answers(), answers(), _instructions, _pending)
+    turns = draw(st.lists(parts, max_size=25))
+    return [item for turn in [*turns, [user("The newest question.")]] for item in turn]
+
+
+# What must hold.
+
+
+def unpaired(items: list[Any]) -> Counter[Any]:
+    """Return the calls without a result and the results without a call."""
+    open_calls: Counter[Any] = Counter()
+    loose: Counter[Any] = Counter()
+    for item in items:
+        kind = item.get("type")
+        if kind in CALLS:
+            key = CALLS[kind], item.get("call_id") or item.get("approval_request_id")
+            if open_calls[key]:
+                open_calls[key] -= 1
+            else:
+                loose[("result", *key)] += 1
+        elif kind in CALLS.values():
+            open_calls[kind, item.get("call_id") or item.get("id")] += 1
+    return loose + +open_calls
+
+
+def followed(items: list[Any]) -> list[Any]:
+    """Return each reasoning item with what follows it, apart from the result of a tool."""
+    return [
+        (item["id"], {**after, "output": None})
+        for item, after in zip(items, [*items[1:], {}], strict=True)
+        if item.get("type") == "reasoning"
+    ]
