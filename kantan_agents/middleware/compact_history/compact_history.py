@@ -104,7 +104,7 @@ class CompactHistory(Middleware):
         Raises:
             RequestTooLongError: E177, it cannot be made short enough, and ``on_too_long`` is ``"raise"``.
         """
-        limits = self._limits_of(call)
+        limits = self._limits_for(_name_of(call))
         if call.internal or limits is None:
             return await call_next(call)
         memory = self._memory_of(call.run)
@@ -114,7 +114,9 @@ class CompactHistory(Middleware):
         request = CallRequest.of(call, limits, memory)
         if not request.is_long_enough:
             return await call_next(call)
-        step = Step(call, call_next, self._summariser, raises=self._raises)
+        writer = None if self._summariser is None else self._summariser.name
+        window = (self._limits_for(writer) or limits) if writer is not None else limits
+        step = Step(call, call_next, self._summariser, window=window.begin, raises=self._raises)
         plan = await step.plan_for(request)
         sent = request.sent(plan)
         model, whole = call.model, call.input
@@ -128,9 +130,8 @@ class CompactHistory(Middleware):
             sent.learn(answer)
         return answer
 
-    def _limits_of(self, call: ModelCall) -> Limits | None:
-        name = call.model if isinstance(call.model, str) else name_of(call.model)
-        return self._limits.get(name or _EVERY_MODEL, self._limits.get(_EVERY_MODEL))
+    def _limits_for(self, model: str | None) -> Limits | None:
+        return self._limits.get(model or _EVERY_MODEL, self._limits.get(_EVERY_MODEL))
 
     def _memory_of(self, run: Run) -> RunMemory:
         known: RunMemory | None = run.state.get(self)
@@ -142,6 +143,10 @@ class CompactHistory(Middleware):
         most = {name: limits.most for name, limits in self._limits.items()}
         shown = most[_EVERY_MODEL] if list(most) == [_EVERY_MODEL] else most
         return f"CompactHistory({shown!r})"
+
+
+def _name_of(call: ModelCall) -> str | None:
+    return call.model if isinstance(call.model, str) else name_of(call.model)
 
 
 def _checked_limits(max_tokens: Any) -> dict[str, int]:

@@ -84,32 +84,31 @@ def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Pla
     """
     if isinstance(sent, str) or sent is None:
         return None
-    replaced: dict[int, Any] = {}
-    removed: set[int] = set()
-    place = 0
-    read: tuple[int, str | None] | None = None
-    for item in sent:
-        recorded = canonical(item)
-        is_new = read is None and place < len(whole) and recorded != whole[place]
-        note = _note(item) if is_new else None
-        if note is not None:
-            read = note
-            removed.add(place)  # it is in the place of the first item that was left out
-            place += 1
-            continue
-        left_out = place
-        while place < len(whole) and recorded != whole[place] and not _is_shorter(item, items[place]):
-            place += 1
-        if place == len(whole) or (place > left_out and read is None):
-            return None
-        removed.update(range(left_out, place))
-        if recorded != whole[place]:
-            replaced[place] = item
-        place += 1
-    if place < len(whole) or (read is None) != (not removed):
+    recorded = [canonical(item) for item in sent]
+    notes = (place for place, item in enumerate(sent) if _note(item) and recorded[place] not in whole[place:])
+    first = next(notes, len(sent))
+
+    def is_sent_as(place: int, at: int) -> bool:
+        return recorded[at] == whole[place] or _is_shorter(sent[at], items[place])
+
+    # Backwards, because the oldest items are removed: of equal items, the last ones are those that were sent.
+    places = {at: at for at in range(min(first, len(items)))}
+    place = len(items)
+    for at in range(len(sent) - 1, first, -1):
+        place -= 1
+        while place >= first and not is_sent_as(place, at):
+            place -= 1
+        places[at] = place
+    removed = frozenset(range(len(items))).difference(places.values())
+    read = _note(sent[first]) if first < len(sent) else None
+    # The note is in the place of the first item that was left out.
+    if len(places) + (read is not None) != len(sent) or min(removed, default=-1) != (first if read else -1):
         return None
+    if not all(place >= 0 and is_sent_as(place, at) for at, place in places.items()):
+        return None
+    replaced = {place: sent[at] for at, place in places.items() if recorded[at] != whole[place]}
     unread, summary = read or (0, None)
-    return Plan(replaced, frozenset(removed), summary, unread)
+    return Plan(replaced, removed, summary, unread)
 
 
 def _note(item: Any) -> tuple[int, str | None] | None:

@@ -18,6 +18,7 @@ from kantan_agents.errors import (
 from kantan_agents.events import HistoryCompacted
 from kantan_agents.interception import ModelCall, ModelNext
 from kantan_agents.middleware.compact_history.plan import Plan
+from kantan_agents.middleware.compact_history.recorded import Found
 from kantan_agents.middleware.compact_history.request import CallRequest
 from kantan_agents.middleware.compact_history.results import is_stub
 from kantan_agents.middleware.compact_history.shorten import shortened
@@ -38,15 +39,23 @@ class Step:
         call: The call.
         call_next: Continues it; also asks for summaries.
         summariser: Who writes summaries; None for nobody.
+        window: The most tokens of a request for a summary.
         raises: Whether a request that stays too long is an error.
     """
 
     def __init__(
-        self, call: ModelCall, call_next: ModelNext, summariser: Summariser | None, *, raises: bool
+        self,
+        call: ModelCall,
+        call_next: ModelNext,
+        summariser: Summariser | None,
+        *,
+        window: int,
+        raises: bool,
     ) -> None:
         self._call = call
         self._call_next = call_next
         self._summariser = summariser
+        self._window = window
         self._raises = raises
 
     async def plan_for(self, request: CallRequest) -> Plan:
@@ -56,24 +65,23 @@ class Step:
             RequestTooLongError: E177, it stays too long.
         """
         before = request.plan
-        by_agent = self._summariser is not None and self._summariser.agent is not None
-        recorded = request.memory.recorded
-        found = None
+        recorded = self._recorded(request)
         if recorded is not None:
-            found = recorded.find(self._call, request.conversation.items, by_agent=by_agent)
-        if found is not None:
-            if found.plan == before:
-                return before
-            grows = found.plan.removed > before.removed
-            if not (found.was_asked and grows and self._summariser is not None):
-                return await self._reported(request, before, found.plan)
-            unread = before.unread + len(found.plan.removed) - len(before.removed)
-            wanted = attrs.evolve(found.plan, summary=before.summary, unread=unread)
-            return await self._reported(request, before, wanted, is_to_be_summarised=True)
+            return await self._as_recorded(request, before, recorded)
+        wanted = self._wanted(request, before)
+        if request.sent(before).size > request.limits.begin:
+            self._check(request, before, wanted)
+        if wanted == before:
+            return before
+        grows = self._summariser is not None and wanted.removed > before.removed
+        return await self._reported(request, before, wanted, is_to_be_summarised=grows)
+
+    def _wanted(self, request: CallRequest, before: Plan) -> Plan:
+        """Return the plan for the request; what it leaves out anew is not summarised yet."""
         sent = request.sent(before)
         if sent.size <= request.limits.begin:
             return before
-        wanted = shortened(
+        return shortened(
             request.conversation,
             before,
             request.limits,
@@ -81,11 +89,27 @@ class Step:
             ratio=sent.ratio,
             summarises=self._summariser is not None,
         )
-        self._check(request, before, wanted)
-        if wanted == before:
+
+    def _recorded(self, request: CallRequest) -> Found | None:
+        plans = request.memory.recorded
+        if plans is None:
+            return None
+        by_agent = self._summariser is not None and self._summariser.agent is not None
+        return plans.find(self._call, request.conversation.items, by_agent=by_agent)
+
+    async def _as_recorded(self, request: CallRequest, before: Plan, recorded: Found) -> Plan:
+        """Return the plan of the recorded call; ask for a summary only if one was asked for."""
+        plan = recorded.plan
+        if plan == before:
             return before
-        grows = self._summariser is not None and wanted.removed > before.removed
-        return await self._reported(request, before, wanted, is_to_be_summarised=grows)
+        if recorded.was_asked and plan.removed > before.removed and self._summariser is not None:
+            unread = before.unread + len(plan.removed) - len(before.removed)
+            wanted = attrs.evolve(plan, summary=before.summary, unread=unread)
+            return await self._reported(request, before, wanted, is_to_be_summarised=True)
+        if plan == self._wanted(request, before):
+            return await self._reported(request, before, plan)
+        request.keep(plan, is_shared=False)  # the plan of an earlier run
+        return plan
 
     def _check(self, request: CallRequest, before: Plan, wanted: Plan) -> None:
         size = _size_after(request, before, wanted)
@@ -139,7 +163,7 @@ class Step:
             before.summary if read else None,
             ask=self._summariser.asks(self._call, self._call_next),
             most=request.limits.summary,
-            window=request.limits.begin,
+            window=self._window,
         )
         if journal is not None and kept_as is not None:
             await journal.keep(kept_as, {"summary": summary})

@@ -87,9 +87,7 @@ class Summariser:
 
     @property
     def name(self) -> str | None:
-        """Name of the model or the agent; None for the model of the call."""
-        if self.agent is not None:
-            return self.agent.name
+        """Name of its model, if it has a model of its own that is known; else None."""
         return None if self.model is None else name_of(self.model)
 
     def asks(self, call: ModelCall, call_next: ModelNext) -> Ask:

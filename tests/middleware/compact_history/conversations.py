@@ -9,7 +9,7 @@ from agents import Usage
 from hypothesis import strategies as st
 
 from kantan_agents.middleware.compact_history.turns import CALLS
-from kantan_agents.testing import ScriptedModel
+from kantan_agents.testing import Reply, ScriptedModel
 from kantan_agents.testing.steps import RecordedCall
 
 _SCREENSHOT = {"type": "computer_screenshot", "image_url": "data:image/png;base64,AAAA"}
@@ -39,6 +39,15 @@ def exchanges(count: int, result: str = "A line of what was found. " * 40) -> li
     return items
 
 
+def talk(count: int) -> list[dict[str, Any]]:
+    """Return a conversation without tools, of about 200 tokens for each question with its answer."""
+    return [
+        item
+        for number in range(count)
+        for item in (user(f"Question {number}? " + "and so on " * 40), assistant("and so on " * 40))
+    ]
+
+
 def texts(items: Any) -> str:
     """Return all of a request as a text, to look for something in it."""
     return str(items)
@@ -61,7 +70,9 @@ class Answering(ScriptedModel):
         if self._tokens is None:
             return "Well."
         read = self._tokens(call)
-        return {"text": "Well.", "usage": Usage(1, read, 5, read + 5)}
+        return Reply(
+            text="Well.", usage=Usage(requests=1, input_tokens=read, output_tokens=5, total_tokens=read + 5)
+        )
 
     @property
     def sent(self) -> list[Any]:
