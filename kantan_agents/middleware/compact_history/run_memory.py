@@ -14,6 +14,7 @@ from kantan_agents.pipeline import Run
 from kantan_agents.support.log import get_logger
 
 _OF_A_RUN = 64
+_TOOLS = 4_096
 _log = get_logger("kantan_agents.middleware")
 
 
@@ -80,6 +81,8 @@ class RunMemory:
         for tool in tools:
             known = self._tools.get(id(tool))
             if known is None or known[0] is not tool:
+                if len(self._tools) >= _TOOLS:
+                    self._tools.clear()
                 known = self._tools[id(tool)] = tool, tokens_of_tool(tool)
             total += known[1]
         return total

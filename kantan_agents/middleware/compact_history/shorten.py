@@ -26,17 +26,15 @@ class Conversation:
     Attributes:
         items: The items.
         sizes: The estimated tokens of each.
-        turns: Its turns.
     """
 
     items: Sequence[Any]
     sizes: Sequence[int]
-    turns: Sequence[Turn]
 
     @classmethod
     def of(cls, items: Sequence[Any]) -> Conversation:
         """Return the conversation of these items."""
-        return cls(items, [tokens_of_item(item) for item in items], turns_of(items))
+        return cls(items, [tokens_of_item(item) for item in items])
 
     def size(self, plan: Plan) -> int:
         """Return the estimated tokens of what a plan sends."""
@@ -93,7 +91,8 @@ class _Draft:
         self._summary = summary
         self._replaced = dict(before.replaced)
         self._removed = set(before.removed)
-        self._newest = _newest_turns(conversation.turns, limits.keep_turns)
+        self._turns = turns_of(conversation.items)
+        self._newest = _newest_turns(self._turns, limits.keep_turns)
         self.size = size
 
     def plan(self) -> Plan:
@@ -139,7 +138,7 @@ class _Draft:
     def stub_old_results(self) -> None:
         """Replace results with stubs, the oldest first, until the target is reached."""
         newest = set(self._newest)
-        old = [turn for turn in self._conversation.turns if turn not in newest and turn.kind != "fixed"]
+        old = [turn for turn in self._turns if turn not in newest and turn.kind != "fixed"]
         for place in self._results(old):
             if self.size <= self._limits.target:
                 return
@@ -166,7 +165,7 @@ class _Draft:
             self._removed.update(taken)
 
     def _middle(self) -> list[Turn]:
-        turns = self._conversation.turns
+        turns = self._turns
         kept = set(self._newest)
         if self._limits.keep_first:
             kept.update([turn for turn in turns if turn.kind == "user"][:1])
@@ -178,7 +177,7 @@ class _Draft:
 
     def cut_newest_results(self) -> None:
         """Cut what is left of results, the longest first and all to the same length, down to the target."""
-        places = self._results(self._conversation.turns)
+        places = self._results(self._turns)
         sizes = {place: self._ratio * self._size_of(place) for place in places}
         longest = _common_length(list(sizes.values()), self.size - self._limits.target)
         for place in places:
