@@ -96,7 +96,7 @@ class CallRequest:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether it may be too long, however many tokens the model makes of a text."""
+        """Whether it may be too long, however many tokens its model counts for a text."""
         return bool(self.digests)
 
     @property

@@ -61,7 +61,7 @@ def shortened(
         limits: The limits.
         size: Tokens of the request under the plan so far.
         ratio: Tokens of the provider for each estimated token.
-        summarises: Whether the removed turns will be summarised, so that room is kept for the summary.
+        summarises: Whether the removed turns will be summarised, so that space is kept for the summary.
     """
     draft = _Draft(conversation, before, limits, size, ratio, limits.summary if summarises else 0)
     draft.cut_giants()
@@ -152,9 +152,9 @@ class _Draft:
             return
         taken: list[int] = []
         before = self._before.note
-        room = 0 if before is None else tokens_of_item(before)
+        space = 0 if before is None else tokens_of_item(before)
         # The note of the removal is there as well as the summary, if a part could not be summarised.
-        saved = room - self._summary - 2 * _NOTE
+        saved = space - self._summary - 2 * _NOTE
         for turn in self._middle():
             if self.size - self._ratio * max(saved, 0) <= self._limits.target:
                 break

@@ -136,8 +136,8 @@ async def summary_of(items: Sequence[Any], earlier: str | None, *, ask: Ask, mos
         NoSummaryError: An answer is empty.
     """
     instructions = INSTRUCTIONS.format(words=most // 2)
-    room = max(window - most - _OVERHEAD, _LEAST_PART)
-    for part in parts_of(transcript_of(items), room, _PARTS):
+    space = max(window - most - _OVERHEAD, _LEAST_PART)
+    for part in parts_of(transcript_of(items), space, _PARTS):
         before = "" if earlier is None else f"Summary of what was before:\n\n{earlier}\n\n"
         answer = await ask(instructions, f"{before}The part of the conversation:\n\n{part}")
         if not answer.strip():

@@ -12,7 +12,7 @@ from kantan_agents.middleware.compact_history.tokens import tokens_of_text
 _LONGEST_RESULT = 2_000  # characters
 _LONGEST_REASONING = 500
 _MEDIA = ("image_url", "file_id", "file_data", "file_url", "result")
-_UNTOLD = frozenset(
+_HIDDEN = frozenset(
     {"type", "id", "call_id", "status", "role", "encrypted_content", "annotations", "logprobs"}
 )
 
@@ -31,17 +31,17 @@ def parts_of(entries: Iterable[str], most: int, count: int) -> list[str]:
         count: How many parts there may be. If there are more, the oldest are left out.
     """
     parts: list[list[str]] = [[]]
-    room = most
+    space = most
     for entry in entries:
         size = tokens_of_text(entry) + 1
         if size > most:
             entry = cut_text(entry, 0.8 * most / size)  # noqa: PLW2901 - the same entry, shorter
             size = tokens_of_text(entry) + 1
-        if size > room and parts[-1]:
+        if size > space and parts[-1]:
             parts.append([])
-            room = most
+            space = most
         parts[-1].append(entry)
-        room -= size
+        space -= size
     return ["\n\n".join(part) for part in parts if part][-count:]
 
 
@@ -56,9 +56,9 @@ def _entry(item: Any) -> str | None:
         return f"[reasoning]\n{_shortened(text, _LONGEST_REASONING)}" if text else None
     if "output" in item and kind != "mcp_call":
         return f"[result]\n{_shortened(_text_of(item['output']), _LONGEST_RESULT)}"
-    told = {name: value for name, value in item.items() if name not in _UNTOLD and value is not None}
-    told = {name: "..." if name in _MEDIA else value for name, value in told.items()}
-    text = json.dumps(told, ensure_ascii=False, default=str)
+    shown = {name: value for name, value in item.items() if name not in _HIDDEN and value is not None}
+    shown = {name: "..." if name in _MEDIA else value for name, value in shown.items()}
+    text = json.dumps(shown, ensure_ascii=False, default=str)
     return f"[{kind.replace('_', ' ')}]\n{_shortened(text, _LONGEST_RESULT)}"
 
 

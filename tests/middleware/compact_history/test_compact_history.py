@@ -182,14 +182,15 @@ async def test_middleware_outside_gets_the_whole_conversation_back() -> None:
 
 
 async def test_a_summary_is_an_internal_model_call_that_a_budget_counts() -> None:
-    budget = Budget(max_model_calls=10)
-    agent = agent_with(Answering(), CompactHistory(8_000), budget)
+    outside, budget = Budget(max_model_calls=10), Budget(max_model_calls=10)
+    agent = agent_with(Answering(), outside, CompactHistory(8_000), budget)
     seen: list[Any] = []
     with agent.subscribe(seen.append):
         await agent.run_async([*talk(40), LAST])
     started = [event.internal for event in seen if isinstance(event, ModelCallStarted)]
     assert started == [True] * (len(started) - 1) + [False]
     assert budget.used().model_calls == len(started) > 1
+    assert outside.used().model_calls == 1
     finished = [event.outcome for event in seen if isinstance(event, ModelCallFinished)]
     assert set(finished) == {"finished"}
 
