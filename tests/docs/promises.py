@@ -286,12 +286,10 @@ PROMISES: dict[tuple[str, str, str], Table] = {
             "middleware/test_retry.py::test_each_attempt_passes_through_the_rules_and_the_budget",
         ),
         "`Budget` before `CompactHistory`": (
-            "middleware/compact_history/test_compact_history.py"
-            "::test_a_summary_is_an_internal_model_call_that_a_budget_counts",
+            "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
         ),
         "`Budget` after `CompactHistory`": (
-            "middleware/compact_history/test_compact_history.py"
-            "::test_a_summary_is_an_internal_model_call_that_a_budget_counts",
+            "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
         ),
     },
     ("docs/guides/budgets.md", "If a provider sends no usage", "A model call"): {

@@ -70,10 +70,13 @@ class Memory:
         return found
 
     def keep_count(self, model: Any, digests: Sequence[bytes], counted: Counted) -> None:
-        """Keep what a provider has counted for a request."""
-        if counted.is_plausible and digests:
-            with self._lock:
-                self._counts[model, digests[-1]] = counted
+        """Keep what a provider has counted for a request, in place of the count of its beginning."""
+        if not (counted.is_plausible and digests):
+            return
+        with self._lock:
+            beginning = next((one for one in reversed(digests) if (model, one) in self._counts), None)
+            self._counts.pop((model, beginning), None)
+            self._counts[model, digests[-1]] = counted
 
     def _longest(self, cache: LRUCache[Any, Any], key: Any, digests: Sequence[bytes]) -> Any:
         with self._lock:

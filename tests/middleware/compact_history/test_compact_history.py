@@ -181,7 +181,7 @@ async def test_middleware_outside_gets_the_whole_conversation_back() -> None:
 # Summaries.
 
 
-async def test_a_summary_is_an_internal_model_call_that_a_budget_counts() -> None:
+async def test_a_budget_after_it_counts_its_summaries() -> None:
     outside, budget = Budget(max_model_calls=10), Budget(max_model_calls=10)
     agent = agent_with(Answering(), outside, CompactHistory(8_000), budget)
     seen: list[Any] = []
