@@ -112,7 +112,7 @@ def _merged(starts: list[int], length: int, links: list[tuple[int, int]]) -> lis
     reaches = dict(links)
     merged: list[tuple[int, int]] = []
     furthest = -1
-    for start, stop in zip(starts, [*starts[1:], length], strict=True):
+    for start, stop in zip(starts, [*starts[1:], length], strict=False):
         if start <= furthest:
             merged[-1] = (merged[-1][0], stop)
         else:

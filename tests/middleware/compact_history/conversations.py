@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 from agents import Usage
@@ -111,7 +110,11 @@ def calls(draw: st.DrawFn) -> list[dict[str, Any]]:
         elif draw(st.booleans()) and result == "function_call_output":
             output = [{"type": "input_text", "text": text}]
         results.append({"type": result, "call_id": call_id, "output": output})
-    return [*made, *draw(st.permutations(results))]
+    shown = draw(st.permutations(results))
+    # A result may arrive after something else was said, such as that of a call that waited for an approval.
+    later = draw(st.sampled_from([[], [], [user("Go on.")], [assistant("One moment.")]]))
+    at = draw(st.integers(0, len(shown)))
+    return [*made, *shown[:at], *later, *shown[at:]]
 
 
 @st.composite
@@ -154,27 +157,32 @@ def conversations(draw: st.DrawFn) -> list[dict[str, Any]]:
 # What must hold.
 
 
-def unpaired(items: list[Any]) -> Counter[Any]:
-    """Return the calls without a result and the results without a call."""
-    open_calls: Counter[Any] = Counter()
-    loose: Counter[Any] = Counter()
-    for item in items:
+def belonging_together(items: list[Any]) -> list[tuple[int, int]]:
+    """Return the places of items that a provider accepts only together, each pair in order."""
+    pairs = []
+    for place, item in enumerate(items):
         kind = item.get("type")
+        if kind == "reasoning":
+            pairs.append((place, place + 1))
         if kind in CALLS:
             key = CALLS[kind], item.get("call_id") or item.get("approval_request_id")
-            if open_calls[key]:
-                open_calls[key] -= 1
-            else:
-                loose[("result", *key)] += 1
-        elif kind in CALLS.values():
-            open_calls[kind, item.get("call_id") or item.get("id")] += 1
-    return loose + +open_calls
+            taken = {call for call, _ in pairs}
+            found = next(
+                (
+                    at
+                    for at, earlier in enumerate(items[:place])
+                    if (earlier.get("type"), earlier.get("call_id") or earlier.get("id")) == key
+                    and at not in taken
+                ),
+                None,
+            )
+            if found is not None:
+                pairs.append((found, place))
+    return pairs
 
 
-def followed(items: list[Any]) -> list[Any]:
-    """Return each reasoning item with what follows it, apart from the result of a tool."""
-    return [
-        (item["id"], {**after, "output": None})
-        for item, after in zip(items, [*items[1:], {}], strict=True)
-        if item.get("type") == "reasoning"
-    ]
+def is_loose(items: list[Any], place: int) -> bool:
+    """Return whether an item is a call or a result without its counterpart."""
+    kind = items[place].get("type")
+    known = {at for pair in belonging_together(items) for at in pair}
+    return (kind in CALLS or kind in CALLS.values()) and place not in known

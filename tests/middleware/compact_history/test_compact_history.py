@@ -12,7 +12,7 @@ import pytest
 from agents import SQLiteSession, set_trace_processors
 from pydantic import BaseModel
 
-from kantan_agents import Agent
+from kantan_agents import Agent, Middleware
 from kantan_agents.errors import BudgetExceededError, InvalidOptionError, RequestTooLongError
 from kantan_agents.events import HistoryCompacted, ModelCallFinished, ModelCallStarted, RunStarted
 from kantan_agents.middleware import Budget, CompactHistory, Fallback, Redact
@@ -160,8 +160,6 @@ def _without_ids(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def test_middleware_outside_gets_the_whole_conversation_back() -> None:
-    from kantan_agents import Middleware
-
     class Outside(Middleware):
         seen: Any = None
 
@@ -245,10 +243,45 @@ async def test_after_a_failed_summary_the_next_run_tries_again() -> None:
     assert await steps_of(agent, given) == []
 
 
-async def test_a_summary_that_the_budget_does_not_cover_ends_the_run() -> None:
-    agent = agent_with(Answering(), CompactHistory(4_000), Budget(max_model_calls=0))
+async def test_a_later_summary_reads_again_what_a_failed_one_has_not_read() -> None:
+    outcomes = iter(["The first.", "", "The third."])
+    model = Answering(lambda _: next(outcomes, "More."))
+    replies = iter([ScriptedToolCall("find", {"number": number}) for number in range(40)])
+    reply = model._reply
+
+    def find(number: int) -> str:
+        """Find something."""
+        return f"{number}: " + "A line of what was found. " * 20
+
+    def next_call(call: RecordedCall) -> Any:
+        answer = reply(call)
+        return next(replies, "Done.") if answer == "Well." else answer
+
+    model._answer = next_call
+    agent = agent_with(model, CompactHistory(8_000), tools=[find])
+    steps = await steps_of(agent, talk(40), max_turns=50)
+    summarised = [(step.is_summarised, step.error_type) for step in steps if step.items_removed]
+    assert summarised[:3] == [(True, None), (True, "NoSummaryError"), (True, None)]
+    first, second, third = (text.split("\n\n")[0] for text in model.summarised[:3])
+    assert (first, second, third) == (
+        "The part of the conversation:",
+        "Summary of what was before:",
+        "The part of the conversation:",
+    )
+    assert "Question 0?" in model.summarised[2]
+
+
+async def test_an_error_that_ends_a_run_ends_it_in_a_summary_too() -> None:
+    class Refuse(Middleware):
+        async def model_call(self, call: Any, call_next: Any) -> Any:
+            if call.internal:
+                raise BudgetExceededError(what="tokens", limit=1, used=1)
+            return await call_next(call)
+
+    model = Answering()
     with pytest.raises(BudgetExceededError):
-        await agent.run_async([*exchanges(40), LAST])
+        await agent_with(model, CompactHistory(4_000), Refuse()).run_async([*exchanges(40), LAST])
+    assert model.calls == ()
 
 
 async def test_without_a_summariser_turns_are_left_out_with_a_notice() -> None:
@@ -440,6 +473,48 @@ async def test_structured_output_is_read_from_the_answer_not_from_the_summary() 
     )
     assert context["result"].final_output == {"number": 3} or context["result"].final_output.number == 3
     assert len(model.summarised) >= 1
+    assert [call.output_schema for call in model.calls[:-1]] == [None] * len(model.summarised)
+
+
+async def test_a_model_that_summarises_is_offered_no_tools_and_no_hand_offs() -> None:
+    def find() -> str:
+        """Find something."""
+        return "found"
+
+    model = Answering()
+    other = agent_with(Answering())
+    agent = agent_with(model, CompactHistory(8_000), tools=[find], handoffs=[other])
+    await agent.run_async([*talk(40), LAST])
+    summary, answer = model.calls
+    assert len(summary.tools) == len(summary.handoffs) == 0
+    assert len(answer.tools) == len(answer.handoffs) == 1
+
+
+async def test_a_summariser_with_a_smaller_window_gets_smaller_parts() -> None:
+    small = Answering(name="small")
+    compact = CompactHistory({"m": 8_000, "small": 2_000}, summariser=small)
+    await agent_with(Answering(), compact).run_async([*talk(40), LAST])
+    assert len(small.summarised) >= 3
+    assert max(map(len, small.summarised)) < 4 * 2_000
+
+
+async def test_the_count_of_another_model_is_not_that_of_this_one() -> None:
+    outcomes = iter([ConnectionError("down")])
+
+    def reply(_: RecordedCall) -> Any:
+        error = next(outcomes, None)
+        if error is not None:
+            raise error
+        return "Well."
+
+    model = ScriptedModel(reply)
+    model.name = "m"  # type: ignore[attr-defined]
+    spare = Answering(tokens=lambda _: 6_000, name="spare")
+    agent = agent_with(model, CompactHistory(8_000), Fallback(spare))
+    given = [*talk(20), LAST]
+    assert await steps_of(agent, given) == []
+    assert len(spare.calls) == 1
+    assert await steps_of(agent, [*given, *talk(4), LAST]) == []
 
 
 async def test_the_model_that_summarises_sees_what_is_redacted() -> None:

@@ -50,6 +50,12 @@ async def test_a_replay_makes_no_summary_and_the_same_requests(tapes: Tapes, str
     assert (await tapes.replays(taped, agent())).output == "Done."
 
 
+async def test_a_replay_does_not_use_what_the_object_remembers(tapes: Tapes) -> None:
+    live = agent("The summary.", "Done.")
+    taped = await tapes.record(Case(live, GIVEN))
+    assert (await tapes.replays(taped, live)).output == "Done."
+
+
 async def test_a_replay_repeats_a_summary_that_has_failed(tapes: Tapes) -> None:
     taped = await tapes.record(Case(agent(ConnectionError("down"), "Done."), GIVEN))
     assert "earlier messages and tool calls removed" in str(

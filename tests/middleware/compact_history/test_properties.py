@@ -21,7 +21,12 @@ from kantan_agents.middleware.compact_history.results import can_be_shortened, c
 from kantan_agents.middleware.compact_history.shorten import Conversation, shortened
 from kantan_agents.middleware.compact_history.tokens import tokens_of_item, tokens_of_text
 from kantan_agents.middleware.compact_history.turns import turns_of
-from tests.middleware.compact_history.conversations import Answering, conversations, followed, unpaired
+from tests.middleware.compact_history.conversations import (
+    Answering,
+    belonging_together,
+    conversations,
+    is_loose,
+)
 
 pytestmark = pytest.mark.anyio
 
@@ -52,10 +57,9 @@ def test_each_item_is_in_one_turn(items: list[Any]) -> None:
 def test_calls_and_results_stay_pairs_and_reasoning_stays_with_what_follows(
     items: list[Any], given: Limits
 ) -> None:
-    sent = plan_for(items, given).applied(items)
-    assert unpaired(sent) == unpaired(items)
-    before = followed(items)
-    assert all(pair in before for pair in followed(sent))
+    removed = plan_for(items, given).removed
+    assert all((one in removed) == (other in removed) for one, other in belonging_together(items))
+    assert not any(is_loose(items, place) for place in removed)
 
 
 @given(conversations(), limits)
