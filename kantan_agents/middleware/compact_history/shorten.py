@@ -16,6 +16,7 @@ from kantan_agents.middleware.compact_history.turns import Turn, turns_of
 _LEAST_SAVED = 8  # tokens; a result that is hardly longer than its stub stays
 _LEAST_KEPT = 100  # tokens that are left of a result that is cut
 _TRIES = 5
+_LEAST_STEP = 0.05  # of the limit; less would change the beginning of each request, and save next to nothing
 _NOTE = tokens_of_text(NOTICE.format(count=1_000)) + 8
 
 
@@ -53,7 +54,8 @@ def shortened(
 ) -> Plan:
     """Return a plan for a conversation that has become too long.
 
-    If it removes turns, its summary is that of the plan before; what is not in it is counted as unread.
+    If it removes turns, its summary is that of the plan before; what is not in it is counted as unread. If
+    little could be saved and the request may be sent as it is, the plan before is returned.
 
     Args:
         conversation: The conversation.
@@ -69,6 +71,8 @@ def shortened(
     draft.remove_old_turns()
     if draft.size > limits.begin:
         draft.cut_newest_results()
+    if size <= limits.most and size - draft.size < _LEAST_STEP * limits.most:
+        return before
     return draft.plan()
 
 

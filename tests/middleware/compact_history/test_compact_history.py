@@ -372,6 +372,17 @@ async def test_a_fallback_to_a_model_with_a_smaller_window_sends_it_less() -> No
     assert texts(small.sent[0]).count("removed to save space") == step.results_removed > 0
 
 
+async def test_long_instructions_do_not_make_each_request_a_step() -> None:
+    model = Answering()
+    agent = Agent("a", "Rule. " * 2_300, model=model, middleware=[CompactHistory(6_000)], tool_providers=None)
+    steps = 0
+    for count in range(1, 60):
+        steps += len(await steps_of(agent, [*talk(count), LAST]))
+    # The instructions alone are more than half of the limit, so the target cannot be reached.
+    assert 1 <= steps <= 20
+    assert len(model.sent) == 59
+
+
 # What cannot be shortened.
 
 
