@@ -58,6 +58,7 @@ from kantan_agents.errors.middleware import (
     DeadlineExceededError,
     MiddlewareResultError,
     RedactedContentBlockedError,
+    RequestTooLongError,
     UnknownUsageError,
 )
 from kantan_agents.errors.postgres import NotInPostgresError, PostgresMissingError, TraceCopyError
@@ -279,6 +280,7 @@ __all__ = [
     "ReplayBudgetError",
     "ReplayDifferenceError",
     "ReplayedFailureError",
+    "RequestTooLongError",
     "ResourceNotReadError",
     "RetrievalError",
     "RolloutConflictError",

@@ -1,4 +1,4 @@
-"""E80, E82 to E84 and E42: what middleware raises, and a result that it must not return."""
+"""E80, E82 to E84, E42 and E177: what middleware raises, and a result that it must not return."""
 
 from __future__ import annotations
 
@@ -87,3 +87,22 @@ class RedactedContentBlockedError(KantanAgentsError):
     template = "Blocked by the redaction rule {rule}: found in {where}"
     rule: str
     where: str
+
+
+class RequestTooLongError(KantanAgentsError):
+    """``CompactHistory`` cannot make a request short enough: what has to stay in it is too long.
+
+    Attributes:
+        model: Name of the model; None if it has no name.
+        tokens: About how many tokens the request has after everything that may be left out.
+        limit: The most tokens of a request to this model.
+    """
+
+    code = "E177"
+    template = (
+        "Request too long: about {tokens} tokens for {model}, at most {limit}. The instructions, the tools "
+        "and the newest turns cannot be shortened further"
+    )
+    model: str | None
+    tokens: int
+    limit: int

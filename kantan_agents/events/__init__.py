@@ -5,6 +5,7 @@ from kantan_agents.events.emitter import Emitter, emitter_for
 from kantan_agents.events.kinds import EVENT_KINDS, Event
 from kantan_agents.events.observers import Handler, Observers, Subscription, subscribe
 from kantan_agents.events.of_models import (
+    HistoryCompacted,
     ModelCallFinished,
     ModelCallStarted,
     RawResponseEvent,
@@ -37,6 +38,7 @@ __all__ = [
     "EventBase",
     "HandedOff",
     "Handler",
+    "HistoryCompacted",
     "MCPServerLeftOut",
     "ModelCallFinished",
     "ModelCallStarted",

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from kantan_agents.events.of_models import (
+    HistoryCompacted,
     ModelCallFinished,
     ModelCallStarted,
     RawResponseEvent,
@@ -45,6 +46,7 @@ Event: TypeAlias = (
     | ToolArgumentsDelta
     | RawResponseEvent
     | ModelCallFinished
+    | HistoryCompacted
     | ToolCallStarted
     | ToolCallFinished
     | ToolCallRefused
@@ -71,6 +73,7 @@ EVENT_KINDS: tuple[type[Event], ...] = (
     ToolArgumentsDelta,
     RawResponseEvent,
     ModelCallFinished,
+    HistoryCompacted,
     ToolCallStarted,
     ToolCallFinished,
     ToolCallRefused,

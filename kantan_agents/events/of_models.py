@@ -124,3 +124,34 @@ class ModelCallFinished(EventBase):
     usage: dict[str, int] | None
     error_type: str | None = None
     message: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class HistoryCompacted(EventBase):
+    """``CompactHistory`` leaves out more of a conversation than before, as a request would be too long.
+
+    The requests that follow begin alike until the next such event.
+
+    Attributes:
+        model: Name of the model that the request goes to; None if it has no name.
+        limit: The most tokens of a request to this model.
+        tokens_before: About how many tokens the request would have had.
+        tokens_after: About how many tokens it has.
+        results_removed: How many results of tools are stubs now.
+        results_cut: How many results of tools are cut in the middle.
+        items_removed: How many messages and tool calls are left out.
+        is_summarised: Whether there is a summary of what is left out.
+        error_type: Name of the exception's class if a summary was wanted and failed; else None.
+    """
+
+    type: ClassVar[Literal["history_compacted"]] = "history_compacted"
+
+    model: str | None
+    limit: int
+    tokens_before: int
+    tokens_after: int
+    results_removed: int
+    results_cut: int
+    items_removed: int
+    is_summarised: bool
+    error_type: str | None = None

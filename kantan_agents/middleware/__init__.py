@@ -5,6 +5,7 @@ from kantan_agents.middleware.approve.calls import Approved, PendingCall, Reject
 from kantan_agents.middleware.approve.state import decide, pending, resume, to_json
 from kantan_agents.middleware.budget.budget import Budget, OnUnknownUsage, Prices
 from kantan_agents.middleware.budget.ledger import BudgetUse
+from kantan_agents.middleware.compact_history.compact_history import CompactHistory, OnTooLong
 from kantan_agents.middleware.deadline import Deadline
 from kantan_agents.middleware.fallback import Fallback
 from kantan_agents.middleware.redact.redact import Redact
@@ -18,8 +19,10 @@ __all__ = [
     "Approved",
     "Budget",
     "BudgetUse",
+    "CompactHistory",
     "Deadline",
     "Fallback",
+    "OnTooLong",
     "OnUnknownUsage",
     "PendingCall",
     "Prices",

@@ -16,6 +16,7 @@ from kantan_agents.errors import (
     KantanAgentsError,
     ModelNotConfiguredError,
     ProviderRequestError,
+    RequestTooLongError,
     StructuredOutputError,
 )
 from kantan_agents.interception import Middleware, ModelCall, ModelNext
@@ -23,7 +24,7 @@ from kantan_agents.models import check_configured, resolve_model
 from kantan_agents.support.log import get_logger
 
 FALLBACK_SPAN = "fallback"
-_MODEL_SPECIFIC = (StructuredOutputError, ProviderRequestError, AgentPainException)
+_MODEL_SPECIFIC = (StructuredOutputError, ProviderRequestError, AgentPainException, RequestTooLongError)
 _PROVIDER_CONVERSATION = ("previous_response_id", "conversation_id")
 _log = get_logger("kantan_agents.middleware")
 
@@ -39,7 +40,7 @@ class Fallback(Middleware):
 
     Every model call starts with the agent's own model. The next model is called if the failure may be
     specific to one model. Other errors are raised at once: the SDK's ``UserError``, cancellation,
-    and errors of this library except those that a model or provider causes (E40, E51, E53).
+    and errors of this library except those that concern one model only (E40, E51, E53, E177).
 
     There is no fallback after the first text of an answer has been streamed, because it cannot be taken
     back, nor for a conversation stored at the provider (``previous_response_id``, ``conversation_id``).

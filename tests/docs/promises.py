@@ -271,7 +271,7 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         "warning": ("events/test_logs.py::test_a_failed_run_is_a_warning_with_its_error",),
         "debug": ("events/test_logs.py::test_each_event_at_debug",),
     },
-    ("docs/guides/budgets.md", "Order with Retry and Fallback", "In `middleware=[...]`"): {
+    ("docs/guides/budgets.md", "Order with Retry, Fallback and CompactHistory", "In `middleware=[...]`"): {
         "`Budget` before `Fallback`": (
             "middleware/test_budget.py::test_the_cost_is_that_of_the_model_that_answered",
             "middleware/test_budget.py::test_an_answer_of_a_model_without_a_price_costs_the_highest_one",
@@ -284,6 +284,12 @@ PROMISES: dict[tuple[str, str, str], Table] = {
         ),
         "`Budget` after `Retry`": (
             "middleware/test_retry.py::test_each_attempt_passes_through_the_rules_and_the_budget",
+        ),
+        "`Budget` before `CompactHistory`": (
+            "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
+        ),
+        "`Budget` after `CompactHistory`": (
+            "middleware/compact_history/test_compact_history.py::test_a_budget_after_it_counts_its_summaries",
         ),
     },
     ("docs/guides/budgets.md", "If a provider sends no usage", "A model call"): {

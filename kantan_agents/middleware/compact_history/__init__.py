@@ -1,0 +1,1 @@
+"""``CompactHistory``: shorten requests that would become too long."""

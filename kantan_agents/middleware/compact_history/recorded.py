@@ -1,0 +1,127 @@
+"""In a replay, the plans of the recorded run: they may depend on earlier runs, which are not replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from kantan_agents.bridge.captured.request import plain_request_data
+from kantan_agents.bridge.model_calls import target_of
+from kantan_agents.capture import RunRecord
+from kantan_agents.capture.canonical import canonical
+from kantan_agents.interception import ModelCall
+from kantan_agents.middleware.compact_history.plan import Plan, read_text
+from kantan_agents.middleware.compact_history.results import can_be_shortened
+from kantan_agents.structured.requests.request import Request
+from kantan_agents.support.secrets import mask
+from kantan_agents.tracing.recorder.masking import mask_data
+
+
+@attrs.frozen
+class Found:
+    """The plan of a recorded model call.
+
+    Attributes:
+        plan: The plan.
+        was_asked: Whether something was summarised for this call, or may have been.
+    """
+
+    plan: Plan
+    was_asked: bool
+
+
+class RecordedPlans:
+    """Finds the plans of the model calls of a recorded run, in order.
+
+    Args:
+        record: The recorded run.
+    """
+
+    def __init__(self, record: RunRecord) -> None:
+        self._record = record
+        self._next: dict[str, int] = {}
+
+    def find(self, call: ModelCall, items: Sequence[Any], *, by_agent: bool) -> Found | None:
+        """Return the plan of the recorded call that this one repeats; None if there is no such call.
+
+        Args:
+            call: The call.
+            items: The whole conversation.
+            by_agent: Whether an agent summarises, whose runs are recorded on their own.
+        """
+        now = [canonical(item) for item in _as_recorded(call, items)]
+        was_asked = by_agent and bool(self._record.inner_runs)
+        calls = self._record.model_calls
+        for place in range(self._next.get(call.agent, 0), len(calls)):
+            if calls[place].agent != call.agent:
+                continue
+            if calls[place].is_internal:
+                was_asked = True
+                continue
+            plan = plan_between(items, now, calls[place].request.input)
+            if plan is not None:
+                self._next[call.agent] = place + 1
+                return Found(plan, was_asked)
+        return None
+
+
+def _as_recorded(call: ModelCall, items: Sequence[Any]) -> list[Any]:
+    request = Request(None, [*items], call.settings, [], call.options)
+    data = plain_request_data(call, request, target_of(call))
+    masked: list[Any] = mask_data({"input": data["input"]}, mask)["input"]
+    return masked
+
+
+def plan_between(items: Sequence[Any], whole: Sequence[bytes], sent: Any) -> Plan | None:
+    """Return the plan under which a conversation was sent as it was recorded; None if it was another one.
+
+    Args:
+        items: The items of the conversation.
+        whole: The same as they would be recorded.
+        sent: The items that were recorded.
+    """
+    if isinstance(sent, str) or sent is None:
+        return None
+    recorded = [canonical(item) for item in sent]
+    notes = (place for place, item in enumerate(sent) if _note(item) and recorded[place] not in whole[place:])
+    first = next(notes, len(sent))
+
+    def is_sent_as(place: int, at: int) -> bool:
+        return recorded[at] == whole[place] or _is_shorter(sent[at], items[place])
+
+    # Backwards, because the oldest items are removed: of equal items, the last ones are those that were sent.
+    places = {at: at for at in range(min(first, len(items)))}
+    place = len(items)
+    for at in range(len(sent) - 1, first, -1):
+        place -= 1
+        while place >= first and not is_sent_as(place, at):
+            place -= 1
+        places[at] = place
+    removed = frozenset(range(len(items))).difference(places.values())
+    read = _note(sent[first]) if first < len(sent) else None
+    # The note is in the place of the first item that was left out.
+    if len(places) + (read is not None) != len(sent) or min(removed, default=-1) != (first if read else -1):
+        return None
+    if not all(place >= 0 and is_sent_as(place, at) for at, place in places.items()):
+        return None
+    replaced = {place: sent[at] for at, place in places.items() if recorded[at] != whole[place]}
+    unread, summary = read or (0, None)
+    return Plan(replaced, removed, summary, unread)
+
+
+def _note(item: Any) -> tuple[int, str | None] | None:
+    if not isinstance(item, Mapping) or item.get("role") != "user" or not isinstance(item["content"], str):
+        return None
+    return read_text(item["content"])
+
+
+def _is_shorter(item: Any, whole: Any) -> bool:
+    """Return whether a recorded item may be a result that was shortened."""
+    return (
+        can_be_shortened(whole)
+        and isinstance(item, Mapping)
+        and all(item.get(name) == whole.get(name) for name in ("type", "call_id"))
+        and "removed" in str(item.get("output"))
+    )

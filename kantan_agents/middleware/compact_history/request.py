@@ -1,0 +1,126 @@
+"""``CallRequest``: the size of the request of a model call, whole and shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from kantan_agents.bridge.model_calls import name_of
+from kantan_agents.interception import ModelCall
+from kantan_agents.middleware.compact_history.digests import digests_of
+from kantan_agents.middleware.compact_history.limits import Limits
+from kantan_agents.middleware.compact_history.memory import MOST_RATIO, Counted
+from kantan_agents.middleware.compact_history.plan import Plan
+from kantan_agents.middleware.compact_history.run_memory import RunMemory
+from kantan_agents.middleware.compact_history.shorten import Conversation
+from kantan_agents.middleware.compact_history.tokens import tokens_of_text
+
+
+@attrs.frozen(eq=False)
+class Sent:
+    """A request as it is sent.
+
+    Attributes:
+        items: Its items; a str if the input of the call is one.
+        estimate: Its estimated tokens.
+    """
+
+    items: Any
+    estimate: int
+    _digests: Sequence[bytes]
+    _model: Any
+    _memory: RunMemory
+
+    @property
+    def counted(self) -> Counted | None:
+        """What the provider has counted for the longest beginning of it."""
+        return self._memory.counted(self._model, self._digests)
+
+    @property
+    def ratio(self) -> float:
+        """Tokens of the provider for each estimated one."""
+        counted = self.counted
+        return self._memory.ratio(self._model) if counted is None else counted.ratio
+
+    @property
+    def size(self) -> float:
+        """Its tokens: what the provider has counted of it, and an estimate for what was added."""
+        counted = self.counted
+        if counted is None:
+            return self.estimate * self.ratio
+        return counted.tokens + counted.ratio * (self.estimate - counted.estimate)
+
+    def learn(self, answer: Any) -> None:
+        """Keep what the provider has counted, if it was for one request."""
+        usage = getattr(answer, "usage", None)
+        tokens, requests = getattr(usage, "input_tokens", None), getattr(usage, "requests", None)
+        if isinstance(tokens, int) and tokens > 0 and requests == 1:
+            self._memory.keep_count(self._model, self._digests, Counted(tokens, self.estimate))
+
+
+@attrs.frozen(eq=False)
+class CallRequest:
+    """The request of a model call.
+
+    Attributes:
+        limits: The limits of its model.
+        conversation: Its conversation.
+        digests: For each item, a digest of the conversation up to it.
+        memory: The memory of the run.
+        model: Name of the model; None if it has no name.
+    """
+
+    limits: Limits
+    conversation: Conversation
+    digests: Sequence[bytes]
+    memory: RunMemory
+    model: str | None
+    _input: Any
+    _head: int
+    _sent: list[tuple[Plan, Sent]] = attrs.field(factory=list, init=False)
+
+    @classmethod
+    def of(cls, call: ModelCall, limits: Limits, memory: RunMemory) -> CallRequest:
+        """Return the request of a call."""
+        text = call.input
+        items = [{"role": "user", "content": text}] if isinstance(text, str) else text
+        conversation = Conversation.of(items)
+        head = tokens_of_text(call.instructions or "")
+        head += memory.tokens_of_tools([*call.tools, *(call.options.get("handoffs") or ())])
+        is_long = MOST_RATIO * (head + sum(conversation.sizes)) >= limits.begin
+        model = call.model if isinstance(call.model, str) else name_of(call.model)
+        digests = list(digests_of(items)) if is_long else []
+        return cls(limits, conversation, digests, memory, model, call.input, head)
+
+    @property
+    def is_long_enough(self) -> bool:
+        """Whether it may be too long, however many tokens its model counts for a text."""
+        return bool(self.digests)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan under which it would be sent, if nothing more had to be left out."""
+        return self.memory.plan(self.limits.most, self.digests)
+
+    def keep(self, plan: Plan, *, is_shared: bool) -> None:
+        """Keep a plan for the requests that follow."""
+        self.memory.keep_plan(self.limits.most, self.digests, plan, is_shared=is_shared)
+
+    def estimate(self, plan: Plan) -> int:
+        """Return the estimated tokens of the request under a plan."""
+        return self._head + self.conversation.size(plan)
+
+    def sent(self, plan: Plan) -> Sent:
+        """Return the request under a plan."""
+        known = next((sent for used, sent in self._sent if used is plan), None)
+        if known is not None:
+            return known
+        items: Any = plan.applied(self.conversation.items)
+        digests = list(digests_of(items)) if plan.covers else self.digests
+        if isinstance(self._input, str) and not plan.covers:
+            items = self._input
+        sent = Sent(items, self.estimate(plan), digests, self.model, self.memory)
+        self._sent.append((plan, sent))
+        return sent

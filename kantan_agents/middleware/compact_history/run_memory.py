@@ -1,0 +1,94 @@
+"""What is remembered during one run, and what the run may use of other runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kantan_agents.interception import ModelCall
+from kantan_agents.middleware.compact_history.memory import Counted, Memory
+from kantan_agents.middleware.compact_history.plan import WHOLE, Plan
+from kantan_agents.middleware.compact_history.recorded import RecordedPlans
+from kantan_agents.middleware.compact_history.tokens import tokens_of_tool
+from kantan_agents.pipeline import Run
+from kantan_agents.support.log import get_logger
+
+_OF_A_RUN = 64
+_TOOLS = 4_096
+_log = get_logger("kantan_agents.middleware")
+
+
+class RunMemory:
+    """The memory of one run.
+
+    Args:
+        run: The run.
+        shared: What all runs with the same ``CompactHistory`` share. A durable run does not use it, because
+            it may go on in another process, nor does a replay.
+
+    Attributes:
+        recorded: In a replay, the plans of the recorded run; else None.
+    """
+
+    def __init__(self, run: Run, shared: Memory) -> None:
+        self._own = Memory(_OF_A_RUN)
+        self._shared = shared if run.tape is None and run.journal is None else None
+        self._ratios: dict[Any, float] = {}
+        self._tools: dict[int, tuple[Any, int]] = {}
+        self._said: set[str] = set()
+        record = getattr(run.tape, "recorded", None)
+        self.recorded = None if record is None else RecordedPlans(record)
+
+    def plan(self, key: Any, digests: Sequence[bytes]) -> Plan:
+        """Return the plan for the longest beginning of a conversation; that of this run first."""
+        plan = self._own.plan(key, digests)
+        return self._shared.plan(key, digests) if plan is WHOLE and self._shared is not None else plan
+
+    def keep_plan(self, key: Any, digests: Sequence[bytes], plan: Plan, *, is_shared: bool) -> None:
+        """Keep a plan for all requests that begin like this one.
+
+        Args:
+            key: What the plan is for.
+            digests: The digests of the conversation.
+            plan: The plan.
+            is_shared: Whether other runs may use it.
+        """
+        self._own.keep_plan(key, digests, plan)
+        if is_shared and self._shared is not None:
+            self._shared.keep_plan(key, digests, plan)
+
+    def counted(self, model: Any, digests: Sequence[bytes]) -> Counted | None:
+        """Return what the model's provider has counted for the longest beginning of a request."""
+        own = self._own.counted(model, digests)
+        return own if own is not None or self._shared is None else self._shared.counted(model, digests)
+
+    def keep_count(self, model: Any, digests: Sequence[bytes], counted: Counted) -> None:
+        """Keep what a provider has counted for a request."""
+        if not counted.is_plausible:
+            return
+        self._ratios[model] = counted.ratio
+        for memory in (self._own, self._shared):
+            if memory is not None:
+                memory.keep_count(model, digests, counted)
+
+    def ratio(self, model: Any) -> float:
+        """Return how many tokens the model has counted for each estimated one in this run; 1 if unknown."""
+        return self._ratios.get(model, 1.0)
+
+    def tokens_of_tools(self, tools: Sequence[Any]) -> int:
+        """Return the estimated tokens of tools and hand-offs."""
+        total = 0
+        for tool in tools:
+            known = self._tools.get(id(tool))
+            if known is None or known[0] is not tool:
+                if len(self._tools) >= _TOOLS:
+                    self._tools.clear()
+                known = self._tools[id(tool)] = tool, tokens_of_tool(tool)
+            total += known[1]
+        return total
+
+    def say_once(self, call: ModelCall, message: str) -> None:
+        """Log a message, once for each run."""
+        if message not in self._said:
+            self._said.add(message)
+            _log.info(message, run_id=call.run.id, agent=call.agent)

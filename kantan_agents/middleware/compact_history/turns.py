@@ -1,0 +1,130 @@
+"""Divides a conversation into turns, the smallest parts that can be left out of a request.
+
+A provider refuses a tool call without its result, a result without its call, and a reasoning item without
+what follows it. So a turn is a message of the user, or all that the model has written in one answer together
+with the results of its tools.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import attrs
+
+Kind = Literal["user", "answer", "fixed"]
+
+CALLS: Mapping[str, str] = {
+    "function_call_output": "function_call",
+    "custom_tool_call_output": "custom_tool_call",
+    "shell_call_output": "shell_call",
+    "apply_patch_call_output": "apply_patch_call",
+    "computer_call_output": "computer_call",
+    "local_shell_call_output": "local_shell_call",
+    "tool_search_output": "tool_search_call",
+    "program_output": "program",
+    "mcp_approval_response": "mcp_approval_request",
+}
+"""The types of items that hold a result, each with the type of the call that it belongs to."""
+
+_CALLED = frozenset(CALLS.values())
+_IN_ANSWER = frozenset({"tool_search_output", "program_output"})  # the provider may have run these itself
+_FIXED = frozenset(
+    {"compaction", "compaction_summary", "item_reference"}
+)  # what they stand for is unknown here
+_INSTRUCTIONS = ("system", "developer")
+
+
+@attrs.frozen
+class Turn:
+    """Items that belong together.
+
+    Attributes:
+        start: Index of the first item.
+        stop: Index after the last item.
+        kind: ``"user"`` if it has a message of the user, ``"fixed"`` if it must stay in any case:
+            instructions, and calls or results whose counterpart is missing, as it is while a call waits for
+            an approval.
+    """
+
+    start: int
+    stop: int
+    kind: Kind
+
+    @property
+    def places(self) -> range:
+        """The indexes of its items."""
+        return range(self.start, self.stop)
+
+
+def turns_of(items: Sequence[Any]) -> list[Turn]:
+    """Return the turns of a conversation, in order; each item is in exactly one."""
+    links, loose = _links(items)
+    starts: list[int] = []
+    is_open = False
+    for place, item in enumerate(items):
+        kind, role = _kind_and_role(item)
+        if kind in CALLS and starts:
+            is_open = is_open and kind in _IN_ANSWER
+            continue
+        is_answer = kind != "message" or role == "assistant"
+        if not (is_answer and is_open):
+            starts.append(place)
+        is_open = is_answer
+    return [_turn(items, start, stop, loose) for start, stop in _merged(starts, len(items), links)]
+
+
+def _kind_and_role(item: Any) -> tuple[str, str | None]:
+    if not isinstance(item, Mapping):
+        return "unknown", None
+    role = item.get("role")
+    kind = item.get("type") or ("message" if role is not None else "unknown")
+    return str(kind), role
+
+
+def _links(items: Sequence[Any]) -> tuple[list[tuple[int, int]], set[int]]:
+    """Return the places of calls with their results, and of calls and results without a counterpart."""
+    # Some providers count the ids of calls anew in each answer, so a result belongs to the oldest open call.
+    waiting: dict[tuple[str, Any], list[int]] = defaultdict(list)
+    links: list[tuple[int, int]] = []
+    loose: set[int] = set()
+    for place, item in enumerate(items):
+        kind, _ = _kind_and_role(item)
+        if kind in _CALLED:
+            waiting[kind, _id_of_call(kind, item)].append(place)
+        elif kind in CALLS:
+            call = CALLS[kind]
+            found = waiting.get((call, item.get("approval_request_id" if "approval" in kind else "call_id")))
+            if found:
+                links.append((found.pop(0), place))
+            else:
+                loose.add(place)
+    return links, loose.union(*waiting.values())
+
+
+def _id_of_call(kind: str, item: Any) -> Any:
+    return item.get("id" if kind == "mcp_approval_request" else "call_id")
+
+
+def _merged(starts: list[int], length: int, links: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the turns as pairs of places, those that a call and its result span as one."""
+    reaches = dict(links)
+    merged: list[tuple[int, int]] = []
+    furthest = -1
+    for start, stop in zip(starts, [*starts[1:], length], strict=False):
+        if start <= furthest:
+            merged[-1] = (merged[-1][0], stop)
+        else:
+            merged.append((start, stop))
+        furthest = max([furthest, *(reaches[place] for place in range(start, stop) if place in reaches)])
+    return merged
+
+
+def _turn(items: Sequence[Any], start: int, stop: int, loose: set[int]) -> Turn:
+    places = range(start, stop)
+    kinds = [_kind_and_role(items[place]) for place in places]
+    is_fixed = any(kind in _FIXED or kind == "unknown" or role in _INSTRUCTIONS for kind, role in kinds)
+    if is_fixed or not loose.isdisjoint(places):
+        return Turn(start, stop, "fixed")
+    return Turn(start, stop, "user" if any(role == "user" for _, role in kinds) else "answer")
